@@ -1,0 +1,320 @@
+"""The loops over nodes that numpy cannot say: compiled once by numba, cached on disk.
+
+All take and give int64 arrays. Children are in CSR form: those of node v are
+``children[offsets[v]:offsets[v + 1]]``, and every child has a smaller number than its parent.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True)
+def heights(offsets: np.ndarray, children: np.ndarray) -> np.ndarray:
+    """Edges on the longest way from each node down to a leaf."""
+    height = np.zeros(len(offsets) - 1, np.int64)
+    for v in range(len(height)):
+        for e in range(offsets[v], offsets[v + 1]):
+            height[v] = max(height[v], height[children[e]] + 1)
+    return height
+
+
+@njit(cache=True)
+def below(roots: np.ndarray, offsets: np.ndarray, children: np.ndarray) -> np.ndarray:
+    """All nodes at or below the roots, ascending; the work is linear in them and their edges."""
+    seen = np.zeros(len(offsets) - 1, np.bool_)
+    found = np.empty(64, np.int64)
+    n = 0
+    for r in roots:
+        if not seen[r]:
+            if n == len(found):
+                found = np.concatenate((found, np.empty_like(found)))
+            seen[r] = True
+            found[n] = r
+            n += 1
+    i = 0
+    while i < n:  # found is its own queue
+        v = found[i]
+        i += 1
+        for e in range(offsets[v], offsets[v + 1]):
+            u = children[e]
+            if not seen[u]:
+                if n == len(found):
+                    found = np.concatenate((found, np.empty_like(found)))
+                seen[u] = True
+                found[n] = u
+                n += 1
+    return np.sort(found[:n])
+
+
+@njit(cache=True)
+def restrict(
+    nodes: np.ndarray, roots: np.ndarray, offsets: np.ndarray, children: np.ndarray
+) -> tuple:
+    """CSR and roots of the sub-forest on ``nodes`` (ascending, closed downward), renumbered."""
+    local = np.empty(len(offsets) - 1, np.int64)  # only the entries of ``nodes`` are ever touched
+    new_offsets = np.zeros(len(nodes) + 1, np.int64)
+    for i in range(len(nodes)):
+        v = nodes[i]
+        local[v] = i
+        new_offsets[i + 1] = new_offsets[i] + offsets[v + 1] - offsets[v]
+    edges = np.empty(new_offsets[-1], np.int64)  # where each kept edge was
+    new_children = np.empty(new_offsets[-1], np.int64)
+    k = 0
+    for v in nodes:
+        for e in range(offsets[v], offsets[v + 1]):
+            edges[k] = e
+            new_children[k] = local[children[e]]
+            k += 1
+    new_roots = np.empty(len(roots), np.int64)
+    for i in range(len(roots)):
+        new_roots[i] = local[roots[i]]
+    return new_offsets, new_children, edges, new_roots
+
+
+@njit(cache=True)
+def topological_order(child: np.ndarray, parent: np.ndarray, num_nodes: int) -> np.ndarray:
+    """Nodes with children before parents; shorter than ``num_nodes`` if there is a cycle."""
+    waiting = np.zeros(num_nodes, np.int64)  # children not yet placed
+    offsets = np.zeros(num_nodes + 1, np.int64)
+    for e in range(len(child)):
+        waiting[parent[e]] += 1
+        offsets[child[e] + 1] += 1
+    offsets = np.cumsum(offsets)
+    parents = np.empty(len(child), np.int64)
+    fill = offsets[:-1].copy()
+    for e in range(len(child)):
+        parents[fill[child[e]]] = parent[e]
+        fill[child[e]] += 1
+    order = np.empty(num_nodes, np.int64)
+    n = 0
+    for v in range(num_nodes):
+        if waiting[v] == 0:
+            order[n] = v
+            n += 1
+    i = 0
+    while i < n:
+        v = order[i]
+        i += 1
+        for e in range(offsets[v], offsets[v + 1]):
+            waiting[parents[e]] -= 1
+            if waiting[parents[e]] == 0:
+                order[n] = parents[e]
+                n += 1
+    return order[:n]
+
+
+@njit(cache=True)
+def _pack_level(keys: np.ndarray, counts: np.ndarray, num_keys: int, slack: int) -> tuple:
+    """Batch and place of each of one level's runs; rows a run of each batch; which hold all keys.
+
+    A batch is a stack of equally long runs, so its runs are padded to the longest. Runs join a
+    batch from the longest down, as long as at least half its rows, less ``slack``, are real.
+    """
+    order = np.argsort(-counts)
+    batch = np.empty(len(keys), np.int64)
+    place = np.empty(len(keys), np.int64)
+    length = np.empty(len(keys), np.int64)
+    size = np.zeros(len(keys), np.int64)
+    real = 0
+    b = -1
+    for run in order:
+        if b < 0 or (size[b] + 1) * length[b] > 2 * (real + counts[run]) + slack:
+            b += 1
+            length[b] = counts[run]
+            real = 0
+        batch[run] = b
+        place[run] = size[b]
+        size[b] += 1
+        real += counts[run]
+    complete = np.zeros(b + 1, np.bool_)
+    # One batch that nearly has every key takes them all: its weights need no gathering.
+    if b == 0 and num_keys * length[0] <= 2 * real + slack:
+        complete[0] = True
+        size[0] = num_keys
+        for run in range(len(keys)):
+            place[run] = keys[run]
+    return batch, place, length[: b + 1], size[: b + 1], complete
+
+
+@njit(cache=True)
+def pack(level: np.ndarray, key: np.ndarray, num_keys: int, slack: int) -> tuple:
+    """Rows for items sorted by level, then key: a level's batches are stacks of equal runs.
+
+    Gives ``row`` of each item and, for each batch, its level, first row, runs, rows a run, whether
+    it holds every key in order, and where its keys begin in the last array, the keys of the runs.
+    """
+    n = len(level)
+    row = np.empty(n, np.int64)
+    starts = np.empty(n + 1, np.int64)  # of the runs of equal level and key
+    runs = 0
+    for i in range(n):
+        if i == 0 or level[i] != level[i - 1] or key[i] != key[i - 1]:
+            starts[runs] = i
+            runs += 1
+    starts[runs] = n
+    batches = np.empty((runs, 6), np.int64)
+    batch_keys = np.empty(runs, np.int64)
+    num_batches = num_rows = num_batch_keys = first = 0
+    while first < runs:
+        last = first
+        while last < runs and level[starts[last]] == level[starts[first]]:
+            last += 1
+        begins = starts[first:last]
+        counts = starts[first + 1 : last + 1] - begins
+        batch, place, length, size, complete = _pack_level(key[begins], counts, num_keys, slack)
+        for b in range(len(length)):
+            batches[num_batches + b, 0] = level[begins[0]]
+            batches[num_batches + b, 1] = num_rows
+            batches[num_batches + b, 2] = size[b]
+            batches[num_batches + b, 3] = length[b]
+            batches[num_batches + b, 4] = complete[b]
+            batches[num_batches + b, 5] = num_batch_keys
+            num_rows += size[b] * length[b]
+            if not complete[b]:
+                num_batch_keys += size[b]
+        for run in range(last - first):
+            b = num_batches + batch[run]
+            row0 = batches[b, 1] + place[run] * batches[b, 3]
+            for i in range(counts[run]):
+                row[begins[run] + i] = row0 + i
+            if not batches[b, 4]:
+                batch_keys[batches[b, 5] + place[run]] = key[begins[run]]
+        num_batches += len(length)
+        first = last
+    return row, batches[:num_batches], batch_keys[:num_batch_keys], num_rows
+
+
+@njit(cache=True)
+def slots(
+    types: np.ndarray,
+    offsets: np.ndarray,
+    children: np.ndarray,
+    pos: np.ndarray,
+    arity: int,
+    positional: bool,
+    pads: bool,
+) -> tuple:
+    """Source and key of what each typed node receives, by node, then place.
+
+    A message's key is ``type * arity + pos``, or the type where positions do not matter. With
+    ``pads`` every place receives one, from node ``len(types)``, the bottom, if there is no child.
+    """
+    n = len(types)
+    first = np.zeros(n + 1, np.int64)
+    for v in range(n):
+        size = arity if pads and types[v] >= 0 else offsets[v + 1] - offsets[v]
+        first[v + 1] = first[v] + size
+    source = np.full(first[-1], n, np.int64)
+    key = np.empty(first[-1], np.int64)
+    for v in range(n):
+        if pads and types[v] >= 0:
+            for j in range(arity):
+                key[first[v] + j] = types[v] * arity + j if positional else types[v]
+        for e in range(offsets[v], offsets[v + 1]):
+            slot = first[v] + (pos[e] if pads else e - offsets[v])
+            source[slot] = children[e]
+            key[slot] = types[v] * arity + pos[e] if positional else types[v]
+    return first, source, key
+
+
+@njit(cache=True)
+def distinct_messages(
+    source: np.ndarray, key: np.ndarray, height: np.ndarray, num_keys: int
+) -> tuple:
+    """Distinct (source, key) pairs, by the source's level, then key, then source.
+
+    Gives the level, source and key of each pair, and the pair of each slot. ``height`` has one
+    entry a node and one, 0, for the bottom. Two counting sorts: linear.
+    """
+    n, m = len(height), len(source)
+    fill = np.zeros(n + 1, np.int64)
+    for s in source:
+        fill[s + 1] += 1
+    fill = np.cumsum(fill)
+    by_source = np.empty(m, np.int64)
+    for slot in range(m):
+        by_source[fill[source[slot]]] = slot
+        fill[source[slot]] += 1
+    top = height.max() if n else 0
+    level_fill = np.zeros(top + 2, np.int64)  # the bottom, last by number, is of level 0
+    for slot in by_source:
+        level_fill[height[source[slot]] + 1] += 1
+    level_fill = np.cumsum(level_fill)
+    by_level = np.empty(m, np.int64)
+    starts = level_fill.copy()
+    for slot in by_source:
+        h = height[source[slot]]
+        by_level[level_fill[h]] = slot
+        level_fill[h] += 1
+    order = np.empty(m, np.int64)
+    key_fill = np.zeros(num_keys + 1, np.int64)
+    for h in range(top + 1):
+        begin, end = starts[h], starts[h + 1]
+        if begin == end:
+            continue
+        key_fill[:] = 0
+        for i in range(begin, end):
+            key_fill[key[by_level[i]] + 1] += 1
+        key_fill = np.cumsum(key_fill)
+        for i in range(begin, end):
+            k = key[by_level[i]]
+            order[begin + key_fill[k]] = by_level[i]
+            key_fill[k] += 1
+    pair = np.empty(m, np.int64)
+    pair_slot = np.empty(m, np.int64)  # one slot of each pair
+    pairs = 0
+    for i in range(m):
+        slot = order[i]
+        if i == 0 or source[slot] != source[order[i - 1]] or key[slot] != key[order[i - 1]]:
+            pair_slot[pairs] = slot
+            pairs += 1
+        pair[slot] = pairs - 1
+    pair_slot = pair_slot[:pairs]
+    return height[source[pair_slot]], source[pair_slot], key[pair_slot], pair
+
+
+@njit(cache=True)
+def inboxes(
+    nodes: np.ndarray,
+    node_row: np.ndarray,
+    num_rows: int,
+    first: np.ndarray,
+    message_row: np.ndarray,
+    num_messages: int,
+    width: int,
+) -> tuple:
+    """Which message rows each node row receives, and the transpose, both as CSR lists.
+
+    ``width`` > 0 gives every row, padding rows too, that many slots.
+    Gives ``offsets, messages`` of the rows and ``offsets, slots, rows`` of the messages.
+    """
+    offsets = np.zeros(num_rows + 1, np.int64)
+    for i in range(len(nodes)):
+        offsets[node_row[i] + 1] = first[nodes[i] + 1] - first[nodes[i]]
+    if width > 0:
+        offsets[1:] = width
+    offsets = np.cumsum(offsets)
+    messages = np.zeros(offsets[-1], np.int64)  # a padding row reads row 0; nobody reads it
+    back_offsets = np.zeros(num_messages + 1, np.int64)
+    total = 0
+    for i in range(len(nodes)):
+        v = nodes[i]
+        for j in range(first[v + 1] - first[v]):
+            message = message_row[first[v] + j]
+            messages[offsets[node_row[i]] + j] = message
+            back_offsets[message + 1] += 1
+            total += 1
+    back_offsets = np.cumsum(back_offsets)
+    back_slots = np.empty(total, np.int64)
+    back_rows = np.empty(total, np.int64)
+    fill = back_offsets[:-1].copy()
+    for i in range(len(nodes)):
+        v = nodes[i]
+        for j in range(first[v + 1] - first[v]):
+            message = message_row[first[v] + j]
+            back_slots[fill[message]] = offsets[node_row[i]] + j
+            back_rows[fill[message]] = node_row[i]
+            fill[message] += 1
+    return offsets, messages, back_offsets, back_slots, back_rows

@@ -1,0 +1,384 @@
+"""The one representation: trees as nodes and child -> parent edges, checked, shared, sliced.
+
+Schema of every graph, of data or of a model:
+
+=================  =======  =====================================================================
+``edges``                   child -> parent
+``edata["pos"]``   int64    the child's place among its siblings, from 0
+``ndata["type"]``  int64    which parameters a node uses (operator, tag, relation); -1 for none
+``ndata["token"]`` int64    which input vector a node carries (word, digit, variable); -1 for none
+=================  =======  =====================================================================
+
+A :class:`Forest` holds many trees in one such graph and stores equal subtrees once, so its graph
+is acyclic rather than a tree. Order is data: nothing here relies on the order of edges.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import torch
+
+from structnet import _kernels
+from structnet.tree import Tree
+from structnet.vocabulary import NONE, Vocabulary, VocabularyError
+
+if TYPE_CHECKING:
+    from dgl import DGLGraph
+
+__all__ = [
+    "Forest",
+    "GraphError",
+    "Level",
+    "NotATreeError",
+    "Vocabulary",
+    "VocabularyError",
+    "dgl",
+    "make_graph",
+]
+
+
+class GraphError(ValueError):
+    """A graph that does not follow the schema."""
+
+
+class NotATreeError(GraphError):
+    """A graph in which some node has two parents, or none is the root, or there is a cycle."""
+
+
+def dgl():
+    """The dgl module, imported on first use.
+
+    Importing dgl takes a second, prints, and writes a file into the home folder unless a backend
+    is named; here nobody pays for that who does not ask for a graph.
+    """
+    os.environ.setdefault("DGLBACKEND", "pytorch")
+    import dgl
+
+    return dgl
+
+
+def make_graph(
+    parent: np.ndarray, child: np.ndarray, pos: np.ndarray, types: np.ndarray, tokens: np.ndarray
+) -> DGLGraph:
+    """A DGL graph of the schema.
+
+    Args:
+        parent, child, pos: one entry an edge, int64.
+        types, tokens: one entry a node, int64.
+    """
+    graph = dgl().graph((torch.from_numpy(child), torch.from_numpy(parent)), num_nodes=len(types))
+    graph.edata["pos"] = torch.from_numpy(pos)
+    graph.ndata["type"] = torch.from_numpy(types)
+    graph.ndata["token"] = torch.from_numpy(tokens)
+    return graph
+
+
+class Level(NamedTuple):
+    """The nodes of one height.
+
+    Shapes:
+        nodes: ``[n]``, ascending.
+        children: ``[n, arity]``, -1 where there is no child.
+    """
+
+    nodes: np.ndarray
+    children: np.ndarray
+
+
+class Forest:
+    """Many trees in one graph, equal subtrees stored once.
+
+    Nodes are numbered by height, then type: a level is a run of numbers, and children come before
+    parents. Build one with :meth:`from_trees` or :meth:`from_graph`. Everything is held in numpy
+    arrays on the CPU; ``device`` says where models put the tensors they derive from them.
+
+    Attributes:
+        types, tokens: ``[num_nodes]``, int64, -1 for none.
+        height: ``[num_nodes]``, edges on the longest way down to a leaf.
+        offsets, children, pos: CSR lists of children, ``[num_nodes + 1]``, ``[num_edges]``,
+            ``[num_edges]``, those of one node in the order of their places.
+        roots: ``[len(forest)]``, the node at which each tree is rooted.
+        vocabulary: what types and tokens mean, or None.
+        arity: the number of places of a node.
+
+    Example:
+        >>> a, b = Tree("a"), Tree("b")
+        >>> trees = [Tree("and", [a, b]), Tree("not", [Tree("and", [a, b])])]
+        >>> forest = Forest.from_trees(trees, Vocabulary.from_trees(trees))
+        >>> len(forest), forest.num_nodes  # of 7 nodes, 4 differ
+        (2, 4)
+        >>> forest.tree(1)
+        <Tree (not (and a b))>
+    """
+
+    def __init__(
+        self,
+        types: np.ndarray,
+        tokens: np.ndarray,
+        height: np.ndarray,
+        offsets: np.ndarray,
+        children: np.ndarray,
+        pos: np.ndarray,
+        roots: np.ndarray,
+        arity: int,
+        vocabulary: Vocabulary | None = None,
+        device: str | torch.device = "cpu",
+    ):
+        self.types, self.tokens, self.height = types, tokens, height
+        self.offsets, self.children, self.pos = offsets, children, pos
+        self.roots = roots
+        self.arity = arity
+        self.vocabulary = vocabulary
+        self.device = torch.device(device)
+        self._graph = None
+
+    @classmethod
+    def from_trees(
+        cls, trees: Sequence[Tree], vocabulary: Vocabulary, share: bool = True
+    ) -> Forest:
+        """The forest of ``trees``.
+
+        Args:
+            trees: root ``i`` of the forest is ``trees[i]``.
+            vocabulary: the numbers of their labels.
+            share: store equal subtrees once. False stores every node of every tree: the same
+                values and gradients for more work.
+
+        Raises:
+            VocabularyError: a label that the vocabulary does not know, or too many children.
+        """
+        add = _add_shared if share else _add_unshared
+        types, tokens, offsets, children, roots = add(trees, vocabulary)
+        pos = np.arange(len(children)) - np.repeat(offsets[:-1], np.diff(offsets))
+        return cls._sorted(
+            types, tokens, offsets, children, pos, roots, vocabulary.arity, vocabulary
+        )
+
+    @classmethod
+    def from_graph(
+        cls,
+        graph: DGLGraph,
+        roots: Sequence[int] | None = None,
+        vocabulary: Vocabulary | None = None,
+    ) -> Forest:
+        """The forest of a DGL graph that follows the schema; the graph is left as it was.
+
+        Args:
+            graph: edges child -> parent, with ``pos``, ``type`` and ``token``.
+            roots: node numbers in ``graph``; by default the nodes without a parent, ascending.
+            vocabulary: what types and tokens mean, if known.
+
+        Raises:
+            GraphError: a missing field, a cycle, or two children in one place.
+        """
+        for name, data in (("pos", graph.edata), ("type", graph.ndata), ("token", graph.ndata)):
+            if name not in data:
+                where = "edata" if data is graph.edata else "ndata"
+                raise GraphError(f"the graph has no {where}[{name!r}]; the schema needs one")
+        child, parent = (ends.numpy() for ends in graph.edges())
+        pos = graph.edata["pos"].numpy()
+        types, tokens = graph.ndata["type"].numpy(), graph.ndata["token"].numpy()
+        by_place = np.lexsort((pos, parent))
+        child, parent, pos = child[by_place], parent[by_place], pos[by_place]
+        clash = (parent[1:] == parent[:-1]) & (pos[1:] == pos[:-1])
+        if clash.any():
+            e = int(clash.argmax())
+            raise GraphError(f"node {parent[e]} has two children in place {pos[e]}; places differ")
+        if len(pos) and pos.min() < 0:
+            raise GraphError(f"edata['pos'] holds {pos.min()}; places count from 0")
+        if roots is None:
+            roots = np.flatnonzero(np.bincount(child, minlength=len(types)) == 0)
+        order = _kernels.topological_order(child, parent, len(types))
+        if len(order) < len(types):
+            raise GraphError("the graph has a cycle; children must come before their parents")
+        arity = max(int(pos.max(initial=-1)) + 1, vocabulary.arity if vocabulary is not None else 0)
+        offsets = np.concatenate(([0], np.cumsum(np.bincount(parent, minlength=len(types)))))
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        offsets, edges = _permuted(offsets, order)
+        return cls._sorted(
+            types[order],
+            tokens[order],
+            offsets,
+            rank[child[edges]],
+            pos[edges],
+            rank[np.asarray(roots, np.int64)],
+            arity,
+            vocabulary,
+        )
+
+    @classmethod
+    def _sorted(
+        cls,
+        types: np.ndarray,
+        tokens: np.ndarray,
+        offsets: np.ndarray,
+        children: np.ndarray,
+        pos: np.ndarray,
+        roots: np.ndarray,
+        arity: int,
+        vocabulary: Vocabulary | None,
+    ) -> Forest:
+        """Renumber topologically ordered nodes by height, then type."""
+        height = _kernels.heights(offsets, children)
+        order = np.lexsort((types, height))
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        offsets, edges = _permuted(offsets, order)
+        return cls(
+            types[order],
+            tokens[order],
+            height[order],
+            offsets,
+            rank[children[edges]],
+            pos[edges],
+            rank[roots],
+            arity,
+            vocabulary,
+        )
+
+    def __len__(self) -> int:
+        return len(self.roots)
+
+    @property
+    def num_nodes(self) -> int:
+        """How many distinct nodes the forest stores."""
+        return len(self.types)
+
+    def __getitem__(self, indices: int | slice | Sequence[int] | np.ndarray) -> Forest:
+        """The sub-forest at and below the chosen roots, in the order in which they are named."""
+        if isinstance(indices, torch.Tensor):
+            indices = indices.cpu().numpy()
+        chosen = self.roots[np.atleast_1d(np.arange(len(self))[indices])]
+        nodes = _kernels.below(chosen, self.offsets, self.children)
+        offsets, children, edges, roots = _kernels.restrict(
+            nodes, chosen, self.offsets, self.children
+        )
+        return Forest(
+            self.types[nodes],
+            self.tokens[nodes],
+            self.height[nodes],
+            offsets,
+            children,
+            self.pos[edges],
+            roots,
+            self.arity,
+            self.vocabulary,
+            self.device,
+        )
+
+    def to(self, device: str | torch.device) -> Forest:
+        """The same forest for models on ``device``; the arrays are shared, not copied."""
+        moved = Forest.__new__(Forest)
+        moved.__dict__.update(self.__dict__)
+        moved.device = torch.device(device)
+        return moved
+
+    @property
+    def levels(self) -> list[Level]:
+        """The nodes by height, from the leaves up, with their children padded to the arity."""
+        table = np.full((self.num_nodes, self.arity), NONE, np.int64)
+        parent = np.repeat(np.arange(self.num_nodes), np.diff(self.offsets))
+        table[parent, self.pos] = self.children
+        ends = np.cumsum(np.bincount(self.height)) if self.num_nodes else []
+        nodes = np.split(np.arange(self.num_nodes), ends[:-1]) if len(ends) else []
+        return [Level(level, table[level]) for level in nodes]
+
+    @property
+    def graph(self) -> DGLGraph:
+        """The DGL graph, of the schema above; node i is node i of the forest."""
+        if self._graph is None:
+            parent = np.repeat(np.arange(self.num_nodes), np.diff(self.offsets))
+            self._graph = make_graph(parent, self.children, self.pos, self.types, self.tokens)
+        return self._graph
+
+    def tree(self, index: int) -> Tree:
+        """The tree at one root, with the vocabulary's labels (the numbers where there is none).
+
+        Raises:
+            IndexError: there is no such root.
+        """
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"root {index} of a forest of {len(self)} trees")
+        forest = self[index]
+        vocabulary = self.vocabulary
+        types = list(vocabulary.types) if vocabulary and vocabulary.types else None
+        tokens = list(vocabulary.tokens) if vocabulary else None
+        built: list[Tree] = []
+        for v in range(forest.num_nodes):
+            start, end = forest.offsets[v : v + 2]
+            below = [built[u] for u in forest.children[start:end]]
+            label = _label(forest.types[v], types)
+            token = _label(forest.tokens[v], tokens)
+            built.append(Tree(token) if label is None else Tree(label, below, token))
+        return built[forest.roots[0]]
+
+    def __repr__(self) -> str:
+        return f"Forest({len(self)} trees, {self.num_nodes} distinct nodes, arity {self.arity})"
+
+
+def _label(number: int, labels: list | None) -> object:
+    if number == NONE:
+        return None
+    if labels is None:
+        return int(number)
+    return labels[number] if number < len(labels) else "<unknown>"
+
+
+def _permuted(offsets: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Offsets of the same lists in another order, and where each of their entries was."""
+    sizes = np.diff(offsets)[order]
+    new = np.concatenate(([0], np.cumsum(sizes)))
+    return new, np.arange(new[-1]) + np.repeat(offsets[:-1][order] - new[:-1], sizes)
+
+
+def _add_shared(trees: Sequence[Tree], vocabulary: Vocabulary) -> tuple[np.ndarray, ...]:
+    """Number distinct subtrees, children first (hash-consing)."""
+    nodes: dict[tuple, int] = {}  # (type, token, numbers of the children) -> number
+    # A parser may reuse one object for equal subtrees; those need not be walked twice.
+    number: dict[int, int] = {}  # id of a Tree -> number
+    for tree in trees:
+        stack = [tree]
+        while stack:
+            node = stack[-1]
+            try:
+                below = [number[id(child)] for child in node.children]
+            except KeyError:
+                stack.extend([c for c in reversed(node.children) if id(c) not in number])
+                continue
+            stack.pop()
+            if id(node) not in number:
+                key = (*vocabulary.encode(node), *below)
+                number[id(node)] = nodes.setdefault(key, len(nodes))
+    roots = [number[id(tree)] for tree in trees]
+    return _to_arrays(nodes, roots)
+
+
+def _add_unshared(trees: Sequence[Tree], vocabulary: Vocabulary) -> tuple[np.ndarray, ...]:
+    """Number every node of every tree, children first."""
+    nodes: list[tuple] = []
+    roots = []
+    for tree in trees:
+        open_nodes: list[int] = []  # numbers of the subtrees that still wait for their parent
+        for node in tree.postorder():
+            first = len(open_nodes) - len(node.children)
+            nodes.append((*vocabulary.encode(node), *open_nodes[first:]))
+            open_nodes[first:] = [len(nodes) - 1]
+        roots.extend(open_nodes)
+    return _to_arrays(nodes, roots)
+
+
+def _to_arrays(nodes: Sequence[tuple] | dict, roots: Sequence[int]) -> tuple[np.ndarray, ...]:
+    sizes = np.fromiter(map(len, nodes), np.int64, len(nodes)) - 2
+    flat = np.fromiter(
+        (x for node in nodes for x in node), np.int64, int(sizes.sum()) + 2 * len(nodes)
+    )
+    starts = np.concatenate(([0], np.cumsum(sizes + 2)))[:-1]
+    is_child = np.ones(len(flat), bool)
+    is_child[starts] = is_child[starts + 1] = False
+    offsets = np.concatenate(([0], np.cumsum(sizes)))
+    return flat[starts], flat[starts + 1], offsets, flat[is_child], np.asarray(roots, np.int64)

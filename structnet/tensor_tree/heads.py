@@ -1,0 +1,111 @@
+"""Classifiers on top of a tree encoder."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from structnet.examples import TreeExamples
+from structnet.graph import Forest
+
+
+class _Head(nn.Module):
+    """What both heads do with their logits."""
+
+    def loss(self, batch: TreeExamples) -> Tensor:
+        """Mean cross-entropy over the batch."""
+        return F.cross_entropy(self(batch.forest), batch.targets)
+
+    def predict(self, batch: TreeExamples | Forest) -> Tensor:
+        """The likeliest class of each example, ``[n]``."""
+        return self(getattr(batch, "forest", batch)).argmax(-1)
+
+    def predict_log_proba(self, batch: TreeExamples | Forest) -> Tensor:
+        """Log-probabilities of the classes, ``[n, num_classes]``."""
+        return self(getattr(batch, "forest", batch)).log_softmax(-1)
+
+    def predict_proba(self, batch: TreeExamples | Forest) -> Tensor:
+        """Probabilities of the classes, ``[n, num_classes]``."""
+        return self(getattr(batch, "forest", batch)).softmax(-1)
+
+
+class TreeClassifier(_Head):
+    """One class a tree: hidden layers with ReLU over the root's state, then softmax.
+
+    Args:
+        encoder: gives ``[len(forest), encoder.hidden_size]``.
+        num_classes: how many classes there are.
+        hidden_sizes: sizes of the hidden layers.
+
+    Shapes:
+        output: logits ``[len(forest), num_classes]``.
+
+    Reference: Castellana and Bacciu, IJCNN 2020, Sec. V (ListOps).
+    """
+
+    def __init__(
+        self, encoder: nn.Module, num_classes: int, hidden_sizes: Sequence[int] = (20, 20)
+    ):
+        super().__init__()
+        self.encoder = encoder
+        sizes = [encoder.hidden_size, *hidden_sizes]
+        layers: list[nn.Module] = []
+        for before, after in itertools.pairwise(sizes):
+            linear = nn.Linear(before, after)
+            nn.init.kaiming_normal_(linear.weight)
+            layers += [linear, nn.ReLU()]
+        self.layers = nn.Sequential(*layers, nn.Linear(sizes[-1], num_classes))
+
+    def forward(self, forest: Forest, backend: str = "levels") -> Tensor:
+        return self.layers(self.encoder(forest, backend=backend))
+
+
+class TreePairClassifier(_Head):
+    """One class a pair of trees, as for the relation between two sentences.
+
+    ``z = leaky_relu(l' T r + A l + B r + b)`` of the two root states l and r, then softmax.
+
+    Args:
+        encoder: gives ``[len(forest), encoder.hidden_size]``.
+        num_classes: how many classes there are.
+        combined_size: the size of z.
+        negative_slope: of the leaky ReLU.
+
+    Shapes:
+        output: logits ``[len(forest) / 2, num_classes]``; roots 2i and 2i + 1 are a pair.
+
+    Raises:
+        ValueError: an odd number of trees.
+
+    Reference: Castellana and Bacciu, IJCNN 2020, Sec. V (LRT); Bowman et al., CVSC 2015, Sec. 2.
+    """
+
+    def __init__(
+        self,
+        encoder: nn.Module,
+        num_classes: int,
+        combined_size: int = 75,
+        negative_slope: float = 0.01,
+    ):
+        super().__init__()
+        self.encoder = encoder
+        self.negative_slope = negative_slope
+        c = encoder.hidden_size
+        self.tensor = nn.Parameter(torch.randn(c, c * combined_size) / c)
+        self.linear = nn.Linear(2 * c, combined_size)
+        self.output = nn.Linear(combined_size, num_classes)
+
+    def forward(self, forest: Forest, backend: str = "levels") -> Tensor:
+        if len(forest) % 2:
+            raise ValueError(f"pairs need an even number of trees; got {len(forest)}")
+        h = self.encoder(forest, backend=backend)
+        left, right = h[0::2], h[1::2]
+        z = (left @ self.tensor).unflatten(-1, (right.shape[-1], -1))  # [n, c, combined]
+        z = torch.matmul(right.unsqueeze(1), z).squeeze(1) + self.linear(
+            torch.cat([left, right], -1)
+        )
+        return self.output(F.leaky_relu(z, self.negative_slope))

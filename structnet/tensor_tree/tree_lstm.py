@@ -1,0 +1,247 @@
+"""The Tree-LSTM, with any aggregator of the children's states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from structnet.graph import Forest, GraphError
+from structnet.propagate import Edges, Nodes, State, propagate
+from structnet.schedule import Layout
+from structnet.tensor_tree.aggregate import HIDDEN_MOMENT, Aggregator
+from structnet.tensor_tree.tucker import Tucker
+
+
+class TreeLSTM(nn.Module):
+    """Encodes each tree of a forest as the hidden state of its root.
+
+    For a node with type t, input x (0 if it has none) and children 1..L::
+
+        i, o, u = sigmoid, sigmoid, tanh of three aggregations of x, h_1, .., h_L   Eq. (11)
+        f_j     = sigmoid(W x + U_j h_j + b)            for each child j
+        c       = i * u + sum_j f_j * c_j                                           Eq. (12)
+        h       = o * tanh(c)                                                       Eq. (13)
+
+    all parameters being those of t. A leaf has its input instead of children and one set of
+    parameters: ``i, o, u`` of ``W x + b``, ``c = i * u``.
+
+    Args:
+        hidden_size: c, the size of h and of the cell state.
+        num_types: node types, each with parameters of its own (``vocabulary.num_types``).
+        arity: L, the number of places (``vocabulary.arity``).
+        inputs: the input vectors, ``[num_tokens, input_size]``: a tensor for fixed ones, an
+            ``nn.Embedding`` for learned ones.
+        aggregator: called with ``(hidden_size, arity, num_types, gates=.., input_size=..)``.
+        forget: "child", f_j from child j alone; "all", from all children by the aggregator, as
+            the paper's released code does.
+        bottom: the state of a missing child: "zero", or "learned".
+        inner_inputs: whether nodes with a type carry inputs too (as in dependency trees).
+
+    Raises:
+        ValueError: an unknown option, or options that exclude each other.
+
+    Shapes:
+        output: ``[len(forest), hidden_size]``.
+
+    Reference: Castellana and Bacciu, IJCNN 2020, Eq. (11)-(13).
+
+    Example:
+        >>> from structnet.graph import Forest, Vocabulary
+        >>> from structnet.tree import Tree
+        >>> _ = torch.manual_seed(0)
+        >>> trees = [Tree("MAX", [Tree("2"), Tree("MIN", [Tree("4"), Tree("7")])])]
+        >>> vocabulary = Vocabulary(["MAX", "MIN"], "0123456789", arity=5)
+        >>> encoder = TreeLSTM(8, vocabulary.num_types, vocabulary.arity, torch.eye(10))
+        >>> encoder(Forest.from_trees(trees, vocabulary)).shape
+        torch.Size([1, 8])
+    """
+
+    def __init__(
+        self,
+        hidden_size: int,
+        num_types: int,
+        arity: int,
+        inputs: Tensor | nn.Embedding,
+        aggregator: Callable[..., Aggregator] = partial(Tucker, rank=3),
+        forget: str = "child",
+        bottom: str = "zero",
+        inner_inputs: bool = False,
+    ):
+        super().__init__()
+        if forget not in ("child", "all"):
+            raise ValueError(f"forget must be 'child' or 'all'; got {forget!r}")
+        if bottom not in ("zero", "learned"):
+            raise ValueError(f"bottom must be 'zero' or 'learned'; got {bottom!r}")
+        self.hidden_size, self.forget, self.inner_inputs = hidden_size, forget, inner_inputs
+        self.learned_inputs = isinstance(inputs, nn.Embedding)
+        if self.learned_inputs:
+            self.embedding = inputs
+        else:
+            self.register_buffer("inputs", inputs.float())
+        input_size = inputs.embedding_dim if self.learned_inputs else inputs.shape[1]
+        self.aggregator = aggregator(
+            hidden_size,
+            arity,
+            num_types,
+            gates=3 if forget == "child" else 3 + arity,
+            input_size=input_size if inner_inputs else 0,
+        )
+        if not self.aggregator.positional and (forget == "all" or bottom == "learned"):
+            raise ValueError(
+                f"{type(self.aggregator).__name__} does not tell places apart: it needs "
+                f"forget='child' and bottom='zero'; got {forget!r} and {bottom!r}"
+            )
+        self.layout = Layout(
+            num_types,
+            arity,
+            self.aggregator.positional,
+            self.aggregator.pads or forget == "all" or bottom == "learned",
+        )
+        self._add_leaf(input_size)
+        if forget == "child":
+            self._add_forget(input_size)
+        if bottom == "learned":
+            self.bottom_state = nn.Parameter(torch.randn(2, 1, hidden_size) * HIDDEN_MOMENT**0.5)
+        else:
+            self.register_buffer("bottom_state", torch.zeros(2, 1, hidden_size), persistent=False)
+
+    def _add_leaf(self, input_size: int) -> None:
+        table = self.embedding.weight.detach() if self.learned_inputs else self.inputs
+        moment = table.square().sum(1).mean().clamp_min(1e-6)  # pre-activations of variance one
+        self.leaf_weight = nn.Parameter(torch.randn(input_size, 3 * self.hidden_size))
+        self.leaf_weight.data /= moment.sqrt()
+        self.leaf_bias = nn.Parameter(torch.zeros(3 * self.hidden_size))
+
+    def _add_forget(self, input_size: int) -> None:
+        c, layout = self.hidden_size, self.layout
+        self.forget_weight = nn.Parameter(torch.randn(layout.num_keys, c, c))
+        self.forget_weight.data *= 0.5 * (HIDDEN_MOMENT * c) ** -0.5
+        # L f^2 = 1/2 at first: cell states neither grow nor vanish with depth.
+        keep = torch.tensor((2 * layout.arity) ** -0.5)
+        self.forget_bias = nn.Parameter(torch.logit(keep).repeat(layout.num_types, c))
+        if self.inner_inputs:
+            self.forget_input = nn.Parameter(torch.randn(layout.num_types, input_size, c))
+            self.forget_input.data *= 0.5 * input_size**-0.5
+
+    def input_table(self) -> Tensor:
+        """The input vectors, ``[num_tokens, input_size]``."""
+        return self.embedding.weight if self.learned_inputs else self.inputs
+
+    def states(
+        self,
+        forest: Forest,
+        nodes: Sequence[int] | np.ndarray | None = None,
+        backend: str = "levels",
+    ) -> State:
+        """Hidden and cell states of some nodes, by default the roots.
+
+        Args:
+            forest: the trees.
+            nodes: numbers of nodes of the forest.
+            backend: as in :func:`structnet.propagate.propagate`.
+
+        Shapes:
+            output: ``h`` and ``c``, each ``[len(nodes), hidden_size]``.
+
+        Raises:
+            GraphError: types, places or tokens that the model does not have.
+        """
+        self._check_tokens(forest)
+        return propagate(forest, _Cell(self), nodes, backend)
+
+    def forward(self, forest: Forest, backend: str = "levels") -> Tensor:
+        return self.states(forest, backend=backend)["h"]
+
+    def _check_tokens(self, forest: Forest) -> None:
+        known = len(self.input_table())
+        if len(forest.tokens) and forest.tokens.max() >= known:
+            raise GraphError(
+                f"the forest has token {forest.tokens.max()}; the model has {known} input vectors"
+            )
+        if not self.inner_inputs and ((forest.types >= 0) & (forest.tokens >= 0)).any():
+            raise GraphError(
+                "nodes with a type carry tokens, which the model would not read; "
+                "build it with inner_inputs=True"
+            )
+
+
+class _Cell:
+    """One sweep of a TreeLSTM: its parameters, arranged once for all levels."""
+
+    def __init__(self, model: TreeLSTM):
+        self.model, self.aggregator, self.layout = model, model.aggregator, model.layout
+        weight = model.aggregator.message_weight()
+        self.width = 0 if weight is None else weight.shape[-1]
+        own = [] if weight is None else [weight]
+        if model.forget == "child":
+            own.append(model.forget_weight)
+        self.weight = torch.cat(own, -1) if len(own) > 1 else own[0] if own else None
+        summed = ["aggregate"] if model.aggregator.summed else []
+        self.sends_gated = model.forget == "child" and not model.inner_inputs
+        self.sums = frozenset([*summed, "fc"] if self.sends_gated else summed)
+        if self.sends_gated:
+            places = self.layout.num_keys // max(self.layout.num_types, 1)
+            self.forget_bias = model.forget_bias.repeat_interleave(places, 0)  # [num_keys, c]
+        if model.inner_inputs:
+            self.table = F.pad(model.input_table(), (0, 0, 0, 1))  # the last row: no token
+
+    def leaf(self, nodes: Nodes) -> State:
+        x = self.model.input_table().index_select(0, nodes.tokens)
+        i, o, u = torch.addmm(self.model.leaf_bias, x, self.model.leaf_weight).chunk(3, -1)
+        return _state(i, o, u, None)
+
+    def bottom(self) -> State:
+        h, c = self.model.bottom_state.unbind(0)
+        return {"h": h, "c": c}
+
+    def message(self, edges: Edges) -> State:
+        h = edges.split(edges.src["h"])  # [runs, length, c]
+        z = f = None
+        if self.weight is not None:
+            z, f = edges.product(h, self.weight).split_with_sizes(
+                [self.width, self.weight.shape[-1] - self.width], -1
+            )
+        sent = {"aggregate": edges.join(self.aggregator.message(edges, z if self.width else h))}
+        c = edges.src["c"]
+        if self.sends_gated:
+            f = torch.sigmoid(f + edges.select(self.forget_bias).unsqueeze(1))
+            return sent | {"fc": edges.join(f) * c}
+        if self.model.forget == "child":
+            return sent | {"f": edges.join(f), "c": c}
+        return sent | {"c": c}
+
+    def reduce(self, nodes: Nodes) -> State:
+        x = None
+        if self.model.inner_inputs:
+            x = self.table.index_select(0, nodes.tokens.remainder(len(self.table)))
+        gates = self.aggregator.reduce(nodes, nodes.mailbox["aggregate"], x)
+        kept = self._kept(nodes, gates[3:], x)
+        state = _state(*gates[:3], nodes.split(kept))
+        return {name: nodes.join(value) for name, value in state.items()}
+
+    def _kept(self, nodes: Nodes, forget_gates: Sequence[Tensor], x: Tensor | None) -> Tensor:
+        """``sum_j f_j * c_j``, ``[rows, c]``."""
+        if self.sends_gated:
+            return nodes.mailbox["fc"]
+        c = nodes.mailbox["c"]
+        if self.model.forget == "all":
+            f = nodes.join(torch.stack(forget_gates, 2))  # [rows, L, c]
+            return (torch.sigmoid(f) * c).sum(1)
+        own = nodes.product(nodes.split(x), self.model.forget_input)
+        own = nodes.join(own + nodes.select(self.model.forget_bias).unsqueeze(1))
+        f = nodes.mailbox["f"]
+        if self.layout.pads:
+            return (torch.sigmoid(f + own.unsqueeze(1)) * c).sum(1)
+        return nodes.sum(torch.sigmoid(f + own.index_select(0, nodes.owner)) * c)
+
+
+def _state(i: Tensor, o: Tensor, u: Tensor, kept: Tensor | None) -> State:
+    c = torch.sigmoid(i) * torch.tanh(u)
+    if kept is not None:
+        c = c + kept
+    return {"h": torch.sigmoid(o) * torch.tanh(c), "c": c}
