@@ -110,7 +110,8 @@ def _pack_level(keys: np.ndarray, counts: np.ndarray, num_keys: int, slack: int)
     """Batch and place of each of one level's runs; rows a run of each batch; which hold all keys.
 
     A batch is a stack of equally long runs, so its runs are padded to the longest. Runs join a
-    batch from the longest down, as long as at least half its rows, less ``slack``, are real.
+    batch from the longest down, as long as its padding rows are no more than ``slack``, nor, save
+    for a few, than its real ones.
     """
     order = np.argsort(-counts)
     batch = np.empty(len(keys), np.int64)
@@ -120,7 +121,8 @@ def _pack_level(keys: np.ndarray, counts: np.ndarray, num_keys: int, slack: int)
     real = 0
     b = -1
     for run in order:
-        if b < 0 or (size[b] + 1) * length[b] > 2 * (real + counts[run]) + slack:
+        allowed = real + counts[run] + min(slack, real + counts[run] + 64)
+        if b < 0 or (size[b] + 1) * length[b] > allowed:
             b += 1
             length[b] = counts[run]
             real = 0
@@ -129,8 +131,10 @@ def _pack_level(keys: np.ndarray, counts: np.ndarray, num_keys: int, slack: int)
         size[b] += 1
         real += counts[run]
     complete = np.zeros(b + 1, np.bool_)
-    # One batch that nearly has every key takes them all: its weights need no gathering.
-    if b == 0 and num_keys * length[0] <= 2 * real + slack:
+    # One batch that nearly has every key takes them all: its weights need no gathering. Reading
+    # the weights of a key that is absent costs about as much as four more rows.
+    absent = num_keys - size[0]
+    if b == 0 and num_keys * length[0] + 4 * absent <= real + min(slack, real + 64):
         complete[0] = True
         size[0] = num_keys
         for run in range(len(keys)):

@@ -66,17 +66,18 @@ class Rows:
         keys = self.stack.keys
         return parameter if keys is None else parameter.index_select(0, keys)
 
-    def product(self, x: Tensor, weight: Tensor) -> Tensor:
-        """Each row times its own key's matrix.
+    def product(self, x: Tensor, *weights: Tensor) -> Tensor:
+        """Each row times its own key's matrix; several matrices stand side by side.
 
         Shapes:
             x: ``[runs, *b, length, i]``; ``*b`` is any number of modes.
-            weight: ``[num_keys, *b, i, o]``.
-            output: ``[runs, *b, length, o]``.
+            weights: ``[num_keys, *b, i, o]``.
+            output: ``[runs, *b, length, o]``, o summed over the weights.
         """
         if self._tape is None or torch.is_autocast_enabled(x.device.type):
+            weight = weights[0] if len(weights) == 1 else torch.cat(weights, -1)
             return torch.matmul(x, self.select(weight))
-        return self._tape.product(x, weight, self.stack.keys)
+        return self._tape.product(x, weights, self.stack.keys)
 
 
 class Edges(Rows):
@@ -217,8 +218,9 @@ class _Tape:
         self.buffers: dict[str, Tensor] = {}
         self.left: dict[str, Tensor] = {}
         self.tie: Tensor | None = None  # of the last send: what must come after it in forward
-        self.weights: dict[int, tuple[Tensor, Tensor]] = {}  # id -> (weight, its tie)
-        self.factors: dict[int, list[tuple[Tensor, Tensor, Tensor | None]]] = {}
+        # By the ids of the weights: the weights, the same side by side, their tie.
+        self.weights: dict[tuple, tuple[tuple[Tensor, ...], Tensor, Tensor]] = {}
+        self.factors: dict[tuple, list[tuple[Tensor, Tensor, Tensor | None]]] = {}
 
     def open(self, fields: State) -> None:
         for name, x in fields.items():
@@ -235,12 +237,16 @@ class _Tape:
         received = _Receive.apply(self, stack, inbox, self.tie)
         return dict(zip(self.buffers, received, strict=True))
 
-    def product(self, x: Tensor, weight: Tensor, keys: Tensor | None) -> Tensor:
-        known = self.weights.get(id(weight))
-        if known is None:
-            known = (weight, _WeightGradient.apply(self, weight))
-            self.weights[id(weight)] = known  # holding the weight keeps its id its own
-        return _Product.apply(self, id(weight), keys, known[1], x, weight.detach())
+    def product(self, x: Tensor, weights: tuple[Tensor, ...], keys: Tensor | None) -> Tensor:
+        name = tuple(map(id, weights))
+        if name not in self.weights:
+            with torch.no_grad():
+                joined = weights[0] if len(weights) == 1 else torch.cat(weights, -1)
+            tie = _WeightGradient.apply(self, name, *weights)
+            # Holding the weights keeps their ids their own.
+            self.weights[name] = (weights, joined.detach(), tie)
+        _, joined, tie = self.weights[name]
+        return _Product.apply(self, name, keys, tie, x, joined)
 
 
 class _Send(torch.autograd.Function):
@@ -281,8 +287,8 @@ class _Receive(torch.autograd.Function):
             summed = name in tape.sums
             if name not in tape.left:
                 rows = tape.plan.num_rows if summed else tape.plan.num_slots
-                # Zeros: rows that the loss does not depend on leave nothing here.
-                tape.left[name] = gradient.new_zeros(rows, *buffer.shape[1:])
+                # Every row is written: all states reach _Finish, so all receivers come by here.
+                tape.left[name] = gradient.new_empty(rows, *buffer.shape[1:])
             if summed:
                 tape.left[name][stack.first : stack.end] = gradient
             else:
@@ -311,7 +317,7 @@ class _Product(torch.autograd.Function):
     def forward(
         ctx,
         tape: _Tape,
-        name: int,
+        name: tuple,
         keys: Tensor | None,
         tie: Tensor,
         x: Tensor,
@@ -319,36 +325,67 @@ class _Product(torch.autograd.Function):
     ):
         ctx.tape, ctx.name, ctx.keys = tape, name, keys
         ctx.save_for_backward(x, weight)
-        return torch.matmul(x, weight if keys is None else weight.index_select(0, keys))
+        return _typed_product(x, weight, keys)
 
     @staticmethod
     def backward(ctx, gradient: Tensor):
         x, weight = ctx.saved_tensors
-        if ctx.keys is not None:
-            weight = weight.index_select(0, ctx.keys)
         ctx.tape.factors.setdefault(ctx.name, []).append((x, gradient, ctx.keys))
-        return None, None, None, None, torch.matmul(gradient, weight.mT), None
+        return None, None, None, None, _typed_product(gradient, weight.mT, ctx.keys), None
 
 
 class _WeightGradient(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, tape: _Tape, weight: Tensor):
-        ctx.tape, ctx.name, ctx.weight_shape = tape, id(weight), weight.shape
-        return weight.new_empty(0)
+    def forward(ctx, tape: _Tape, name: tuple, *weights: Tensor):
+        ctx.tape, ctx.name = tape, name
+        ctx.shapes = [weight.shape for weight in weights]
+        return weights[0].new_empty(0)
 
     @staticmethod
     def backward(ctx, tie: Tensor):
         factors = ctx.tape.factors.pop(ctx.name, [])
         whole = [(x, dy) for x, dy, keys in factors if keys is None]
+        parts = [(x, dy, keys) for x, dy, keys in factors if keys is not None]
         if whole:
-            x, dy = (torch.cat(parts, -2) for parts in zip(*whole, strict=True))
-            gradient = torch.matmul(x.mT, dy)
-        else:
-            gradient = tie.new_zeros(ctx.weight_shape)
-        for x, dy, keys in factors:
-            if keys is not None:
-                gradient.index_add_(0, keys, torch.matmul(x.mT, dy))
-        return None, gradient
+            whole = [torch.cat(same, -2) for same in zip(*whole, strict=True)]
+        gradients = []
+        begin = 0
+        for shape in ctx.shapes:
+            columns = slice(begin, begin + shape[-1])
+            begin = columns.stop
+            if whole:
+                gradient = torch.matmul(whole[0].mT, whole[1][..., columns])
+            else:
+                gradient = tie.new_zeros(shape)
+            for x, dy, keys in parts:
+                _add_typed_outer(gradient, x, dy[..., columns], keys)
+            gradients.append(gradient)
+        return None, None, *gradients
+
+
+# Above this many entries a matrix on the CPU costs more to copy than to multiply by on its own.
+_LARGE = 4096
+
+
+def _typed_product(x: Tensor, weight: Tensor, keys: Tensor | None) -> Tensor:
+    """Run i of x times the keys[i]-th weight."""
+    if keys is None:
+        return torch.matmul(x, weight)
+    if x.device.type == "cpu" and weight[0].numel() > _LARGE:
+        y = x.new_empty(*x.shape[:-1], weight.shape[-1])
+        for i, key in enumerate(keys.tolist()):
+            torch.matmul(x[i], weight[key], out=y[i])
+        return y
+    return torch.matmul(x, weight.index_select(0, keys))
+
+
+def _add_typed_outer(total: Tensor, x: Tensor, dy: Tensor, keys: Tensor) -> None:
+    """Add the gradient of :func:`_typed_product` with respect to its weight."""
+    if x.device.type == "cpu" and total.dim() == 3 and total[0].numel() > _LARGE:
+        for i, key in enumerate(keys.tolist()):
+            total[key].addmm_(x[i].mT, dy[i])
+    else:
+        total.index_add_(0, keys, torch.matmul(x.mT, dy))
 
 
 def _sum_rows(x: Tensor, index: Tensor, offsets: Tensor) -> Tensor:

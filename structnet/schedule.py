@@ -17,10 +17,6 @@ from torch import Tensor
 from structnet import _kernels
 from structnet.graph import Forest, GraphError
 
-# A stack of runs may hold this many padding rows beyond one for each real row: below it, one
-# product over padded rows costs less than starting a second one.
-SLACK = 64
-
 
 class Stack(NamedTuple):
     """Rows in ``runs`` equally long runs; the rows of one run share their parameters.
@@ -88,12 +84,16 @@ class Layout(NamedTuple):
         arity: the number of places it distinguishes.
         positional: whether a message depends on its place.
         pads: whether a missing child sends a message too.
+        slack: how many padding rows a stack of runs may hold beyond one for each real row. A
+            product over a few rows too many costs less than starting a second one, unless its
+            weights are large.
     """
 
     num_types: int
     arity: int
     positional: bool
     pads: bool
+    slack: int = 64
 
     @property
     def num_keys(self) -> int:
@@ -144,11 +144,11 @@ def schedule(forest: Forest, layout: Layout) -> Schedule:
         source, key, level_of, layout.num_keys
     )
     message_row, stacks_m, keys_m, num_messages = _kernels.pack(
-        level, message_key, layout.num_keys, SLACK
+        level, message_key, layout.num_keys, layout.slack
     )
     typed = np.flatnonzero(forest.types >= 0)  # by height, then type, as the forest is
     node_row, stacks_n, keys_n, num_rows = _kernels.pack(
-        level_of[typed], forest.types[typed], layout.num_types, SLACK
+        level_of[typed], forest.types[typed], layout.num_types, layout.slack
     )
     offsets, messages, back_offsets, back_slots, back_rows = _kernels.inboxes(
         typed,

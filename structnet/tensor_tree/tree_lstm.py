@@ -14,6 +14,7 @@ from structnet.graph import Forest, GraphError
 from structnet.propagate import Edges, Nodes, State, propagate
 from structnet.schedule import Layout
 from structnet.tensor_tree.aggregate import HIDDEN_MOMENT, Aggregator
+from structnet.tensor_tree.gates import Forget, LSTMState
 from structnet.tensor_tree.tucker import Tucker
 
 
@@ -101,6 +102,7 @@ class TreeLSTM(nn.Module):
             arity,
             self.aggregator.positional,
             self.aggregator.pads or forget == "all" or bottom == "learned",
+            slack=2**20 // self._numbers_a_message(),
         )
         self._add_leaf(input_size)
         if forget == "child":
@@ -109,6 +111,12 @@ class TreeLSTM(nn.Module):
             self.bottom_state = nn.Parameter(torch.randn(2, 1, hidden_size) * HIDDEN_MOMENT**0.5)
         else:
             self.register_buffer("bottom_state", torch.zeros(2, 1, hidden_size), persistent=False)
+
+    def _numbers_a_message(self) -> int:
+        """The size of the matrix that computes one message."""
+        weight = self.aggregator.message_weight()
+        width = 0 if weight is None else weight.shape[-1]
+        return self.hidden_size * (width + self.hidden_size)
 
     def _add_leaf(self, input_size: int) -> None:
         table = self.embedding.weight.detach() if self.learned_inputs else self.inputs
@@ -177,14 +185,16 @@ class _Cell:
         self.model, self.aggregator, self.layout = model, model.aggregator, model.layout
         weight = model.aggregator.message_weight()
         self.width = 0 if weight is None else weight.shape[-1]
-        own = [] if weight is None else [weight]
+        self.weights = [] if weight is None else [weight]
         if model.forget == "child":
-            own.append(model.forget_weight)
-        self.weight = torch.cat(own, -1) if len(own) > 1 else own[0] if own else None
-        summed = ["aggregate"] if model.aggregator.summed else []
-        self.sends_gated = model.forget == "child" and not model.inner_inputs
-        self.sums = frozenset([*summed, "fc"] if self.sends_gated else summed)
-        if self.sends_gated:
+            self.weights.append(model.forget_weight)
+        # Without inputs of its own a parent adds nothing to the forget gates: the child can apply
+        # its own, and only the sum of what is kept matters. Where the rest is a sum too, both are
+        # one field.
+        self.sends_kept = model.forget == "child" and not model.inner_inputs
+        self.joined = self.sends_kept and model.aggregator.summed
+        self.sums = frozenset(["joined", "kept"] + ["aggregate"] * model.aggregator.summed)
+        if self.sends_kept:
             places = self.layout.num_keys // max(self.layout.num_types, 1)
             self.forget_bias = model.forget_bias.repeat_interleave(places, 0)  # [num_keys, c]
         if model.inner_inputs:
@@ -193,41 +203,47 @@ class _Cell:
     def leaf(self, nodes: Nodes) -> State:
         x = self.model.input_table().index_select(0, nodes.tokens)
         i, o, u = torch.addmm(self.model.leaf_bias, x, self.model.leaf_weight).chunk(3, -1)
-        return _state(i, o, u, None)
+        h, c = LSTMState.apply(i, o, u, None)
+        return {"h": h, "c": c}
 
     def bottom(self) -> State:
         h, c = self.model.bottom_state.unbind(0)
         return {"h": h, "c": c}
 
     def message(self, edges: Edges) -> State:
-        h = edges.split(edges.src["h"])  # [runs, length, c]
-        z = f = None
-        if self.weight is not None:
-            z, f = edges.product(h, self.weight).split_with_sizes(
-                [self.width, self.weight.shape[-1] - self.width], -1
-            )
-        sent = {"aggregate": edges.join(self.aggregator.message(edges, z if self.width else h))}
-        c = edges.src["c"]
-        if self.sends_gated:
-            f = torch.sigmoid(f + edges.select(self.forget_bias).unsqueeze(1))
-            return sent | {"fc": edges.join(f) * c}
-        if self.model.forget == "child":
-            return sent | {"f": edges.join(f), "c": c}
-        return sent | {"c": c}
+        h, c = edges.split(edges.src["h"]), edges.split(edges.src["c"])  # [runs, length, c]
+        z = edges.product(h, *self.weights) if self.weights else h[..., :0]
+        sent = {}
+        if self.sends_kept:
+            bias = edges.select(self.forget_bias)
+            if self.joined:
+                return {"joined": edges.join(Forget.apply(z, bias, c, True))}
+            z, sent["kept"] = Forget.apply(z, bias, c, False)
+        elif self.model.forget == "child":
+            z, sent["f"] = z[..., : self.width], z[..., self.width :]
+        if not self.sends_kept:
+            sent["c"] = c
+        sent["aggregate"] = self.aggregator.message(edges, z if self.width else h)
+        return {name: edges.join(x) for name, x in sent.items()}
 
     def reduce(self, nodes: Nodes) -> State:
         x = None
         if self.model.inner_inputs:
             x = self.table.index_select(0, nodes.tokens.remainder(len(self.table)))
-        gates = self.aggregator.reduce(nodes, nodes.mailbox["aggregate"], x)
-        kept = self._kept(nodes, gates[3:], x)
-        state = _state(*gates[:3], nodes.split(kept))
-        return {name: nodes.join(value) for name, value in state.items()}
+        received = nodes.mailbox["joined" if self.joined else "aggregate"]
+        kept = None
+        if self.joined:
+            received, kept = received[:, : self.width], received[:, self.width :]
+        gates = self.aggregator.reduce(nodes, received, x)
+        if kept is None:
+            kept = self._kept(nodes, gates[3:], x)
+        h, c = LSTMState.apply(*gates[:3], nodes.split(kept))
+        return {"h": nodes.join(h), "c": nodes.join(c)}
 
     def _kept(self, nodes: Nodes, forget_gates: Sequence[Tensor], x: Tensor | None) -> Tensor:
         """``sum_j f_j * c_j``, ``[rows, c]``."""
-        if self.sends_gated:
-            return nodes.mailbox["fc"]
+        if self.sends_kept:
+            return nodes.mailbox["kept"]
         c = nodes.mailbox["c"]
         if self.model.forget == "all":
             f = nodes.join(torch.stack(forget_gates, 2))  # [rows, L, c]
@@ -238,10 +254,3 @@ class _Cell:
         if self.layout.pads:
             return (torch.sigmoid(f + own.unsqueeze(1)) * c).sum(1)
         return nodes.sum(torch.sigmoid(f + own.index_select(0, nodes.owner)) * c)
-
-
-def _state(i: Tensor, o: Tensor, u: Tensor, kept: Tensor | None) -> State:
-    c = torch.sigmoid(i) * torch.tanh(u)
-    if kept is not None:
-        c = c + kept
-    return {"h": torch.sigmoid(o) * torch.tanh(c), "c": c}

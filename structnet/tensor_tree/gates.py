@@ -1,0 +1,76 @@
+"""The element-wise part of the Tree-LSTM, with backwards written out by hand.
+
+Autograd would record some twenty small operations a level for what are two formulas; on small
+batches their bookkeeping costs more than the arithmetic.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+
+class LSTMState(torch.autograd.Function):
+    """``c = sigmoid(i) tanh(u) + kept``, ``h = sigmoid(o) tanh(c)``: Eq. (12) and (13).
+
+    Shapes:
+        i, o, u, kept: all alike; kept may be None.
+        output: h and c, contiguous.
+    """
+
+    @staticmethod
+    def forward(ctx, i: Tensor, o: Tensor, u: Tensor, kept: Tensor | None):
+        i, o, u = torch.sigmoid(i), torch.sigmoid(o), torch.tanh(u)
+        c = (i * u).contiguous()
+        if kept is not None:
+            c += kept
+        tanh_c = torch.tanh(c)
+        ctx.has_kept = kept is not None
+        ctx.save_for_backward(i, o, u, tanh_c)
+        return (o * tanh_c).contiguous(), c
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, dh: Tensor, dc: Tensor):
+        i, o, u, tanh_c = ctx.saved_tensors
+        through_h = dh * o
+        dc = torch.addcmul(dc + through_h, through_h * tanh_c, tanh_c, value=-1)
+        d_o = torch.ops.aten.sigmoid_backward(dh * tanh_c, o)
+        d_i = torch.ops.aten.sigmoid_backward(dc * u, i)
+        d_u = torch.ops.aten.tanh_backward(dc * i, u)
+        return d_i, d_o, d_u, dc if ctx.has_kept else None
+
+
+class Forget(torch.autograd.Function):
+    """Split what a child computes for its parent, ``z = [z_a, z_f]``, and apply its forget gate.
+
+    Shapes:
+        z: ``[runs, length, w + c]``, overwritten if joined.
+        bias: ``[runs, c]``.
+        c: ``[runs, length, c]``, the child's cell state.
+        output: ``z_a`` and ``sigmoid(z_f + bias) c``; side by side in one tensor if joined.
+    """
+
+    @staticmethod
+    def forward(ctx, z: Tensor, bias: Tensor, c: Tensor, joined: bool):
+        width = z.shape[-1] - c.shape[-1]
+        f = torch.sigmoid(z[..., width:] + bias.unsqueeze(1))
+        ctx.width, ctx.joined = width, joined
+        ctx.save_for_backward(f, c)
+        if joined:
+            z[..., width:] = f * c
+            ctx.mark_dirty(z)
+            return z
+        return z[..., :width].clone(), f * c
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, *gradients: Tensor):
+        f, c = ctx.saved_tensors
+        gradient = torch.cat(gradients, -1) if len(gradients) == 2 else gradients[0].clone()
+        kept = gradient[..., ctx.width :]
+        dc = kept * f
+        d_f = torch.ops.aten.sigmoid_backward(kept * c, f)
+        gradient[..., ctx.width :] = d_f
+        return gradient, d_f.sum(1), dc, None
