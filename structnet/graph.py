@@ -175,10 +175,7 @@ class Forest:
         Raises:
             GraphError: a missing field, a cycle, or two children in one place.
         """
-        for name, data in (("pos", graph.edata), ("type", graph.ndata), ("token", graph.ndata)):
-            if name not in data:
-                where = "edata" if data is graph.edata else "ndata"
-                raise GraphError(f"the graph has no {where}[{name!r}]; the schema needs one")
+        cls.check_fields(graph)
         child, parent = (ends.numpy() for ends in graph.edges())
         pos = graph.edata["pos"].numpy()
         types, tokens = graph.ndata["type"].numpy(), graph.ndata["token"].numpy()
@@ -210,6 +207,13 @@ class Forest:
             arity,
             vocabulary,
         )
+
+    @staticmethod
+    def check_fields(graph: DGLGraph) -> None:
+        """Raise GraphError unless a DGL graph has the schema's fields."""
+        for where, name in (("edata", "pos"), ("ndata", "type"), ("ndata", "token")):
+            if name not in getattr(graph, where):
+                raise GraphError(f"the graph has no {where}[{name!r}]; the schema needs one")
 
     @classmethod
     def _sorted(

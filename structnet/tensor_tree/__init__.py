@@ -15,6 +15,7 @@ beyond it    canonical polyadic, tensor train            :class:`CP`, :class:`Te
 """
 
 from structnet.tensor_tree.aggregate import Aggregator
+from structnet.tensor_tree.count import count_aggregation
 from structnet.tensor_tree.cp import CP
 from structnet.tensor_tree.full_tensor import FullTensor
 from structnet.tensor_tree.heads import TreeClassifier, TreePairClassifier
@@ -34,4 +35,5 @@ __all__ = [
     "TreePairClassifier",
     "Tucker",
     "WeightedSum",
+    "count_aggregation",
 ]
