@@ -166,6 +166,17 @@ def propagate(
 def _by_levels(forest: Forest, cell: Cell, nodes: np.ndarray) -> State:
     plan = schedule(forest, cell.layout)
     tape = _Tape(plan, cell)
+    try:
+        computed = _sweep(plan, cell, tape)
+    finally:
+        tape.close()
+    rows = torch.from_numpy(plan.row[nodes]).to(forest.device)
+    final = {name: x.index_select(0, rows) for name, x in _concatenate(computed).items()}
+    return dict(zip(final, _Finish.apply(tape, *final.values()), strict=True))
+
+
+def _sweep(plan: Schedule, cell: Cell, tape: _Tape) -> list[State]:
+    """The states of each level, from the leaves up."""
     blocks = [cell.bottom()]
     if len(plan.leaf_tokens):
         leaves = Stack(1, len(plan.leaf_tokens), None, 0)
@@ -185,9 +196,7 @@ def _by_levels(forest: Forest, cell: Cell, nodes: np.ndarray) -> State:
             tape.send(stack, outbox, cell.message(Edges(stack, src, tape)))
         computed.append(states)
         blocks = []
-    rows = torch.from_numpy(plan.row[nodes]).to(forest.device)
-    final = {name: x.index_select(0, rows) for name, x in _concatenate(computed).items()}
-    return dict(zip(final, _Finish.apply(tape, *final.values()), strict=True))
+    return computed
 
 
 def example_message(cell: Cell) -> State:
@@ -216,6 +225,7 @@ class _Tape:
         self.sums = cell.sums
         self.width = cell.layout.arity if cell.layout.pads else 0
         self.buffers: dict[str, Tensor] = {}
+        self.shapes: dict[str, torch.Size] = {}  # of one message
         self.left: dict[str, Tensor] = {}
         self.tie: Tensor | None = None  # of the last send: what must come after it in forward
         # By the ids of the weights: the weights, the same side by side, their tie.
@@ -225,8 +235,17 @@ class _Tape:
     def open(self, fields: State) -> None:
         for name, x in fields.items():
             self.buffers[name] = x.new_empty(self.plan.num_messages, *x.shape[1:])
+            self.shapes[name] = x.shape[1:]
         first = next(iter(fields.values()))
         self.tie = first.new_empty(0, requires_grad=torch.is_grad_enabled())
+
+    def close(self) -> None:
+        """Let go of what only the forward needs.
+
+        The ties must go: they know the autograd functions, which know the tape, and Python's
+        garbage collector cannot see through that circle.
+        """
+        self.buffers, self.weights, self.tie = {}, {}, None
 
     def send(self, stack: Stack, outbox: Outbox, fields: State) -> None:
         if not self.buffers:
@@ -261,7 +280,7 @@ class _Send(torch.autograd.Function):
     def backward(ctx, _: Tensor):
         tape, outbox = ctx.tape, ctx.outbox
         gradients = []
-        for name in tape.buffers:
+        for name in tape.shapes:
             receivers = outbox.rows if name in tape.sums else outbox.slots
             gradients.append(_sum_rows(tape.left[name], receivers, outbox.offsets))
         return None, None, None, None, *gradients
@@ -283,16 +302,16 @@ class _Receive(torch.autograd.Function):
     @staticmethod
     def backward(ctx, *gradients: Tensor):
         tape, stack, first = ctx.tape, ctx.stack, ctx.inbox.first
-        for (name, buffer), gradient in zip(tape.buffers.items(), gradients, strict=True):
+        for (name, shape), gradient in zip(tape.shapes.items(), gradients, strict=True):
             summed = name in tape.sums
             if name not in tape.left:
                 rows = tape.plan.num_rows if summed else tape.plan.num_slots
                 # Every row is written: all states reach _Finish, so all receivers come by here.
-                tape.left[name] = gradient.new_empty(rows, *buffer.shape[1:])
+                tape.left[name] = gradient.new_empty(rows, *shape)
             if summed:
                 tape.left[name][stack.first : stack.end] = gradient
             else:
-                gradient = gradient.reshape(-1, *buffer.shape[1:])
+                gradient = gradient.reshape(-1, *shape)
                 tape.left[name][first : first + len(gradient)] = gradient
         return None, None, None, None
 
@@ -344,18 +363,25 @@ class _WeightGradient(torch.autograd.Function):
     @staticmethod
     def backward(ctx, tie: Tensor):
         factors = ctx.tape.factors.pop(ctx.name, [])
-        whole = [(x, dy) for x, dy, keys in factors if keys is None]
-        parts = [(x, dy, keys) for x, dy, keys in factors if keys is not None]
-        if whole:
-            whole = [torch.cat(same, -2) for same in zip(*whole, strict=True)]
+        few, many, parts = [], [], []
+        for x, dy, keys in factors:
+            if keys is not None:
+                parts.append((x, dy, keys))
+            elif x.numel() + dy.numel() < sum(shape.numel() for shape in ctx.shapes):
+                few.append((x, dy))  # cheaper to join than to add to every weight
+            else:
+                many.append((x, dy))
+        if few:
+            many.append(tuple(torch.cat(same, -2) for same in zip(*few, strict=True)))
         gradients = []
         begin = 0
         for shape in ctx.shapes:
             columns = slice(begin, begin + shape[-1])
             begin = columns.stop
-            if whole:
-                gradient = torch.matmul(whole[0].mT, whole[1][..., columns])
-            else:
+            gradient = None
+            for x, dy in many:
+                gradient = _add_outer(gradient, x, dy[..., columns])
+            if gradient is None:
                 gradient = tie.new_zeros(shape)
             for x, dy, keys in parts:
                 _add_typed_outer(gradient, x, dy[..., columns], keys)
@@ -377,6 +403,14 @@ def _typed_product(x: Tensor, weight: Tensor, keys: Tensor | None) -> Tensor:
             torch.matmul(x[i], weight[key], out=y[i])
         return y
     return torch.matmul(x, weight.index_select(0, keys))
+
+
+def _add_outer(total: Tensor | None, x: Tensor, dy: Tensor) -> Tensor:
+    """``total + x' dy`` for each key, in place."""
+    if total is None:
+        return torch.matmul(x.mT, dy)
+    total.flatten(0, -3).baddbmm_(x.mT.flatten(0, -3), dy.flatten(0, -3))
+    return total
 
 
 def _add_typed_outer(total: Tensor, x: Tensor, dy: Tensor, keys: Tensor) -> None:

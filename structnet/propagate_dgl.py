@@ -1,9 +1,9 @@
 """The reference backend of :mod:`structnet.propagate`: DGL's own message passing.
 
 ``DGLGraph.prop_nodes`` walks the levels, autograd remembers. DGL hands a user-defined function
-edges and nodes in an order of its own, in buckets of equal degree; here they are sorted into the
-stacks that cells read, and every mailbox is put in order of ``pos`` with the bottom's message in
-the empty places. Slow, plain, and what the fast backend is tested against.
+edges and nodes in an order of its own, in buckets of equal degree; every row gathers its own
+parameters, and every mailbox is put in order of ``pos`` with the bottom's message in the empty
+places. Slow, plain, and what the fast backend is tested against.
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ def by_dgl(forest: Forest, cell: Cell, nodes: np.ndarray) -> State:
     bottom = _bottom_messages(cell)
 
     def message(edges) -> State:  # DGL's EdgeBatch
-        stack, place, row = _stacked(edges.data["key"])
-        src = {name: edges.src[name][place] for name in state_names}
-        sent = cell.message(Edges(stack, src))
-        return {"message/" + name: x[row] for name, x in sent.items()} | {"pos": edges.data["pos"]}
+        src = {name: edges.src[name] for name in state_names}
+        sent = cell.message(Edges(_one_each(edges.data["key"]), src))
+        return {"message/" + name: x for name, x in sent.items()} | {"pos": edges.data["pos"]}
 
     def reduce(nodes) -> State:  # DGL's NodeBatch
         received = {
@@ -76,19 +75,9 @@ def _bottom_messages(cell: Cell) -> State:
     return cell.message(Edges(Stack(num_keys, 1, None, 0), src))
 
 
-def _stacked(keys: Tensor) -> tuple[Stack, Tensor, Tensor]:
-    """A stack for rows of these keys: which row stands in each place, and where each row stands."""
-    order = keys.argsort(stable=True)
-    present, counts = torch.unique_consecutive(keys[order], return_counts=True)
-    length = int(counts.max())
-    begins = counts.cumsum(0) - counts
-    run = torch.arange(len(present)).repeat_interleave(counts)
-    rank = torch.arange(len(keys)) - begins[run]
-    row = torch.empty_like(keys)
-    row[order] = run * length + rank
-    place = torch.zeros(len(present) * length, dtype=torch.long)
-    place[row] = torch.arange(len(keys))
-    return Stack(len(present), length, present, 0), place, row
+def _one_each(keys: Tensor) -> Stack:
+    """Every row a run of its own, with its own copy of its parameters."""
+    return Stack(len(keys), 1, keys, 0)
 
 
 def _by_place(received: State, pos: Tensor, types: Tensor, bottom: State, cell: Cell) -> State:
@@ -107,17 +96,12 @@ def _by_place(received: State, pos: Tensor, types: Tensor, bottom: State, cell: 
 
 
 def _reduce(cell: Cell, mailbox: State, types: Tensor, tokens: Tensor) -> State:
-    stack, place, row = _stacked(types)
     owner = None
-    ordered = {}
     for name, x in mailbox.items():
-        x = x[place]
         if name not in cell.sums and not cell.layout.pads:
             owner = torch.arange(len(x)).repeat_interleave(x.shape[1])
-            x = x.flatten(0, 1)
-        ordered[name] = x
-    state = cell.reduce(Nodes(stack, tokens[place], ordered, owner))
-    return {name: x[row] for name, x in state.items()}
+            mailbox[name] = x.flatten(0, 1)
+    return cell.reduce(Nodes(_one_each(types), tokens, mailbox, owner))
 
 
 def _leaf(cell: Cell, graph, chosen: Tensor, bottom: State) -> State:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 from structnet.propagate import Edges, Nodes
 
@@ -122,20 +123,18 @@ def multilinear(nodes: Nodes, modes: Sequence[Tensor], core: Tensor) -> Tensor:
     the outer product of the first modes and that of the rest, whichever split is smallest.
 
     Shapes:
-        modes: M of ``[runs, G, length, n_m]``.
+        modes: M of ``[runs, length, G, n_m]``.
         core: ``[num_types, G, n_1, .., n_M, k]``.
         output: ``[runs, G, length, k]``.
     """
     sizes = core.shape[2:-1]
-    k = core.shape[-1]
-    at = _best_split(sizes, k)
-    left, right = _outer(modes[:at]), _outer(modes[at:]) if at < len(modes) else None
+    at = _best_split(sizes, core.shape[-1])
     a = math.prod(sizes[:at])
-    y = nodes.product(left, core.reshape(*core.shape[:2], a, -1))  # [runs, G, length, b k]
-    if right is None:
+    left = OuterProduct.apply(*modes[:at])  # [runs, G, length, a]
+    y = nodes.product(left, core.reshape(*core.shape[:2], a, -1))  # [.., b k]
+    if at == len(modes):
         return y
-    y = y.unflatten(-1, (-1, k))  # [.., b, k]
-    return torch.matmul(right.unsqueeze(-2), y).squeeze(-2)
+    return RowProduct.apply(OuterProduct.apply(*modes[at:]), y)
 
 
 def _best_split(sizes: Sequence[int], k: int) -> int:
@@ -148,12 +147,55 @@ def _best_split(sizes: Sequence[int], k: int) -> int:
     return min(range(1, len(sizes) + 1), key=stored)
 
 
-def _outer(modes: Sequence[Tensor]) -> Tensor:
-    """The outer product, flattened, the last mode fastest: ``[.., n_1 n_2 ..]``."""
-    product = modes[0]
-    for mode in modes[1:]:
-        product = (product.unsqueeze(-1) * mode.unsqueeze(-2)).flatten(-2)
-    return product
+class OuterProduct(torch.autograd.Function):
+    """The outer product of one vector a mode, flattened, the last mode fastest.
+
+    Shapes:
+        modes: M of ``[runs, length, G, n_m]``.
+        output: ``[runs, G, length, n_1 .. n_M]``.
+    """
+
+    @staticmethod
+    def forward(ctx, *modes: Tensor):
+        runs, length, gates, _ = modes[0].shape
+        products = [modes[0].transpose(1, 2).contiguous()]
+        for mode in modes[1:]:
+            before = products[-1].unsqueeze(-1)
+            product = before.new_empty(runs, gates, length, before.shape[-2], mode.shape[-1])
+            torch.mul(before, mode.transpose(1, 2).unsqueeze(-2), out=product)
+            products.append(product.flatten(-2))
+        ctx.save_for_backward(*modes[1:], *products[:-1])
+        return products[-1]
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient: Tensor):
+        half = len(ctx.saved_tensors) // 2
+        modes, products = ctx.saved_tensors[:half], ctx.saved_tensors[half:]
+        gradients = []
+        for mode, before in zip(reversed(modes), reversed(products), strict=True):
+            gradient = gradient.unflatten(-1, (-1, mode.shape[-1]))
+            gradients.append((gradient * before.unsqueeze(-1)).sum(-2).transpose(1, 2))
+            gradient = (gradient * mode.transpose(1, 2).unsqueeze(-2)).sum(-1)
+        return gradient.transpose(1, 2), *reversed(gradients)
+
+
+class RowProduct(torch.autograd.Function):
+    """Each row's vector times its own matrix: ``[.., b]`` and ``[.., b k]`` -> ``[.., k]``."""
+
+    @staticmethod
+    def forward(ctx, vector: Tensor, matrix: Tensor):
+        ctx.save_for_backward(vector, matrix)
+        matrix = matrix.unflatten(-1, (vector.shape[-1], -1))
+        return (vector.unsqueeze(-1) * matrix).sum(-2)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient: Tensor):
+        vector, matrix = ctx.saved_tensors
+        matrix = matrix.unflatten(-1, (vector.shape[-1], -1))
+        gradient = gradient.unsqueeze(-2)
+        return (gradient * matrix).sum(-1), (vector.unsqueeze(-1) * gradient).flatten(-2)
 
 
 def expand_outer(modes: Sequence[Tensor]) -> Tensor:

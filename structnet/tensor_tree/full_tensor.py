@@ -53,7 +53,7 @@ class FullTensor(Aggregator):
         return F.pad(x, (0, 1), value=1.0)
 
     def reduce(self, nodes: Nodes, received: Tensor, x: Tensor | None) -> Sequence[Tensor]:
-        modes = [mode.unsqueeze(1) for mode in self._all_modes(nodes, received, x)]
+        modes = [mode.unsqueeze(2) for mode in self._all_modes(nodes, received, x)]
         y = multilinear(nodes, modes, self.tensor.unsqueeze(1))  # [runs, 1, length, G c]
         return y.squeeze(1).unflatten(-1, (self.gates, -1)).unbind(-2)
 

@@ -68,7 +68,9 @@ class Forget(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, *gradients: Tensor):
         f, c = ctx.saved_tensors
-        gradient = torch.cat(gradients, -1) if len(gradients) == 2 else gradients[0].clone()
+        # Joined, z was overwritten on the way in and its gradient is on the way out: what receives
+        # it is one buffer, which keeps nothing.
+        gradient = torch.cat(gradients, -1) if len(gradients) == 2 else gradients[0]
         kept = gradient[..., ctx.width :]
         dc = kept * f
         d_f = torch.ops.aten.sigmoid_backward(kept * c, f)

@@ -64,8 +64,9 @@ class Tucker(Aggregator):
         return self.message(None, nodes.product(x, self.input_modes))
 
     def reduce(self, nodes: Nodes, received: Tensor, x: Tensor | None) -> Sequence[Tensor]:
-        modes = [zbar.transpose(1, 2) for zbar in self._all_modes(nodes, received, x)]
-        y = multilinear(nodes, modes, self.core)  # [runs, G, length, r]
+        y = multilinear(
+            nodes, self._all_modes(nodes, received, x), self.core
+        )  # [runs, G, length, r]
         y = nodes.product(y, self.output) + nodes.select(self.bias).unsqueeze(2)
         return y.unbind(1)
 

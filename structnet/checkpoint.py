@@ -1,0 +1,289 @@
+"""Models and training states on disk: one safetensors file each, never a pickle.
+
+A file holds the tensors and, in its header, JSON. It is written beside its place and moved there in
+one step, so whoever reads it finds the old state or the new one, whole, whenever the power goes.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import nn
+
+VERSION = 1
+WRITERS = {"model": "save_model", "training checkpoint": "fit"}
+
+
+class CheckpointError(ValueError):
+    """A file is not what was asked for, or does not fit what it is loaded into."""
+
+
+def save_model(path: str | Path, model: nn.Module, config: Mapping[str, Any]) -> None:
+    """Writes a model's tensors and its configuration to one safetensors file.
+
+    Args:
+        path: the file; its folder is made if need be, an older file is replaced in one step.
+        model: its ``state_dict`` is stored, under its own names; tied weights are stored twice.
+        config: what is needed to build the model again: dicts, lists, strings, numbers, booleans
+            and None. Tuples come back as lists.
+
+    Raises:
+        TypeError: the config is not made of these, or the model's state is not all tensors.
+
+    Example:
+        >>> import tempfile
+        >>> model = nn.Linear(2, 1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     save_model(f"{folder}/model.safetensors", model, {"inputs": 2})
+        ...     state, config = load_model(f"{folder}/model.safetensors")
+        >>> config, nn.Linear(config["inputs"], 1).load_state_dict(state)
+        ({'inputs': 2}, <All keys matched successfully>)
+    """
+    state = model.state_dict()
+    for name, value in state.items():
+        if not isinstance(value, torch.Tensor):
+            raise TypeError(
+                f"a model file holds tensors only; the model's state {name!r} is a "
+                f"{type(value).__name__}"
+            )
+    try:
+        content = json.dumps(config)
+    except TypeError as error:
+        raise TypeError(
+            "the config of a model must be made of dicts, lists, strings, numbers, booleans and "
+            f"None: {error}"
+        ) from None
+    _write(Path(path), "model", state, content)
+
+
+def load_model(path: str | Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+    """The tensors and the configuration that ``save_model`` wrote.
+
+    Args:
+        path: the file.
+
+    Returns:
+        The state, on the CPU, for ``model.load_state_dict``; and the configuration.
+
+    Raises:
+        CheckpointError: there is no such file, or it is cut short, or something else.
+    """
+    tensors, content = _read(Path(path), "model")
+    return tensors, json.loads(content)
+
+
+def save_state(path: str | Path, state: Mapping[str, Any]) -> None:
+    """Writes nested dicts, lists and tuples of tensors and plain values to one safetensors file.
+
+    Args:
+        path: the file; its folder is made if need be, an older file is replaced in one step.
+        state: what to write, such as ``{"optimizer": optimizer.state_dict(), "epoch": 3}``.
+
+    Raises:
+        TypeError: the state holds something else.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     save_state(f"{folder}/state", {"betas": (0.9, 0.99), "step": {0: torch.ones(2)}})
+        ...     load_state(f"{folder}/state")
+        {'betas': (0.9, 0.99), 'step': {0: tensor([1., 1.])}}
+    """
+    tensors: dict[str, torch.Tensor] = {}
+    content = json.dumps(_pack(state, "state", tensors))
+    _write(Path(path), "training checkpoint", tensors, content)
+
+
+def load_state(path: str | Path) -> dict[str, Any]:
+    """What ``save_state`` wrote, with all tensors on the CPU.
+
+    Args:
+        path: the file.
+
+    Raises:
+        CheckpointError: there is no such file, or it is cut short, or something else.
+    """
+    tensors, content = _read(Path(path), "training checkpoint")
+    return _unpack(json.loads(content), tensors)
+
+
+def copy_state(model: nn.Module) -> dict[str, Any]:
+    """A copy of the model's state that later training leaves alone."""
+    return {
+        name: value.detach().clone() if isinstance(value, torch.Tensor) else copy.deepcopy(value)
+        for name, value in model.state_dict().items()
+    }
+
+
+def load_optimizer(optimizer: torch.optim.Optimizer, saved: Mapping[str, Any]) -> None:
+    """``load_state_dict`` to the bit: torch rounds the state to the dtype of the parameters."""
+    optimizer.load_state_dict(saved)
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    for index, values in saved["state"].items():
+        state = optimizer.state[parameters[index]]
+        for name, value in values.items():
+            if isinstance(value, torch.Tensor) and state[name].dtype != value.dtype:
+                state[name] = value.to(state[name].device)
+
+
+def describe(name: str, part: Any) -> dict[str, Any]:
+    """The class and the plain hyper-parameters of an optimizer or a schedule, in a flat dict.
+
+    Example:
+        >>> optimizer = torch.optim.SGD(nn.Linear(2, 1).parameters(), lr=0.1)
+        >>> settings = describe("optimizer", optimizer)
+        >>> settings["optimizer"], settings["optimizer.0.lr"]
+        ('SGD', 0.1)
+    """
+    settings = {name: type(part).__name__}
+    # The state of a fresh optimizer is its groups of settings, that of a schedule its attributes.
+    state = part.param_groups if isinstance(part, torch.optim.Optimizer) else part.state_dict()
+    # Through JSON, so that a tuple compares equal to the list that comes back from disk.
+    stack = [(name, json.loads(json.dumps(_without_params(state), default=_plain_value)))]
+    while stack:
+        place, value = stack.pop()
+        if isinstance(value, (dict, list)):
+            pairs = value.items() if isinstance(value, dict) else enumerate(value)
+            stack.extend((f"{place}.{key}", item) for key, item in pairs)
+        else:
+            settings[place] = value
+    return settings
+
+
+def check_settings(path: str | Path, saved: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """Compares the settings a checkpoint was made with to those it is resumed with.
+
+    Raises:
+        CheckpointError: some differ; the first few are named.
+    """
+    names = [*given, *(name for name in saved if name not in given)]
+    absent = "absent"
+    differences = [
+        f"{name} is {saved.get(name, absent)} there and {given.get(name, absent)} here"
+        for name in names
+        if saved.get(name, absent) != given.get(name, absent)
+    ]
+    if differences:
+        more = f", and {len(differences) - 3} more" if len(differences) > 3 else ""
+        raise CheckpointError(
+            f"cannot resume from {path}, which another training wrote: "
+            f"{', '.join(differences[:3])}{more}; expected the same model, data and settings"
+        )
+
+
+def _without_params(state: Any) -> Any:
+    if not isinstance(state, list):
+        return state
+    return [{key: value for key, value in group.items() if key != "params"} for group in state]
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, (torch.Tensor, np.generic)):
+        return value.tolist()
+    return type(value).__name__  # a function has no value that two processes would agree on
+
+
+def _pack(value: Any, name: str, tensors: dict[str, torch.Tensor]) -> Any:
+    """The value as JSON, its tensors moved out; dicts become pairs, as their keys may be ints."""
+    if isinstance(value, torch.Tensor):
+        tensors[name] = value
+        return {"tensor": name}
+    if isinstance(value, Mapping):
+        kind = "counter" if isinstance(value, Counter) else "dict"  # MultiStepLR keeps a Counter
+        return {kind: [[key, _pack(item, f"{name}/{key}", tensors)] for key, item in value.items()]}
+    if isinstance(value, (list, tuple)):
+        kind = "list" if isinstance(value, list) else "tuple"
+        return {kind: [_pack(item, f"{name}/{i}", tensors) for i, item in enumerate(value)]}
+    if isinstance(value, np.generic):
+        return value.item()
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise TypeError(
+        f"a checkpoint holds tensors, numbers, strings, lists and dicts; {name} is a "
+        f"{type(value).__name__}"
+    )
+
+
+def _unpack(value: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
+    if not isinstance(value, dict):
+        return value
+    ((kind, content),) = value.items()
+    if kind == "tensor":
+        return tensors[content]
+    if kind in ("dict", "counter"):
+        pairs = {key: _unpack(item, tensors) for key, item in content}
+        return Counter(pairs) if kind == "counter" else pairs
+    items = [_unpack(item, tensors) for item in content]
+    return tuple(items) if kind == "tuple" else items
+
+
+def _write(path: Path, kind: str, tensors: Mapping[str, torch.Tensor], content: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.tmp")
+    metadata = {"format": "pt", "structnet": kind, "version": str(VERSION), "content": content}
+    try:
+        with temporary.open("wb") as file:
+            file.write(save(_separate(tensors), metadata))
+            file.flush()
+            os.fsync(file.fileno())  # or the move could reach the disk before what it moves
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _separate(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The tensors on the CPU, each in its own memory, as the format wants them."""
+    seen: set[int] = set()
+    result = {}
+    for name, tensor in tensors.items():
+        tensor = tensor.detach().cpu().contiguous()
+        memory = tensor.untyped_storage().data_ptr()
+        result[name] = tensor.clone() if memory in seen else tensor
+        seen.add(memory)
+    return result
+
+
+def _read(path: Path, kind: str) -> tuple[dict[str, torch.Tensor], str]:
+    expected = f"expected a {kind} written by {WRITERS[kind]}"
+    if not path.is_file():
+        found = "is a folder" if path.is_dir() else "does not exist"
+        raise CheckpointError(f"{path} {found}; {expected}")
+    try:
+        with safe_open(path, "pt") as file:
+            metadata = file.metadata() or {}
+            # Copied: a tensor that maps the file would change, or crash, with the file.
+            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
+    except SafetensorError:
+        raise CheckpointError(f"cannot read {path}: {_diagnosis(path)}; {expected}") from None
+    found = metadata.get("structnet", "safetensors file of another program")
+    if found != kind:
+        raise CheckpointError(f"{path} is a {found}; {expected}")
+    if metadata["version"] != str(VERSION):
+        raise CheckpointError(
+            f"{path} has format version {metadata['version']}; this structnet reads {VERSION}"
+        )
+    return tensors, metadata["content"]
+
+
+def _diagnosis(path: Path) -> str:
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        start = file.read(9)
+    if not start:
+        return "the file is empty"
+    # The format begins with the length of its JSON header, in 8 bytes, and the header.
+    if start[8:] == b"{":
+        return f"it is damaged or cut short, at {size} bytes"
+    if start.startswith((b"PK", b"\x80")):
+        return "it looks like a pickle or a torch.save file, which can run code and is never loaded"
+    return "it is no safetensors file"

@@ -1,0 +1,149 @@
+"""What a training run recorded: one record an epoch, and what counts as a better epoch."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+LOWER_IS_BETTER = ("loss", "error", "perplexity")
+
+
+class History:
+    """The records of a training run, one dictionary an epoch, kept on disk as JSON lines.
+
+    ``fit`` writes these fields: ``epoch`` (from 1), ``loss`` (mean over the training examples as
+    they were trained on), ``validation_loss`` and ``validation_<metric>`` where there is validation
+    data, ``best`` (was this epoch the best so far?), ``learning_rate`` (at the epoch's first step),
+    ``seconds`` (validation included) and ``examples_per_second`` (training alone).
+
+    Args:
+        records: the records to start with, in order.
+
+    Example:
+        >>> history = History([{"epoch": 1, "loss": 2.0}, {"epoch": 2, "loss": 1.5}])
+        >>> history["loss"]
+        [2.0, 1.5]
+        >>> history[-1]
+        {'epoch': 2, 'loss': 1.5}
+    """
+
+    def __init__(self, records: Iterable[Mapping] = ()):
+        self.records: list[dict] = [dict(record) for record in records]
+
+    def append(self, record: Mapping) -> None:
+        """Adds the record of one more epoch."""
+        self.records.append(dict(record))
+
+    @property
+    def best(self) -> dict | None:
+        """The record of the epoch whose weights ``fit`` leaves in the model.
+
+        That is the best epoch on the validation data, or the last one where there were none;
+        None before the first epoch.
+        """
+        marked = [record for record in self.records if record.get("best")]
+        return (marked or self.records or [None])[-1]
+
+    @property
+    def epochs_since_best(self) -> int:
+        """How many epochs have passed without a new best; all of them if none was ever best."""
+        for passed, record in enumerate(reversed(self.records)):
+            if record.get("best"):
+                return passed
+        return len(self.records)
+
+    def save(self, path: str | Path) -> None:
+        """Writes one line of JSON a record, replacing the file."""
+        Path(path).write_text("".join(map(_line, self.records)), encoding="utf-8")
+
+    def append_last_to(self, path: str | Path) -> None:
+        """Adds the last record to a file that holds the others."""
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(_line(self.records[-1]))
+
+    @classmethod
+    def load(cls, path: str | Path) -> History:
+        """Reads a file written by ``save``; a last line that was cut short is left out.
+
+        Raises:
+            ValueError: another line holds no JSON object.
+        """
+        # Undecodable bytes can only be the torn end of a line, which the JSON reader then refuses.
+        lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+        history = cls()
+        for number, line in enumerate(lines, 1):
+            try:
+                history.append(json.loads(line))
+            except (ValueError, TypeError):
+                if number < len(lines):
+                    raise ValueError(
+                        f"{path}, line {number}: expected one JSON object a line, got {line[:60]!r}"
+                    ) from None
+        return history
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __iter__(self) -> Iterator[dict]:
+        return iter(self.records)
+
+    def __getitem__(self, key: int | str) -> dict | list:
+        """The record at a place, or the values of one field over all epochs."""
+        if not isinstance(key, str):
+            return self.records[key]
+        if self.records and not any(key in record for record in self.records):
+            fields = ", ".join(self.records[-1])
+            raise KeyError(f"no record has a field {key!r}; the fields are {fields}")
+        return [record.get(key) for record in self.records]
+
+    def __repr__(self) -> str:
+        return f"<History of {len(self)} epochs, best {self.best}>"
+
+
+def _line(record: Mapping) -> str:
+    return json.dumps(record) + "\n"
+
+
+@dataclass(frozen=True)
+class Monitor:
+    """Which validation value decides the best epoch, and in which direction.
+
+    Args:
+        name: ``"loss"`` or the name of a metric.
+        mode: ``"min"`` if lower is better, ``"max"`` if higher is. None reads it off the name:
+            a name that ends in loss, error or perplexity is better lower, any other higher.
+
+    Raises:
+        ValueError: the mode is none of these.
+
+    Example:
+        >>> Monitor("accuracy").improves(0.8, best=0.7), Monitor("loss").improves(0.8, best=0.7)
+        (True, False)
+    """
+
+    name: str = "loss"
+    mode: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.mode not in (None, "min", "max"):
+            raise ValueError(
+                f"The 'mode' parameter of fit must be 'min', 'max' or None. Got {self.mode!r}."
+            )
+
+    @property
+    def lower(self) -> bool:
+        """Is a lower value better?"""
+        if self.mode is None:
+            return self.name.endswith(LOWER_IS_BETTER)
+        return self.mode == "min"
+
+    def improves(self, value: float, best: float | None) -> bool:
+        """Is the value better than the best so far? A value that is not finite never is."""
+        if not math.isfinite(value):
+            return False
+        if best is None:
+            return True
+        return value < best if self.lower else value > best

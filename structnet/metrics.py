@@ -1,0 +1,220 @@
+"""Measures of a model on data it has not trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+Metric = Callable[[nn.Module, Any], float]
+
+
+def accuracy(model: nn.Module, batch: Any) -> float:
+    """The share of a batch that the model predicts right.
+
+    Args:
+        model: anything with ``predict(batch)``, the predicted classes.
+        batch: anything with ``targets``, the true classes.
+
+    Shapes:
+        predictions and targets ``[n]``, integers.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> model = SimpleNamespace(predict=lambda batch: torch.tensor([1, 2, 3, 4]))
+        >>> accuracy(model, SimpleNamespace(targets=torch.tensor([1, 2, 3, 0])))
+        0.75
+    """
+    predicted, targets = model.predict(batch), batch.targets
+    if predicted.shape != targets.shape:
+        # Broadcasting would turn [n] against [n, 1] into a plausible wrong number.
+        raise ValueError(
+            f"model.predict gave shape {list(predicted.shape)} for targets of shape "
+            f"{list(targets.shape)}; expected the same shape"
+        )
+    return (predicted == targets).double().mean().item()
+
+
+def accuracy_by(predictions: Any, targets: Any, groups: Any) -> dict[Hashable, tuple[float, int]]:
+    """The accuracy of every group of examples, by depth or by number of operators for instance.
+
+    Args:
+        predictions: the predicted classes.
+        targets: the true classes.
+        groups: the group each example belongs to; any values that can be sorted.
+
+    Shapes:
+        all three ``[n]``; tensors, arrays or lists.
+
+    Returns:
+        For each group, in sorted order, its accuracy and its number of examples.
+
+    Raises:
+        ValueError: the three differ in length.
+
+    Example:
+        >>> accuracy_by([1, 0, 1, 1], targets=[1, 1, 1, 0], groups=[3, 3, 2, 3])
+        {2: (1.0, 1), 3: (0.3333333333333333, 3)}
+    """
+    predictions, targets, groups = (_array(values) for values in (predictions, targets, groups))
+    if not len(predictions) == len(targets) == len(groups):
+        raise ValueError(
+            f"got {len(predictions)} predictions, {len(targets)} targets and {len(groups)} groups; "
+            f"expected as many of each"
+        )
+    names, place = np.unique(groups, return_inverse=True)
+    count = np.bincount(place, minlength=len(names))
+    right = np.bincount(place, weights=predictions == targets, minlength=len(names))
+    return {
+        name: (float(share), int(total))
+        for name, share, total in zip(
+            names.tolist(), right / np.maximum(count, 1), count, strict=True
+        )
+    }
+
+
+def evaluate(
+    model: nn.Module,
+    data: Any,
+    *,
+    batch_size: int = 1000,
+    device: str | torch.device = "cpu",
+    metrics: Mapping[str, Metric] | None = None,
+) -> dict[str, float]:
+    """The mean loss and metrics of a model over data, in evaluation mode and without gradients.
+
+    Every batch counts by its number of examples, so the result does not depend on the batch size.
+    The mode of each of the model's modules is put back afterwards.
+
+    Args:
+        model: a module with ``loss(batch)``, the mean loss over the batch.
+        data: has ``len(data)``, and ``data[indices]`` gives a batch for an int64 array.
+        batch_size: examples a batch.
+        device: where the batches go; the model must be there.
+        metrics: name -> ``metric(model, batch)``, the mean of a measure over the batch.
+
+    Returns:
+        ``{"loss": ..., name: ...}``.
+
+    Raises:
+        ValueError: there are no data, the batch size is below 1, or a metric is called "loss".
+
+    Example:
+        >>> class Constant(nn.Module):
+        ...     def loss(self, batch):
+        ...         return (batch - 1.0).square().mean()
+        >>> evaluate(Constant(), torch.tensor([0.0, 1.0, 3.0]), batch_size=2)
+        {'loss': 1.6666666666666667}
+    """
+    metrics = dict(metrics or {})
+    if "loss" in metrics:
+        raise ValueError("a metric cannot be called 'loss'; that name is the model's own loss")
+    starts = batch_starts(data, batch_size)
+    scores = batch_scores(model, data, starts, batch_size, device, metrics)
+    return mean_scores(scores, data, batch_size, metrics)
+
+
+def predict_all(
+    model: nn.Module,
+    data: Any,
+    *,
+    batch_size: int = 1000,
+    device: str | torch.device = "cpu",
+) -> torch.Tensor:
+    """The predictions of a model for all data, in order, on the CPU.
+
+    Args:
+        model: a module with ``predict(batch)``.
+        data: has ``len(data)``, and ``data[indices]`` gives a batch for an int64 array.
+        batch_size: examples a batch.
+        device: where the batches go; the model must be there.
+
+    Shapes:
+        ``[len(data), ...]``, where ``predict`` gives ``[len(batch), ...]``.
+
+    Example:
+        >>> class Sign(nn.Module):
+        ...     def predict(self, batch):
+        ...         return (batch > 0).long()
+        >>> predict_all(Sign(), torch.tensor([0.5, -1.0, 2.0]), batch_size=2)
+        tensor([1, 0, 1])
+    """
+    with evaluating(model):
+        parts = [
+            model.predict(take(data, start, batch_size, device)).cpu()
+            for start in batch_starts(data, batch_size)
+        ]
+    return torch.cat(parts)
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Evaluation mode without gradients; each module's own mode comes back at the end."""
+    modes = [(module, module.training) for module in model.modules()]
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        # Module by module: a part that the caller froze in evaluation mode stays frozen.
+        for module, mode in modes:
+            module.training = mode
+
+
+def batch_starts(data: Any, batch_size: int) -> range:
+    """Where the batches of the data begin."""
+    if batch_size < 1:
+        raise ValueError(f"The 'batch_size' parameter must be an int >= 1. Got {batch_size!r}.")
+    if len(data) == 0:
+        raise ValueError("there are no data to evaluate: got 0 examples, expected at least 1")
+    return range(0, len(data), batch_size)
+
+
+def take(data: Any, start: int, batch_size: int, device: str | torch.device) -> Any:
+    """One batch of consecutive examples, on the device."""
+    return to_device(data[np.arange(start, min(start + batch_size, len(data)))], device)
+
+
+def to_device(batch: Any, device: str | torch.device) -> Any:
+    """The batch on the device, if it is something that can be moved."""
+    return batch.to(device) if hasattr(batch, "to") else batch
+
+
+def batch_scores(
+    model: nn.Module,
+    data: Any,
+    starts: range,
+    batch_size: int,
+    device: str | torch.device,
+    metrics: Mapping[str, Metric],
+) -> np.ndarray:
+    """The loss and the metrics of each batch that begins at one of the starts.
+
+    Shapes:
+        ``[len(starts), 1 + len(metrics)]``, float64.
+    """
+    rows = np.empty((len(starts), 1 + len(metrics)))
+    with evaluating(model):
+        for row, start in zip(rows, starts, strict=True):
+            batch = take(data, start, batch_size, device)
+            row[0] = float(model.loss(batch))
+            row[1:] = [float(metric(model, batch)) for metric in metrics.values()]
+    return rows
+
+
+def mean_scores(
+    scores: np.ndarray, data: Any, batch_size: int, metrics: Mapping[str, Metric]
+) -> dict[str, float]:
+    """The means over all examples, from the scores of all batches."""
+    starts = np.arange(0, len(data), batch_size)
+    sizes = np.minimum(batch_size, len(data) - starts)
+    means = (scores * sizes[:, None]).sum(axis=0) / len(data)
+    return dict(zip(["loss", *metrics], means.tolist(), strict=True))
+
+
+def _array(values: Any) -> np.ndarray:
+    return values.detach().cpu().numpy() if isinstance(values, torch.Tensor) else np.asarray(values)

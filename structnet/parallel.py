@@ -1,0 +1,124 @@
+"""The processes of one ``torchrun``: who is who, and how their gradients become one.
+
+Each process takes its share of every batch and scales its loss by that share, so that the sum of
+the processes' gradients is the gradient of one process on the whole batch. torch's
+``DistributedDataParallel`` gives neither unequal shares nor empty ones, and knows ``forward`` only.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import nn
+
+
+def process_rank() -> tuple[int, int]:
+    """This process's number and how many there are: (0, 1) outside ``torchrun``.
+
+    Example:
+        >>> rank, world = process_rank()
+        >>> rank < world
+        True
+    """
+    if dist.is_available() and dist.is_initialized():
+        return dist.get_rank(), dist.get_world_size()
+    return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+
+
+def own_device(device: str | torch.device) -> torch.device:
+    """The device this process trains on: under ``torchrun``, "cuda" means one GPU a process.
+
+    Raises:
+        ValueError: there is no such device here.
+    """
+    try:
+        chosen = torch.device(device)
+        if chosen.type == "cuda" and chosen.index is None and "LOCAL_RANK" in os.environ:
+            chosen = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+        torch.empty(0, device=chosen)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ValueError(
+            f"The 'device' parameter must name a device of this machine, such as 'cpu'. "
+            f"Got {str(device)!r} ({reason})."
+        ) from None
+    return chosen
+
+
+class Processes:
+    """All processes that train together; every method does nothing where there is only one.
+
+    Args:
+        device: where this process trains; "cuda" communicates by NCCL, anything else by gloo.
+    """
+
+    def __init__(self, device: torch.device):
+        self.device = device
+        self.rank, self.world = process_rank()
+        if self.world > 1 and device.type == "cuda":
+            torch.cuda.set_device(device)
+        if self.world > 1 and not dist.is_initialized():
+            dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+            # It lives as long as the process: a group that is closed and opened again can meet
+            # the addresses that the old one left in torchrun's store.
+            atexit.register(dist.destroy_process_group)
+
+    def share(self, indices: np.ndarray) -> np.ndarray:
+        """This process's part of a batch; it may be empty, and no two differ by more than one."""
+        return indices if self.world == 1 else np.array_split(indices, self.world)[self.rank]
+
+    def sum(self, values: np.ndarray) -> np.ndarray:
+        """The sum of an array of float64 over all processes."""
+        if self.world == 1:
+            return values
+        total = torch.as_tensor(values, dtype=torch.float64).to(self.device)
+        dist.all_reduce(total)
+        return total.cpu().numpy()
+
+    def wait(self) -> None:
+        """Goes on when all processes have come this far."""
+        self.sum(np.zeros(1))
+
+    def agree(self, number: int) -> bool:
+        """Do all processes have the same number? None goes on before all have asked."""
+        total, squares = self.sum(np.array([number, number**2], dtype=np.float64))
+        return squares * self.world == total**2  # only equal numbers have no variance
+
+    def broadcast(self, tensors: Sequence[torch.Tensor]) -> None:
+        """Gives every process the values of process 0."""
+        for tensor in tensors if self.world > 1 else ():
+            values = tensor.detach().contiguous()
+            dist.broadcast(values, 0)
+            tensor.detach().copy_(values)
+
+    def add_gradients(self, parameters: Sequence[nn.Parameter], loss: float) -> float:
+        """Sums the gradients, and the loss, over all processes; returns the loss.
+
+        A parameter that no process used keeps the gradient None, so that the optimizer passes it
+        over exactly as it does in one process. A process without examples takes part with zeros.
+        """
+        if self.world == 1:
+            return loss
+        used = [parameter.grad is not None for parameter in parameters]
+        loss, *uses = self.sum(np.array([loss, *used], dtype=np.float64)).tolist()
+        live = [parameter for parameter, count in zip(parameters, uses, strict=True) if count]
+        for dtype in dict.fromkeys(parameter.dtype for parameter in live):
+            self._add([parameter for parameter in live if parameter.dtype == dtype])
+        return loss
+
+    def _add(self, parameters: Sequence[nn.Parameter]) -> None:
+        # One message for all of them: most of the time of a small one is its way, not its size.
+        gradients = [
+            torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+            for parameter in parameters
+        ]
+        flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
+        dist.all_reduce(flat)
+        sizes = [parameter.numel() for parameter in parameters]
+        for parameter, part in zip(parameters, flat.split(sizes), strict=True):
+            parameter.grad = part.view_as(parameter)

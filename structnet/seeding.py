@@ -1,0 +1,49 @@
+"""The global random generators of Python, numpy and torch: seeded for an epoch, then given back."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+
+
+def epoch_order(size: int, seed: int, epoch: int) -> np.ndarray:
+    """The order in which an epoch goes through the examples: a function of its arguments alone.
+
+    Example:
+        >>> sorted(epoch_order(4, seed=0, epoch=1).tolist())
+        [0, 1, 2, 3]
+    """
+    return np.random.default_rng([seed, epoch]).permutation(size)
+
+
+def seed_epoch(seed: int, epoch: int, rank: int = 0) -> None:
+    """Seeds the global generators, differently in every process of a run."""
+    # One more than the rank: with a trailing zero it would be the stream that orders the examples.
+    words = np.random.SeedSequence([seed, epoch, rank + 1]).generate_state(3).tolist()
+    random.seed(words[0])
+    np.random.seed(words[1])
+    torch.manual_seed(words[2])
+
+
+@contextmanager
+def random_states_kept(device: torch.device) -> Iterator[None]:
+    """Gives the global generators back as they were found, the device's among them.
+
+    Example:
+        >>> before = random.getstate()
+        >>> with random_states_kept(torch.device("cpu")):
+        ...     seed_epoch(seed=0, epoch=1)
+        >>> random.getstate() == before
+        True
+    """
+    python, numpy = random.getstate(), np.random.get_state()
+    try:
+        with torch.random.fork_rng([device] if device.type == "cuda" else []):
+            yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)

@@ -1,0 +1,63 @@
+"""What the benchmarks share: timing in turns, a table, one JSON object on the last line."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable, Sequence
+
+
+def arguments(description: str) -> argparse.Namespace:
+    """The command line of every benchmark."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--quick", action="store_true", help="smaller sizes, within 60 seconds")
+    parser.add_argument("--seed", type=int, default=0, help="of data and weights (default 0)")
+    return parser.parse_args()
+
+
+def seconds(
+    *functions: Callable[[], object],
+    repeats: int,
+    warm_up: int = 1,
+    clock: Callable[[], float] = time.process_time,
+) -> list[list[float]]:
+    """Times of each function, called in turns so that a slow spell of the machine hits all.
+
+    The clock is the processor time of this process: on one thread it is the time on a quiet
+    machine, and other processes' turns do not count.
+    """
+    for _ in range(warm_up):
+        for function in functions:
+            function()
+    times: list[list[float]] = [[] for _ in functions]
+    for _ in range(repeats):
+        for function, spent in zip(functions, times, strict=True):
+            start = clock()
+            function()
+            spent.append(clock() - start)
+    return times
+
+
+def spread(times: Sequence[float]) -> dict[str, float]:
+    """Median and minimum."""
+    return {"median": statistics.median(times), "min": min(times)}
+
+
+def report(rows: Sequence[dict], **figures: object) -> None:
+    """Print rows as a table, then everything as one line of JSON."""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    cells = [[_cell(row.get(name)) for name in columns] for row in rows]
+    widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
+    for line in (columns, *cells):
+        print("  ".join(text.rjust(width) for text, width in zip(line, widths, strict=True)))
+    print(json.dumps({"rows": list(rows), **figures}))
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return str(value)

@@ -1,0 +1,177 @@
+"""Training speed of the Tree-LSTM on ListOps: the two backends side by side.
+
+A step is: choose a minibatch at random, plan it, forward, backward, optimiser step; one thread. The
+``dgl`` rows run the reference backend on trees without sharing, as released code does, and on the
+same shared forest. ``products`` is the time of the bare matrix products of a step - forward, and
+backward to both factors - in the shapes in which the step makes them. Medians; the columns ``best``
+are of the fastest step, which on a busy machine says more of the code. On a machine with a GPU
+there are rows for it, and its values and gradients are compared with the CPU's.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import torch
+from common import arguments, report, seconds, spread
+
+import structnet.propagate as engine
+from structnet.datasets import listops
+from structnet.examples import TreeExamples
+from structnet.graph import Forest, Vocabulary
+from structnet.tensor_tree import FullTensor, TreeClassifier, TreeLSTM, Tucker, WeightedSum
+
+MODELS = {
+    "tucker c=20 r=3": (20, partial(Tucker, rank=3)),
+    "sum c=88": (88, WeightedSum),
+    "full c=5": (5, FullTensor),
+}
+
+
+def make_model(name: str, seed: int, device: str = "cpu") -> TreeClassifier:
+    hidden_size, aggregator = MODELS[name]
+    torch.manual_seed(seed)
+    inputs = torch.tril(torch.ones(10, 10))
+    return TreeClassifier(TreeLSTM(hidden_size, 4, 5, inputs, aggregator), 10).to(device)
+
+
+def make_examples(num_trees: int, seed: int) -> tuple[TreeExamples, TreeExamples]:
+    """The same trees with and without sharing."""
+    trees = listops.generate(num_trees, seed=seed)
+    targets = [listops.evaluate_expression(tree) for tree in trees]
+    vocabulary = Vocabulary(["MAX", "MIN", "MED", "SM"], "0123456789", arity=5)
+    return tuple(
+        TreeExamples(Forest.from_trees(trees, vocabulary, share=share), targets)
+        for share in (True, False)
+    )
+
+
+def make_step(
+    model: TreeClassifier, examples: TreeExamples, batch_size: int, backend: str, seed: int
+) -> Callable[[], None]:
+    fused = backend == "levels"  # the reference steps as plainly as it propagates
+    optimizer = torch.optim.Adam(model.parameters(), fused=fused)
+    generator = np.random.default_rng(seed)
+    device = next(model.parameters()).device
+
+    def step() -> None:
+        chosen = generator.choice(len(examples), batch_size, replace=False)
+        batch = examples[chosen].to(device)
+        optimizer.zero_grad()
+        logits = model(batch.forest, backend=backend)
+        torch.nn.functional.cross_entropy(logits, batch.targets).backward()
+        optimizer.step()
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+
+    return step
+
+
+def make_products(model: TreeClassifier, batch: TreeExamples) -> Callable[[], None]:
+    """The matrix products of one step on ``batch``, on random numbers."""
+    shapes: list[tuple] = []
+    original = engine._Tape.product
+
+    def recorded(tape, x, weights, keys):
+        shapes.append((x.shape, sum(w.shape[-1] for w in weights)))
+        return original(tape, x, weights, keys)
+
+    engine._Tape.product = recorded
+    try:
+        model(batch.forest)
+    finally:
+        engine._Tape.product = original
+    triples = []
+    for shape, out in shapes:
+        x = torch.randn(shape)
+        w = torch.randn(*shape[:-2], shape[-1], out)
+        triples.append((x, w, torch.randn(*shape[:-1], out)))
+
+    def products() -> None:
+        for x, w, dy in triples:
+            torch.matmul(x, w), torch.matmul(dy, w.mT), torch.matmul(x.mT, dy)
+
+    return products
+
+
+def measure(name: str, batch_size: int, repeats: int, data: tuple, seed: int) -> dict:
+    shared, unshared = data
+    model = make_model(name, seed)
+    step = make_step(model, shared, batch_size, "levels", seed)
+    plain = make_step(make_model(name, seed), unshared, batch_size, "dgl", seed)
+    plain_shared = make_step(make_model(name, seed), shared, batch_size, "dgl", seed)
+    chosen = np.random.default_rng(seed).choice(len(shared), batch_size, replace=False)
+    products = make_products(model, shared[chosen])
+    few = max(repeats // 10, 3)
+    fast, bare = (spread(t) for t in seconds(step, products, repeats=repeats, warm_up=3))
+    ours, slow, slow_shared = (
+        spread(t) for t in seconds(step, plain, plain_shared, repeats=few, warm_up=1)
+    )
+    nodes = unshared[chosen].forest.num_nodes
+    return {
+        "model": name,
+        "device": "cpu",
+        "batch": batch_size,
+        "trees/s": batch_size / fast["median"],
+        "best trees/s": batch_size / fast["min"],
+        "nodes/s": nodes / fast["median"],
+        "dgl trees/s": batch_size / slow["median"],
+        "dgl shared trees/s": batch_size / slow_shared["median"],
+        "ratio": slow["median"] / ours["median"],
+        "ratio shared": slow_shared["median"] / ours["median"],
+        "step/products": fast["median"] / bare["median"],
+        "best step/products": fast["min"] / bare["min"],
+    }
+
+
+def on_gpu(name: str, repeats: int, data: tuple, seed: int) -> list[dict]:
+    """Speed on the GPU, and its largest difference from the CPU in value and gradient."""
+    shared = data[0]
+    batch = shared[np.arange(250)]
+    results = []
+    for device in ("cpu", "cuda"):
+        model = make_model(name, seed, device)
+        logits = model(batch.to(device).forest)
+        torch.nn.functional.cross_entropy(logits, batch.to(device).targets).backward()
+        results.append([logits, *[p.grad for p in model.parameters()]])
+    worst = max(
+        float((a.detach() - b.detach().cpu()).abs().max()) for a, b in zip(*results, strict=True)
+    )
+    rows = []
+    for batch_size in (25, 250, 1000, 4096):
+        step = make_step(make_model(name, seed, "cuda"), shared, batch_size, "levels", seed)
+        (times,) = seconds(step, repeats=repeats, warm_up=3, clock=time.perf_counter)
+        fast = spread(times)
+        rows.append(
+            {
+                "model": name,
+                "device": torch.cuda.get_device_name(),
+                "batch": batch_size,
+                "trees/s": batch_size / fast["median"],
+                "best trees/s": batch_size / fast["min"],
+                "largest difference": worst,
+            }
+        )
+    return rows
+
+
+def main() -> None:
+    options = arguments(__doc__)
+    torch.set_num_threads(1)
+    data = make_examples(6_000 if options.quick else 20_000, options.seed)
+    repeats = 12 if options.quick else 60
+    rows = [
+        measure(name, batch_size, repeats, data, options.seed)
+        for name in MODELS
+        for batch_size in (25, 250)
+    ]
+    if torch.cuda.is_available():
+        rows += [row for name in MODELS for row in on_gpu(name, repeats, data, options.seed)]
+    report(rows, threads=torch.get_num_threads(), trees=len(data[0]), seed=options.seed)
+
+
+if __name__ == "__main__":
+    main()
