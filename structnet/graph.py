@@ -23,6 +23,8 @@ import numpy as np
 import torch
 
 from structnet import _kernels
+from structnet.errors import GraphError, NotATreeError
+from structnet.memory import collector_paused
 from structnet.tree import Tree
 from structnet.vocabulary import NONE, Vocabulary, VocabularyError
 
@@ -39,14 +41,6 @@ __all__ = [
     "dgl",
     "make_graph",
 ]
-
-
-class GraphError(ValueError):
-    """A graph that does not follow the schema."""
-
-
-class NotATreeError(GraphError):
-    """A graph in which some node has two parents, or none is the root, or there is a cycle."""
 
 
 def dgl():
@@ -152,7 +146,8 @@ class Forest:
             VocabularyError: a label that the vocabulary does not know, or too many children.
         """
         add = _add_shared if share else _add_unshared
-        types, tokens, offsets, children, roots = add(trees, vocabulary)
+        with collector_paused():
+            types, tokens, offsets, children, roots = add(trees, vocabulary)
         pos = np.arange(len(children)) - np.repeat(offsets[:-1], np.diff(offsets))
         return cls._sorted(
             types, tokens, offsets, children, pos, roots, vocabulary.arity, vocabulary

@@ -68,6 +68,27 @@ class Tree:
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"a Tree is immutable; cannot delete {name!r}")
 
+    @classmethod
+    def from_postorder(cls, nodes: Iterable[tuple[Hashable, int, Hashable | None]]) -> Tree:
+        """The tree of ``(label, number of children, token)``, children before parents.
+
+        Raises:
+            ValueError: a node has fewer children before it than it says, or nodes are left over.
+
+        Example:
+            >>> Tree.from_postorder([("2", 0, None), ("4", 0, None), ("MAX", 2, None)])
+            <Tree (MAX 2 4)>
+        """
+        done: list[Tree] = []
+        for label, arity, token in nodes:
+            first = len(done) - arity
+            if first < 0:
+                raise ValueError(f"node {label!r} has {arity} children; {len(done)} come before it")
+            done[first:] = [cls(label, done[first:], token)]
+        if len(done) != 1:
+            raise ValueError(f"a postorder ends with one root; this one leaves {len(done)}")
+        return done[0]
+
     def preorder(self) -> Iterator[Tree]:
         """Every node, parents before children, children in order."""
         stack = [self]
@@ -186,19 +207,10 @@ class Tree:
     def __reduce__(self) -> tuple:
         # pickle descends by recursion; a flat list of nodes does not need it to.
         flat = [(node.label, len(node.children), node.token) for node in self.postorder()]
-        return (_from_postorder, (flat,))
+        return (Tree.from_postorder, (flat,))
 
     def __copy__(self) -> Tree:
         return self
 
     def __deepcopy__(self, memo: dict) -> Tree:
         return self
-
-
-def _from_postorder(flat: list[tuple[Hashable, int, Hashable | None]]) -> Tree:
-    stack: list[Tree] = []
-    for label, arity, token in flat:
-        children = stack[len(stack) - arity :]
-        del stack[len(stack) - arity :]
-        stack.append(Tree(label, children, token))
-    return stack[0]

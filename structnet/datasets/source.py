@@ -1,0 +1,162 @@
+"""Where a data set's files come from, and that they are the right ones.
+
+A :class:`Source` names a file by its hash. :func:`fetch` finds that file, or downloads it once into
+a cache; nothing that does not match the hash is ever used or kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import os
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_CHUNK = 1 << 16  # bytes
+_TIMEOUT = 30.0  # seconds without a byte before a download gives up
+
+
+class DownloadError(OSError):
+    """A file that is nowhere on this machine and could not be downloaded."""
+
+
+class WrongFileError(ValueError):
+    """A file with the right name and the wrong content."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One published file.
+
+    Args:
+        name: the file's name.
+        folder: the data set's folder, below a data directory or the cache.
+        url: where it is published.
+        licence: what its publisher says about its use.
+        sha256: the SHA-256 of its content, in hexadecimal.
+        git_blob: its name as a git object, SHA-1 of ``blob <size>\\0`` and its content.
+        size: its size in bytes, if known.
+
+    Raises:
+        ValueError: neither hash is given.
+    """
+
+    name: str
+    folder: str
+    url: str
+    licence: str
+    sha256: str | None = None
+    git_blob: str | None = None
+    size: int | None = None
+
+    def __post_init__(self) -> None:
+        if not (self.sha256 or self.git_blob):
+            raise ValueError(f"the source {self.name!r} has no hash; give sha256 or git_blob")
+
+
+def cache_dir() -> Path:
+    """The folder for downloads: the environment's ``STRUCTNET_DATA``, or ``~/.cache/structnet``."""
+    chosen = os.environ.get("STRUCTNET_DATA")
+    return Path(chosen) if chosen else Path.home() / ".cache" / "structnet"
+
+
+def find(source: Source, data_dir: str | Path | None = None) -> Path | None:
+    """The path at which a file of that name lies, its content not yet checked; None if nowhere.
+
+    Args:
+        source: the file to look for.
+        data_dir: looked into first, directly and in the data set's folder; then the cache.
+
+    Example:
+        >>> find(Source("absent.tsv", "demo", "https://example.org", "MIT", sha256="0")) is None
+        True
+    """
+    folders = [cache_dir()] if data_dir is None else [Path(data_dir), cache_dir()]
+    paths = [path / source.name for folder in folders for path in (folder, folder / source.folder)]
+    return next((path for path in paths if path.is_file()), None)
+
+
+def verify(source: Source, path: str | Path) -> None:
+    """Checks that a file has the size and the hash of its source.
+
+    Raises:
+        WrongFileError: it has not.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> blob = "257cc5642cb1a054f08cc83f2d943e56fd3ebe99"
+        >>> source = Source("x", "demo", "https://example.org/x", "MIT", git_blob=blob)
+        >>> with TemporaryDirectory() as folder:
+        ...     path = Path(folder, "x")
+        ...     _ = path.write_bytes(b"foo\\n")
+        ...     verify(source, path)
+    """
+    size = Path(path).stat().st_size
+    if source.size is not None and size != source.size:
+        raise WrongFileError(f"{path} has {size:,} bytes; {source.name} has {source.size:,}")
+    if source.sha256:
+        kind, expected, got = "SHA-256", source.sha256, _digest("sha256", path)
+    else:
+        header = b"blob %d\0" % size
+        kind, expected, got = "git blob", source.git_blob, _digest("sha1", path, header)
+    if got != expected:
+        raise WrongFileError(f"{path} has the {kind} hash {got}; {source.name} has {expected}")
+
+
+def fetch(source: Source, data_dir: str | Path | None = None, download: bool = True) -> Path:
+    """The path of a verified file, downloaded into the cache if it lies nowhere yet.
+
+    Args:
+        source: the file to fetch.
+        data_dir: looked into before the cache, as in :func:`find`.
+        download: False raises instead of using the network.
+
+    Raises:
+        DownloadError: it lies nowhere, and could not or must not be downloaded.
+        WrongFileError: the content is not the source's. A wrong download is not kept; a wrong file
+            that lay there before is left as it is.
+    """
+    found = find(source, data_dir)
+    if found is not None:
+        verify(source, found)
+        return found
+    target = cache_dir() / source.folder / source.name
+    if not download:
+        folder = target.parent if data_dir is None else Path(data_dir)
+        raise DownloadError(
+            f"{source.name} is not in {folder}; put it there, or allow the download "
+            f"(download=True) from {source.url}"
+        )
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # Whoever looks at the target sees no file or a whole one, also if two processes download it.
+    partial = target.with_name(f".{source.name}.{os.getpid()}.part")
+    try:
+        with partial.open("wb") as file:
+            file.writelines(_chunks(source, target))
+        verify(source, partial)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+    return target
+
+
+def _chunks(source: Source, target: Path) -> Iterator[bytes]:
+    try:
+        with urllib.request.urlopen(source.url, timeout=_TIMEOUT) as response:
+            while chunk := response.read(_CHUNK):
+                yield chunk
+    except (OSError, http.client.HTTPException) as error:
+        raise DownloadError(
+            f"cannot download {source.name} from {source.url}: {error}; "
+            f"without a network, put the file at {target}"
+        ) from error
+
+
+def _digest(algorithm: str, path: str | Path, header: bytes = b"") -> str:
+    digest = hashlib.new(algorithm, header)
+    with Path(path).open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()

@@ -1,0 +1,96 @@
+"""What every parser raises: the place, what was wrong, the line, and a caret under it."""
+
+from __future__ import annotations
+
+import re
+from unicodedata import combining, east_asian_width
+
+WINDOW = 80  # characters of a source line that a message shows
+
+
+class ParseError(ValueError):
+    """A text that is not what its format allows, with the place where that shows.
+
+    Args:
+        message: what is wrong, in one clause.
+        line: the line it is in, from 1.
+        column: the character of that line, from 1; one past the end says that something is missing.
+        source: the text of that line.
+        file: the name of the file, if the text came from one.
+
+    Example:
+        >>> print(ParseError("1 unclosed '['", 3, 8, "[MAX 2 [MIN 4 7 ]", "trees.txt"))
+        trees.txt, line 3, column 8: 1 unclosed '['
+            [MAX 2 [MIN 4 7 ]
+                   ^
+    """
+
+    def __init__(
+        self, message: str, line: int, column: int, source: str, file: str | None = None
+    ) -> None:
+        # All of them go to args, from which pickle rebuilds an exception in another process.
+        super().__init__(message, line, column, source, file)
+        self.message = message
+        self.line = line
+        self.column = column
+        self.source = source
+        self.file = file
+
+    @classmethod
+    def at(cls, message: str, text: str, offset: int) -> ParseError:
+        """The error at a character of a text, counted from 0.
+
+        Example:
+            >>> error = ParseError.at("unknown token 'x'", "[MAX 1\\n x ]", 8)
+            >>> error.line, error.column, error.source
+            (2, 2, ' x ]')
+        """
+        start = text.rfind("\n", 0, offset) + 1
+        end = text.find("\n", offset)
+        source = text[start:] if end < 0 else text[start:end]
+        line = text.count("\n", 0, offset) + 1
+        return cls(message, line, offset - start + 1, source.rstrip("\r"))
+
+    @classmethod
+    def on_line(cls, message: str, text: str, line: int, column: int) -> ParseError:
+        """The error at a line and column of a text, both from 1, as another library gives them.
+
+        Example:
+            >>> print(ParseError.on_line("no operand", "a\\r\\nb +", 2, 4))
+            line 2, column 4: no operand
+                b +
+                   ^
+        """
+        lines = re.split("\r\n|\r|\n", text)  # what expat and Python take for a line's end
+        source = lines[line - 1] if line <= len(lines) else ""
+        # Python counts on past the end of a line that a backslash continues.
+        return cls(message, line, min(column, len(source) + 1), source)
+
+    @property
+    def summary(self) -> str:
+        """The first line of the error: place and message, without the source."""
+        place = f"line {self.line}, column {self.column}: {self.message}"
+        return place if self.file is None else f"{self.file}, {place}"
+
+    def __str__(self) -> str:
+        if not self.source.strip():
+            return self.summary  # nothing to point at
+        shown, caret = _window(self.source, self.column - 1)
+        return f"{self.summary}\n    {shown.rstrip()}\n    {' ' * caret}^"
+
+
+def _window(source: str, offset: int) -> tuple[str, int]:
+    """The part of a line around a character, and how many cells of a terminal precede it."""
+    start = 0
+    if len(source) > WINDOW:
+        start = min(max(offset - WINDOW // 2, 0), len(source) - WINDOW)
+    # A tab or another control character would move the caret away from its place.
+    visible = "".join(c if c.isprintable() else " " for c in source[start : start + WINDOW])
+    before = "..." if start else ""
+    after = "..." if start + WINDOW < len(source) else ""
+    return before + visible + after, len(before) + _cells(visible[: offset - start])
+
+
+def _cells(text: str) -> int:
+    """The cells a terminal gives to a text: two for a wide character, none for a combining one."""
+    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)

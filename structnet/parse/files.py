@@ -1,0 +1,125 @@
+"""Files of one tree a line, where a bad line must not cost the others."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Literal
+
+from structnet.memory import collector_paused
+from structnet.parse.errors import ParseError
+
+
+@dataclass
+class ParsedLines:
+    """What the lines of a file hold.
+
+    Attributes:
+        values: what the parser returned, a line each, in order.
+        skipped: the number and the message of each line that did not parse.
+    """
+
+    values: list = field(default_factory=list)
+    skipped: list[tuple[int, str]] = field(default_factory=list)
+
+
+def read_lines(
+    path_or_lines: str | PathLike[str] | Iterable[str],
+    parse: Callable[[str], object],
+    errors: Literal["raise", "skip"] = "raise",
+) -> ParsedLines:
+    """Parse a file line by line; blank lines are passed over.
+
+    Args:
+        path_or_lines: the path of a file in UTF-8; or its lines, as an open file gives them.
+        parse: called with each line without its end: a parser of this package, or a function that
+            takes the line apart and calls one. It may return anything.
+        errors: "raise" stops at the first line that does not parse. "skip" keeps all the others,
+            lists it in ``skipped``, and ends with one warning that says how many there were.
+
+    Raises:
+        ParseError: the first bad line, with its number in the file and the file's name. Any
+            ValueError of ``parse`` counts as a bad line.
+        ValueError: ``errors`` is neither of the two.
+        OSError: the file cannot be read.
+
+    Warns:
+        UserWarning: lines were skipped.
+
+    Example:
+        >>> from structnet.parse import listops
+        >>> read_lines(["[MAX 1 2 ]", "[MIN 3 4 ]"], listops).values
+        [<Tree (MAX 1 2)>, <Tree (MIN 3 4)>]
+        >>> read_lines(["[MAX 1 2 ]", "[MIN 3 ? ]"], listops)
+        Traceback (most recent call last):
+            ...
+        structnet.parse.errors.ParseError: line 2, column 8: unknown token '?'; expected a digit
+        0-9, '[NAME' or ']'
+            [MIN 3 ? ]
+                   ^
+    """
+    if errors not in ("raise", "skip"):
+        raise ValueError(f"errors must be 'raise' or 'skip'; got {errors!r}")
+    is_path = isinstance(path_or_lines, (str, PathLike))
+    name = fspath(path_or_lines) if is_path else None
+    lines = _bytes_of(path_or_lines) if is_path else path_or_lines
+    result = ParsedLines()
+    number = 0
+    with collector_paused():
+        for number, line in enumerate(lines, start=1):
+            try:
+                text = _text(line, first=number == 1)
+                if text and not text.isspace():
+                    result.values.append(parse(text))
+            except ValueError as error:
+                located = _located(error, line, number, name)
+                if errors == "raise":
+                    raise located from (None if isinstance(error, ParseError) else error)
+                result.skipped.append((number, f"column {located.column}: {located.message}"))
+    if result.skipped:
+        warnings.warn(_report(result, number, name), stacklevel=2)
+    return result
+
+
+def _bytes_of(path: str | PathLike[str]) -> Iterator[bytes]:
+    # Decoding each line by itself confines a byte that is not UTF-8 to its own line.
+    with Path(path).open("rb") as file:
+        yield from file
+
+
+def _text(line: str | bytes, first: bool) -> str:
+    if isinstance(line, bytes):
+        line = line.decode("utf-8-sig" if first else "utf-8")
+    return line.rstrip("\r\n")
+
+
+def _located(error: ValueError, line: str | bytes, number: int, name: str | None) -> ParseError:
+    """The error of a line with its place in the file."""
+    if isinstance(line, bytes):
+        line = line.decode(errors="replace")
+    line = line.rstrip("\r\n")
+    if not isinstance(error, ParseError):
+        return ParseError(f"{error}", number, 1, line, name)
+    column = error.column + _start(error.source, line)
+    return ParseError(error.message, number, column, line, name)
+
+
+def _start(part: str, line: str) -> int:
+    """Where a part of a line starts that its parser was given: a field, if tabs separate them."""
+    offset = 0
+    for text in line.split("\t"):
+        if text == part:
+            return offset
+        offset += len(text) + 1
+    return max(line.find(part), 0)
+
+
+def _report(result: ParsedLines, number: int, name: str | None) -> str:
+    first, message = result.skipped[0]
+    return (
+        f"{name or 'input'}: {len(result.skipped)} of {number} lines did not parse and were "
+        f"skipped; the first is line {first}, {message}"
+    )

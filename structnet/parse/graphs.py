@@ -1,0 +1,100 @@
+"""Arborescences of networkx, or of any library whose directed graphs look the same."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING
+
+from structnet.errors import NotATreeError
+from structnet.parse.reading import unfold
+from structnet.tree import Tree
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+def networkx_tree(
+    digraph: nx.DiGraph, label: str = "label", token: str = "token", order: str = "pos"
+) -> Tree:
+    """The tree of a directed graph whose edges run from parent to child.
+
+    Args:
+        digraph: an arborescence: one node without a parent, and one parent for every other.
+        label: the node attribute to label a node with; a node without it is labelled by itself.
+        token: the node attribute that becomes the token; a node without it has none.
+        order: the edge attribute by which children are sorted. If an edge below a node lacks it,
+            its children stand in the order in which their edges were added.
+
+    Raises:
+        NotATreeError: the graph is empty, undirected or a multigraph, a node has two parents,
+            there are several roots, or there is a cycle.
+
+    Example:
+        >>> import networkx as nx
+        >>> graph = nx.DiGraph()
+        >>> graph.add_edge("and", "b", pos=1)
+        >>> graph.add_edge("and", "a", pos=0)
+        >>> networkx_tree(graph)
+        <Tree (and a b)>
+        >>> networkx_tree(nx.DiGraph([(0, 2), (1, 2)]))
+        Traceback (most recent call last):
+            ...
+        structnet.errors.NotATreeError: node 2 has 2 parents, 0 and 1; in a tree every node has at
+        most one
+    """
+    root = _root(digraph)
+
+    def expand(node: Hashable) -> tuple[Hashable, Sequence, Hashable | None]:
+        edges = digraph.adj[node]
+        children = list(edges)
+        if all(order in data for data in edges.values()):
+            children.sort(key=lambda child: edges[child][order])
+        attributes = digraph.nodes[node]
+        return attributes.get(label, node), children, attributes.get(token)
+
+    tree = unfold(root, expand)
+    # With one root and one parent each, what the root does not reach hangs on a cycle.
+    if tree.size < len(digraph):
+        raise NotATreeError(_cycle(digraph, root))
+    return tree
+
+
+def _root(digraph: nx.DiGraph) -> Hashable:
+    """The one node without a parent, once nothing but a cycle can be wrong."""
+    if not digraph.is_directed() or digraph.is_multigraph():
+        kind = type(digraph).__name__
+        raise NotATreeError(f"a tree is read from a DiGraph, edges parent -> child; got a {kind}")
+    for node in digraph:
+        parents = list(digraph.pred[node])
+        if len(parents) > 1:
+            raise NotATreeError(
+                f"node {node!r} has {len(parents)} parents, {parents[0]!r} and {parents[1]!r}"
+                f"{' among them' * (len(parents) > 2)}; in a tree every node has at most one"
+            )
+    roots = [node for node in digraph if not digraph.pred[node]]
+    if not roots:
+        # The graph is empty, or going up from any node never ends.
+        raise NotATreeError(_cycle(digraph) if len(digraph) else "the graph has no nodes")
+    if len(roots) > 1:
+        raise NotATreeError(
+            f"{len(roots)} nodes have no parent, {roots[0]!r} and {roots[1]!r}"
+            f"{' among them' * (len(roots) > 2)}; a tree has one root"
+        )
+    return roots[0]
+
+
+def _cycle(digraph: nx.DiGraph, root: Hashable | None = None) -> str:
+    """Says which nodes form a cycle, for a graph of one parent a node at most that has one."""
+    seen: set[Hashable] = {root}
+    for start in digraph:
+        path: dict[Hashable, None] = {}
+        node = start
+        while node not in seen and node not in path:
+            path[node] = None
+            node = next(iter(digraph.pred[node]))
+        if node in path:
+            cycle = list(path)[list(path).index(node) :]
+            shown = " <- ".join(repr(n) for n in cycle[:8]) + " <- ..." * (len(cycle) > 8)
+            return f"a cycle, {shown} <- {node!r}; a tree has none"
+        seen.update(path)
+    raise AssertionError("no cycle in a graph that must have one")

@@ -1,0 +1,120 @@
+"""What the parsers share: numbered lines, places of tokens, building without recursion."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from itertools import islice
+
+from structnet.tree import Tree
+
+# The tokens of split_parentheses, with their places.
+ATOM_OR_PARENTHESIS = re.compile(r"[()]|[^\s()]+")
+
+
+def numbered_lines(text: str | Iterable[str]) -> Iterator[tuple[int, str]]:
+    """The lines of a text or of an open file, numbered from 1, without their line ends.
+
+    Example:
+        >>> list(numbered_lines("one\\r\\ntwo"))
+        [(1, 'one'), (2, 'two')]
+    """
+    # str.splitlines would also split at a form feed or U+2028, which no editor counts as a line.
+    lines = text.split("\n") if isinstance(text, str) else text
+    return ((number, line.rstrip("\r\n")) for number, line in enumerate(lines, start=1))
+
+
+def split_parentheses(text: str) -> list[str]:
+    """The parentheses of a text and the words between them.
+
+    Example:
+        >>> split_parentheses("(NP (DT the))")
+        ['(', 'NP', '(', 'DT', 'the', ')', ')']
+    """
+    return text.replace("(", " ( ").replace(")", " ) ").split()
+
+
+def token_offset(pattern: re.Pattern[str], text: str, place: int) -> int:
+    """Where the token number ``place`` of a text starts.
+
+    A parser splits its text the fast way and counts tokens; only an error needs the offset.
+
+    Example:
+        >>> token_offset(re.compile("[a-z]+"), "one  two", 1)
+        5
+    """
+    return next(islice(pattern.finditer(text), place, None)).start()
+
+
+class Builder:
+    """Trees from a stream of events ``open``, ``leaf``, ``close``.
+
+    Example:
+        >>> builder = Builder()
+        >>> builder.open("MAX")
+        >>> builder.leaf("2")
+        >>> builder.close()
+        >>> builder.roots
+        [<Tree (MAX 2)>]
+    """
+
+    def __init__(self) -> None:
+        self.roots: list[Tree] = []
+        self._children = self.roots  # of the innermost open node
+        self._open: list[tuple[Hashable, list[Tree]]] = []
+
+    @property
+    def innermost(self) -> Hashable | None:
+        """The label of the innermost open node; None if no node is open."""
+        return self._open[-1][0] if self._open else None
+
+    def open(self, label: Hashable) -> None:
+        """Start a node; what follows are its children."""
+        self._open.append((label, self._children))
+        self._children = []
+
+    def leaf(self, label: Hashable) -> None:
+        """Add a leaf to the innermost open node."""
+        self._children.append(Tree(label))
+
+    def close(self) -> None:
+        """Finish the innermost open node."""
+        label, siblings = self._open.pop()
+        siblings.append(Tree(label, self._children))
+        self._children = siblings
+
+
+def unfold(
+    root: object, expand: Callable[[object], tuple[Hashable, Sequence, Hashable | None]]
+) -> Tree:
+    """The Tree of nested objects of any kind, without recursion.
+
+    Args:
+        root: the outermost object.
+        expand: gives an object's label, the objects below it in order, and its token or None.
+
+    Raises:
+        ValueError: an object contains itself.
+
+    Example:
+        >>> unfold(3, lambda n: (n, range(n - 1, 0, -1), None))
+        <Tree (3 (2 1) 1)>
+    """
+    # Taking the last child first gives the nodes in reversed postorder.
+    nodes: list[tuple[Hashable, int, Hashable | None]] = []
+    stack: list[tuple[object, int]] = [(root, 0)]
+    path: list[object] = []  # the objects above the current one ...
+    above: set[int] = set()  # ... and their identities
+    while stack:
+        node, depth = stack.pop()
+        while len(path) > depth:
+            above.discard(id(path.pop()))
+        label, below, token = expand(node)
+        nodes.append((label, len(below), token))
+        if len(below):
+            if id(node) in above:
+                raise ValueError(f"a {type(node).__name__} contains itself; a tree cannot")
+            path.append(node)
+            above.add(id(node))
+            stack.extend((child, depth + 1) for child in below)
+    return Tree.from_postorder(reversed(nodes))

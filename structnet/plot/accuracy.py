@@ -1,0 +1,73 @@
+"""Accuracy by group: by number of operators, by depth, by size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from structnet.plot.style import LINES, MARKERS, new_axes, percent, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def plot_accuracy_by(
+    results: Mapping[str, Mapping[float, float | tuple[float, int]]],
+    xlabel: str = "operators",
+    ax: Axes | None = None,
+    *,
+    trained_up_to: float | None = None,
+) -> Axes:
+    """Draws the accuracy of each group of examples, one line a model.
+
+    Args:
+        results: model -> group, a number -> accuracy in [0, 1]; or accuracy and number of examples,
+            as :func:`structnet.metrics.accuracy_by` gives them.
+        xlabel: what the groups are numbered by.
+        ax: where to draw; by default on new axes.
+        trained_up_to: the largest group that was trained on; those up to it have a grey ground.
+
+    Returns:
+        The axes.
+
+    Raises:
+        ValueError: there are no results, or an accuracy is not in [0, 1].
+
+    Example:
+        >>> from matplotlib.figure import Figure
+        >>> results = {"Tucker": {0: 1.0, 1: 0.98}, "sum": {0: 1.0, 1: (0.97, 410)}}
+        >>> ax = plot_accuracy_by(results, ax=Figure().add_subplot())
+        >>> [line.get_ydata().tolist() for line in ax.lines]
+        [[1.0, 0.98], [1.0, 0.97]]
+    """
+    if not any(results.values()):
+        raise ValueError("there are no results to draw; expected at least one model and group")
+    ax = ax if ax is not None else new_axes(1, width=5.5, height=3.8)[0]
+    for number, (name, groups) in enumerate(results.items()):
+        ax.plot(
+            sorted(groups),
+            [_accuracy(name, group, groups[group]) for group in sorted(groups)],
+            label=name,
+            color=LINES[number % len(LINES)],
+            marker=MARKERS[number % len(MARKERS)],
+            # The second time round the colours, the lines differ.
+            linestyle=("-", "--", ":")[number // len(LINES) % 3],
+            markersize=5,
+        )
+    tidy(ax)
+    percent(ax)
+    ax.set_xlabel(xlabel)
+    ax.set_ylabel("accuracy")
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    if trained_up_to is not None:
+        first = min(group for groups in results.values() for group in groups)
+        ax.axvspan(first - 0.5, trained_up_to + 0.5, color="#EEEEEE", label="trained on", zorder=0)
+    ax.legend(frameon=False)
+    return ax
+
+
+def _accuracy(name: str, group: float, value: float | tuple[float, int]) -> float:
+    accuracy = value[0] if isinstance(value, (tuple, list)) else value
+    if not 0 <= accuracy <= 1:
+        raise ValueError(f"an accuracy must be in [0, 1]; {name!r} has {accuracy} in group {group}")
+    return accuracy

@@ -1,0 +1,145 @@
+"""What happened in training, epoch by epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from structnet.history import History
+from structnet.plot.style import GREY, LINES, MARKERS, new_axes, percent, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+TRAIN_LOSS = ("loss", "train_loss")
+VALIDATION_LOSS = "validation_loss"
+MANY = 60  # epochs; markers on more of them run into one another
+
+
+def plot_history(
+    history: Iterable[Mapping] | str | Path,
+    ax: Axes | Sequence[Axes] | None = None,
+) -> list[Axes]:
+    """Draws the losses and, beside them, the other measures on the validation data.
+
+    The best epoch, which is the last one marked as best or else the one of the lowest validation
+    loss, has a vertical line through it.
+
+    Args:
+        history: a :class:`structnet.history.History`, its records, or the path of its file. The
+            fields drawn are ``loss`` (or ``train_loss``) and all whose names begin with
+            ``validation_``, over ``epoch``.
+        ax: one or two axes: the losses go on the first, the measures on the second, or, on one
+            alone, on an axis of their own at its right. By default new ones.
+
+    Returns:
+        The axes of the losses and, if there are measures, theirs.
+
+    Raises:
+        ValueError: there are no records, or nothing in them to draw.
+
+    Example:
+        >>> from matplotlib.figure import Figure
+        >>> records = [{"epoch": 1, "loss": 2.0, "validation_loss": 2.1},
+        ...            {"epoch": 2, "loss": 1.5, "validation_loss": 1.9, "best": True}]
+        >>> [losses] = plot_history(records, Figure().add_subplot())
+        >>> [line.get_label() for line in losses.lines]
+        ['training', 'validation', 'best epoch, 2']
+    """
+    records = list(History.load(history) if isinstance(history, (str, Path)) else history)
+    panels = [fields for fields in (_losses(records), _measures(records)) if fields]
+    if not panels:
+        raise ValueError(f"there is nothing to draw in a history of {len(records)} records")
+    axes = _axes(ax, len(panels))
+    epochs = [record.get("epoch", number) for number, record in enumerate(records, 1)]
+    for on, fields in zip(axes, panels, strict=True):
+        _draw(on, records, epochs, fields)
+    _mark_best(axes, records, epochs)
+    _add_legends(axes)
+    return axes
+
+
+def _losses(records: Sequence[Mapping]) -> dict[str, str]:
+    """The fields that hold losses, with their names in the legend."""
+    names = dict.fromkeys(TRAIN_LOSS, "training") | {VALIDATION_LOSS: "validation"}
+    return {field: name for field, name in names.items() if _has(records, field)}
+
+
+def _measures(records: Sequence[Mapping]) -> dict[str, str]:
+    fields = dict.fromkeys(field for record in records for field in record)
+    return {
+        field: field.removeprefix("validation_").replace("_", " ")
+        for field in fields
+        if field.startswith("validation_") and field != VALIDATION_LOSS and _has(records, field)
+    }
+
+
+def _has(records: Sequence[Mapping], field: str) -> bool:
+    return any(isinstance(record.get(field), (int, float)) for record in records)
+
+
+def _values(records: Sequence[Mapping], field: str) -> np.ndarray:
+    return np.array([record.get(field) for record in records], float)  # None becomes nan
+
+
+def _axes(ax: Axes | Sequence[Axes] | None, panels: int) -> list[Axes]:
+    if ax is None:
+        return new_axes(panels, width=5.0 * panels, height=3.6)
+    given = list(ax) if isinstance(ax, Iterable) else [ax]
+    if len(given) == 1 and panels == 2:
+        return [given[0], given[0].twinx()]
+    if len(given) < panels:
+        raise ValueError(f"this history needs {panels} axes; got {len(given)}")
+    return given[:panels]
+
+
+def _draw(
+    ax: Axes, records: Sequence[Mapping], epochs: Sequence[int], fields: Mapping[str, str]
+) -> None:
+    is_loss = VALIDATION_LOSS in fields or any(field in fields for field in TRAIN_LOSS)
+    for number, (field, name) in enumerate(fields.items(), 0 if is_loss else 2):
+        ax.plot(
+            epochs,
+            _values(records, field),
+            label=name,
+            color=LINES[number % len(LINES)],
+            marker=MARKERS[number % len(MARKERS)] if len(epochs) <= MANY else None,
+            markersize=4,
+        )
+    tidy(ax)
+    ax.set_xlabel("epoch")
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.set_ylabel("loss" if is_loss else "validation " + " and ".join(fields.values()))
+    if not is_loss and all("accuracy" in name for name in fields.values()):
+        percent(ax)
+
+
+def _mark_best(axes: Sequence[Axes], records: Sequence[Mapping], epochs: Sequence[int]) -> None:
+    best = [i for i, record in enumerate(records) if record.get("best")]
+    losses = _values(records, VALIDATION_LOSS)
+    if not best and np.isfinite(losses).any():
+        best = [int(np.nanargmin(losses))]
+    if best:
+        epoch = epochs[best[-1]]
+        for ax in axes:
+            ax.axvline(epoch, color=GREY, linestyle=":", label=f"best epoch, {epoch}", zorder=1)
+
+
+def _add_legends(axes: Sequence[Axes]) -> None:
+    if len(axes) == 1 or axes[0].get_position().bounds != axes[1].get_position().bounds:
+        for ax in axes:
+            ax.legend(frameon=False)
+        return
+    # Twin axes: one legend explains the lines of both, above them, where no line is in its way.
+    handles = {
+        label: handle
+        for ax in axes
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
+    }
+    place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 2}
+    axes[0].legend(handles.values(), handles.keys(), frameon=False, **place)
+    axes[1].grid(False)
+    axes[1].spines["right"].set_visible(True)

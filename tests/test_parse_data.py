@@ -1,0 +1,81 @@
+"""The published files, where they are at hand: every line parses to what it stands for."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from structnet import parse
+from structnet.parse import read_lines
+
+DEFAULT = Path(__file__).resolve().parents[1].parent / "shared" / "data"
+
+
+@pytest.fixture
+def real_data():
+    """The folder of published files; tests that ask for it are skipped where there is none."""
+    folder = Path(os.environ.get("STRUCTNET_DATA", DEFAULT))
+    if not folder.is_dir():
+        pytest.skip("no published files; STRUCTNET_DATA says where they are")
+    return folder
+
+
+def existing(path):
+    if not path.exists():
+        pytest.skip(f"no {path.name}")
+    return path
+
+
+def evaluate(node, values):
+    """The value of a ListOps node from those of its operands."""
+    if not values:
+        return int(node.label)
+    if node.label == "MED":
+        values, middle = sorted(values), len(values) // 2
+        return values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) // 2
+    return {"MAX": max(values), "MIN": min(values), "SM": sum(values) % 10}[node.label]
+
+
+def test_listops_lines_evaluate_to_their_value_and_print_back(real_data):
+    def check(line):
+        value, text = line.split("\t")
+        tree = parse.listops(text)
+        assert tree.fold(evaluate) == int(value)
+        assert parse.to_listops(tree, binary=True) == text
+        return tree.size
+
+    result = read_lines(existing(real_data / "listops" / "test_d20a.tsv"), check)
+    assert (len(result.values), sum(result.values)) == (10_000, 345_228)
+
+
+def test_lrt_lines_print_back(real_data):
+    files = sorted(existing(real_data / "lrt").iterdir())
+    assert len(files) == 26
+    for path in files:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        # Every tenth line of the larger files keeps this test short.
+        for line in lines[:: 10 if len(lines) > 1000 else 1]:
+            for text in line.split("\t")[1:]:
+                assert parse.to_logic(parse.logic(text)) == text
+
+
+def test_treebank_sample(real_data):
+    with existing(real_data / "treebank" / "wsj_sample.mrg").open(encoding="utf-8") as file:
+        trees = list(parse.bracketed_many(file))
+    assert len(trees) == 3914
+    assert sum(tree.size for tree in trees) == 280_036
+    for tree in trees[::40]:
+        assert parse.bracketed(parse.to_bracketed(tree)) == tree
+
+
+def test_treebank_sample_without_traces_and_functions(real_data):
+    text = existing(real_data / "treebank" / "wsj_sample.mrg").read_text(encoding="utf-8")
+    sentences = text[: len(text) // 10].rpartition("\n( ")[0]
+    options = {"remove_traces": True, "strip_functions": True}
+    trees = list(parse.bracketed_many(sentences, **options))
+    inner = {n.label for tree in trees for n in tree.preorder() if n.height > 1}
+    assert {"S", "NP", "VP"} <= inner
+    assert all(label.isalpha() for label in inner - {"ADVP|PRT"})
+    assert not any(n.label == "-NONE-" for tree in trees for n in tree.preorder())
