@@ -26,10 +26,10 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from structnet.checkpoint import CheckpointError as CheckpointError
     from structnet.checkpoint import load_model as load_model
     from structnet.checkpoint import save_model as save_model
+    from structnet.errors import GraphError as GraphError
+    from structnet.errors import NotATreeError as NotATreeError
     from structnet.examples import TreeExamples as TreeExamples
     from structnet.graph import Forest as Forest
-    from structnet.graph import GraphError as GraphError
-    from structnet.graph import NotATreeError as NotATreeError
     from structnet.history import History as History
     from structnet.loop import NonFiniteLossError as NonFiniteLossError
     from structnet.metrics import accuracy as accuracy
@@ -59,8 +59,9 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
 _SUBMODULES = ("datasets", "metrics", "parse", "plot", "propagate", "tensor_tree")
 _NAMES = {
     "checkpoint": ("CheckpointError", "load_model", "save_model"),
+    "errors": ("GraphError", "NotATreeError"),
     "examples": ("TreeExamples",),
-    "graph": ("Forest", "GraphError", "NotATreeError"),
+    "graph": ("Forest",),
     "history": ("History",),
     "loop": ("NonFiniteLossError",),
     "metrics": ("accuracy", "evaluate", "predict_all"),

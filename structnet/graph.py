@@ -25,6 +25,7 @@ import torch
 from structnet import _kernels
 from structnet.errors import GraphError, NotATreeError
 from structnet.memory import collector_paused
+from structnet.numbering import add_shared, add_unshared, permuted
 from structnet.tree import Tree
 from structnet.vocabulary import NONE, Vocabulary, VocabularyError
 
@@ -145,7 +146,7 @@ class Forest:
         Raises:
             VocabularyError: a label that the vocabulary does not know, or too many children.
         """
-        add = _add_shared if share else _add_unshared
+        add = add_shared if share else add_unshared
         with collector_paused():
             types, tokens, offsets, children, roots = add(trees, vocabulary)
         pos = np.arange(len(children)) - np.repeat(offsets[:-1], np.diff(offsets))
@@ -191,7 +192,7 @@ class Forest:
         offsets = np.concatenate(([0], np.cumsum(np.bincount(parent, minlength=len(types)))))
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
-        offsets, edges = _permuted(offsets, order)
+        offsets, edges = permuted(offsets, order)
         return cls._sorted(
             types[order],
             tokens[order],
@@ -227,7 +228,7 @@ class Forest:
         order = np.lexsort((types, height))
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
-        offsets, edges = _permuted(offsets, order)
+        offsets, edges = permuted(offsets, order)
         return cls(
             types[order],
             tokens[order],
@@ -326,58 +327,3 @@ def _label(number: int, labels: list | None) -> object:
     if labels is None:
         return int(number)
     return labels[number] if number < len(labels) else "<unknown>"
-
-
-def _permuted(offsets: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Offsets of the same lists in another order, and where each of their entries was."""
-    sizes = np.diff(offsets)[order]
-    new = np.concatenate(([0], np.cumsum(sizes)))
-    return new, np.arange(new[-1]) + np.repeat(offsets[:-1][order] - new[:-1], sizes)
-
-
-def _add_shared(trees: Sequence[Tree], vocabulary: Vocabulary) -> tuple[np.ndarray, ...]:
-    """Number distinct subtrees, children first (hash-consing)."""
-    nodes: dict[tuple, int] = {}  # (type, token, numbers of the children) -> number
-    # A parser may reuse one object for equal subtrees; those need not be walked twice.
-    number: dict[int, int] = {}  # id of a Tree -> number
-    for tree in trees:
-        stack = [tree]
-        while stack:
-            node = stack[-1]
-            try:
-                below = [number[id(child)] for child in node.children]
-            except KeyError:
-                stack.extend([c for c in reversed(node.children) if id(c) not in number])
-                continue
-            stack.pop()
-            if id(node) not in number:
-                key = (*vocabulary.encode(node), *below)
-                number[id(node)] = nodes.setdefault(key, len(nodes))
-    roots = [number[id(tree)] for tree in trees]
-    return _to_arrays(nodes, roots)
-
-
-def _add_unshared(trees: Sequence[Tree], vocabulary: Vocabulary) -> tuple[np.ndarray, ...]:
-    """Number every node of every tree, children first."""
-    nodes: list[tuple] = []
-    roots = []
-    for tree in trees:
-        open_nodes: list[int] = []  # numbers of the subtrees that still wait for their parent
-        for node in tree.postorder():
-            first = len(open_nodes) - len(node.children)
-            nodes.append((*vocabulary.encode(node), *open_nodes[first:]))
-            open_nodes[first:] = [len(nodes) - 1]
-        roots.extend(open_nodes)
-    return _to_arrays(nodes, roots)
-
-
-def _to_arrays(nodes: Sequence[tuple] | dict, roots: Sequence[int]) -> tuple[np.ndarray, ...]:
-    sizes = np.fromiter(map(len, nodes), np.int64, len(nodes)) - 2
-    flat = np.fromiter(
-        (x for node in nodes for x in node), np.int64, int(sizes.sum()) + 2 * len(nodes)
-    )
-    starts = np.concatenate(([0], np.cumsum(sizes + 2)))[:-1]
-    is_child = np.ones(len(flat), bool)
-    is_child[starts] = is_child[starts + 1] = False
-    offsets = np.concatenate(([0], np.cumsum(sizes)))
-    return flat[starts], flat[starts + 1], offsets, flat[is_child], np.asarray(roots, np.int64)

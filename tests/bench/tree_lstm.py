@@ -18,10 +18,10 @@ import numpy as np
 import torch
 from common import arguments, report, seconds, spread
 
-import structnet.propagate as engine
 from structnet.datasets import listops
 from structnet.examples import TreeExamples
 from structnet.graph import Forest, Vocabulary
+from structnet.tape import Tape
 from structnet.tensor_tree import FullTensor, TreeClassifier, TreeLSTM, Tucker, WeightedSum
 
 MODELS = {
@@ -73,17 +73,17 @@ def make_step(
 def make_products(model: TreeClassifier, batch: TreeExamples) -> Callable[[], None]:
     """The matrix products of one step on ``batch``, on random numbers."""
     shapes: list[tuple] = []
-    original = engine._Tape.product
+    original = Tape.product
 
     def recorded(tape, x, weights, keys):
         shapes.append((x.shape, sum(w.shape[-1] for w in weights)))
         return original(tape, x, weights, keys)
 
-    engine._Tape.product = recorded
+    Tape.product = recorded
     try:
         model(batch.forest)
     finally:
-        engine._Tape.product = original
+        Tape.product = original
     triples = []
     for shape, out in shapes:
         x = torch.randn(shape)

@@ -1,0 +1,56 @@
+"""``structnet evaluate``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+import torch
+
+from structnet.checkpoint import CheckpointError
+from structnet.cli.measure import measure
+from structnet.cli.run import Run, Trained
+from structnet.cli.settings import PLACES
+from structnet.cli.tasks import Labelled
+from structnet.parallel import own_device
+
+
+def run(args: argparse.Namespace) -> None:
+    """Measures a trained model and prints what came out as JSON."""
+    trained = opened(args)
+    given = vars(args)
+    file = given.get("data")
+    data = own_test_data(trained, given) if file is None else trained.task.read(file)
+    result = {
+        "task": trained.task.name,
+        "run": str(trained.run),
+        "data": file or "test",
+        "size": len(data),
+        **measure(trained, data, args.batch_size),
+    }
+    print(f"{result['accuracy']:.2%} of {result['size']:,} {trained.task.unit} are right")
+    print(json.dumps(result, ensure_ascii=False))
+
+
+def opened(args: argparse.Namespace) -> Trained:
+    """The model of the run that the arguments name, on their device."""
+    given = vars(args)
+    torch.set_num_threads(given.get("threads", 1))
+    return Trained(Run(args.run), own_device(given.get("device", "cpu")))
+
+
+def own_test_data(trained: Trained, given: dict) -> Labelled:
+    """The test data of a run, read or generated once more.
+
+    Raises:
+        CheckpointError: they are not the same.
+    """
+    places = {name: given[name] for name in PLACES if name in given}
+    data = trained.task.load({**trained.settings, **places})
+    found, expected = data.describe(), trained.config["data"]
+    if found != expected:
+        raise CheckpointError(
+            f"the test data of {trained.run} are not here: expected {expected}, found {found}; "
+            "say where the files lie with --data-dir"
+        )
+    return data.test

@@ -1,0 +1,274 @@
+"""The commands' arguments and their help. Nothing here imports torch: ``--help`` is immediate."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from structnet.cli.flags import (
+    data_flags,
+    machine_flags,
+    model_flags,
+    names,
+    run_argument,
+    training_flags,
+    whole,
+)
+from structnet.cli.recipes import PAPER_RUNS, recipes_table
+from structnet.cli.settings import TASKS
+
+EXPRESSION = "[MAX 2 9 [MIN 4 7 ] 0 ]"
+
+
+class Formatter(argparse.RawDescriptionHelpFormatter):
+    """Leaves descriptions and examples as they are written, and room for the names of flags."""
+
+    def __init__(self, prog: str):
+        super().__init__(prog, max_help_position=26, width=100)
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that says what is wrong in one line, and leaves out what is not given."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        kwargs |= {
+            "formatter_class": Formatter,
+            # A flag that was not given is absent: the recipe, or the run, decides.
+            "argument_default": argparse.SUPPRESS,
+            "allow_abbrev": False,
+        }
+        super().__init__(*args, **kwargs)
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+
+def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
+    """The arguments of one command.
+
+    Args:
+        argv: as given; by default those of the process.
+
+    Raises:
+        SystemExit: they are wrong, or ``--help`` is among them.
+    """
+    parser = build_parser()
+    args, more = parser.parse_known_args(argv)
+    # argparse takes the places of all positional arguments before the first flag for final.
+    takes_more = args.command in ("predict", "plot")
+    if more and takes_more and not any(text.startswith("-") for text in more):
+        args.expression = [*getattr(args, "expression", []), *more]
+    elif more:
+        parser.error(f"unrecognized arguments: {' '.join(more)}")
+    return args
+
+
+def build_parser() -> Parser:
+    """The parser of ``structnet``."""
+    parser = Parser(
+        prog="structnet",
+        description="Train and look at models of tree-structured data.",
+        epilog=f"""
+a first session:
+  structnet train listops --train-size 40000 --max-depth 5 --epochs 15 --out runs/first
+  structnet evaluate runs/first
+  structnet predict runs/first "{EXPRESSION}"
+
+'structnet COMMAND --help' explains a command. Results go to the standard output, as one JSON object
+on the last line; progress and errors go to the standard error. The exit status is 0 on success, 2
+for bad input, 1 for any other failure and 130 after Ctrl-C.""",
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for add in (_train, _evaluate, _predict, _plot, _data, _reproduce):
+        added = add(commands)
+        added.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    return parser
+
+
+def _command(commands: Any, name: str, summary: str, description: str, epilog: str) -> Parser:
+    return commands.add_parser(
+        name,
+        help=summary,
+        description=f"{summary[0].upper()}{summary[1:]}. {description}",
+        epilog=epilog,
+    )
+
+
+def _train(commands: Any) -> Parser:
+    parser = _command(
+        commands,
+        "train",
+        "train a Tree-LSTM and test it",
+        """The run folder gets config.json, the checkpoint,
+model.safetensors (the weights of the epoch best on validation), history.jsonl, history.png,
+tree.png (a test expression with the model's prediction) and result.json. The test data are used
+once, at the end. The last line printed is result.json on one line.""",
+        f"""
+examples:
+  structnet train listops --train-size 40000 --max-depth 5 --epochs 15 --out runs/first
+  structnet train lrt --data-dir data --aggregator sum --out runs/sum
+  structnet train --resume runs/first
+  torchrun --nproc-per-node 2 -m structnet train listops --out runs/two
+
+defaults of a task and aggregator:
+{recipes_table()}""",
+    )
+    parser.add_argument(
+        "task",
+        nargs="?",
+        default=None,
+        choices=TASKS,
+        help="listops: the value (0-9) of a list expression; lrt: the relation, one of seven, "
+        "of two logical sentences",
+    )
+    data_flags(parser)
+    model_flags(parser)
+    training_flags(parser)
+    run = parser.add_argument_group("run")
+    run.add_argument("--out", metavar="RUN", help="the run folder (default: runs/TASK-AGGREGATOR)")
+    run.add_argument(
+        "--resume",
+        metavar="RUN",
+        help="continue this run, or begin it anew if its first epoch never ended; all settings "
+        "are the run's own",
+    )
+    machine_flags(run)
+    return parser
+
+
+def _evaluate(commands: Any) -> Parser:
+    parser = _command(
+        commands,
+        "evaluate",
+        "measure a trained model",
+        "The accuracy on its own test data, or on a file of yours.",
+        """
+examples:
+  structnet evaluate runs/first
+  structnet evaluate runs/first --data expressions.tsv
+
+A file has one example a line: VALUE<TAB>EXPRESSION for listops, RELATION<TAB>LEFT<TAB>RIGHT for
+lrt.""",
+    )
+    run_argument(parser)
+    parser.add_argument("--data", metavar="FILE", help="measure on this file")
+    parser.add_argument(
+        "--data-dir", metavar="D", help="where the run's published files lie now, if elsewhere"
+    )
+    parser.add_argument(
+        "--batch-size", metavar="B", type=whole(1), default=1000, help="(default: 1000)"
+    )
+    machine_flags(parser)
+    return parser
+
+
+def _predict(commands: Any) -> Parser:
+    parser = _command(
+        commands,
+        "predict",
+        "ask a trained model",
+        """It prints the likeliest class, its probability
+and the true one, which both tasks can compute; then the same as one JSON object.""",
+        f"""
+examples:
+  structnet predict runs/first "{EXPRESSION}"
+  structnet predict runs/sum "( a ( and b ) )" "a"
+
+A listops run takes one expression: MAX, MIN, MED (the median, cut to a whole number) and SM (the
+sum modulo 10) of up to five operands. An lrt run takes two sentences over the variables a to f.""",
+    )
+    run_argument(parser)
+    parser.add_argument("expression", nargs="+", help="listops: one expression; lrt: two sentences")
+    machine_flags(parser)
+    return parser
+
+
+def _plot(commands: Any) -> Parser:
+    parser = _command(
+        commands,
+        "plot",
+        "draw a run's pictures again",
+        """history.png; tree.png, of the test expression chosen
+by the run or of one you name; and by_operators.png for lrt.""",
+        f"""
+examples:
+  structnet plot runs/first
+  structnet plot runs/first "{EXPRESSION}" --out pictures""",
+    )
+    run_argument(parser)
+    parser.add_argument(
+        "expression", nargs="*", help="what to draw: an expression, for lrt two sentences"
+    )
+    parser.add_argument("--out", metavar="DIR", help="folder of the pictures (default: the run's)")
+    return parser
+
+
+def _data(commands: Any) -> Parser:
+    parser = _command(
+        commands,
+        "data",
+        "download or generate a data set",
+        """Finds the published files, or downloads them once
+into the cache; checks that they are the published ones; and says what is in them. The cache is the
+folder that the environment's STRUCTNET_DATA names, or ~/.cache/structnet.""",
+        """
+examples:
+  structnet data lrt --data-dir data
+  structnet data listops --generate --num 1000 --out my-listops""",
+    )
+    parser.add_argument("name", choices=TASKS, help="the data set")
+    parser.add_argument("--data-dir", metavar="D", help="look here before the cache")
+    parser.add_argument(
+        "--generate", action="store_true", help="write generated data instead; needs no network"
+    )
+    parser.add_argument(
+        "--num",
+        metavar="N",
+        type=whole(10),
+        help="how many expressions, or pairs, to generate (default: 100,000, or 250,000)",
+    )
+    parser.add_argument("--seed", metavar="S", type=whole(0), help="of the generator (default: 0)")
+    parser.add_argument(
+        "--out", metavar="DIR", help="folder of the generated files (default: data/cache/NAME)"
+    )
+    return parser
+
+
+def _reproduce(commands: Any) -> Parser:
+    parser = _command(
+        commands,
+        "reproduce",
+        "train the paper's models and compare with its table",
+        """Each model
+is trained with each of the seeds 0 to N-1. DIR gets a run folder for each, table.md, table.json and
+pictures. Given again, the command skips what is done and continues what is not.""",
+        f"""
+examples:
+  structnet reproduce listops --runs {PAPER_RUNS}
+  structnet reproduce lrt --data-dir data --only tucker,sum
+  structnet reproduce listops --epochs 1 --train-size 2000 --out runs/trial
+
+how the models are trained:
+{recipes_table()}""",
+    )
+    parser.add_argument("task", choices=TASKS, help="the paper's table")
+    data_flags(parser)
+    run = parser.add_argument_group("run")
+    run.add_argument(
+        "--runs",
+        metavar="N",
+        type=whole(1),
+        default=1,
+        help=f"seeds a model (default: 1; the paper: {PAPER_RUNS})",
+    )
+    run.add_argument(
+        "--only",
+        metavar="NAMES",
+        type=names,
+        help="these models, separated by commas (default: the paper's: tucker,sum,full)",
+    )
+    run.add_argument("--epochs", metavar="N", type=whole(1), help="for all models (see below)")
+    run.add_argument("--out", metavar="DIR", help="(default: runs/reproduce-TASK)")
+    machine_flags(run)
+    return parser

@@ -1,0 +1,27 @@
+"""``structnet predict``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from structnet.cli.evaluate import opened
+from structnet.cli.measure import ask
+
+
+def run(args: argparse.Namespace) -> None:
+    """Prints the prediction for one example, in words and then as JSON."""
+    trained = opened(args)
+    trees = trained.task.parse(args.expression)
+    predicted, probability = ask(trained, trees)
+    true = trained.task.truth(trees)
+    result = {
+        "task": trained.task.name,
+        "expression": trained.task.write(trees),
+        "class": predicted,
+        "probability": probability,
+        "true": true,
+    }
+    words = trained.task.in_words
+    print(f"predicted {words(predicted)} with probability {probability:.1%}; true: {words(true)}")
+    print(json.dumps(result, ensure_ascii=False))
