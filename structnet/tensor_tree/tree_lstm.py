@@ -102,7 +102,7 @@ class TreeLSTM(nn.Module):
             arity,
             self.aggregator.positional,
             self.aggregator.pads or forget == "all" or bottom == "learned",
-            slack=2**20 // self._numbers_a_message(),
+            slack=2**25 // self._numbers_a_message(),
         )
         self._add_leaf(input_size)
         if forget == "child":
