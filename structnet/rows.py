@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -41,15 +42,24 @@ class Rows:
     def product(self, x: Tensor, *weights: Tensor) -> Tensor:
         """Each row times its own key's matrix; several matrices stand side by side.
 
+        Hand over the parameters themselves, not tensors made of them for each call: one gradient
+        is computed for each tensor.
+
         Shapes:
             x: ``[runs, *b, length, i]``; ``*b`` is any number of modes.
-            weights: ``[num_keys, *b, i, o]``.
+            weights: ``[num_keys, *b, i, o]``, or more modes whose sizes multiply to i and o.
             output: ``[runs, *b, length, o]``, o summed over the weights.
         """
         if self._tape is None or torch.is_autocast_enabled(x.device.type):
-            weight = weights[0] if len(weights) == 1 else torch.cat(weights, -1)
-            return torch.matmul(x, self.select(weight))
+            return torch.matmul(x, self.select(matrices(weights, x)))
         return self._tape.product(x, weights, self.stack.keys)
+
+
+def matrices(weights: Sequence[Tensor], x: Tensor) -> Tensor:
+    """Weights as matrices for the last mode of x, side by side: ``[num_keys, *b, i, o]``."""
+    shape = (*weights[0].shape[: x.dim() - 2], x.shape[-1], -1)
+    flat = [weight.reshape(shape) for weight in weights]
+    return flat[0] if len(flat) == 1 else torch.cat(flat, -1)
 
 
 class Edges(Rows):

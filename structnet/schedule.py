@@ -87,6 +87,7 @@ class Layout(NamedTuple):
         slack: how many padding rows a stack of runs may hold beyond one for each real row. A
             product over a few rows too many costs less than starting a second one, unless its
             weights are large.
+        node_slack: the same for stacks of nodes, if it differs from that of messages.
     """
 
     num_types: int
@@ -94,6 +95,7 @@ class Layout(NamedTuple):
     positional: bool
     pads: bool
     slack: int = 64
+    node_slack: int | None = None
 
     @property
     def num_keys(self) -> int:
@@ -146,9 +148,10 @@ def schedule(forest: Forest, layout: Layout) -> Schedule:
     message_row, stacks_m, keys_m, num_messages = _kernels.pack(
         level, message_key, layout.num_keys, layout.slack
     )
+    node_slack = layout.slack if layout.node_slack is None else layout.node_slack
     typed = np.flatnonzero(forest.types >= 0)  # by height, then type, as the forest is
     node_row, stacks_n, keys_n, num_rows = _kernels.pack(
-        level_of[typed], forest.types[typed], layout.num_types, layout.slack
+        level_of[typed], forest.types[typed], layout.num_types, node_slack
     )
     offsets, messages, back_offsets, back_slots, back_rows = _kernels.inboxes(
         typed,

@@ -15,10 +15,12 @@ order on a GPU.
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
-from structnet.rows import State
+from structnet.rows import State, matrices
 from structnet.schedule import Inbox, Outbox, Schedule, Stack
 
 
@@ -69,7 +71,7 @@ class Tape:
         name = tuple(map(id, weights))
         if name not in self.weights:
             with torch.no_grad():
-                joined = weights[0] if len(weights) == 1 else torch.cat(weights, -1)
+                joined = matrices(weights, x)
             tie = _WeightGradient.apply(self, name, *weights)
             # Holding the weights keeps their ids their own.
             self.weights[name] = (weights, joined.detach(), tie)
@@ -171,12 +173,12 @@ class _WeightGradient(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, tie: Tensor):
-        factors = ctx.tape.factors.pop(ctx.name, [])
+        factors = ctx.tape.factors.pop(ctx.name)
         few, many, parts = [], [], []
         for x, dy, keys in factors:
             if keys is not None:
                 parts.append((x, dy, keys))
-            elif x.numel() + dy.numel() < sum(shape.numel() for shape in ctx.shapes):
+            elif x.numel() + dy.numel() < sum(map(math.prod, ctx.shapes)):
                 few.append((x, dy))  # cheaper to join than to add to every weight
             else:
                 many.append((x, dy))
@@ -185,16 +187,17 @@ class _WeightGradient(torch.autograd.Function):
         gradients = []
         begin = 0
         for shape in ctx.shapes:
-            columns = slice(begin, begin + shape[-1])
+            lead, rows = factors[0][0].dim() - 2, factors[0][0].shape[-1]
+            columns = slice(begin, begin + math.prod(shape[lead:]) // rows)
             begin = columns.stop
             gradient = None
             for x, dy in many:
                 gradient = _add_outer(gradient, x, dy[..., columns])
             if gradient is None:
-                gradient = tie.new_zeros(shape)
+                gradient = tie.new_zeros(*shape[:lead], rows, columns.stop - columns.start)
             for x, dy, keys in parts:
                 _add_typed_outer(gradient, x, dy[..., columns], keys)
-            gradients.append(gradient)
+            gradients.append(gradient.view(shape))
         return None, None, *gradients
 
 

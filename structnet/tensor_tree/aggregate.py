@@ -78,6 +78,10 @@ class Aggregator(nn.Module):
         """How many vectors are multiplied: the children, and the input if there is one."""
         return self.arity + (self.input_size > 0)
 
+    def numbers_a_node(self) -> int:
+        """How many weights it takes to combine what one node received."""
+        return self.gates * self.hidden_size
+
     def message_weight(self) -> Tensor | None:
         """``[num_keys, c, width]``, what a child's h is multiplied by; None to send h itself."""
         raise NotImplementedError
@@ -124,14 +128,15 @@ def multilinear(nodes: Nodes, modes: Sequence[Tensor], core: Tensor) -> Tensor:
 
     Shapes:
         modes: M of ``[runs, length, G, n_m]``.
-        core: ``[num_types, G, n_1, .., n_M, k]``.
+        core: ``[num_types, G, n_1, .., n_M, k]``, without G if all modes have G = 1.
         output: ``[runs, G, length, k]``.
     """
-    sizes = core.shape[2:-1]
-    at = _best_split(sizes, core.shape[-1])
-    a = math.prod(sizes[:at])
+    at = _best_split(core.shape[-len(modes) - 1 : -1], core.shape[-1])
     left = OuterProduct.apply(*modes[:at])  # [runs, G, length, a]
-    y = nodes.product(left, core.reshape(*core.shape[:2], a, -1))  # [.., b k]
+    if core.dim() == len(modes) + 2:
+        y = nodes.product(left.squeeze(1), core).unsqueeze(1)
+    else:
+        y = nodes.product(left, core)  # [runs, G, length, b k]
     if at == len(modes):
         return y
     return RowProduct.apply(OuterProduct.apply(*modes[at:]), y)

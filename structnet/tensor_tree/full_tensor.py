@@ -43,6 +43,9 @@ class FullTensor(Aggregator):
         noise = torch.randn(self.num_types, *variance.shape, self.gates * c)
         self.tensor = nn.Parameter(noise * variance.sqrt().unsqueeze(-1))
 
+    def numbers_a_node(self) -> int:
+        return self.tensor.numel() // max(self.num_types, 1)
+
     def message_weight(self) -> None:
         return None
 
@@ -54,7 +57,7 @@ class FullTensor(Aggregator):
 
     def reduce(self, nodes: Nodes, received: Tensor, x: Tensor | None) -> Sequence[Tensor]:
         modes = [mode.unsqueeze(2) for mode in self._all_modes(nodes, received, x)]
-        y = multilinear(nodes, modes, self.tensor.unsqueeze(1))  # [runs, 1, length, G c]
+        y = multilinear(nodes, modes, self.tensor)  # [runs, 1, length, G c]
         return y.squeeze(1).unflatten(-1, (self.gates, -1)).unbind(-2)
 
     def to_full(self) -> Tensor:

@@ -102,7 +102,9 @@ class TreeLSTM(nn.Module):
             arity,
             self.aggregator.positional,
             self.aggregator.pads or forget == "all" or bottom == "learned",
+            # A row's product costs about as much as its weights are large.
             slack=2**25 // self._numbers_a_message(),
+            node_slack=2**25 // self.aggregator.numbers_a_node(),
         )
         self._add_leaf(input_size)
         if forget == "child":

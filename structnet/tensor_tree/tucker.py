@@ -54,6 +54,9 @@ class Tucker(Aggregator):
             self.input_modes = nn.Parameter(torch.randn(t, self.input_size, g * rank))
             self.input_modes.data *= self.input_size**-0.5
 
+    def numbers_a_node(self) -> int:
+        return self.core.numel() // max(self.num_types, 1)
+
     def message_weight(self) -> Tensor:
         return self.modes
 
