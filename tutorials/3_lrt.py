@@ -3,8 +3,8 @@
 #
 # `( not a )` and `( a ( and b ) )` cannot both be true. Given two sentences of propositional logic
 # over six variables, a model is to say how they relate: are they equivalent (`=`), does one entail
-# the other (`<`, `>`), do they exclude each other (`^`, `|`), do they exhaust all cases (`v`), or is
-# there no such tie (`#`)? It is trained on sentences with at most four operators and asked about
+# the other (`<`, `>`), do they exclude each other (`^`, `|`), do they exhaust all cases (`v`), or
+# is there no such tie (`#`)? It is trained on sentences with at most four operators and asked about
 # sentences with up to twelve, so that learning the examples by heart will not do.
 #
 # `python tutorials/3_lrt.py` takes some minutes on two cores and writes its pictures to

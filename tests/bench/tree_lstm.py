@@ -10,6 +10,7 @@ there are rows for it, and its values and gradients are compared with the CPU's.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from functools import partial
@@ -76,7 +77,8 @@ def make_products(model: TreeClassifier, batch: TreeExamples) -> Callable[[], No
     original = Tape.product
 
     def recorded(tape, x, weights, keys):
-        shapes.append((x.shape, sum(w.shape[-1] for w in weights)))
+        rows = math.prod(x.shape[:-2]) // x.shape[0] * x.shape[-1]
+        shapes.append((x.shape, sum(w[0].numel() // rows for w in weights)))
         return original(tape, x, weights, keys)
 
     Tape.product = recorded
