@@ -6,11 +6,21 @@ All take and give int64 arrays. Children are in CSR form: those of node v are
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numba import njit
 
 
-@njit(cache=True)
+def _compiled(function: Callable) -> Callable:
+    """Compile on first use and keep the result on disk, if there is a place to keep it."""
+    try:
+        return njit(cache=True)(function)
+    except RuntimeError:  # neither beside the library nor in the user's cache
+        return njit(function)
+
+
+@_compiled
 def heights(offsets: np.ndarray, children: np.ndarray) -> np.ndarray:
     """Edges on the longest way from each node down to a leaf."""
     height = np.zeros(len(offsets) - 1, np.int64)
@@ -20,7 +30,7 @@ def heights(offsets: np.ndarray, children: np.ndarray) -> np.ndarray:
     return height
 
 
-@njit(cache=True)
+@_compiled
 def below(roots: np.ndarray, offsets: np.ndarray, children: np.ndarray) -> np.ndarray:
     """All nodes at or below the roots, ascending; the work is linear in them and their edges."""
     seen = np.zeros(len(offsets) - 1, np.bool_)
@@ -48,7 +58,7 @@ def below(roots: np.ndarray, offsets: np.ndarray, children: np.ndarray) -> np.nd
     return np.sort(found[:n])
 
 
-@njit(cache=True)
+@_compiled
 def restrict(
     nodes: np.ndarray, roots: np.ndarray, offsets: np.ndarray, children: np.ndarray
 ) -> tuple:
@@ -73,7 +83,7 @@ def restrict(
     return new_offsets, new_children, edges, new_roots
 
 
-@njit(cache=True)
+@_compiled
 def topological_order(child: np.ndarray, parent: np.ndarray, num_nodes: int) -> np.ndarray:
     """Nodes with children before parents; shorter than ``num_nodes`` if there is a cycle."""
     waiting = np.zeros(num_nodes, np.int64)  # children not yet placed
@@ -105,7 +115,7 @@ def topological_order(child: np.ndarray, parent: np.ndarray, num_nodes: int) -> 
     return order[:n]
 
 
-@njit(cache=True)
+@_compiled
 def _pack_level(keys: np.ndarray, counts: np.ndarray, num_keys: int, slack: int) -> tuple:
     """Batch and place of each of one level's runs; rows a run of each batch; which hold all keys.
 
@@ -142,7 +152,7 @@ def _pack_level(keys: np.ndarray, counts: np.ndarray, num_keys: int, slack: int)
     return batch, place, length[: b + 1], size[: b + 1], complete
 
 
-@njit(cache=True)
+@_compiled
 def pack(level: np.ndarray, key: np.ndarray, num_keys: int, slack: int) -> tuple:
     """Rows for items sorted by level, then key: a level's batches are stacks of equal runs.
 
@@ -190,7 +200,7 @@ def pack(level: np.ndarray, key: np.ndarray, num_keys: int, slack: int) -> tuple
     return row, batches[:num_batches], batch_keys[:num_batch_keys], num_rows
 
 
-@njit(cache=True)
+@_compiled
 def slots(
     types: np.ndarray,
     offsets: np.ndarray,
@@ -223,7 +233,7 @@ def slots(
     return first, source, key
 
 
-@njit(cache=True)
+@_compiled
 def distinct_messages(
     source: np.ndarray, key: np.ndarray, height: np.ndarray, num_keys: int
 ) -> tuple:
@@ -279,7 +289,7 @@ def distinct_messages(
     return height[source[pair_slot]], source[pair_slot], key[pair_slot], pair
 
 
-@njit(cache=True)
+@_compiled
 def inboxes(
     nodes: np.ndarray,
     node_row: np.ndarray,
@@ -291,10 +301,12 @@ def inboxes(
 ) -> tuple:
     """Which message rows each node row receives, and the transpose, both as CSR lists.
 
-    ``width`` > 0 gives every row, padding rows too, that many slots.
+    ``width`` > 0 gives every row, padding rows too, that many slots. Without it a padding row
+    receives one message, so that a cell that divides by what it received does not divide by none.
     Gives ``offsets, messages`` of the rows and ``offsets, slots, rows`` of the messages.
     """
     offsets = np.zeros(num_rows + 1, np.int64)
+    offsets[1:] = min(num_messages, 1)
     for i in range(len(nodes)):
         offsets[node_row[i] + 1] = first[nodes[i] + 1] - first[nodes[i]]
     if width > 0:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from structnet.graph import Forest
+from structnet.numbering import positions
 
 
 class TreeExamples:
@@ -43,7 +44,7 @@ class TreeExamples:
 
     def __getitem__(self, indices: slice | Sequence[int] | np.ndarray) -> TreeExamples:
         """The chosen examples, with a forest of just their trees."""
-        chosen = np.arange(len(self))[indices]
+        chosen = positions(indices, len(self))
         k = self.roots_per_example
         roots = chosen if k == 1 else (chosen[:, None] * k + np.arange(k)).ravel()
         return TreeExamples(self.forest[roots], self.targets[torch.from_numpy(chosen)])

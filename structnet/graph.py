@@ -25,7 +25,7 @@ import torch
 from structnet import _kernels
 from structnet.errors import GraphError, NotATreeError
 from structnet.memory import collector_paused
-from structnet.numbering import add_shared, add_unshared, permuted
+from structnet.numbering import add_shared, add_unshared, permuted, positions
 from structnet.tree import Tree
 from structnet.vocabulary import NONE, Vocabulary, VocabularyError
 
@@ -138,7 +138,7 @@ class Forest:
         """The forest of ``trees``.
 
         Args:
-            trees: root ``i`` of the forest is ``trees[i]``.
+            trees: root ``i`` of the forest is the i-th of them.
             vocabulary: the numbers of their labels.
             share: store equal subtrees once. False stores every node of every tree: the same
                 values and gradients for more work.
@@ -146,6 +146,7 @@ class Forest:
         Raises:
             VocabularyError: a label that the vocabulary does not know, or too many children.
         """
+        trees = list(trees)
         add = add_shared if share else add_unshared
         with collector_paused():
             types, tokens, offsets, children, roots = add(trees, vocabulary)
@@ -192,6 +193,10 @@ class Forest:
         offsets = np.concatenate(([0], np.cumsum(np.bincount(parent, minlength=len(types)))))
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
+        roots = np.asarray(roots, np.int64)
+        outside = (roots < 0) | (roots >= len(types))
+        if outside.any():
+            raise GraphError(f"root {roots[outside][0]} is no node; the graph has {len(types)}")
         offsets, edges = permuted(offsets, order)
         return cls._sorted(
             types[order],
@@ -199,7 +204,7 @@ class Forest:
             offsets,
             rank[child[edges]],
             pos[edges],
-            rank[np.asarray(roots, np.int64)],
+            rank[roots],
             arity,
             vocabulary,
         )
@@ -210,6 +215,9 @@ class Forest:
         for where, name in (("edata", "pos"), ("ndata", "type"), ("ndata", "token")):
             if name not in getattr(graph, where):
                 raise GraphError(f"the graph has no {where}[{name!r}]; the schema needs one")
+            dtype = getattr(graph, where)[name].dtype
+            if dtype != torch.int64:
+                raise GraphError(f"{where}[{name!r}] must be int64; got {dtype}")
 
     @classmethod
     def _sorted(
@@ -251,9 +259,7 @@ class Forest:
 
     def __getitem__(self, indices: int | slice | Sequence[int] | np.ndarray) -> Forest:
         """The sub-forest at and below the chosen roots, in the order in which they are named."""
-        if isinstance(indices, torch.Tensor):
-            indices = indices.cpu().numpy()
-        chosen = self.roots[np.atleast_1d(np.arange(len(self))[indices])]
+        chosen = self.roots[positions(indices, len(self))]
         nodes = _kernels.below(chosen, self.offsets, self.children)
         offsets, children, edges, roots = _kernels.restrict(
             nodes, chosen, self.offsets, self.children
@@ -293,7 +299,8 @@ class Forest:
         """The DGL graph, of the schema above; node i is node i of the forest."""
         if self._graph is None:
             parent = np.repeat(np.arange(self.num_nodes), np.diff(self.offsets))
-            self._graph = make_graph(parent, self.children, self.pos, self.types, self.tokens)
+            arrays = (parent, self.children, self.pos, self.types, self.tokens)
+            self._graph = make_graph(*(array.copy() for array in arrays))
         return self._graph
 
     def tree(self, index: int) -> Tree:
@@ -314,7 +321,8 @@ class Forest:
             below = [built[u] for u in forest.children[start:end]]
             label = _label(forest.types[v], types)
             token = _label(forest.tokens[v], tokens)
-            built.append(Tree(token) if label is None else Tree(label, below, token))
+            is_leaf = forest.types[v] == NONE and not below
+            built.append(Tree(token) if is_leaf else Tree(label, below, token))
         return built[forest.roots[0]]
 
     def __repr__(self) -> str:

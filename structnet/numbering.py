@@ -63,3 +63,25 @@ def _to_arrays(nodes: Sequence[tuple] | dict, roots: Sequence[int]) -> tuple[np.
     is_child[starts] = is_child[starts + 1] = False
     offsets = np.concatenate(([0], np.cumsum(sizes)))
     return flat[starts], flat[starts + 1], offsets, flat[is_child], np.asarray(roots, np.int64)
+
+
+def positions(indices: object, length: int) -> np.ndarray:
+    """What ``indices`` chooses of ``length`` things: numbers from 0, ``[n]``, int64.
+
+    Args:
+        indices: an int, a slice, or a sequence or array of ints or of ``length`` booleans.
+        length: how many things there are.
+
+    Raises:
+        IndexError: indices of another kind, or out of range.
+    """
+    if not isinstance(indices, slice):
+        indices = np.asarray(indices.cpu() if hasattr(indices, "cpu") else indices)
+        if indices.size == 0 and indices.dtype != bool:
+            indices = indices.astype(np.int64)
+        if indices.ndim > 1 or indices.dtype.kind not in "iub":
+            raise IndexError(
+                f"indices must be an int, a slice or one row of ints or booleans; got an array of "
+                f"{indices.dtype} of shape {list(indices.shape)}"
+            )
+    return np.ascontiguousarray(np.atleast_1d(np.arange(length)[indices]))

@@ -19,6 +19,7 @@ import math
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from structnet.rows import State, matrices
 from structnet.schedule import Inbox, Outbox, Schedule, Stack
@@ -45,10 +46,10 @@ class Tape:
 
     def open(self, fields: State) -> None:
         for name, x in fields.items():
-            self.buffers[name] = x.new_empty(self.plan.num_messages, *x.shape[1:])
+            self.buffers[name] = x.new_zeros(self.plan.num_messages, *x.shape[1:])
             self.shapes[name] = x.shape[1:]
         first = next(iter(fields.values()))
-        self.tie = first.new_empty(0, requires_grad=torch.is_grad_enabled())
+        self.tie = torch.empty(0, device=first.device, requires_grad=torch.is_grad_enabled())
 
     def close(self) -> None:
         """Let go of what only the forward needs.
@@ -61,7 +62,8 @@ class Tape:
     def send(self, stack: Stack, outbox: Outbox, fields: State) -> None:
         if not self.buffers:
             self.open(fields)
-        self.tie = _Send.apply(self, stack, outbox, self.tie, *fields.values())
+        in_order = [fields[name] for name in self.buffers]
+        self.tie = _Send.apply(self, stack, outbox, self.tie, *in_order)
 
     def receive(self, stack: Stack, inbox: Inbox) -> State:
         received = _Receive.apply(self, stack, inbox, self.tie)
@@ -88,12 +90,14 @@ class _Send(torch.autograd.Function):
         return tie.new_empty(0)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx, _: Tensor):
         tape, outbox = ctx.tape, ctx.outbox
         gradients = []
         for name in tape.shapes:
             receivers = outbox.rows if name in tape.sums else outbox.slots
-            gradients.append(_sum_rows(tape.left[name], receivers, outbox.offsets))
+            left = tape.left.get(name)  # None: nobody who received it has a gradient
+            gradients.append(None if left is None else _sum_rows(left, receivers, outbox.offsets))
         return None, None, None, None, *gradients
 
 
@@ -111,14 +115,17 @@ class _Receive(torch.autograd.Function):
         return tuple(received)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx, *gradients: Tensor):
         tape, stack, first = ctx.tape, ctx.stack, ctx.inbox.first
         for (name, shape), gradient in zip(tape.shapes.items(), gradients, strict=True):
+            if gradient is None or not gradient.is_floating_point():
+                continue  # integers have none
             summed = name in tape.sums
             if name not in tape.left:
                 rows = tape.plan.num_rows if summed else tape.plan.num_slots
-                # Every row is written: all states reach Finish, so all receivers come by here.
-                tape.left[name] = gradient.new_empty(rows, *shape)
+                # Zeros: a cell may stop gradients, and then its receivers never come by here.
+                tape.left[name] = gradient.new_zeros(rows, *shape)
             if summed:
                 tape.left[name][stack.first : stack.end] = gradient
             else:
@@ -133,9 +140,10 @@ class Finish(torch.autograd.Function):
     @staticmethod
     def forward(ctx, tape: Tape, *states: Tensor):
         ctx.tape = tape
-        return tuple(x.view_as(x) for x in states)
+        return tuple(x.clone() for x in states)  # their own: the caller may change them
 
     @staticmethod
+    @once_differentiable
     def backward(ctx, *gradients: Tensor):
         ctx.tape.left.clear()
         ctx.tape.factors.clear()
@@ -158,9 +166,12 @@ class _Product(torch.autograd.Function):
         return _typed_product(x, weight, keys)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx, gradient: Tensor):
         x, weight = ctx.saved_tensors
-        ctx.tape.factors.setdefault(ctx.name, []).append((x, gradient, ctx.keys))
+        if ctx.needs_input_grad[3]:  # the tie's, hence the weight's
+            # Detached, or the tape would hold the graph that holds the tape.
+            ctx.tape.factors.setdefault(ctx.name, []).append((x.detach(), gradient, ctx.keys))
         return None, None, None, None, _typed_product(gradient, weight.mT, ctx.keys), None
 
 
@@ -172,6 +183,7 @@ class _WeightGradient(torch.autograd.Function):
         return weights[0].new_empty(0)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx, tie: Tensor):
         factors = ctx.tape.factors.pop(ctx.name)
         few, many, parts = [], [], []
@@ -236,6 +248,11 @@ def _add_typed_outer(total: Tensor, x: Tensor, dy: Tensor, keys: Tensor) -> None
 
 def _sum_rows(x: Tensor, index: Tensor, offsets: Tensor) -> Tensor:
     """Row i is the sum of the rows of x that the i-th list of ``index`` names."""
-    flat = x.flatten(1)
-    out = torch.embedding_bag(flat, index, offsets, False, 0)[0]
+    flat = x.reshape(len(x), math.prod(x.shape[1:]))
+    if x.is_floating_point():
+        out = torch.embedding_bag(flat, index, offsets, False, 0)[0]
+    else:
+        sizes = torch.diff(offsets, append=offsets.new_tensor([len(index)]))
+        owner = torch.arange(len(offsets), device=x.device).repeat_interleave(sizes)
+        out = flat.new_zeros(len(offsets), flat.shape[1]).index_add_(0, owner, flat[index])
     return out.view(len(offsets), *x.shape[1:])

@@ -205,12 +205,31 @@ class Tree:
         return "\n".join(lines)
 
     def __reduce__(self) -> tuple:
-        # pickle descends by recursion; a flat list of nodes does not need it to.
-        flat = [(node.label, len(node.children), node.token) for node in self.postorder()]
-        return (Tree.from_postorder, (flat,))
+        # pickle descends by recursion; a flat list, each object once, does not need it to.
+        number: dict[int, int] = {}
+        flat = []
+        stack = [self]
+        while stack:
+            node = stack[-1]
+            missing = [child for child in node.children if id(child) not in number]
+            if missing:
+                stack.extend(reversed(missing))
+                continue
+            stack.pop()
+            if id(node) not in number:
+                number[id(node)] = len(flat)
+                flat.append((node.label, [number[id(c)] for c in node.children], node.token))
+        return (_unpickled, (flat,))
 
     def __copy__(self) -> Tree:
         return self
 
     def __deepcopy__(self, memo: dict) -> Tree:
         return self
+
+
+def _unpickled(flat: list[tuple[Hashable, list[int], Hashable | None]]) -> Tree:
+    trees: list[Tree] = []
+    for label, children, token in flat:
+        trees.append(Tree(label, [trees[i] for i in children], token))
+    return trees[-1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Hashable, Iterable, Sequence
+from numbers import Integral
 
 from structnet.tree import Tree
 
@@ -25,7 +26,7 @@ class Vocabulary:
             instead of raising.
 
     Raises:
-        VocabularyError: a label is listed twice.
+        VocabularyError: a label is listed twice, or the arity is no number of children.
 
     Example:
         >>> vocabulary = Vocabulary(types=["MAX", "MIN"], tokens="0123456789", arity=5)
@@ -44,6 +45,9 @@ class Vocabulary:
         arity: int,
         unknown: bool = False,
     ):
+        if isinstance(arity, bool) or not isinstance(arity, Integral) or arity < 0:
+            raise VocabularyError(f"the arity must be an int >= 0; got {arity!r}")
+        arity = int(arity)
         self.types = None if types is None else _numbered(types, "inner label")
         self.tokens = _numbered(tokens, "token")
         self.arity = arity
@@ -65,7 +69,15 @@ class Vocabulary:
         tokens: dict[Hashable, None] = {}
         arity = 0
         for tree in trees:
-            for node in tree.preorder():
+            # Subtrees that are one object are read once, or sharing would cost what it saves.
+            seen: set[int] = set()
+            stack = [tree]
+            while stack:
+                node = stack.pop()
+                if id(node) in seen:
+                    continue
+                seen.add(id(node))
+                stack.extend(reversed(node.children))
                 if node.token is not None:
                     tokens.setdefault(node.token)
                 if node.children or node.token is not None:

@@ -170,13 +170,11 @@ def test_arguments_out_of_range(make, message: str):
         make()
 
 
-@pytest.mark.xfail(strict=True, reason="True counts as an int")
 def test_a_bool_is_no_size():
     with pytest.raises(ValueError, match="hidden_size of Tucker must be an int >= 1; got True"):
         Tucker(True, 2, 1)
 
 
-@pytest.mark.xfail(strict=True, reason="numpy's integers, as from len(np.unique()), are refused")
 def test_a_numpy_integer_is_a_size():
     import numpy as np
 

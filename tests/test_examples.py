@@ -29,10 +29,7 @@ def test_examples_of_single_trees():
         np.array([2, 0]),
         slice(1, None),
         np.array([True, False, True]),
-        pytest.param(
-            slice(2, None, -2),
-            marks=pytest.mark.xfail(strict=True, reason="torch takes no negative strides"),
-        ),
+        slice(2, None, -2),
     ],
 )
 def test_examples_of_pairs(indices: object):
@@ -62,6 +59,5 @@ def test_no_examples():
     assert (len(examples), len(examples.forest)) == (0, 0)
 
 
-@pytest.mark.xfail(strict=True, reason="numpy takes a tuple for several dimensions")
 def test_a_tuple_of_indices():
     assert len(TreeExamples(forest_of(PAIR), [0, 1])[(1, 0)]) == 2

@@ -104,7 +104,6 @@ def test_from_full_leaves_its_argument_and_trains(kind: type):
     assert all(p.grad is not None for p in aggregator.parameters())
 
 
-@pytest.mark.xfail(strict=True, reason="too few modes end in Python's own unpacking error")
 def test_from_full_of_a_matrix():
     with pytest.raises(ValueError, match="a full tensor has shape"):
         FullTensor.from_full(torch.ones(2, 2))

@@ -175,19 +175,16 @@ def test_a_node_with_two_parents_is_a_shared_subtree():
     assert Forest.from_graph(graph).tree(0) == tree
 
 
-@pytest.mark.xfail(strict=True, reason="the subtree of a node without a type is dropped")
 def test_tree_of_an_inner_node_without_type():
     forest = Forest.from_graph(graph_of([(0, 2, 0), (1, 2, 1)], [-1, -1, -1]))
     assert forest.tree(0).size == 3
 
 
-@pytest.mark.xfail(strict=True, reason="roots are not checked")
 def test_roots_that_are_no_nodes():
     with pytest.raises(GraphError):
         Forest.from_graph(small_graph(), roots=[3])
 
 
-@pytest.mark.xfail(strict=True, reason="dtypes are not checked: places may be floats")
 def test_wrong_dtypes_are_refused():
     graph = small_graph()
     graph.edata["pos"] = graph.edata["pos"].double()
@@ -195,7 +192,6 @@ def test_wrong_dtypes_are_refused():
         Forest.from_graph(graph)
 
 
-@pytest.mark.xfail(strict=True, reason="the graph shares its memory with the forest")
 def test_changing_the_graph_does_not_change_the_forest():
     forest = forest_of(PAIR)
     forest.graph.ndata["type"][:] = 1

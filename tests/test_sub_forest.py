@@ -94,18 +94,15 @@ def test_mask_of_the_wrong_length():
         forest_of(PAIR)[np.array([True, False, True])]
 
 
-@pytest.mark.xfail(strict=True, reason="the compiler's own error, hundreds of lines long")
 @pytest.mark.parametrize("indices", [np.array([[0, 1]]), None])
 def test_indices_of_two_dimensions(indices: object):
     with pytest.raises(IndexError):
         forest_of(PAIR)[indices]
 
 
-@pytest.mark.xfail(strict=True, reason="numpy takes a tuple for several dimensions")
 def test_a_tuple_of_indices():
     assert trees_of(forest_of(PAIR)[(1, 0)]) == PAIR[::-1]
 
 
-@pytest.mark.xfail(strict=True, reason="numpy's empty array is of floats")
 def test_an_empty_array_of_indices():
     assert len(forest_of(PAIR)[np.array([])]) == 0

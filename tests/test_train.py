@@ -69,8 +69,9 @@ def test_same_seed_same_weights_whatever_happened_before() -> None:
 
 
 def test_random_generators_are_given_back() -> None:
+    model, data = Noisy(), rows(20)  # made first: drawing weights is not what is looked at
     states = random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state()
-    fit(Noisy(), rows(20), epochs=1, batch_size=6)
+    fit(model, data, epochs=1, batch_size=6)
     assert random.getstate() == states[0]
     assert np.random.get_state()[1].tolist() == states[1]
     assert torch.equal(torch.get_rng_state(), states[2])

@@ -239,7 +239,6 @@ def test_shared_objects_are_compared_once():
     assert copy.deepcopy(first) is first
 
 
-@pytest.mark.xfail(strict=True, reason="pickling unfolds subtrees that are shared objects")
 def test_pickle_keeps_shared_objects_shared():
     assert len(pickle.dumps(doubled(12))) < 5_000
 

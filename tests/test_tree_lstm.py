@@ -202,7 +202,6 @@ def test_the_default_is_tucker_of_rank_three():
 # -------------------------------------------------------------------------- known defects
 
 
-@pytest.mark.xfail(strict=True, reason="the input vectors are not copied")
 def test_the_callers_input_vectors_are_left_alone():
     inputs = torch.eye(3)
     model = TreeLSTM(3, 2, 3, inputs)
@@ -210,7 +209,6 @@ def test_the_callers_input_vectors_are_left_alone():
     assert torch.equal(inputs, torch.eye(3))
 
 
-@pytest.mark.xfail(strict=True, reason="a leaf without a token ends in torch's index error")
 def test_a_leaf_that_carries_nothing():
     graph = dgl().graph(([0], [1]), num_nodes=2)
     graph.edata["pos"] = torch.tensor([0])
@@ -220,7 +218,6 @@ def test_a_leaf_that_carries_nothing():
         TreeLSTM(3, 2, 3, torch.eye(3))(Forest.from_graph(graph))
 
 
-@pytest.mark.xfail(strict=True, reason="the shape of the input vectors is not checked")
 @pytest.mark.parametrize("inputs", [torch.ones(3), [[1.0, 0.0]], 3])
 def test_wrong_inputs(inputs: object):
     with pytest.raises((TypeError, ValueError), match="inputs"):

@@ -82,7 +82,7 @@ def recipes_table() -> str:
 
     Example:
         >>> print(recipes_table().splitlines()[1])
-          listops  tucker        20           3     12      100         0.01
+          listops  tucker        20           3     25      100         0.01
     """
     head = f"  {'task':<9}{'aggregator':<14}{'hidden-size':<13}{'rank':<6}{'epochs':<8}"
     lines = [head + f"{'batch-size':<12}learning-rate"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Integral
 
 import torch
 from torch import Tensor, nn
@@ -61,12 +62,7 @@ class Aggregator(nn.Module):
             ("gates", gates, 1),
             ("input_size", input_size, 0),
         ):
-            if not isinstance(value, int) or value < least:
-                raise ValueError(
-                    f"{name} of {type(self).__name__} must be an int >= {least}; got {value!r}"
-                )
-        self.hidden_size, self.arity, self.num_types = hidden_size, arity, num_types
-        self.gates, self.input_size = gates, input_size
+            setattr(self, name, checked_size(name, value, least, self))
 
     @property
     def num_keys(self) -> int:
@@ -118,6 +114,19 @@ class Aggregator(nn.Module):
     def input_mode(self, nodes: Nodes, x: Tensor) -> Tensor:
         """What the node's own input contributes, in the form of a child's message."""
         raise NotImplementedError
+
+
+def checked_size(name: str, value: int, least: int, owner: object) -> int:
+    """The value as an int, if it is one.
+
+    Raises:
+        ValueError: it is not an int, or less than ``least``.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(
+            f"{name} of {type(owner).__name__} must be an int >= {least}; got {value!r}"
+        )
+    return int(value)
 
 
 def multilinear(nodes: Nodes, modes: Sequence[Tensor], core: Tensor) -> Tensor:

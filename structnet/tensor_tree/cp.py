@@ -8,9 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from structnet.propagate import Edges, Nodes
-from structnet.tensor_tree.aggregate import HIDDEN_MOMENT, Aggregator
+from structnet.tensor_tree.aggregate import HIDDEN_MOMENT, Aggregator, checked_size
 from structnet.tensor_tree.full_tensor import from_dense
-from structnet.tensor_tree.tucker import checked_rank
 
 
 class CP(Aggregator):
@@ -30,7 +29,7 @@ class CP(Aggregator):
 
     def __init__(self, *args, rank: int = 3, **kwargs):
         super().__init__(*args, **kwargs)
-        self.rank = rank = checked_rank(rank, self)
+        self.rank = rank = checked_size("rank", rank, 1, self)
         c, t, g, m = self.hidden_size, self.num_types, self.gates, self.num_modes
         # z_j = 1 + noise of variance 1/M: low orders dominate, and the bias takes the constant.
         self.factors = nn.Parameter(torch.randn(self.num_keys, c, g * rank))

@@ -78,7 +78,7 @@ def from_dense(cls: type, tensor: Tensor, input_size: int, **kwargs: int) -> Agg
     Raises:
         ValueError: the tensor's modes are not those of an aggregator.
     """
-    num_types, gates, *modes, c = tensor.shape
+    num_types, gates, *modes, c = tensor.shape if tensor.dim() > 3 else (0, 0, 0, 0)
     children = modes[1:] if input_size else modes
     if set(children) != {c + 1} or (input_size and modes[0] != input_size + 1):
         raise ValueError(

@@ -9,9 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from structnet.propagate import Edges, Nodes
-from structnet.tensor_tree.aggregate import HIDDEN_MOMENT, Aggregator
+from structnet.tensor_tree.aggregate import HIDDEN_MOMENT, Aggregator, checked_size
 from structnet.tensor_tree.full_tensor import from_dense
-from structnet.tensor_tree.tucker import checked_rank
 
 
 class TensorTrain(Aggregator):
@@ -33,7 +32,7 @@ class TensorTrain(Aggregator):
 
     def __init__(self, *args, rank: int = 3, **kwargs):
         super().__init__(*args, **kwargs)
-        self.rank = rank = checked_rank(rank, self)
+        self.rank = rank = checked_size("rank", rank, 1, self)
         c, t, g, m = self.hidden_size, self.num_types, self.gates, self.num_modes
         # M_j = identity + noise of which v M_j has variance 1/M; the bias takes the constant.
         identity = torch.eye(rank).flatten().repeat(g)

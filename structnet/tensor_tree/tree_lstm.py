@@ -78,12 +78,17 @@ class TreeLSTM(nn.Module):
             raise ValueError(f"forget must be 'child' or 'all'; got {forget!r}")
         if bottom not in ("zero", "learned"):
             raise ValueError(f"bottom must be 'zero' or 'learned'; got {bottom!r}")
+        if not isinstance(inputs, nn.Embedding) and getattr(inputs, "ndim", 0) != 2:
+            raise ValueError(
+                "inputs must be an nn.Embedding or a tensor [num_tokens, input_size]; got "
+                + (f"shape {list(inputs.shape)}" if hasattr(inputs, "shape") else repr(inputs))
+            )
         self.hidden_size, self.forget, self.inner_inputs = hidden_size, forget, inner_inputs
         self.learned_inputs = isinstance(inputs, nn.Embedding)
         if self.learned_inputs:
             self.embedding = inputs
         else:
-            self.register_buffer("inputs", inputs.float())
+            self.register_buffer("inputs", torch.as_tensor(inputs).detach().float().clone())
         input_size = inputs.embedding_dim if self.learned_inputs else inputs.shape[1]
         self.aggregator = aggregator(
             hidden_size,
@@ -173,6 +178,9 @@ class TreeLSTM(nn.Module):
             raise GraphError(
                 f"the forest has token {forest.tokens.max()}; the model has {known} input vectors"
             )
+        empty = (forest.types < 0) & (forest.tokens < 0)
+        if empty.any():
+            raise GraphError(f"node {empty.argmax()} has neither type nor token; it needs one")
         if not self.inner_inputs and ((forest.types >= 0) & (forest.tokens >= 0)).any():
             raise GraphError(
                 "nodes with a type carry tokens, which the model would not read; "

@@ -12,6 +12,7 @@ from structnet.propagate import Edges, Nodes
 from structnet.tensor_tree.aggregate import (
     HIDDEN_MOMENT,
     Aggregator,
+    checked_size,
     expand_outer,
     homogeneous_moments,
     multilinear,
@@ -41,7 +42,7 @@ class Tucker(Aggregator):
 
     def __init__(self, *args, rank: int = 3, **kwargs):
         super().__init__(*args, **kwargs)
-        self.rank = rank = checked_rank(rank, self)
+        self.rank = rank = checked_size("rank", rank, 1, self)
         c, t, g = self.hidden_size, self.num_types, self.gates
         self.modes = nn.Parameter(torch.randn(self.num_keys, c, g * rank))
         self.modes.data *= (HIDDEN_MOMENT * c) ** -0.5
@@ -124,17 +125,6 @@ class Tucker(Aggregator):
         if self.input_size:
             self.input_modes.data.copy_(flat.pop(0))
         self.modes.data.copy_(torch.stack(flat, 1).flatten(0, 1))
-
-
-def checked_rank(rank: int, aggregator: Aggregator) -> int:
-    """The rank, if it is one.
-
-    Raises:
-        ValueError: it is not an int >= 1.
-    """
-    if not isinstance(rank, int) or rank < 1:
-        raise ValueError(f"rank of {type(aggregator).__name__} must be an int >= 1; got {rank!r}")
-    return rank
 
 
 def homogeneous(matrix: Tensor) -> Tensor:
