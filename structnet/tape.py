@@ -143,8 +143,9 @@ class Finish(torch.autograd.Function):
         return tuple(x.clone() for x in states)  # their own: the caller may change them
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, *gradients: Tensor):
+        if torch.is_grad_enabled():  # create_graph=True; otherwise a backward records nothing
+            raise RuntimeError("the levels backend has no second derivatives; backend='dgl' has")
         ctx.tape.left.clear()
         ctx.tape.factors.clear()
         return None, *gradients
