@@ -71,7 +71,6 @@ class CP(Aggregator):
         return full
 
     def _homogeneous_factors(self) -> list[Tensor]:
-        pairs = [(self.factors, self.ones)]
         pairs = list(
             zip(
                 self.factors.unflatten(0, (self.num_types, -1)).unbind(1),
