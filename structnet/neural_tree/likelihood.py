@@ -1,0 +1,146 @@
+"""How the leaves of a neural tree make one prediction, and what it costs to be wrong.
+
+Each leaf l contributes a term made of its path's log-probability and its solver's output; the
+terms of all leaves are joined into a total, from which loss and prediction follow. As joining is
+associative, the total of the leaves that are not being trained can be computed once.
+
+Eq. (1) of the paper, ``p(y|x) = sum_l pi_l(x) p_l(y|x)``  ->  ``Categorical``, ``GaussianMixture``
+its mean, ``E[y|x] = sum_l pi_l(x) mu_l(x)``                ->  ``SquaredError``
+
+Reference:
+    Tanno et al., Adaptive Neural Trees, ICML 2019.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+
+class Likelihood(Protocol):
+    """What a neural tree needs to know of its task.
+
+    Shapes:
+        log_prob ``[n, ...]``: of the leaf's path; outputs ``[n, ..., k]``; any number of leaves may
+        stand between.
+    """
+
+    def num_outputs(self, num_targets: int) -> int:
+        """The outputs a solver must have for so many classes or target columns."""
+
+    def term(self, log_prob: Tensor, outputs: Tensor, targets: Tensor) -> Tensor:
+        """What leaves contribute. ``[n, L], [n, L, k], targets -> [n, L, ...]``."""
+
+    def join(self, terms: Tensor, dim: int = 1) -> Tensor:
+        """The total of all leaves along a dimension."""
+
+    def losses(self, total: Tensor, targets: Tensor) -> Tensor:
+        """The loss of each sample, ``[n]``."""
+
+    def mixture(self, log_prob: Tensor, outputs: Tensor) -> Tensor:
+        """The prediction of all leaves together: log-probabilities, or means. ``[n, classes]``."""
+
+    def single(self, outputs: Tensor) -> Tensor:
+        """The prediction of one leaf, in the same form. ``[n, k] -> [n, classes]``."""
+
+
+class Categorical:
+    """Classes; the loss is the negative log-likelihood of the mixture (nats).
+
+    Solvers give one logit a class; targets are int64 ``[n]``.
+
+    Example:
+        >>> log_prob = torch.tensor([[0.25, 0.75]]).log()
+        >>> outputs = torch.tensor([[[0.8, 0.2], [0.4, 0.6]]]).log()
+        >>> Categorical().mixture(log_prob, outputs).exp()
+        tensor([[0.5000, 0.5000]])
+    """
+
+    def num_outputs(self, num_targets: int) -> int:
+        return num_targets
+
+    def term(self, log_prob: Tensor, outputs: Tensor, targets: Tensor) -> Tensor:
+        index = targets.view(-1, *[1] * (outputs.dim() - 1)).expand(*outputs.shape[:-1], 1)
+        chosen = outputs.gather(-1, index).squeeze(-1)
+        return log_prob + chosen - outputs.logsumexp(-1)  # log pi_l + log p_l(y)
+
+    def join(self, terms: Tensor, dim: int = 1) -> Tensor:
+        return terms.logsumexp(dim)
+
+    def losses(self, total: Tensor, targets: Tensor) -> Tensor:
+        return -total
+
+    def mixture(self, log_prob: Tensor, outputs: Tensor) -> Tensor:
+        return (log_prob.unsqueeze(-1) + outputs.log_softmax(-1)).logsumexp(1)
+
+    def single(self, outputs: Tensor) -> Tensor:
+        return outputs.log_softmax(-1)
+
+
+class SquaredError:
+    """Numbers; the loss is the squared error of the mixture's mean, averaged over the columns.
+
+    Solvers give one mean a column; targets are ``[n, columns]``.
+
+    Example:
+        >>> total = torch.tensor([[1.0, 2.0]])
+        >>> SquaredError().losses(total, torch.tensor([[1.0, 4.0]]))
+        tensor([2.])
+    """
+
+    def num_outputs(self, num_targets: int) -> int:
+        return num_targets
+
+    def term(self, log_prob: Tensor, outputs: Tensor, targets: Tensor) -> Tensor:
+        return log_prob.exp().unsqueeze(-1) * outputs  # pi_l mu_l
+
+    def join(self, terms: Tensor, dim: int = 1) -> Tensor:
+        return terms.sum(dim)
+
+    def losses(self, total: Tensor, targets: Tensor) -> Tensor:
+        return (total - targets).square().mean(-1)
+
+    def mixture(self, log_prob: Tensor, outputs: Tensor) -> Tensor:
+        return (log_prob.exp().unsqueeze(-1) * outputs).sum(1)
+
+    def single(self, outputs: Tensor) -> Tensor:
+        return outputs
+
+
+class GaussianMixture:
+    """Numbers; the loss is the negative log-likelihood of a mixture of Gaussians (nats).
+
+    Solvers give a mean and a log standard deviation a column, all means first; targets are
+    ``[n, columns]``. Predictions are the mixture's means.
+
+    Example:
+        >>> task = GaussianMixture()
+        >>> term = task.term(torch.zeros(1, 1), torch.zeros(1, 1, 2), torch.zeros(1, 1))
+        >>> task.losses(task.join(term), torch.zeros(1, 1))  # log sqrt(2 pi)
+        tensor([0.9189])
+    """
+
+    def num_outputs(self, num_targets: int) -> int:
+        return 2 * num_targets
+
+    def term(self, log_prob: Tensor, outputs: Tensor, targets: Tensor) -> Tensor:
+        mean, log_sd = outputs.chunk(2, dim=-1)
+        y = targets.view(len(targets), *[1] * (outputs.dim() - 2), -1)
+        squares = ((y - mean) * torch.exp(-log_sd)).square()
+        log_density = -0.5 * squares - log_sd - 0.5 * math.log(2 * math.pi)
+        return log_prob + log_density.sum(-1)  # log pi_l + log p_l(y)
+
+    def join(self, terms: Tensor, dim: int = 1) -> Tensor:
+        return terms.logsumexp(dim)
+
+    def losses(self, total: Tensor, targets: Tensor) -> Tensor:
+        return -total
+
+    def mixture(self, log_prob: Tensor, outputs: Tensor) -> Tensor:
+        return (log_prob.exp().unsqueeze(-1) * self.single(outputs)).sum(1)
+
+    def single(self, outputs: Tensor) -> Tensor:
+        return outputs.chunk(2, dim=-1)[0]

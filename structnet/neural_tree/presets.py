@@ -1,0 +1,184 @@
+"""The primitive modules of the paper's experiments, and general ones for vectors and images.
+
+==========  ============================  ===================  ================  ==============
+preset      router                        transformer          solver            2x2 pooling
+==========  ============================  ===================  ================  ==============
+sarcos      1 FC                          1 FC + tanh          linear            never
+mnist_a     conv5-40 + GAP + 2 FC         conv5-40 + ReLU      linear            every 2nd
+mnist_b     conv3-40 + GAP + 2 FC         conv3-40 + ReLU      linear            every 2nd
+mnist_c     conv5-5 + GAP + 2 FC          conv5-5 + ReLU       linear            every 2nd
+cifar10_a   2 x conv3-128 + GAP + 1 FC    2 x conv3-128, ReLU  linear            after each
+cifar10_b   2 x conv3-96 + GAP + 1 FC     2 x conv3-96, ReLU   linear            after each
+cifar10_c   2 x conv3-72 + GAP + 1 FC     2 x conv3-72, ReLU   GAP + linear      after each
+==========  ============================  ===================  ================  ==============
+
+Routers end in a logit; the sigmoid is the tree's own. MNIST's convolutions are not padded; its
+pooling follows the 1st, 3rd, ... transformer of a path, and a router's kernel is cut to the map:
+these two give the parameter counts of the paper, whose table says to pool after each.
+
+Reference:
+    Tanno et al., Adaptive Neural Trees, ICML 2019, Table 2.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from torch import nn
+
+from structnet.neural_tree.primitives import Primitives, Shape
+
+
+def linear(shape: Shape, num_outputs: int) -> nn.Module:
+    """A linear map of all numbers of a sample."""
+    size = 1
+    for length in shape:
+        size *= length
+    layer = nn.Linear(size, num_outputs)
+    return layer if len(shape) == 1 else nn.Sequential(nn.Flatten(), layer)
+
+
+def perceptron(shape: Shape, hidden: int, num_outputs: int) -> nn.Module:
+    """Two linear maps with tanh between."""
+    return nn.Sequential(linear(shape, hidden), nn.Tanh(), nn.Linear(hidden, num_outputs))
+
+
+def mlp(num_outputs: int, width: int = 128, router_width: int | None = None) -> Primitives:
+    """Fully connected modules, for vectors (or images taken as vectors).
+
+    Args:
+        num_outputs: of a solver.
+        width: of a transformer.
+        router_width: hidden units of a router; None makes it linear.
+    """
+    if router_width is None:
+        router = partial(linear, num_outputs=1)
+    else:
+        router = partial(perceptron, hidden=router_width, num_outputs=1)
+    return Primitives(
+        router, partial(_dense, width=width), partial(linear, num_outputs=num_outputs)
+    )
+
+
+def conv(
+    num_outputs: int,
+    width: int,
+    kernel: int,
+    *,
+    layers: int = 1,
+    padding: int = 0,
+    router_layers: int = 2,
+    pool_every: int = 2,
+    pooled_solver: bool = False,
+) -> Primitives:
+    """Convolutional modules, for images ``(channels, height, width)``.
+
+    Args:
+        num_outputs: of a solver.
+        width: channels of transformers and routers.
+        kernel: the side of the convolutions' kernel.
+        layers: convolutions in a transformer and in a router.
+        padding: of the transformers' convolutions.
+        router_layers: fully connected layers at the end of a router, 1 or 2.
+        pool_every: see :class:`Primitives`.
+        pooled_solver: average each channel before the linear solver.
+    """
+    return Primitives(
+        partial(_conv_router, width=width, kernel=kernel, layers=layers, ends=router_layers),
+        partial(_conv_transformer, width=width, kernel=kernel, layers=layers, padding=padding),
+        partial(_pooled_linear if pooled_solver else linear, num_outputs=num_outputs),
+        pool_every,
+    )
+
+
+def sarcos(num_outputs: int = 7, width: int = 128, router_width: int | None = None) -> Primitives:
+    """For the 21 joint values of SARCOS; the paper's text says a width of 256, its counts 128."""
+    return mlp(num_outputs, width, router_width)
+
+
+def mnist_a(num_outputs: int = 10, pool_every: int = 2) -> Primitives:
+    return conv(num_outputs, 40, 5, pool_every=pool_every)
+
+
+def mnist_b(num_outputs: int = 10, pool_every: int = 2) -> Primitives:
+    return conv(num_outputs, 40, 3, pool_every=pool_every)
+
+
+def mnist_c(num_outputs: int = 10, pool_every: int = 2) -> Primitives:
+    return conv(num_outputs, 5, 5, pool_every=pool_every)
+
+
+def _cifar10(num_outputs: int, width: int, pooled_solver: bool = False) -> Primitives:
+    return conv(
+        num_outputs,
+        width,
+        3,
+        layers=2,
+        padding=1,
+        router_layers=1,
+        pool_every=1,
+        pooled_solver=pooled_solver,
+    )
+
+
+def cifar10_a(num_outputs: int = 10) -> Primitives:
+    return _cifar10(num_outputs, 128)
+
+
+def cifar10_b(num_outputs: int = 10) -> Primitives:
+    return _cifar10(num_outputs, 96)
+
+
+def cifar10_c(num_outputs: int = 10) -> Primitives:
+    return _cifar10(num_outputs, 72, pooled_solver=True)
+
+
+PRESETS = {
+    "sarcos": sarcos,
+    "mnist_a": mnist_a,
+    "mnist_b": mnist_b,
+    "mnist_c": mnist_c,
+    "cifar10_a": cifar10_a,
+    "cifar10_b": cifar10_b,
+    "cifar10_c": cifar10_c,
+}
+
+
+def _dense(shape: Shape, width: int) -> nn.Module:
+    return nn.Sequential(linear(shape, width), nn.Tanh())
+
+
+def _convolutions(channels: int, width: int, kernel: int, layers: int, padding: int) -> list:
+    found: list[nn.Module] = []
+    for layer in range(layers):
+        found.append(nn.Conv2d(width if layer else channels, width, kernel, padding=padding))
+        found.append(nn.ReLU())
+    return found
+
+
+def _conv_transformer(
+    shape: Shape, width: int, kernel: int, layers: int, padding: int
+) -> nn.Module:
+    return nn.Sequential(*_convolutions(shape[0], width, kernel, layers, padding))
+
+
+def _conv_router(shape: Shape, width: int, kernel: int, layers: int, ends: int) -> nn.Module:
+    kernel = min(kernel, *shape[1:])  # a map smaller than the kernel is seen whole
+    padding = 0 if layers == 1 else (kernel - 1) // 2
+    return nn.Sequential(
+        *_convolutions(shape[0], width, kernel, layers, padding),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        *_router_end(width, ends),
+    )
+
+
+def _router_end(width: int, layers: int) -> list[nn.Module]:
+    if layers == 1:
+        return [nn.Linear(width, 1)]
+    hidden = width // 2 + 1
+    return [nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, 1)]
+
+
+def _pooled_linear(shape: Shape, num_outputs: int) -> nn.Module:
+    return nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(shape[0], num_outputs))

@@ -1,0 +1,150 @@
+"""What a neural tree is built of: routers, transformers and solvers, made for the shapes they meet.
+
+Each is made by a function ``shape -> nn.Module``, where the shape is that of one sample, without
+the batch. What a module gives back is found by running it once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+from torch import nn
+
+from structnet.metrics import evaluating
+
+Shape = tuple[int, ...]
+Make = Callable[[Shape], nn.Module]
+LARGE = 64  # a map on which a module must work that fails on a smaller one only for its size
+
+
+@dataclass(frozen=True)
+class Primitives:
+    """The functions that make the modules of a tree.
+
+    Args:
+        router: gives the logit of going left; its module maps ``[n, *shape]`` to ``[n]`` or
+            ``[n, 1]``. None grows a chain without branches.
+        transformer: its module maps ``[n, *shape]`` to ``[n, *another]``. None grows a tree
+            without transformers.
+        solver: its module maps ``[n, *shape]`` to ``[n, outputs]``: logits of classes, or means.
+        pool_every: halve the map (2x2 max-pooling) after the first of every so many transformers
+            on a path; 0 never does.
+
+    Example:
+        >>> primitives = Primitives(
+        ...     router=lambda shape: nn.Linear(shape[0], 1),
+        ...     transformer=lambda shape: nn.Sequential(nn.Linear(shape[0], 8), nn.Tanh()),
+        ...     solver=lambda shape: nn.Linear(shape[0], 3),
+        ... )
+        >>> transformer, shape = primitives.make_transformer((4,), index=0)
+        >>> shape
+        (8,)
+    """
+
+    router: Make | None
+    transformer: Make | None
+    solver: Make
+    pool_every: int = 0
+
+    def without(self, *, routers: bool = False, transformers: bool = False) -> Primitives:
+        """The same without routers or transformers, as for the ablations of the paper."""
+        return replace(
+            self,
+            router=None if routers else self.router,
+            transformer=None if transformers else self.transformer,
+        )
+
+    def make_transformer(self, shape: Shape, index: int) -> tuple[nn.Module, Shape]:
+        """A transformer for samples of a shape, and the shape of what it gives.
+
+        A map that has become too small for the module leads to an identity.
+
+        Args:
+            shape: of one sample.
+            index: how many transformers stand above it on the path.
+
+        Raises:
+            ValueError: the module does not run on such samples, for another reason than their size.
+        """
+        module = make("transformer", self.transformer, shape)
+        if module is None:
+            return nn.Identity(), shape
+        after = shape_after(module, shape)
+        if self.pool_every and index % self.pool_every == 0 and len(after) == 3:
+            if min(after[1:]) >= 2:
+                module = nn.Sequential(module, nn.MaxPool2d(2))
+                after = shape_after(module, shape)
+        return module, after
+
+    def make_router(self, shape: Shape) -> nn.Module:
+        """A router for samples of a shape.
+
+        Raises:
+            ValueError: the module does not run on such samples or gives more than one number each.
+        """
+        module = make("router", self.router, shape)
+        after = shape_after(module, shape) if module is not None else None
+        if after not in ((), (1,)):
+            found = "does not run on them" if after is None else f"gives {list(after)} for each"
+            raise ValueError(
+                f"the router for samples of shape {list(shape)} {found}; expected one logit each"
+            )
+        return module
+
+    def make_solver(self, shape: Shape) -> tuple[nn.Module, int]:
+        """A solver for samples of a shape, and the number of its outputs.
+
+        Raises:
+            ValueError: the module does not run on such samples, or its output is not a vector.
+        """
+        module = make("solver", self.solver, shape)
+        after = shape_after(module, shape) if module is not None else None
+        if after is None or len(after) != 1:
+            found = "does not run on them" if after is None else f"gives {list(after)} for each"
+            raise ValueError(
+                f"the solver for samples of shape {list(shape)} {found}; expected a vector each"
+            )
+        return module, after[0]
+
+
+def make(kind: str, function: Make, shape: Shape) -> nn.Module | None:
+    """The module that a function makes for samples of a shape; None if their maps are too small.
+
+    Raises:
+        TypeError: the function gives no module.
+        ValueError: the module does not run on such samples, whatever their size.
+    """
+    module = function(shape)
+    if not isinstance(module, nn.Module):
+        raise TypeError(
+            f"the function that makes a {kind} must return an nn.Module. Got "
+            f"{type(module).__name__} for samples of shape {list(shape)}."
+        )
+    try:
+        shape_after(module, shape)
+    except (RuntimeError, ValueError) as error:
+        if len(shape) == 3 and _runs(module, (shape[0], LARGE, LARGE)):
+            return None
+        reason = str(error).splitlines()[0]
+        raise ValueError(
+            f"the {kind} does not run on samples of shape {list(shape)}: {reason}"
+        ) from error
+    return module
+
+
+def _runs(module: nn.Module, shape: Shape) -> bool:
+    try:
+        shape_after(module, shape)
+    except (RuntimeError, ValueError):
+        return False
+    return True
+
+
+def shape_after(module: nn.Module, shape: Shape) -> Shape:
+    """The shape of what a module makes of one sample, found by a run in evaluation mode."""
+    weights = next(module.parameters(), torch.zeros(()))
+    zeros = torch.zeros((2, *shape), dtype=weights.dtype, device=weights.device)
+    with evaluating(module):
+        return tuple(module(zeros).shape[1:])

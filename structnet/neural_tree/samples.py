@@ -1,0 +1,72 @@
+"""Inputs, targets and weights as one thing that can be indexed, batched and moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Samples to train or evaluate on; ``samples[indices]`` is a batch of them.
+
+    Args:
+        x: the inputs.
+        targets: classes or numbers.
+        weights: what each sample counts, of mean 1; None counts all alike.
+        augment: changes the inputs of every batch at random, as they are taken; with torch's
+            global generator, which training seeds.
+
+    Shapes:
+        x ``[n, *shape]``; targets ``[n]``, int64, or ``[n, columns]``; weights ``[n]``.
+
+    Raises:
+        ValueError: the parts differ in length.
+
+    Example:
+        >>> samples = Samples(torch.zeros(5, 2), torch.tensor([0, 1, 1, 0, 1]))
+        >>> samples[np.array([0, 1])].targets
+        tensor([0, 1])
+    """
+
+    x: Tensor
+    targets: Tensor
+    weights: Tensor | None = None
+    augment: Callable[[Tensor], Tensor] | None = None
+
+    def __post_init__(self) -> None:
+        for name, part in (("targets", self.targets), ("weights", self.weights)):
+            if part is not None and len(part) != len(self.x):
+                raise ValueError(
+                    f"there are {len(part)} {name} for {len(self.x)} samples; expected one each"
+                )
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def __getitem__(self, indices: np.ndarray | Tensor | slice) -> Samples:
+        if isinstance(indices, np.ndarray):
+            indices = torch.from_numpy(indices)
+        x = self.x[indices]
+        return Samples(
+            x if self.augment is None else self.augment(x),
+            self.targets[indices],
+            None if self.weights is None else self.weights[indices],
+        )
+
+    def to(self, device: str | torch.device) -> Samples:
+        """The same on a device."""
+        return replace(
+            self,
+            x=self.x.to(device),
+            targets=self.targets.to(device),
+            weights=None if self.weights is None else self.weights.to(device),
+        )
+
+    def mean(self, losses: Tensor) -> Tensor:
+        """The mean of the samples' losses, each counted by its weight."""
+        return losses.mean() if self.weights is None else (losses * self.weights).mean()

@@ -1,0 +1,356 @@
+"""The model: routers on inner nodes, transformers on edges, solvers on leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import logsigmoid
+
+from structnet.neural_tree.likelihood import Categorical, Likelihood
+from structnet.neural_tree.primitives import Primitives, Shape, shape_after
+from structnet.neural_tree.samples import Samples
+from structnet.routing import NONE, Topology, leaf_log_prob
+
+if TYPE_CHECKING:
+    from dgl import DGLGraph
+
+PATHS = ("multi", "greedy", "stochastic", "most_likely", "least_likely")
+Choose = Callable[[Tensor], Tensor]
+
+
+class Mixture(NamedTuple):
+    """What a tree says of a batch, leaf by leaf, the leaves in ascending order.
+
+    Shapes:
+        leaf_log_prob: ``[n, leaves]``.
+        outputs: ``[n, leaves, outputs]``, of the solvers.
+    """
+
+    leaf_log_prob: Tensor
+    outputs: Tensor
+
+
+class Node(nn.Module):
+    """One node: the transformers on the edge above it, then its router or its solver.
+
+    Attributes:
+        shape: of a sample after the transformers.
+    """
+
+    def __init__(self, shape: Shape):
+        super().__init__()
+        self.shape = tuple(shape)
+        self.transformers = nn.Sequential()
+        self.router: nn.Module | None = None
+        self.solver: nn.Module | None = None
+
+    def logit(self, features: Tensor) -> Tensor:
+        """The router's logit of going left. ``[n, *shape] -> [n]``."""
+        return self.router(features).reshape(len(features))
+
+
+class NeuralTree(nn.Module):
+    """A binary tree that routes each sample to solvers, and transforms it on the way.
+
+    ``p(y|x) = sum_l pi_l(x) p_l(y|x)``, where ``pi_l`` is the product of the router outputs along
+    the path to leaf l (Eq. 1 and 2), computed in log space.
+
+    A new tree is its root alone: a transformer, if there are any, and a solver. :meth:`split` and
+    :meth:`deepen` make it larger. Nodes are numbered in the order in which they were made.
+
+    Args:
+        primitives: the functions that make its modules.
+        shape: of one sample.
+        likelihood: how leaves predict together, and the loss.
+
+    Reference:
+        Tanno et al., Adaptive Neural Trees, ICML 2019.
+
+    Example:
+        >>> from structnet.neural_tree import presets
+        >>> tree = NeuralTree(presets.mlp(num_outputs=3, width=8), shape=(4,))
+        >>> left, right = tree.split(0)
+        >>> tree.output(torch.zeros(5, 4)).exp().sum(dim=1)  # the probabilities of 3 classes
+        tensor([1.0000, 1.0000, 1.0000, 1.0000, 1.0000], grad_fn=<SumBackward1>)
+    """
+
+    def __init__(
+        self, primitives: Primitives, shape: Sequence[int], likelihood: Likelihood | None = None
+    ):
+        super().__init__()
+        self.primitives = primitives
+        self.likelihood = Categorical() if likelihood is None else likelihood
+        self.shape = tuple(map(int, shape))
+        self.nodes = nn.ModuleList([Node(self.shape)])
+        self.topology = Topology([()])
+        root = self.nodes[0]
+        if primitives.transformer is not None:
+            transformer, root.shape = primitives.make_transformer(self.shape, 0)
+            root.transformers.append(transformer)
+        root.solver, self.num_outputs = primitives.make_solver(root.shape)
+
+    # Structure
+
+    @property
+    def num_leaves(self) -> int:
+        return len(self.topology.leaves)
+
+    @property
+    def graph(self) -> DGLGraph:
+        """The DGL graph of the schema: a router's type is its node's number among the inner nodes,
+        a leaf's token its number among the leaves."""
+        inner = np.array([bool(each) for each in self.topology.children])
+        types, tokens = (np.where(kind, np.cumsum(kind) - 1, NONE) for kind in (inner, ~inner))
+        return self.topology.graph(types, tokens)
+
+    def num_transformers(self, node: int) -> int:
+        """How many transformers a sample passes on its way to a node, the node's own included."""
+        return sum(len(self.nodes[v].transformers) for v in self.topology.path(node))
+
+    def new_split(self, leaf: int) -> tuple[nn.Module, nn.Module, nn.Module]:
+        """A router and two solvers to split a leaf with."""
+        shape = self._leaf(leaf).shape
+        solvers = (self.primitives.make_solver(shape)[0] for _ in range(2))
+        return tuple(self._placed(part) for part in (self.primitives.make_router(shape), *solvers))
+
+    def new_deepening(self, leaf: int) -> tuple[nn.Module, nn.Module]:
+        """A transformer and a solver to deepen a leaf with."""
+        index = self.num_transformers(leaf)
+        transformer, shape = self.primitives.make_transformer(self._leaf(leaf).shape, index)
+        solver, _ = self.primitives.make_solver(shape)
+        return self._placed(transformer), self._placed(solver)
+
+    def split(
+        self, leaf: int, modules: tuple[nn.Module, nn.Module, nn.Module] | None = None
+    ) -> tuple[int, int]:
+        """Turns a leaf into an inner node with two leaves; no transformers on the new edges.
+
+        Args:
+            leaf: its node.
+            modules: the router and the two solvers; new ones by default.
+
+        Returns:
+            The nodes of the new leaves, left and right.
+
+        Raises:
+            ValueError: the node is no leaf.
+        """
+        router, *solvers = self.new_split(leaf) if modules is None else modules
+        node = self._leaf(leaf)
+        node.router, node.solver = router, None
+        first = len(self.nodes)
+        for solver in solvers:
+            child = Node(node.shape)
+            child.solver = solver
+            self.nodes.append(child)
+        children = [*self.topology.children, (), ()]
+        children[leaf] = (first, first + 1)
+        self.topology = Topology(children)
+        return children[leaf]
+
+    def deepen(self, leaf: int, modules: tuple[nn.Module, nn.Module] | None = None) -> None:
+        """Adds a transformer to the edge above a leaf, and replaces the leaf's solver.
+
+        Args:
+            leaf: its node.
+            modules: the transformer and the solver; new ones by default.
+
+        Raises:
+            ValueError: the node is no leaf.
+        """
+        transformer, solver = self.new_deepening(leaf) if modules is None else modules
+        node = self._leaf(leaf)
+        node.shape = shape_after(transformer, node.shape)
+        node.transformers.append(transformer)
+        node.solver = solver
+
+    def _leaf(self, node: int) -> Node:
+        if not 0 <= node < len(self.nodes) or self.topology.children[node]:
+            raise ValueError(f"node {node} is no leaf; the leaves are {self.topology.leaves}")
+        return self.nodes[node]
+
+    def _placed(self, module: nn.Module) -> nn.Module:
+        like = next(self.parameters(), None)
+        return module if like is None else module.to(like.device, like.dtype)
+
+    # Inference
+
+    def forward(self, x: Tensor) -> Mixture:
+        """All leaves' probabilities and outputs; each module runs once, on all samples.
+
+        Shapes:
+            x ``[n, *shape]``.
+
+        Raises:
+            ValueError: the samples have another shape.
+        """
+        branches, outputs = [], []
+        for v, features in self.features(x):
+            node = self.nodes[v]
+            if v == 0:
+                branches.append((0, features.new_zeros(len(x))))
+            if node.router is None:
+                outputs.append(node.solver(features))
+                continue
+            logit = node.logit(features)
+            left, right = self.topology.children[v]
+            branches += [(left, logsigmoid(logit)), (right, logsigmoid(-logit))]
+        branch_log_prob = torch.stack([branch for _, branch in sorted(branches, key=_first)], dim=1)
+        return Mixture(leaf_log_prob(self.topology, branch_log_prob), torch.stack(outputs, dim=1))
+
+    def features(self, x: Tensor) -> Iterator[tuple[int, Tensor]]:
+        """Each node, in order, with all samples as they arrive at its router or solver."""
+        self._check(x)
+        waiting = {0: x}
+        for v, node in enumerate(self.nodes):
+            features = node.transformers(waiting.pop(v))
+            waiting |= dict.fromkeys(self.topology.children[v], features)
+            yield v, features
+
+    def leaf_log_prob(self, x: Tensor) -> Tensor:
+        """The log-probability of each leaf. ``[n, *shape] -> [n, leaves]``."""
+        return self(x).leaf_log_prob
+
+    def output(
+        self, x: Tensor, path: str = "multi", generator: torch.Generator | None = None
+    ) -> Tensor:
+        """What the tree predicts: log-probabilities of classes, or means.
+
+        Args:
+            x: the samples.
+            path: ``"multi"`` mixes all leaves. The others take one leaf a sample: ``"greedy"``
+                goes to each router's likelier side (left at exactly 0.5) and runs each module on
+                the samples that come to it alone, ``"stochastic"`` draws the side, likewise;
+                ``"most_likely"`` and ``"least_likely"`` compare the probabilities of all leaves.
+            generator: for the stochastic path; torch's global one by default.
+
+        Shapes:
+            ``[n, *shape] -> [n, classes or columns]``.
+
+        Raises:
+            ValueError: another path, or samples of another shape.
+        """
+        if path == "multi":
+            return self.likelihood.mixture(*self(x))
+        return self.likelihood.single(self._one_leaf(x, path, generator)[1])
+
+    def apply_path(
+        self, x: Tensor, path: str = "greedy", generator: torch.Generator | None = None
+    ) -> Tensor:
+        """The node of the leaf that each sample ends in; ``path`` as in :meth:`output`, but one
+        leaf a sample. ``[n, *shape] -> [n]``."""
+        return self._one_leaf(x, path, generator)[0]
+
+    def _one_leaf(
+        self, x: Tensor, path: str, generator: torch.Generator | None
+    ) -> tuple[Tensor, Tensor]:
+        if path == "greedy":
+            return self.follow(x, lambda logit: logit >= 0)
+        if path == "stochastic":
+            return self.follow(x, lambda logit: _draw(logit, generator))
+        if path not in ("most_likely", "least_likely"):
+            raise ValueError(f"The 'path' parameter must be one of {list(PATHS)}. Got {path!r}.")
+        log_prob, outputs = self(x)
+        place = log_prob.argmax(1) if path == "most_likely" else log_prob.argmin(1)
+        leaves = torch.from_numpy(self.topology.leaves).to(place.device)
+        return leaves[place], outputs[torch.arange(len(x), device=place.device), place]
+
+    def follow(self, x: Tensor, goes_left: Choose) -> tuple[Tensor, Tensor]:
+        """Sends each sample down one path; a module sees the samples that come to it, and only if
+        there are any.
+
+        Args:
+            x: the samples.
+            goes_left: router logits ``[m]`` -> bool ``[m]``.
+
+        Returns:
+            The leaves' nodes ``[n]`` and their solvers' outputs ``[n, outputs]``.
+        """
+        self._check(x)
+        everyone = torch.arange(len(x), device=x.device)
+        waiting, rows, leaves, outputs = {0: (everyone, x)}, [], [], []
+        for v, node in enumerate(self.nodes):
+            here, features = waiting.pop(v, (everyone[:0], x))
+            if not len(here):
+                continue
+            features = node.transformers(features)
+            if node.router is None:
+                rows.append(here)
+                leaves.append(torch.full_like(here, v))
+                outputs.append(node.solver(features))
+                continue
+            left = goes_left(node.logit(features))
+            for child, side in zip(self.topology.children[v], (left, ~left), strict=True):
+                waiting[child] = (here[side], features[side])
+        if not rows:
+            return everyone, x.new_zeros((0, self.num_outputs))
+        back = torch.cat(rows).argsort()
+        return torch.cat(leaves)[back], torch.cat(outputs)[back]
+
+    def _check(self, x: Tensor) -> None:
+        if tuple(x.shape[1:]) != self.shape:
+            raise ValueError(
+                f"samples must have shape {list(self.shape)}, as the tree was made for. Got "
+                f"{list(x.shape[1:])}."
+            )
+
+    # Training
+
+    def loss(self, batch: Samples) -> Tensor:
+        """The mean loss of a batch, as the likelihood defines it."""
+        log_prob, outputs = self(batch.x)
+        total = self.likelihood.join(self.likelihood.term(log_prob, outputs, batch.targets))
+        return batch.mean(self.likelihood.losses(total, batch.targets))
+
+    def predict(self, batch: Samples) -> Tensor:
+        """The likeliest classes ``[n]``, or the means ``[n, columns]``, of all leaves together."""
+        output = self.output(batch.x)
+        return output.argmax(1) if isinstance(self.likelihood, Categorical) else output
+
+    # Building again
+
+    def config(self) -> dict[str, Any]:
+        """The structure as JSON, from which :meth:`from_config` builds the tree again."""
+        return {
+            "shape": list(self.shape),
+            "children": [list(each) for each in self.topology.children],
+            "transformers": [len(node.transformers) for node in self.nodes],
+        }
+
+    @classmethod
+    def from_config(
+        cls, config: dict[str, Any], primitives: Primitives, likelihood: Likelihood | None = None
+    ) -> NeuralTree:
+        """A tree of the same structure, with new weights.
+
+        Args:
+            config: from :meth:`config`.
+            primitives, likelihood: as the tree was made with.
+        """
+        tree = cls(primitives, config["shape"], likelihood)
+        root = tree.nodes[0]
+        if len(root.transformers) > config["transformers"][0]:
+            root.transformers, root.shape = nn.Sequential(), tree.shape
+            root.solver, _ = primitives.make_solver(root.shape)
+        # Nodes are numbered in the order of the splits; the leaves' own order does not matter.
+        last = len(config["children"])
+        order = sorted(range(last), key=lambda v: config["children"][v] or [last])
+        for v in order:
+            while len(tree.nodes[v].transformers) < config["transformers"][v]:
+                tree.deepen(v)
+            if config["children"][v]:
+                tree.split(v)
+        return tree
+
+
+def _first(pair: tuple[int, Tensor]) -> int:
+    return pair[0]
+
+
+def _draw(logit: Tensor, generator: torch.Generator | None) -> Tensor:
+    draws = torch.rand(logit.shape, generator=generator, device=logit.device, dtype=logit.dtype)
+    return draws < logit.sigmoid()
