@@ -1,1 +1,28 @@
-"""Adaptive neural trees (Tanno et al., Adaptive Neural Trees, ICML 2019)."""
+"""Adaptive neural trees: binary trees of neural networks, grown to fit the data.
+
+Routers on inner nodes give the probability of going left, transformers on edges change the sample
+on its way, solvers on leaves predict. Where the paper's equations stand:
+
+Eq. (1), the mixture of the leaves' predictions       ->  ``likelihood``
+Eq. (2), leaf probability: product of router outputs  ->  ``structnet.routing.leaf_log_prob``
+Sec. 3.2, one path instead of all                     ->  ``NeuralTree.follow``
+Algorithm 1, growth                                   ->  ``Growth``
+Sec. 4, refinement                                    ->  ``refine``
+Table 2, modules                                      ->  ``presets``
+
+Reference:
+    Tanno, Arulkumaran, Alexander, Criminisi, Nori: Adaptive Neural Trees, ICML 2019.
+"""
+
+from structnet.neural_tree import presets as presets
+from structnet.neural_tree.growth import Decision as Decision
+from structnet.neural_tree.growth import Growth as Growth
+from structnet.neural_tree.growth import Limits as Limits
+from structnet.neural_tree.likelihood import Categorical as Categorical
+from structnet.neural_tree.likelihood import GaussianMixture as GaussianMixture
+from structnet.neural_tree.likelihood import Likelihood as Likelihood
+from structnet.neural_tree.likelihood import SquaredError as SquaredError
+from structnet.neural_tree.primitives import Primitives as Primitives
+from structnet.neural_tree.refine import refine as refine
+from structnet.neural_tree.samples import Samples as Samples
+from structnet.neural_tree.tree import NeuralTree as NeuralTree

@@ -72,10 +72,10 @@ class Primitives:
         if module is None:
             return nn.Identity(), shape
         after = shape_after(module, shape)
-        if self.pool_every and index % self.pool_every == 0 and len(after) == 3:
-            if min(after[1:]) >= 2:
-                module = nn.Sequential(module, nn.MaxPool2d(2))
-                after = shape_after(module, shape)
+        pools = self.pool_every and index % self.pool_every == 0
+        if pools and len(after) == 3 and min(after[1:]) >= 2:
+            module = nn.Sequential(module, nn.MaxPool2d(2))
+            after = shape_after(module, shape)
         return module, after
 
     def make_router(self, shape: Shape) -> nn.Module:

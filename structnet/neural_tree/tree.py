@@ -74,8 +74,8 @@ class NeuralTree(nn.Module):
         >>> from structnet.neural_tree import presets
         >>> tree = NeuralTree(presets.mlp(num_outputs=3, width=8), shape=(4,))
         >>> left, right = tree.split(0)
-        >>> tree.output(torch.zeros(5, 4)).exp().sum(dim=1)  # the probabilities of 3 classes
-        tensor([1.0000, 1.0000, 1.0000, 1.0000, 1.0000], grad_fn=<SumBackward1>)
+        >>> tree.output(torch.zeros(5, 4)).shape  # log-probabilities of 3 classes
+        torch.Size([5, 3])
     """
 
     def __init__(
@@ -179,8 +179,13 @@ class NeuralTree(nn.Module):
 
     # Inference
 
-    def forward(self, x: Tensor) -> Mixture:
+    def forward(self, x: Tensor, keep: dict[int, Tensor] | None = None) -> Mixture:
         """All leaves' probabilities and outputs; each module runs once, on all samples.
+
+        Args:
+            x: the samples.
+            keep: its keys are nodes; their values become the samples as they arrive at the nodes'
+                routers or solvers.
 
         Shapes:
             x ``[n, *shape]``.
@@ -188,18 +193,19 @@ class NeuralTree(nn.Module):
         Raises:
             ValueError: the samples have another shape.
         """
-        branches, outputs = [], []
+        branches, outputs = {}, []
         for v, features in self.features(x):
             node = self.nodes[v]
-            if v == 0:
-                branches.append((0, features.new_zeros(len(x))))
+            if keep is not None and v in keep:
+                keep[v] = features
+            branches.setdefault(v, features.new_zeros(len(x)))  # the root's: certain
             if node.router is None:
                 outputs.append(node.solver(features))
                 continue
             logit = node.logit(features)
             left, right = self.topology.children[v]
-            branches += [(left, logsigmoid(logit)), (right, logsigmoid(-logit))]
-        branch_log_prob = torch.stack([branch for _, branch in sorted(branches, key=_first)], dim=1)
+            branches[left], branches[right] = logsigmoid(logit), logsigmoid(-logit)
+        branch_log_prob = torch.stack([branches[v] for v in range(len(self.nodes))], dim=1)
         return Mixture(leaf_log_prob(self.topology, branch_log_prob), torch.stack(outputs, dim=1))
 
     def features(self, x: Tensor) -> Iterator[tuple[int, Tensor]]:
@@ -336,19 +342,22 @@ class NeuralTree(nn.Module):
         if len(root.transformers) > config["transformers"][0]:
             root.transformers, root.shape = nn.Sequential(), tree.shape
             root.solver, _ = primitives.make_solver(root.shape)
-        # Nodes are numbered in the order of the splits; the leaves' own order does not matter.
-        last = len(config["children"])
-        order = sorted(range(last), key=lambda v: config["children"][v] or [last])
-        for v in order:
-            while len(tree.nodes[v].transformers) < config["transformers"][v]:
-                tree.deepen(v)
-            if config["children"][v]:
-                tree.split(v)
+        tree.grow_to(config)
         return tree
 
+    def grow_to(self, config: dict[str, Any]) -> None:
+        """Splits and deepens until the structure is that of the configuration.
 
-def _first(pair: tuple[int, Tensor]) -> int:
-    return pair[0]
+        Args:
+            config: from :meth:`config`, of a tree that grew out of one like this.
+        """
+        # Nodes are numbered in the order of the splits; the leaves' own order does not matter.
+        last = len(config["children"])
+        for v in sorted(range(last), key=lambda v: config["children"][v] or [last]):
+            while len(self.nodes[v].transformers) < config["transformers"][v]:
+                self.deepen(v)
+            if config["children"][v]:
+                self.split(v)
 
 
 def _draw(logit: Tensor, generator: torch.Generator | None) -> Tensor:
