@@ -6,7 +6,8 @@ Reference:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -14,8 +15,8 @@ import torch
 from torch.optim.lr_scheduler import StepLR
 
 from structnet.checkpoint import copy_state
-from structnet.history import History
-from structnet.metrics import evaluate
+from structnet.history import History, Monitor
+from structnet.metrics import Metric, evaluate
 from structnet.neural_tree.samples import Samples
 from structnet.neural_tree.tree import NeuralTree
 from structnet.train import ADAM, fit
@@ -32,6 +33,9 @@ def refine(
     batch_size: int = 512,
     optimizer: Callable = ADAM,
     schedule: Callable | None = STEPS,
+    monitor: str = "loss",
+    mode: str | None = None,
+    metrics: Mapping[str, Metric] | None = None,
     device: str | torch.device = "cpu",
     **fitting: Any,
 ) -> History:
@@ -47,6 +51,9 @@ def refine(
         optimizer: gives the optimizer of the parameters.
         schedule: gives the learning rate scheduler; by default a tenth of the rate after every 50
             epochs.
+        monitor, mode, metrics: what is best on the validation samples, as in ``structnet.fit``; the
+            loss by default. ``monitor="accuracy", metrics={"accuracy": accuracy}`` goes by right
+            answers: the likelihood of a tree that has grown sure of itself may fall while they rise.
         device: "cpu", "cuda", ...
         fitting: what else ``structnet.fit`` takes: seed, checkpoint, resume, progress, ...
 
@@ -62,7 +69,8 @@ def refine(
         >>> evaluate(tree, samples)["loss"] <= before
         True
     """
-    before, grown = evaluate(tree.to(device), validation, device=device)["loss"], copy_state(tree)
+    scores = evaluate(tree.to(device), validation, device=device, metrics=metrics)
+    before, grown = scores[monitor], copy_state(tree)
     history = fit(
         tree,
         train,
@@ -71,10 +79,14 @@ def refine(
         batch_size=batch_size,
         optimizer=optimizer,
         schedule=schedule,
+        monitor=monitor,
+        mode=mode,
+        metrics=metrics,
         device=device,
         **fitting,
     )
     best = history.best
-    if best is None or not best["validation_loss"] < before:
+    reached = math.nan if best is None else best[f"validation_{monitor}"]
+    if not Monitor(monitor, mode).improves(reached, before):
         tree.load_state_dict(grown)
     return history
