@@ -53,7 +53,7 @@ def refine(
             epochs.
         monitor, mode, metrics: what is best on the validation samples, as in ``structnet.fit``; the
             loss by default. ``monitor="accuracy", metrics={"accuracy": accuracy}`` goes by right
-            answers: the likelihood of a tree that has grown sure of itself may fall while they rise.
+            answers: the loss of a tree that has grown sure of itself may rise while they do, too.
         device: "cpu", "cuda", ...
         fitting: what else ``structnet.fit`` takes: seed, checkpoint, resume, progress, ...
 
