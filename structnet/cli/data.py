@@ -9,35 +9,128 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from structnet.cli.tasks import ALL_PAIRS, DATA_SEED, TASKS, Labelled
-from structnet.datasets import fetch, listops, lrt
-from structnet.datasets.source import Source
+import numpy as np
 
+from structnet.cli.tasks import ALL_PAIRS, DATA_SEED, TASKS, Labelled
+from structnet.datasets import (
+    Arrays,
+    DownloadError,
+    Source,
+    cifar10,
+    fetch,
+    listops,
+    load,
+    lrt,
+    mnist,
+    sarcos,
+)
+from structnet.datasets.named import LOADERS
+from structnet.datasets.source import is_published
+
+SOURCES = {"mnist": mnist.SOURCES, "cifar10": cifar10.SOURCES, "sarcos": sarcos.SOURCES}
 SHARES = {"train": 0.9, "test": 0.1}  # of generated expressions
 
 
 def run(args: argparse.Namespace) -> None:
-    """Finds, downloads or generates a data set and prints what is in it."""
+    """Finds, downloads, generates or checks a data set and prints what is in it."""
     given = vars(args)
+    _check_flags(args.name, given)
+    result = _trees(args.name, given) if args.name in TASKS else _arrays(args.name, given)
+    print(json.dumps(result, ensure_ascii=False))
+
+
+def _check_flags(name: str, given: dict[str, Any]) -> None:
+    """No flag may be given that would be ignored."""
     if given.get("generate"):
+        if name not in TASKS:
+            raise ValueError(f"--generate is for {' and '.join(TASKS)}; the data set is {name}")
         if "data_dir" in given:
             raise ValueError("--data-dir is where published files lie; generated ones go to --out")
+    for flag in ("num", "out", "seed"):
+        if flag in given and not given.get("generate"):
+            raise ValueError(f"--{flag} goes with --generate")
+    for flag in ("target", "task", "header", "delimiter"):
+        if flag in given and (name in TASKS or name in LOADERS):
+            raise ValueError(f"--{flag} is for a table, FILE.csv; the data set is {name}")
+    if name == "digits" and "data_dir" in given:
+        raise ValueError("digits comes with scikit-learn; it has no files for --data-dir")
+
+
+def _trees(name: str, given: dict[str, Any]) -> dict[str, Any]:
+    if given.get("generate"):
         seed = given.get("seed", DATA_SEED)
-        out = Path(given.get("out", Path("data", "cache", args.name)))
+        out = Path(given.get("out", Path("data", "cache", name)))
         out.mkdir(parents=True, exist_ok=True)
-        write = _generate_listops if args.name == "listops" else _generate_lrt
+        write = _generate_listops if name == "listops" else _generate_lrt
         paths, origin = write(out, given.get("num"), seed), "generated"
     else:
-        for flag in ("num", "out", "seed"):
-            if flag in given:
-                raise ValueError(f"--{flag} goes with --generate")
-        paths, origin = _published(args.name, given.get("data_dir")), "published"
-    result: dict[str, Any] = {"data": args.name, "origin": origin, "files": {}}
-    for path in paths:
-        result["files"][str(path)] = _describe(args.name, path)
-    for path, content in result["files"].items():
-        print(f"{path}: {content['size']:,} {TASKS[args.name].unit}, {content['nodes']:,} nodes")
-    print(json.dumps(result, ensure_ascii=False))
+        paths, origin = _published(name, given.get("data_dir")), "published"
+    files = {str(path): _describe(name, path) for path in paths}
+    for path, content in files.items():
+        print(f"{path}: {content['size']:,} {TASKS[name].unit}, {content['nodes']:,} nodes")
+    return {"data": name, "origin": origin, "files": files}
+
+
+def _arrays(name: str, given: dict[str, Any]) -> dict[str, Any]:
+    """What is in a data set of images or rows, and where its files lie."""
+    data = _loaded(name, given)
+    sources = {source.name: source for source in SOURCES.get(name, ())}
+    if sources:
+        first = next(iter(sources.values()))
+        print(f"published at {first.url.rpartition('/')[0]}; licence: {first.licence}")
+    elif name == "digits":
+        print("comes with scikit-learn, from the UCI repository; licence: CC BY 4.0")
+    known = {path: sources.get(path.name) for path in data.files}
+    files = {str(path): bool(of and is_published(of, path)) for path, of in known.items()}
+    for path, published in files.items():
+        check = "the published file" if published else "checked by its form"
+        print(f"{path}: {check if name in LOADERS else 'every row was read'}")
+    shape = list(data.x_train.shape[1:])
+    outputs = f"{data.num_outputs} {'targets' if data.classes is None else 'classes'}"
+    print(
+        f"{len(data.x_train):,} examples to train on and {len(data.x_test):,} to test ({data.split}"
+        f"); inputs of {' x '.join(map(str, shape))}, {outputs}"
+    )
+    return {
+        "data": name,
+        "files": {path: {"published": published} for path, published in files.items()},
+        "task": data.task,
+        "train": len(data.x_train),
+        "test": len(data.x_test),
+        "split": data.split,
+        "inputs": shape,
+        "features": data.features,
+        "targets": data.targets,
+        "classes": _class_counts(data),
+    }
+
+
+def _loaded(name: str, given: dict[str, Any]) -> Arrays:
+    folder = given.get("data_dir")
+    if name == "digits":
+        return load(name)
+    if name not in LOADERS:
+        chosen = {flag: given[flag] for flag in ("target", "task", "delimiter") if flag in given}
+        if "header" in given:
+            chosen["header"] = given["header"] == "yes"
+        return load(name, folder, **chosen)
+    try:
+        return load(name, folder, download=True)
+    except DownloadError as error:
+        try:
+            data = load(name, folder)  # sarcos can do without its training file
+        except DownloadError:
+            raise error from None
+        print(f"{error}; so what is at hand is used")
+        return data
+
+
+def _class_counts(data: Arrays) -> dict[str, int] | None:
+    if data.classes is None:
+        return None
+    labels = np.concatenate([data.y_train, data.y_test])
+    counts = np.bincount(labels, minlength=len(data.classes)).tolist()
+    return dict(zip(data.classes, counts, strict=True))
 
 
 def _published(name: str, data_dir: str | None) -> list[Path]:

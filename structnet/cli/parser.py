@@ -19,6 +19,13 @@ from structnet.cli.recipes import PAPER_RUNS, recipes_table
 from structnet.cli.settings import TASKS
 
 EXPRESSION = "[MAX 2 9 [MIN 4 7 ] 0 ]"
+ARRAY_SETS = {
+    "digits": "1,797 digits of 8 x 8 pixels; comes with scikit-learn",
+    "mnist": "70,000 digits of 28 x 28 pixels",
+    "cifar10": "60,000 colour photographs of 32 x 32 pixels, ten classes",
+    "sarcos": "a robot arm: 21 inputs, 7 torques; without the training file, the test file's rows",
+}
+TABLES = (".csv", ".tsv")  # how the name of a table ends
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
@@ -208,31 +215,79 @@ def _data(commands: Any) -> Parser:
     parser = _command(
         commands,
         "data",
-        "download or generate a data set",
+        "download, generate or check a data set",
         """Finds the published files, or downloads them once
-into the cache; checks that they are the published ones; and says what is in them. The cache is the
-folder that the environment's STRUCTNET_DATA names, or ~/.cache/structnet.""",
-        """
+into the cache; checks that they are what they should be; says where they lie and what is in them.
+The cache is the folder that the environment's STRUCTNET_DATA names, or ~/.cache/structnet.""",
+        f"""
+data sets of trees:
+  listops   nested list operations, ten values
+  lrt       pairs of logical sentences, seven relations
+data sets of images and rows:
+{_listed(ARRAY_SETS)}
+  FILE.csv  a table of yours (or FILE.tsv): numeric features, and a column to predict
+
 examples:
   structnet data lrt --data-dir data
-  structnet data listops --generate --num 1000 --out my-listops""",
+  structnet data listops --generate --num 1000 --out my-listops
+  structnet data mnist --data-dir data
+  structnet data houses.csv --target price --task regression""",
     )
-    parser.add_argument("name", choices=TASKS, help="the data set")
+    parser.add_argument("name", metavar="NAME", type=data_name, help="the data set (see below)")
     parser.add_argument("--data-dir", metavar="D", help="look here before the cache")
-    parser.add_argument(
+    made = parser.add_argument_group("generated listops and lrt")
+    made.add_argument(
         "--generate", action="store_true", help="write generated data instead; needs no network"
     )
-    parser.add_argument(
+    made.add_argument(
         "--num",
         metavar="N",
         type=whole(10),
         help="how many expressions, or pairs, to generate (default: 100,000, or 250,000)",
     )
-    parser.add_argument("--seed", metavar="S", type=whole(0), help="of the generator (default: 0)")
-    parser.add_argument(
+    made.add_argument("--seed", metavar="S", type=whole(0), help="of the generator (default: 0)")
+    made.add_argument(
         "--out", metavar="DIR", help="folder of the generated files (default: data/cache/NAME)"
     )
+    _table_flags(parser.add_argument_group("tables"))
     return parser
+
+
+def _table_flags(group: Any) -> None:
+    group.add_argument(
+        "--target",
+        metavar="COLUMN",
+        help="the column to predict: its name, or its number from 1 (default: the last)",
+    )
+    group.add_argument(
+        "--task",
+        choices=("classification", "regression"),
+        help="(default: classification if the target is not numeric, or a few whole numbers)",
+    )
+    group.add_argument(
+        "--header",
+        choices=("yes", "no"),
+        help="whether the first row names the columns (default: yes if it holds no number)",
+    )
+    group.add_argument(
+        "--delimiter",
+        metavar="C",
+        help="the character between fields (default: a comma; a tab in FILE.tsv)",
+    )
+
+
+def data_name(text: str) -> str:
+    """The type of an argument that is a data set's name, or the path of a table."""
+    known = (*TASKS, *ARRAY_SETS)
+    if text not in known and not text.lower().endswith(TABLES):
+        raise argparse.ArgumentTypeError(
+            f"must be one of {', '.join(known)}, or FILE.csv or FILE.tsv; got {text!r}"
+        )
+    return text
+
+
+def _listed(entries: dict[str, str]) -> str:
+    return "\n".join(f"  {name:<9} {what}" for name, what in entries.items())
 
 
 def _reproduce(commands: Any) -> Parser:

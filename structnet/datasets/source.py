@@ -73,9 +73,23 @@ def find(source: Source, data_dir: str | Path | None = None) -> Path | None:
         >>> find(Source("absent.tsv", "demo", "https://example.org", "MIT", sha256="0")) is None
         True
     """
-    folders = [cache_dir()] if data_dir is None else [Path(data_dir), cache_dir()]
-    paths = [path / source.name for folder in folders for path in (folder, folder / source.folder)]
+    paths = [place / source.name for place in places(source.folder, data_dir)]
     return next((path for path in paths if path.is_file()), None)
+
+
+def places(folder: str, data_dir: str | Path | None = None) -> list[Path]:
+    """Where the files of a data set may lie, in the order in which they are looked for.
+
+    Args:
+        folder: the data set's, below a data directory or the cache.
+        data_dir: looked into first, directly and in that folder; then the cache.
+
+    Example:
+        >>> [path.as_posix() for path in places("mnist", "data")[:2]]
+        ['data', 'data/mnist']
+    """
+    roots = [cache_dir()] if data_dir is None else [Path(data_dir), cache_dir()]
+    return [path for root in roots for path in (root, root / folder)]
 
 
 def verify(source: Source, path: str | Path) -> None:
@@ -103,6 +117,21 @@ def verify(source: Source, path: str | Path) -> None:
         kind, expected, got = "git blob", source.git_blob, _digest("sha1", path, header)
     if got != expected:
         raise WrongFileError(f"{path} has the {kind} hash {got}; {source.name} has {expected}")
+
+
+def is_published(source: Source, path: str | Path) -> bool:
+    """Whether a file has the content of its source, where other true copies may exist.
+
+    Example:
+        >>> source = Source("x", "demo", "https://example.org/x", "MIT", sha256="0")
+        >>> is_published(source, __file__)
+        False
+    """
+    try:
+        verify(source, path)
+    except WrongFileError:
+        return False
+    return True
 
 
 def fetch(source: Source, data_dir: str | Path | None = None, download: bool = True) -> Path:

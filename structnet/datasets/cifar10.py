@@ -1,0 +1,201 @@
+"""CIFAR-10: 60,000 colour photographs of 32 x 32 pixels in ten classes.
+
+The published files are pickles, which can run any code when they are read. :func:`read_batch` reads
+them without that: it knows the three names that these files need, puts harmless stand-ins in their
+places, and refuses every other name.
+
+Reference:
+    Krizhevsky, "Learning Multiple Layers of Features from Tiny Images", University of Toronto 2009.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import tarfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from structnet.datasets.arrays import Arrays
+from structnet.datasets.pixels import pixel_scale, scaled_pixels
+from structnet.datasets.source import DownloadError, Source, WrongFileError, fetch, places
+
+BATCH_SIZE = 10_000  # images a file
+BATCHES = (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch")
+CLASSES = (
+    "airplane",
+    "automobile",
+    "bird",
+    "cat",
+    "deer",
+    "dog",
+    "frog",
+    "horse",
+    "ship",
+    "truck",
+)
+UNPACKED = "cifar-10-batches-py"
+ARCHIVE = Source(
+    "cifar-10-python.tar.gz",
+    folder="cifar10",
+    url="https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",
+    licence="none stated; research use",
+    sha256="6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",
+    size=170_498_071,
+)
+SOURCES = (ARCHIVE,)
+_MOST_BYTES = 1 << 26  # of one batch; the published ones have 31 million
+
+
+def load(folder: str | Path | None = None, download: bool = False) -> Arrays:
+    """The photographs, split as published: 50,000 to train on and 10,000 to test.
+
+    Each of the channels red, green and blue is scaled by the mean and the deviation of its pixels
+    in the training images.
+
+    Args:
+        folder: where ``cifar-10-python.tar.gz`` or the folder ``cifar-10-batches-py`` unpacked from
+            it may lie, directly or in a folder ``cifar10``; also that unpacked folder itself. The
+            cache is looked into as well.
+        download: download the archive if nothing is at hand.
+
+    Shapes:
+        x ``(N, 3, 32, 32)``, y ``(N,)``.
+
+    Raises:
+        DownloadError: the files are not at hand, or a download failed.
+        WrongFileError: a file does not hold what it should.
+    """
+    path = _path(folder, download)
+    batches = [read_batch(content, name) for name, content in _contents(path)]
+    for name, (pixels, _) in zip(BATCHES, batches, strict=True):
+        if len(pixels) != BATCH_SIZE:
+            raise WrongFileError(f"{name} in {path} has {len(pixels):,} images, not {BATCH_SIZE:,}")
+    images = np.concatenate([pixels for pixels, _ in batches[:-1]])
+    scale = pixel_scale(images)
+    return Arrays(
+        scaled_pixels(images, scale),
+        np.concatenate([labels for _, labels in batches[:-1]]),
+        scaled_pixels(batches[-1][0], scale),
+        batches[-1][1],
+        classes=CLASSES,
+        name="cifar10",
+        task="classification",
+        split="as published",
+        x_scale=scale,
+        files=(path,),
+    )
+
+
+def read_batch(content: bytes, name: str = "the batch") -> tuple[np.ndarray, np.ndarray]:
+    """The images and labels of one of the published files, without running what is in it.
+
+    Args:
+        content: of the file, a pickle.
+        name: what to call it in an error.
+
+    Shapes:
+        images ``(N, 3, 32, 32)``, uint8; labels ``(N,)``, int64.
+
+    Raises:
+        WrongFileError: it names anything but what those files need, or it does not hold images and
+            as many labels from 0 to 9.
+    """
+    try:
+        batch = _Unpickler(io.BytesIO(content), encoding="latin-1").load()
+        # A bool is an int to Python, and an array would compare element by element.
+        labels = [label for label in batch["labels"] if type(label) is int and 0 <= label <= 9]
+        pixels = batch["data"].pixels.reshape(-1, 3, 32, 32)  # the rows hold red, green, blue
+        if not len(pixels) == len(labels) == len(batch["labels"]):
+            raise ValueError(
+                f"it has {len(pixels)} images, {len(batch['labels'])} labels, and {len(labels)} of "
+                "them from 0 to 9"
+            )
+    except Exception as error:  # a pickle can be wrong in any way
+        raise WrongFileError(f"{name} is not a batch of CIFAR-10: {error}") from error
+    return pixels, np.array(labels, np.int64)
+
+
+class _Array:
+    """Stands in for ``numpy._reconstruct(ndarray, ...)``; takes an array of bytes and no other."""
+
+    def __init__(self, *_: Any) -> None:
+        self.pixels = np.zeros(0, np.uint8)
+
+    def __setstate__(self, state: Any) -> None:
+        _, shape, kind, in_columns, content = state
+        if not isinstance(kind, _Kind) or kind.code not in ("u1", "|u1") or in_columns:
+            raise ValueError("it holds an array of another type than bytes in rows")
+        if isinstance(content, str):  # the bytes of a pickle of Python 2
+            content = content.encode("latin-1")
+        self.pixels = np.frombuffer(content, np.uint8).reshape(shape)
+
+
+class _Kind:
+    """Stands in for ``numpy.dtype``."""
+
+    def __init__(self, code: str, *_: Any) -> None:
+        self.code = code
+
+    def __setstate__(self, state: Any) -> None:
+        """Byte order and the like, of which single bytes have none."""
+
+
+_STAND_INS = {
+    ("numpy.core.multiarray", "_reconstruct"): _Array,
+    ("numpy", "ndarray"): None,  # only handed to _Array
+    ("numpy", "dtype"): _Kind,
+}
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in _STAND_INS:
+            raise pickle.UnpicklingError(f"it asks for {module}.{name}, which no batch needs")
+        return _STAND_INS[module, name]
+
+
+def _path(folder: str | Path | None, download: bool) -> Path:
+    """The archive, or the unpacked folder."""
+    for place in places("cifar10", folder):
+        for unpacked in (place, place / UNPACKED):
+            if (unpacked / BATCHES[0]).is_file():
+                return unpacked
+        if (place / ARCHIVE.name).is_file():
+            return place / ARCHIVE.name
+    if download:
+        return fetch(ARCHIVE, folder)
+    raise DownloadError(
+        f"neither {ARCHIVE.name} nor {UNPACKED} is in {folder or places('cifar10')[-1]}; put one "
+        f"there, or allow the download (download=True) from {ARCHIVE.url}"
+    )
+
+
+def _contents(path: Path) -> Iterator[tuple[str, bytes]]:
+    """The files of the archive or folder, in the order of BATCHES."""
+    if path.is_dir():
+        for name in BATCHES:
+            if not (path / name).is_file():
+                raise WrongFileError(f"{path} has no {name}")
+            yield name, (path / name).read_bytes()
+        return
+    try:
+        with tarfile.open(path, "r:*") as archive:  # read in place: nothing is written anywhere
+            for name in BATCHES:
+                yield name, _member(archive, name)
+    except (tarfile.TarError, EOFError, KeyError, zlib.error) as error:
+        raise WrongFileError(
+            f"{path} cannot be read as the archive of CIFAR-10: {error}"
+        ) from error
+
+
+def _member(archive: tarfile.TarFile, name: str) -> bytes:
+    member = archive.getmember(f"{UNPACKED}/{name}")
+    file = archive.extractfile(member) if member.isfile() else None
+    if file is None or member.size > _MOST_BYTES:
+        raise tarfile.TarError(f"{member.name} is no file of at most {_MOST_BYTES:,} bytes")
+    return file.read()

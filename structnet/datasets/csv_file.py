@@ -1,0 +1,174 @@
+"""The text of a CSV file, every row of the same length, and errors that say where."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+MISSING = frozenset({"", "?", "na", "n/a", "nan", "null"})  # in any case of letters
+
+
+class TableError(ValueError):
+    """A table that cannot be read, with the line and, where there is one, the column."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """The fields of a file.
+
+    Attributes:
+        path: the file.
+        names: the header; None if there is none.
+        rows: the fields of each row, without spaces around them.
+        lines: the line of the file on which each row begins, from 1.
+    """
+
+    path: Path
+    names: tuple[str, ...] | None
+    rows: list[list[str]]
+    lines: list[int]
+
+    @property
+    def num_columns(self) -> int:
+        """The number of fields of a row."""
+        return len(self.rows[0])
+
+    def error(self, row: int, column: int, message: str) -> TableError:
+        """What is wrong with one field; row and column count from 0."""
+        name = f" ({self.names[column]!r})" if self.names and self.names[column] else ""
+        where = f"{self.path}, line {self.lines[row]}, column {column + 1}{name}"
+        return TableError(f"{where}: {message}")
+
+    def numbers(self, columns: Sequence[int]) -> np.ndarray:
+        """The fields of some columns as numbers.
+
+        Shapes:
+            ``(rows, columns)``, float64.
+
+        Raises:
+            TableError: a field is missing or no finite number.
+        """
+        values = np.empty((len(self.rows), len(columns)))
+        for i, row in enumerate(self.rows):
+            for j, column in enumerate(columns):
+                try:
+                    values[i, j] = number(row[column])
+                except ValueError as error:
+                    raise self.error(i, column, str(error)) from None
+        return values
+
+    def texts(self, column: int) -> list[str]:
+        """The fields of one column.
+
+        Raises:
+            TableError: a field is missing.
+        """
+        for i, row in enumerate(self.rows):
+            if row[column].lower() in MISSING:
+                raise self.error(i, column, _missing(row[column]))
+        return [row[column] for row in self.rows]
+
+
+def number(text: str) -> float:
+    """The finite number that a field holds.
+
+    Raises:
+        ValueError: it is missing or holds something else.
+
+    Example:
+        >>> number("-1.5e3")
+        -1500.0
+        >>> number("12,5")
+        Traceback (most recent call last):
+        ValueError: expected a number; got '12,5'
+    """
+    if text.lower() in MISSING:
+        raise ValueError(_missing(text))
+    try:
+        value = float(text)
+    except ValueError:
+        value = None
+    if value is None or "_" in text:  # Python, unlike other writers of numbers, has 1_000
+        raise ValueError(f"expected a number; got {text!r}")
+    if not math.isfinite(value):
+        raise ValueError(f"expected a finite number; got {text!r}")
+    return value
+
+
+def is_number(text: str) -> bool:
+    """Whether :func:`number` takes it."""
+    try:
+        number(text)
+    except ValueError:
+        return False
+    return True
+
+
+def read(path: str | Path, header: bool | None = None, delimiter: str = ",") -> Table:
+    """Reads a file in UTF-8; fields may be quoted, blank lines are left out.
+
+    Args:
+        path: the file.
+        header: whether the first row names the columns; None takes it for names if no field of it
+            is a number.
+        delimiter: the character between fields.
+
+    Raises:
+        TableError: rows of different lengths, broken quotation, no rows.
+        ValueError: the delimiter is not one character.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     path = Path(folder, "a.csv")
+        ...     _ = path.write_text("height,species\\n3.5,oak\\n")
+        ...     read(path)
+        Table(..., names=('height', 'species'), rows=[['3.5', 'oak']], lines=[2])
+    """
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise ValueError(f"The 'delimiter' parameter must be one character. Got {delimiter!r}.")
+    path = Path(path)
+    rows, lines = _rows(path, delimiter)
+    if not rows:
+        raise TableError(f"{path} is empty")
+    for row, line in zip(rows, lines, strict=True):
+        if len(row) != len(rows[0]):
+            raise TableError(
+                f"{path}, line {line}, column {min(len(row), len(rows[0])) + 1}: the row has "
+                f"{len(row)} fields; line {lines[0]} has {len(rows[0])}"
+            )
+    if header is None:
+        header = not any(map(is_number, rows[0]))
+    names = tuple(rows[0]) if header else None
+    if len(rows) == header:
+        raise TableError(f"{path} has a header and no rows")
+    return Table(path, names, rows[header:], lines[header:])
+
+
+def _rows(path: Path, delimiter: str) -> tuple[list[list[str]], list[int]]:
+    """The rows that are not blank, and the line on which each begins."""
+    rows, lines = [], []
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file, delimiter=delimiter, skipinitialspace=True, strict=True)
+        begin = 1
+        try:
+            for row in reader:
+                fields = [field.strip() for field in row]
+                if len(fields) > 1 or any(fields):
+                    rows.append(fields)
+                    lines.append(begin)
+                begin = reader.line_num + 1  # a quoted field may go over several lines
+        except csv.Error as error:
+            raise TableError(f"{path}, line {begin}: {error}") from None
+        except UnicodeDecodeError as error:
+            raise TableError(f"{path} is not UTF-8 text: {error}") from None
+    return rows, lines
+
+
+def _missing(text: str) -> str:
+    return f"the value is missing ({text!r})" if text else "the value is missing"

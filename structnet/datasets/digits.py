@@ -1,0 +1,60 @@
+"""Handwritten digits of 8 x 8 pixels, which come with scikit-learn: no file, no download.
+
+They are the test part of "Optical Recognition of Handwritten Digits" of the UCI repository, with
+pixels of 0 to 16.
+
+Reference:
+    Alpaydin and Kaynak, "Cascading Classifiers", Kybernetika 1998.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from structnet.datasets.arrays import Arrays
+from structnet.datasets.held_out import hold_out
+from structnet.datasets.pixels import pixel_scale, scaled_pixels
+
+SIZE = 1797
+CLASSES = tuple("0123456789")
+
+
+def load(test_share: float = 0.2, seed: int = 0) -> Arrays:
+    """The digits, of which a share of every class is set aside for testing.
+
+    The pixels are scaled by the mean and deviation of all training pixels.
+
+    Args:
+        test_share: of each class.
+        seed: of the draw.
+
+    Shapes:
+        x ``(N, 1, 8, 8)``, y ``(N,)``.
+
+    Raises:
+        ValueError: the share is not between 0 and 1.
+
+    Example:
+        >>> data = load()
+        >>> data.x_train.shape, data.x_test.shape, data.num_outputs
+        ((1438, 1, 8, 8), (359, 1, 8, 8), 10)
+    """
+    from sklearn.datasets import load_digits
+
+    bunch = load_digits()
+    assert bunch.images.shape == (SIZE, 8, 8) and set(bunch.target) == set(range(10))
+    images = bunch.images.astype(np.uint8)[:, None]
+    labels = bunch.target.astype(np.int64)
+    train, test = hold_out(labels, test_share, seed)
+    scale = pixel_scale(images[train])
+    return Arrays(
+        scaled_pixels(images[train], scale),
+        labels[train],
+        scaled_pixels(images[test], scale),
+        labels[test],
+        classes=CLASSES,
+        name="digits",
+        task="classification",
+        split=f"{test_share:.0%} of every class for testing, seed {seed}",
+        x_scale=scale,
+    )

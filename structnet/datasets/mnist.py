@@ -1,0 +1,216 @@
+"""MNIST: 70,000 handwritten digits of 28 x 28 pixels.
+
+They are read from ``mnist.npz`` (arrays ``x_train``, ``y_train``, ``x_test``, ``y_test``, of which
+several files are in use) or from the four published IDX files, compressed or not. What lies at hand
+is checked by its form, as there are many true copies; what is downloaded, by its hash.
+
+Reference:
+    LeCun, Bottou, Bengio and Haffner, "Gradient-Based Learning Applied to Document Recognition",
+    Proceedings of the IEEE 1998.
+"""
+
+from __future__ import annotations
+
+import gzip
+import math
+import zipfile
+import zlib
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from structnet.datasets.arrays import Arrays
+from structnet.datasets.pixels import pixel_scale, scaled_pixels
+from structnet.datasets.source import DownloadError, Source, WrongFileError, fetch, places
+
+PUBLISHED_TRAIN, PUBLISHED_TEST = 60_000, 10_000
+CLASSES = tuple("0123456789")
+NPZ = "mnist.npz"
+KEYS = ("x_train", "y_train", "x_test", "y_test")
+_MOST_BYTES = 1 << 28  # of one IDX file; the largest of MNIST has 47 million
+
+_FILES = {  # name: size, SHA-256
+    "train-images-idx3-ubyte.gz": (
+        9_912_422,
+        "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+    ),
+    "train-labels-idx1-ubyte.gz": (
+        28_881,
+        "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+    ),
+    "t10k-images-idx3-ubyte.gz": (
+        1_648_877,
+        "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+    ),
+    "t10k-labels-idx1-ubyte.gz": (
+        4_542,
+        "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+    ),
+}
+SOURCES = tuple(
+    Source(
+        name,
+        folder="mnist",
+        url=f"https://ossci-datasets.s3.amazonaws.com/mnist/{name}",
+        licence="CC BY-SA 3.0",
+        sha256=sha256,
+        size=size,
+    )
+    for name, (size, sha256) in _FILES.items()
+)
+
+
+class Images(NamedTuple):
+    """Images as they are in the files, uint8, and the digits they show.
+
+    Shapes:
+        x ``(N, 28, 28)``, y ``(N,)``.
+    """
+
+    x_train: np.ndarray
+    y_train: np.ndarray
+    x_test: np.ndarray
+    y_test: np.ndarray
+
+
+def load(folder: str | Path | None = None, download: bool = False) -> Arrays:
+    """The digits, split as published.
+
+    The pixels are scaled by the mean and the deviation of all training pixels, 33.3 and 78.6 of
+    255.
+
+    Args:
+        folder: where the files may lie, directly or in a folder ``mnist``; the cache is looked into
+            as well. Where both are, ``mnist.npz`` is read.
+        download: download the IDX files if nothing is at hand.
+
+    Shapes:
+        x ``(N, 1, 28, 28)``, y ``(N,)``.
+
+    Raises:
+        DownloadError: the files are not at hand, or a download failed.
+        WrongFileError: a file does not hold what it should.
+    """
+    paths = _paths(folder, download)
+    images = read_npz(paths[0]) if len(paths) == 1 else Images(*map(read_idx, paths))
+    _check(images, paths)
+    scale = pixel_scale(images.x_train[:, None])
+    return Arrays(
+        scaled_pixels(images.x_train[:, None], scale),
+        images.y_train.astype(np.int64),
+        scaled_pixels(images.x_test[:, None], scale),
+        images.y_test.astype(np.int64),
+        classes=CLASSES,
+        name="mnist",
+        task="classification",
+        split="as published",
+        x_scale=scale,
+        files=tuple(paths),
+    )
+
+
+def read_npz(path: str | Path) -> Images:
+    """The arrays of a ``mnist.npz``.
+
+    Raises:
+        WrongFileError: it cannot be read, or an array is missing.
+    """
+    try:
+        with Path(path).open("rb") as file, np.load(file) as arrays:
+            missing = [key for key in KEYS if key not in arrays]
+            if missing:
+                raise WrongFileError(f"{path} has no array {missing[0]!r}; MNIST has {KEYS}")
+            return Images(*(arrays[key] for key in KEYS))
+    except WrongFileError:
+        raise
+    except (ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile, zlib.error) as e:
+        # An .npy file loads too, as an array that is no context manager.
+        raise WrongFileError(f"{path} is not a readable .npz file: {e}") from e
+
+
+def read_idx(path: str | Path) -> np.ndarray:
+    """The array of an IDX file of bytes, compressed by gzip or not.
+
+    The file begins with two zero bytes, the type (8: unsigned bytes), the number of dimensions, and
+    each of them as a big-endian 4-byte number.
+
+    Raises:
+        WrongFileError: it is no such file, or longer or shorter than its dimensions say.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     path = Path(folder, "labels")
+        ...     _ = path.write_bytes(bytes([0, 0, 8, 1, 0, 0, 0, 3, 7, 2, 1]))
+        ...     read_idx(path)
+        array([7, 2, 1], dtype=uint8)
+    """
+    with Path(path).open("rb") as file:
+        is_compressed = file.read(2) == b"\x1f\x8b"
+    try:
+        with (gzip.open if is_compressed else open)(path, "rb") as file:
+            magic = file.read(4)
+            if magic[:3] != b"\0\0\x08" or len(magic) != 4:
+                raise WrongFileError(
+                    f"{path} begins with {magic.hex(' ') or 'nothing'}; an IDX file of bytes "
+                    "begins with 00 00 08"
+                )
+            header = file.read(4 * magic[3])
+            if len(header) != 4 * magic[3]:
+                raise WrongFileError(f"{path} ends within its header")
+            shape = [int(size) for size in np.frombuffer(header, ">u4")]
+            size = math.prod(shape)
+            # Damaged dimensions could ask for more memory than there is.
+            content = file.read(min(size, _MOST_BYTES) + 1)
+    except WrongFileError:
+        raise
+    except (EOFError, gzip.BadGzipFile, zlib.error, ValueError) as error:
+        raise WrongFileError(f"{path} is damaged: {error}") from error
+    if len(content) != size:
+        got = "more" if len(content) > size else f"{len(content):,}"
+        raise WrongFileError(f"{path} should hold {size:,} bytes, {shape}; it holds {got}")
+    return np.frombuffer(content, np.uint8).reshape(shape)
+
+
+def _paths(folder: str | Path | None, download: bool) -> list[Path]:
+    """``mnist.npz``, or the four IDX files in the order of KEYS."""
+    partly = ""
+    for place in places("mnist", folder):
+        if (place / NPZ).is_file():
+            return [place / NPZ]
+        found = {source.name: _idx_file(place, source.name) for source in SOURCES}
+        if all(found.values()):
+            return [path for path in found.values() if path]
+        if any(found.values()) and not partly:
+            lacking = ", ".join(name for name, path in found.items() if not path)
+            partly = f" ({place} lacks {lacking})"
+    if download:
+        return [fetch(source, folder) for source in SOURCES]
+    raise DownloadError(
+        f"neither {NPZ} nor the four IDX files are in {folder or places('mnist')[-1]}{partly}; put "
+        f"them there, or allow the download (download=True) from "
+        f"{SOURCES[0].url.rpartition('/')[0]}"
+    )
+
+
+def _idx_file(place: Path, name: str) -> Path | None:
+    paths = (place / name, place / name.removesuffix(".gz"))
+    return next((path for path in paths if path.is_file()), None)
+
+
+def _check(images: Images, paths: list[Path]) -> None:
+    """Form, sizes and labels are those of MNIST."""
+    path_of = dict(zip(KEYS, paths if len(paths) == 4 else paths * 4, strict=True))
+    for key, size in zip(KEYS, (PUBLISHED_TRAIN,) * 2 + (PUBLISHED_TEST,) * 2, strict=True):
+        array = getattr(images, key)
+        expected = (size, 28, 28) if key.startswith("x") else (size,)
+        good_type = array.dtype == np.uint8 if key.startswith("x") else array.dtype.kind in "iu"
+        if array.shape != expected or not good_type:
+            wanted = "uint8" if key.startswith("x") else "whole numbers"
+            raise WrongFileError(
+                f"{path_of[key]} holds {array.dtype} {array.shape} as {key}; MNIST has "
+                f"{wanted} {expected}"
+            )
+        if key.startswith("y") and not ((array >= 0) & (array <= 9)).all():
+            raise WrongFileError(f"{path_of[key]} holds labels other than 0 to 9")

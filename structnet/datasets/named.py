@@ -1,0 +1,52 @@
+"""The data sets of arrays, by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from structnet.datasets import cifar10, digits, mnist, sarcos, table
+from structnet.datasets.arrays import Arrays
+
+LOADERS = {
+    "digits": digits.load,
+    "mnist": mnist.load,
+    "cifar10": cifar10.load,
+    "sarcos": sarcos.load,
+}
+TABLES = (".csv", ".tsv")  # how the name of a table ends
+
+
+def load(name: str, folder: str | Path | None = None, **options: Any) -> Arrays:
+    """A data set, by name.
+
+    Args:
+        name: ``"digits"``, ``"mnist"``, ``"cifar10"`` or ``"sarcos"``; or the path of a ``.csv`` or
+            ``.tsv`` file, whose fields are separated by commas or tabs.
+        folder: where its files may lie; the cache is looked into as well. A table's path is taken
+            from there; digits has no files.
+        options: what the ``load`` of that data set takes besides, such as ``download=True``, or
+            ``target="price"`` for a table.
+
+    Raises:
+        ValueError: there is no such data set; or as the data set's own ``load``.
+        TypeError: it has no such option.
+
+    Example:
+        >>> data = load("digits")
+        >>> data.name, data.task, data.num_outputs
+        ('digits', 'classification', 10)
+    """
+    if name == "digits":
+        return digits.load(**options)
+    if name in LOADERS:
+        return LOADERS[name](folder, **options)
+    path = Path(folder or "", name)
+    if path.suffix.lower() not in TABLES:
+        raise ValueError(
+            f"there is no data set {name!r}; there are {', '.join(LOADERS)}, and tables of one's "
+            f"own, FILE{' or FILE'.join(TABLES)}"
+        )
+    if path.suffix.lower() == ".tsv":
+        options = {"delimiter": "\t"} | options
+    return table.load(path, **options)

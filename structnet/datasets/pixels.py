@@ -1,0 +1,48 @@
+"""Images of whole numbers, standardised."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from structnet.datasets.arrays import Scale
+
+_CHUNK = 1000  # images; counting makes 8-byte copies of as many
+
+
+def pixel_scale(images: np.ndarray) -> Scale:
+    """The scale that gives the pixels of each channel mean 0 and standard deviation 1.
+
+    Args:
+        images: uint8.
+
+    Shapes:
+        images ``(N, C, H, W)``; mean and sd ``(C, 1, 1)``.
+
+    Example:
+        >>> scale = pixel_scale(np.array([0, 0, 2, 2], np.uint8).reshape(1, 1, 2, 2))
+        >>> scale.mean.item(), scale.sd.item()
+        (1.0, 1.0)
+    """
+    values = np.arange(256.0)
+    means, deviations = [], []
+    for c in range(images.shape[1]):
+        count = np.zeros(256)  # how often each value occurs: exact, however many pixels there are
+        for i in range(0, len(images), _CHUNK):
+            count += np.bincount(images[i : i + _CHUNK, c].ravel(), minlength=256)
+        share = count / count.sum()
+        mean = share @ values
+        means.append(mean)
+        deviations.append(np.sqrt(share @ (values - mean) ** 2) or 1.0)
+    return Scale(np.array(means).reshape(-1, 1, 1), np.array(deviations).reshape(-1, 1, 1))
+
+
+def scaled_pixels(images: np.ndarray, scale: Scale) -> np.ndarray:
+    """The images as float32, scaled in place of copies in float64.
+
+    Shapes:
+        images ``(N, C, H, W)``.
+    """
+    x = images.astype(np.float32)
+    x -= scale.mean.astype(np.float32)
+    x /= scale.sd.astype(np.float32)
+    return x

@@ -1,0 +1,159 @@
+"""SARCOS: the inverse dynamics of a robot arm, 21 inputs and 7 joint torques.
+
+The inputs are 7 joint positions, 7 velocities and 7 accelerations. Most rows of the published test
+file are reported to stand in the training file too, and an error measured on rows that were trained
+on is partly one of memory. :func:`load` counts them, and with ``drop_shared=True`` leaves them out
+of training.
+
+Reference:
+    Vijayakumar and Schaal, "Locally Weighted Projection Regression", ICML 2000; files of Rasmussen
+    and Williams, "Gaussian Processes for Machine Learning", 2006.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from structnet.datasets.arrays import Arrays, Scale
+from structnet.datasets.held_out import hold_out
+from structnet.datasets.source import DownloadError, Source, WrongFileError, fetch, find
+
+NUM_INPUTS, NUM_TARGETS = 21, 7
+PUBLISHED_TRAIN, PUBLISHED_TEST = 44_484, 4_449
+
+_FOLDER = "https://gaussianprocess.org/gpml/data"
+TRAIN = Source(
+    "sarcos_inv.mat",
+    folder="sarcos",
+    url=f"{_FOLDER}/sarcos_inv.mat",
+    licence="none stated; research use",
+    sha256="b8a249733253ba6097372fedee7696833fcf30de42037d5b4a7227f21a6d1d97",
+    size=9_964_616,
+)
+TEST = Source(
+    "sarcos_inv_test.mat",
+    folder="sarcos",
+    url=f"{_FOLDER}/sarcos_inv_test.mat",
+    licence="none stated; research use",
+    sha256="161a59b5c3b4f4b404584323f181607b2acbe620eb134dc720760dc3f38f5cec",
+    size=996_776,
+)
+SOURCES = (TRAIN, TEST)
+FEATURES = tuple(
+    f"{what} {i}" for what in ("position", "velocity", "acceleration") for i in range(1, 8)
+)
+TARGETS = tuple(f"torque {i}" for i in range(1, 8))
+
+
+def load(
+    folder: str | Path | None = None,
+    download: bool = False,
+    drop_shared: bool = False,
+    test_share: float = 0.2,
+    seed: int = 0,
+) -> Arrays:
+    """The movements of the arm, split as published, or the rows of the test file split.
+
+    Inputs and torques are scaled by the mean and deviation of each column of the training rows.
+
+    Args:
+        folder: where ``sarcos_inv.mat`` and ``sarcos_inv_test.mat`` may lie, directly or in a
+            folder ``sarcos``; the cache is looked into as well.
+        download: download what is not at hand. Otherwise, without the training file, the rows of
+            the test file are split.
+        drop_shared: train on no row of the training file that the test file also holds.
+        test_share, seed: of the split, where only the test file is at hand.
+
+    Shapes:
+        x ``(N, 21)``, y ``(N, 7)``.
+
+    Raises:
+        DownloadError: the test file is not at hand, or a download failed.
+        WrongFileError: a file does not hold what it should.
+        ValueError: the share is not between 0 and 1.
+    """
+    paths = [find(source, folder) or (download and fetch(source, folder)) for source in SOURCES]
+    train_path, test_path = (path or None for path in paths)
+    if test_path is None:
+        raise DownloadError(
+            f"{TEST.name} is not in {folder or 'the cache'}; put it there, or allow the download "
+            f"(download=True) from {TEST.url}"
+        )
+    test = read(test_path, PUBLISHED_TEST)
+    if train_path is not None:
+        train, split = _without_shared(read(train_path, PUBLISHED_TRAIN), test, drop_shared)
+    else:
+        chosen, held_out = hold_out(np.zeros(len(test), np.int64), test_share, seed)
+        train, test = test[chosen], test[held_out]
+        split = f"{test_share:.0%} of the test file for testing, the rest to train on, seed {seed}"
+    return _arrays(train, test, split, tuple(path for path in (train_path, test_path) if path))
+
+
+def read(path: str | Path, size: int | None = None) -> np.ndarray:
+    """The rows of one of the files: 21 inputs and 7 torques each.
+
+    Args:
+        path: a MATLAB file that holds one array, by the name of the file.
+        size: how many rows it should have; None for any number.
+
+    Shapes:
+        ``(N, 28)``, float64.
+
+    Raises:
+        WrongFileError: it is no such file.
+    """
+    import scipy.io
+
+    key, columns = Path(path).stem, NUM_INPUTS + NUM_TARGETS
+    try:
+        rows = scipy.io.loadmat(path, variable_names=[key]).get(key)
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # scipy raises many kinds for a damaged file
+        raise WrongFileError(f"{path} is not a readable MATLAB file: {error}") from error
+    if rows is None:
+        raise WrongFileError(f"{path} has no array {key!r}")
+    if rows.dtype.kind != "f" or rows.ndim != 2 or rows.shape[1] != columns:
+        raise WrongFileError(
+            f"{path} holds {rows.dtype} {rows.shape}, not rows of {columns} floats"
+        )
+    if size is not None and len(rows) != size:
+        raise WrongFileError(f"{path} has {len(rows):,} rows; the published file has {size:,}")
+    if not np.isfinite(rows).all():
+        row, column = np.argwhere(~np.isfinite(rows))[0] + 1
+        raise WrongFileError(f"{path} has no finite number in row {row}, column {column}")
+    return rows.astype(np.float64)
+
+
+def _without_shared(
+    train: np.ndarray, test: np.ndarray, drop_shared: bool
+) -> tuple[np.ndarray, str]:
+    """The training rows, and the split in words with the number of rows in both."""
+    known = {row.tobytes() for row in test}
+    is_shared = np.fromiter((row.tobytes() in known for row in train), bool, len(train))
+    trained = {row.tobytes() for row in train[is_shared]}
+    count = sum(row.tobytes() in trained for row in test)
+    if drop_shared:
+        return train[~is_shared], f"as published, without {is_shared.sum():,} shared training rows"
+    return train, f"as published; {count:,} of {len(test):,} test rows are training rows too"
+
+
+def _arrays(train: np.ndarray, test: np.ndarray, split: str, files: tuple[Path, ...]) -> Arrays:
+    x_scale, y_scale = Scale.of(train[:, :NUM_INPUTS]), Scale.of(train[:, NUM_INPUTS:])
+    return Arrays(
+        x_scale.apply(train[:, :NUM_INPUTS]),
+        y_scale.apply(train[:, NUM_INPUTS:]),
+        x_scale.apply(test[:, :NUM_INPUTS]),
+        y_scale.apply(test[:, NUM_INPUTS:]),
+        classes=None,
+        name="sarcos",
+        task="regression",
+        split=split,
+        x_scale=x_scale,
+        y_scale=y_scale,
+        files=files,
+        features=FEATURES,
+        targets=TARGETS,
+    )

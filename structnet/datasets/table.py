@@ -1,0 +1,189 @@
+"""Tables of one's own: a CSV file of numeric features and a target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from structnet.datasets import csv_file
+from structnet.datasets.arrays import Arrays, Scale, Task
+from structnet.datasets.csv_file import Table, TableError
+from structnet.datasets.held_out import hold_out
+
+MAX_CLASSES = 20  # different whole numbers that are still taken for classes
+
+
+def load(
+    path: str | Path,
+    target: str | int | None = None,
+    task: Task | None = None,
+    *,
+    header: bool | None = None,
+    delimiter: str = ",",
+    test: str | Path | None = None,
+    test_share: float = 0.2,
+    seed: int = 0,
+) -> Arrays:
+    """Features and target of a CSV file, scaled by its training rows.
+
+    Args:
+        path: the file: rows of numbers, and one column that may hold the names of classes.
+        target: the column to predict: its name, or its number from 1; by default the last.
+        task: "classification" or "regression". By default it is classification if the target is not
+            numeric, or if it is whole numbers, at most 20 different ones, each twice on average.
+        header, delimiter: as in :func:`structnet.datasets.csv_file.read`.
+        test: a file of test rows, of the same columns.
+        test_share, seed: of the test rows drawn where there is no such file: of every class, or of
+            all rows.
+
+    Shapes:
+        x ``(N, d)``; y ``(N,)`` classes or ``(N, 1)`` targets.
+
+    Raises:
+        TableError: a feature is no number, a value is missing, rows have different lengths, the
+            test file has other columns or classes; the message has the line and the column.
+        ValueError: no such column, or another parameter is wrong.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> rows = "height,width,species\\n" + "3.5,1,oak\\n4.5,2,elm\\n" * 10
+        >>> with TemporaryDirectory() as folder:
+        ...     path = Path(folder, "trees.csv")
+        ...     _ = path.write_text(rows)
+        ...     data = load(path)
+        >>> data.task, data.classes, data.x_train.shape, data.x_test.shape
+        ('classification', ('elm', 'oak'), (16, 2), (4, 2))
+    """
+    table = csv_file.read(path, header, delimiter)
+    column = target_column(table, target)
+    texts = table.texts(column)
+    if task not in (None, "classification", "regression"):
+        raise ValueError(f"task must be 'classification' or 'regression'; got {task!r}")
+    task = task or _guess(table, column, texts)
+    other = None if test is None else _same_columns(table, test, delimiter)
+    classes = _classes(texts) if task == "classification" else None
+    x, y = _features(table, column), _targets(table, column, classes)
+    if other is not None:
+        split = f"{other.path} for testing"
+        x_test, y_test = _features(other, column), _targets(other, column, classes)
+    else:
+        train, held_out = _drawn(table.path, y if classes else np.zeros(len(y)), test_share, seed)
+        x, x_test, y, y_test = x[train], x[held_out], y[train], y[held_out]
+        whole = "every class" if classes else "the rows"
+        split = f"{test_share:.0%} of {whole} for testing, seed {seed}"
+    x_scale, y_scale = Scale.of(x), None if classes else Scale.of(y)
+    names = table.names
+    return Arrays(
+        x_scale.apply(x),
+        y_scale.apply(y) if y_scale else y,
+        x_scale.apply(x_test),
+        y_scale.apply(y_test) if y_scale else y_test,
+        classes=classes,
+        name=table.path.stem,
+        task=task,
+        split=split,
+        x_scale=x_scale,
+        y_scale=y_scale,
+        files=(table.path,) if other is None else (table.path, other.path),
+        features=names and tuple(name for i, name in enumerate(names) if i != column),
+        targets=names and (names[column],),
+    )
+
+
+def target_column(table: Table, target: str | int | None = None) -> int:
+    """The place of the target, from 0.
+
+    Args:
+        table: of at least two columns.
+        target: a name of the header, or a number from 1, as text or not; None for the last.
+
+    Raises:
+        TableError: there is only one column.
+        ValueError: there is no such column, or there are several of that name.
+    """
+    count = table.num_columns
+    if count < 2:
+        raise TableError(
+            f"{table.path} has one column; a table needs a feature and a target (is the delimiter "
+            "right?)"
+        )
+    if target is None:
+        return count - 1
+    names = table.names or ()
+    if isinstance(target, str) and target in names:
+        if names.count(target) > 1:
+            raise ValueError(f"{table.path} has {names.count(target)} columns {target!r}")
+        return names.index(target)
+    text = str(target)
+    if text.isascii() and text.isdigit() and 1 <= int(text) <= count:
+        return int(text) - 1
+    known = f" named {', '.join(map(repr, names))}" if names else ""
+    raise ValueError(f"{table.path} has no column {target!r}; it has {count} columns{known}")
+
+
+def _guess(table: Table, column: int, texts: Sequence[str]) -> Task:
+    """The task, by the target's fields."""
+    numeric = [csv_file.is_number(text) for text in texts]
+    distinct = set(texts)
+    if not all(numeric):
+        if any(numeric) and len(distinct) > MAX_CLASSES:
+            # One slip of the pen in a column of measurements is not a reason to have 1,000 classes.
+            row = numeric.index(False)
+            raise table.error(
+                row,
+                column,
+                f"expected a number, as in other rows; got {texts[row]!r} (say "
+                "task='classification' if these are classes)",
+            )
+        return "classification"
+    values = {float(text) for text in distinct}
+    few = len(values) <= min(MAX_CLASSES, len(texts) // 2)
+    return "classification" if few and all(v.is_integer() for v in values) else "regression"
+
+
+def _classes(texts: Sequence[str]) -> tuple[str, ...]:
+    """The names of the classes: numbers by size, names by alphabet."""
+    distinct = set(texts)
+    if all(map(csv_file.is_number, distinct)):
+        return tuple(f"{value:.17g}" for value in sorted({float(text) for text in distinct}))
+    return tuple(sorted(distinct))
+
+
+def _targets(table: Table, column: int, classes: tuple[str, ...] | None) -> np.ndarray:
+    if classes is None:
+        return table.numbers([column])
+    numeric = all(map(csv_file.is_number, classes))
+    number = {float(name) if numeric else name: i for i, name in enumerate(classes)}
+    labels = []
+    for row, text in enumerate(table.texts(column)):
+        key = float(text) if numeric and csv_file.is_number(text) else text
+        if key not in number:
+            raise table.error(row, column, f"the training rows have no class {text!r}")
+        labels.append(number[key])
+    return np.array(labels, np.int64)
+
+
+def _features(table: Table, target: int) -> np.ndarray:
+    return table.numbers([column for column in range(table.num_columns) if column != target])
+
+
+def _same_columns(table: Table, path: str | Path, delimiter: str) -> Table:
+    """A file of test rows, which has a header if the training rows have one."""
+    other = csv_file.read(path, table.names is not None, delimiter)
+    if other.num_columns != table.num_columns or other.names != table.names:
+        raise TableError(
+            f"{other.path}, line 1: the columns are not those of {table.path}: "
+            f"{other.names or other.num_columns} instead of {table.names or table.num_columns}"
+        )
+    return other
+
+
+def _drawn(
+    path: Path, groups: np.ndarray, share: float, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    try:
+        return hold_out(groups, share, seed)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error

@@ -1,0 +1,134 @@
+"""``structnet data`` for images and rows."""
+
+from __future__ import annotations
+
+import json
+import os
+import urllib.request
+from pathlib import Path
+
+import array_files as files
+import numpy as np
+import pytest
+
+from structnet.cli import main, parser
+from structnet.datasets import mnist, sarcos
+from structnet.datasets.named import LOADERS, TABLES
+
+# Taken before any test changes the environment.
+REAL_DATA = Path(os.environ.get("STRUCTNET_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+@pytest.fixture
+def real_data() -> Path:
+    return REAL_DATA
+
+
+@pytest.fixture(autouse=True)
+def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(url: str, timeout: float) -> None:
+        raise urllib.request.URLError("no network in tests")
+
+    monkeypatch.setenv("STRUCTNET_DATA", str(tmp_path / "cache"))
+    monkeypatch.setattr(urllib.request, "urlopen", refuse)
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture):
+    def call(*argv: object) -> tuple[int, str, str]:
+        status = main(["data", *map(str, argv)])
+        return status, *capsys.readouterr()
+
+    return call
+
+
+def result(out: str) -> dict:
+    return json.loads(out.splitlines()[-1])
+
+
+def test_the_help_lists_what_there_is(call) -> None:
+    status, out, _ = call("--help")
+    assert status == 0
+    assert set(parser.ARRAY_SETS) == set(LOADERS)  # the parser imports nothing to know them
+    assert parser.TABLES == TABLES
+    for name in (*LOADERS, "listops", "lrt", "FILE.csv"):
+        assert f"\n  {name} " in out
+
+
+def test_digits(call) -> None:
+    status, out, _ = call("digits")
+    assert status == 0
+    assert "comes with scikit-learn" in out
+    found = result(out)
+    assert (found["train"], found["test"], found["inputs"]) == (1438, 359, [1, 8, 8])
+    assert sum(found["classes"].values()) == 1797
+
+
+def test_mnist_says_where_it_lies(call, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(mnist, "PUBLISHED_TRAIN", files.NUM_TRAIN)
+    monkeypatch.setattr(mnist, "PUBLISHED_TEST", files.NUM_TEST)
+    files.write_idx(tmp_path, files.mnist_arrays(), compressed=True)
+    status, out, _ = call("mnist", "--data-dir", tmp_path)
+    assert status == 0
+    assert f"{tmp_path}/train-images-idx3-ubyte.gz: checked by its form" in out
+    assert "licence: CC BY-SA 3.0" in out
+    assert [entry["published"] for entry in result(out)["files"].values()] == [False] * 4
+    np.savez(tmp_path / "mnist.npz", x_train=np.zeros(3))
+    status, out, err = call("mnist", "--data-dir", tmp_path)
+    assert (status, out) == (2, "")
+    assert err.startswith("structnet data: error: ") and "has no array 'y_train'" in err
+
+
+def test_sarcos_without_its_training_file(call, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(sarcos, "PUBLISHED_TEST", 10)
+    files.write_sarcos(tmp_path, sarcos_inv_test=files.sarcos_rows(10))
+    status, out, _ = call("sarcos", "--data-dir", tmp_path)
+    assert status == 0
+    assert "cannot download sarcos_inv.mat" in out
+    assert (result(out)["train"], result(out)["test"], result(out)["classes"]) == (8, 2, None)
+    status, out, err = call("sarcos")
+    assert (status, out) == (1, "")
+    assert "cannot download sarcos_inv.mat" in err
+
+
+def test_a_published_file_is_known_by_its_hash(call, real_data: Path) -> None:
+    if not (real_data / "sarcos").is_dir():
+        pytest.skip("SARCOS is not at hand")
+    status, out, _ = call("sarcos", "--data-dir", real_data)
+    assert status == 0
+    assert "sarcos_inv_test.mat: the published file" in out
+
+
+def test_a_table(call, tmp_path: Path) -> None:
+    path = tmp_path / "trees.csv"
+    path.write_text("1;2;oak\n2;3;elm\n" * 5)
+    status, out, _ = call(path, "--delimiter", ";", "--header", "no")
+    assert status == 0
+    assert f"{path}: every row was read" in out
+    assert result(out)["classes"] == {"elm": 5, "oak": 5}
+    status, out, _ = call(path, "--delimiter", ";", "--header", "yes")
+    assert result(out)["targets"] == ["oak"]
+    path.write_text("1,2\n2,3\n" * 5)
+    status, out, _ = call(path, "--task", "regression", "--target", "1")
+    assert (result(out)["task"], result(out)["inputs"]) == ("regression", [1])
+    path.write_text("1,2\n2,three\n3\n")
+    status, _, err = call(path)
+    assert (status, "line 3, column 2: the row has 1 fields" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["digits", "--generate"], "--generate is for listops and lrt; the data set is digits"),
+        (["mnist", "--num", "20"], "--num goes with --generate"),
+        (["mnist", "--target", "3"], "--target is for a table, FILE.csv; the data set is mnist"),
+        (["lrt", "--task", "regression"], "--task is for a table, FILE.csv; the data set is lrt"),
+        (["digits", "--data-dir", "x"], "digits comes with scikit-learn"),
+        (["minst"], "must be one of listops, lrt, digits, mnist, cifar10, sarcos, or FILE.csv"),
+        (["nowhere.csv"], "nowhere.csv: No such file"),
+    ],
+)
+def test_what_does_not_go_together(call, argv: list[str], message: str) -> None:
+    status, out, err = call(*argv)
+    assert (status, out) == (2, "")
+    assert message in err

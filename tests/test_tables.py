@@ -1,0 +1,226 @@
+"""Tables of one's own: what is guessed, what is said, and errors that name line and column."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from structnet.datasets import TableError, WrongFileError, load, table
+from structnet.datasets.csv_file import read
+
+TREES = "height,width,species\n" + "3.5,1,oak\n4.5,2,elm\n" * 10
+HOUSES = "rooms,price,area\n" + "".join(f"{i % 5},{100.5 * i},{50 - i}\n" for i in range(20))
+
+
+@pytest.fixture
+def write(tmp_path: Path):
+    def write(text: str, name: str = "data.csv") -> Path:
+        path = tmp_path / name
+        path.write_bytes(text.encode())
+        return path
+
+    return write
+
+
+def test_classes_by_name(write) -> None:
+    data = table.load(write(TREES))
+    assert (data.task, data.classes) == ("classification", ("elm", "oak"))
+    assert (data.features, data.targets, data.name) == (("height", "width"), ("species",), "data")
+    assert np.bincount(data.y_train).tolist() == [8, 8]
+    assert np.bincount(data.y_test).tolist() == [2, 2]
+    assert (data.x_train.dtype, data.y_train.dtype) == (np.float32, np.int64)
+    heights = data.x_scale.undo(data.x_test)[:, 0].round(3)
+    assert [data.classes[y] for y in data.y_test] == ["oak" if h == 3.5 else "elm" for h in heights]
+
+
+@pytest.mark.parametrize("target", ["price", 2, "2"])
+def test_the_target_by_name_or_number(write, target: str | int) -> None:
+    data = table.load(write(HOUSES), target)
+    assert (data.task, data.classes, data.num_outputs) == ("regression", None, 1)
+    assert (data.features, data.targets) == (("rooms", "area"), ("price",))
+    price, area = data.y_scale.undo(data.y_test), data.x_scale.undo(data.x_test)[:, 1:]
+    np.testing.assert_allclose(price, 100.5 * (50 - area), atol=1e-3)
+    for scaled in (data.x_train, data.y_train):
+        np.testing.assert_allclose(scaled.mean(0), 0, atol=1e-6)
+        np.testing.assert_allclose(scaled.std(0), 1, rtol=1e-5)
+
+
+def test_a_name_that_looks_like_a_number(write) -> None:
+    path = write("x,1,y\n" + "a,2,3\n" * 4)
+    assert table.target_column(read(path, header=True), "1") == 1  # the name comes first
+    assert table.target_column(read(path, header=True), 1) == 0  # a number is a place
+    assert table.target_column(read(path, header=True), "3") == 2
+
+
+@pytest.mark.parametrize("target", [0, 4, -1, "cost", "", "²", 1.0, True])
+def test_a_target_that_is_no_column(write, target: object) -> None:
+    with pytest.raises(ValueError, match=r"has no column .*; it has 3 columns named 'rooms', 'pri"):
+        table.load(write(HOUSES), target)
+
+
+def test_a_name_that_two_columns_have(write) -> None:
+    with pytest.raises(ValueError, match="has 2 columns 'x'"):
+        table.load(write("x,x,y\n1,2,3\n1,2,3\n"), "x")
+
+
+@pytest.mark.parametrize(
+    ("targets", "task", "classes"),
+    [
+        (["b", "a"] * 3, "classification", ("a", "b")),
+        (["0", "1"] * 3, "classification", ("0", "1")),
+        (["10", "9", "-1"] * 3, "classification", ("-1", "9", "10")),
+        (["1", "1.0", "2"] * 3, "classification", ("1", "2")),
+        (["1", "2", "unknown"] * 3, "classification", ("1", "2", "unknown")),
+        (["0.5", "1.5"] * 3, "regression", None),
+        ([str(i) for i in range(12)], "regression", None),  # no number occurs twice
+        ([str(i) for i in range(21)] * 3, "regression", None),
+        ([str(i) for i in range(20)] * 2, "classification", tuple(map(str, range(20)))),
+    ],
+)
+def test_the_task_by_the_target(
+    write, targets: list[str], task: str, classes: tuple[str, ...] | None
+) -> None:
+    rows = [f"{i}.5,{target}\n" for i, target in enumerate(targets)]
+    data = table.load(write("".join(rows)))
+    assert (data.task, data.classes) == (task, classes)
+
+
+def test_the_task_as_it_is_said(write) -> None:
+    path = write("".join(f"{i}.5,{i % 2}\n" for i in range(10)))
+    data = table.load(path, task="regression")
+    assert (data.task, data.y_train.shape, data.y_train.dtype) == ("regression", (8, 1), np.float32)
+    numbers = write("".join(f"{i},{i % 2 + 0.5}\n" for i in range(10)))
+    assert table.load(numbers, task="classification").classes == ("0.5", "1.5")
+    with pytest.raises(TableError, match=r"line 2, column 3 \('species'\): expected a number; got"):
+        table.load(write(TREES), task="regression")
+    with pytest.raises(ValueError, match="got 'ranking'"):
+        table.load(write(TREES), task="ranking")
+
+
+def test_one_slip_among_measurements_is_not_a_class(write) -> None:
+    rows = [f"{i},{i / 4}\n" for i in range(30)]
+    rows[17] = "17,4..25\n"
+    with pytest.raises(TableError, match=r"line 18, column 2: expected a number, as in other rows"):
+        table.load(write("".join(rows)))
+
+
+@pytest.mark.parametrize(
+    ("text", "header", "names", "size"),
+    [
+        ("a,b\n1,2\n", None, ("a", "b"), 1),
+        ("1,x\n1,2\n", None, None, 2),
+        ("1,2\n3,4\n", True, ("1", "2"), 1),
+        ("a,b\nc,d\n", False, None, 2),
+        ("\ufeffa,b\r\n1,2\r\n", None, ("a", "b"), 1),
+        ('\n"a, or b", "b ""c"""\n\n 1 , 2 \n  \n', None, ("a, or b", 'b "c"'), 1),
+        (",b\n0,1\n", None, ("", "b"), 1),
+    ],
+)
+def test_headers(write, text: str, header: bool | None, names: object, size: int) -> None:
+    content = read(write(text), header)
+    assert (content.names, len(content.rows)) == (names, size)
+
+
+def test_other_delimiters(write) -> None:
+    assert read(write("a;b\n1;2\n"), delimiter=";").rows == [["1", "2"]]
+    assert load(str(write(TREES.replace(",", "\t"), "a.tsv"))).classes == ("elm", "oak")
+    with pytest.raises(TableError, match=r"has one column; .*is the delimiter right"):
+        table.load(write("a;b\n1;2\n"))
+    for delimiter in ("", ";;", "\n", '"'):
+        with pytest.raises(ValueError, match="must be one character"):
+            read(write(TREES), delimiter=delimiter)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "data.csv is empty"),
+        ("\n \n", "data.csv is empty"),
+        ("a,b\n", "a header and no rows"),
+        ("a,b,c\n1,2,x\n1,2\n", "line 3, column 3: the row has 2 fields; line 1 has 3"),
+        ("a,b\n1,x\n1,2,3\n", "line 3, column 3: the row has 3 fields; line 1 has 2"),
+        ("a,b\n1,x\none,y\n", r"line 3, column 1 \('a'\): expected a number; got 'one'"),
+        ("1,2,x\n1,1_000,y\n", "line 2, column 2: expected a number; got '1_000'"),
+        ("a,b\n1,x\n\n\ninf,y\n", r"line 5, column 1 \('a'\): expected a finite number; got 'inf'"),
+        ("a,b\n1e999,x\n", "expected a finite number; got '1e999'"),
+        ("a,b\n1,x\n ,y\n", r"line 3, column 1 \('a'\): the value is missing$"),
+        ("a,b\nNA,x\n", r"line 2, column 1 \('a'\): the value is missing \('NA'\)"),
+        ("a,b\n1,x\n2,?\n", r"line 3, column 2 \('b'\): the value is missing \('\?'\)"),
+        ("1,0.5\n2,nan\n", r"line 2, column 2: the value is missing \('nan'\)"),
+        ('a,b\n"1\n",x\n2e,y\n', r"line 4, column 1 \('a'\): expected a number; got '2e'"),
+        ('a,b\n1,x\n2,"y\n3,z\n', "line 3: unexpected end of data"),
+        ('a,b\n1,x\n2,"y"z\n', "line 3: "),
+        ("a,b\n1,x\n", "data.csv: too few rows"),
+        ("a,b\n1,x\n2,y\n3,z\n", "data.csv: too few rows"),  # each class once
+    ],
+)
+def test_what_is_wrong_with_a_table(write, text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        table.load(write(text))
+
+
+def test_a_table_in_another_encoding(tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_bytes("a,b\n1,Ü\n".encode("latin-1"))
+    with pytest.raises(TableError, match=r"data\.csv is not UTF-8 text"):
+        table.load(tmp_path / "data.csv")
+    with pytest.raises(FileNotFoundError):
+        table.load(tmp_path / "missing.csv")
+
+
+def test_rows_for_testing_from_another_file(write) -> None:
+    path = write(TREES)
+    data = table.load(path, test=write("height,width,species\n1000,1,elm\n", "test.csv"))
+    assert (len(data.x_train), len(data.x_test), data.y_test.tolist()) == (20, 1, [0])
+    np.testing.assert_allclose(data.x_scale.mean, [4, 1.5])  # 1000 is not in it
+    assert [file.name for file in data.files] == ["data.csv", "test.csv"]
+    numbers = table.load(write("1,0\n2,1\n" * 3), test=write("3,1.0\n", "test.csv"))
+    assert numbers.y_test.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("height,width,species\n1,2,ash\n", r"test.csv, line 2, column 3 .*no class 'ash'"),
+        ("height,species\n1,elm\n", "the columns are not those of"),
+        ("width,height,species\n1,2,elm\n", "the columns are not those of"),
+        ("height,width,species\n1,two,elm\n", "test.csv, line 2, column 2"),
+    ],
+)
+def test_rows_for_testing_that_do_not_fit(write, text: str, message: str) -> None:
+    with pytest.raises(TableError, match=message):
+        table.load(write(TREES), test=write(text, "test.csv"))
+
+
+def test_test_rows_have_no_part_in_the_scale(write) -> None:
+    data = table.load(write(HOUSES), "price", seed=4)
+    changed = HOUSES.splitlines(keepends=True)
+    area = data.x_scale.undo(data.x_test)[:, 1].round().astype(int)
+    for i in 50 - area:
+        changed[1 + i] = f"9,1e6,{50 - i}\n"
+    after = table.load(write("".join(changed)), "price", seed=4)
+    assert np.array_equal(data.x_train, after.x_train)
+    assert np.array_equal(data.y_train, after.y_train)
+    assert np.array_equal(data.y_scale.mean, after.y_scale.mean)
+    assert after.y_test.min() > 100
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(-1e30, 1e30), st.floats(-1e-3, 1e-3), st.integers(0, 3)), min_size=8
+    )
+)
+def test_every_number_comes_back(tmp_path_factory, rows: list[tuple[float, float, int]]) -> None:
+    path = tmp_path_factory.mktemp("table") / "data.csv"
+    path.write_text("".join(f"{a!r},{b!r},{c}\n" for a, b, c in rows))
+    content = read(path)
+    assert content.names is None
+    assert content.numbers([0, 1, 2]).tolist() == [list(map(float, row)) for row in rows]
+
+
+def test_a_table_error_is_no_wrong_download() -> None:
+    assert not issubclass(TableError, WrongFileError)
+    assert issubclass(TableError, ValueError)
