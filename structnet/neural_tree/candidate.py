@@ -7,6 +7,7 @@ is computed once, if the same sample always leads to the same.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -88,18 +89,30 @@ def cached(
     None if that would take more memory than allowed, or if a sample may come differently each time:
     because it is augmented, or a module draws random numbers even in evaluation mode.
     """
-    probe = np.arange(min(PROBE, len(samples)))
-    once, again = (at_leaf(tree, leaf, samples[probe].to(device)) for _ in range(2))
-    if samples.augment is not None or not _equal(once, again):
+    if samples.augment is not None:
         return None
-    if once.nbytes / len(probe) * len(samples) > max_bytes:
+    probe = samples[np.arange(min(PROBE, len(samples)))].to(device)
+    once, again = (at_leaf(tree, leaf, probe).to("cpu") for _ in range(2))
+    if not _equal(once, again) or once.nbytes / len(probe) * len(samples) > max_bytes:
         return None
     starts = range(0, len(samples), batch_size)
-    batches = (np.arange(start, min(start + batch_size, len(samples))) for start in starts)
-    parts = [at_leaf(tree, leaf, samples[batch].to(device)).to("cpu").parts for batch in batches]
-    return AtLeaf(
-        *(None if part[0] is None else torch.cat(part) for part in zip(*parts, strict=True))
-    )
+    rows = (np.arange(start, min(start + batch_size, len(samples))) for start in starts)
+    batches = (at_leaf(tree, leaf, samples[each].to(device)) for each in rows)
+    return _joined(batches, once, len(samples))
+
+
+def _joined(batches: Iterable[AtLeaf], like: AtLeaf, length: int) -> AtLeaf:
+    # Batch by batch into their place: joined at the end, all would be there twice.
+    whole = [
+        None if part is None else part.new_empty((length, *part.shape[1:])) for part in like.parts
+    ]
+    start = 0
+    for batch in batches:
+        for part, found in zip(whole, batch.parts, strict=True):
+            if part is not None:
+                part[start : start + len(batch)] = found
+        start += len(batch)
+    return AtLeaf(*whole)
 
 
 def _equal(a: AtLeaf, b: AtLeaf) -> bool:

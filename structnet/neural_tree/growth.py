@@ -13,6 +13,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,19 @@ import numpy as np
 import torch
 from torch import nn
 
-from structnet.checkpoint import CheckpointError, check_settings, load_model, save_model
+from structnet.checkpoint import (
+    CheckpointError,
+    check_settings,
+    describe,
+    load_model,
+    save_model,
+)
 from structnet.history import History
-from structnet.neural_tree.candidate import Candidate, Deepening, Split, cached
+from structnet.neural_tree.candidate import AtLeaf, Candidate, Deepening, Split, cached
 from structnet.neural_tree.samples import Samples
 from structnet.neural_tree.tree import NeuralTree
-from structnet.parallel import own_device
-from structnet.seeding import random_states_kept
+from structnet.parallel import own_device, process_rank
+from structnet.seeding import random_states_kept, seed_epoch
 from structnet.train import ADAM, fit
 
 KINDS = {"split": Split, "deepen": Deepening}
@@ -97,7 +104,7 @@ class Growth:
         limits: how far the tree may grow.
         warm_start: new solvers begin as copies of the leaf's own where that fits.
         cache: compute what reaches the leaf once a candidate, where that is exact.
-        cache_bytes: the largest cache, in bytes.
+        cache_bytes: the largest cache, in bytes, of both sets of samples together.
         seed: everything random follows from it and the number of the decision.
         device: "cpu", "cuda", ...
         folder: where to keep the state.
@@ -112,7 +119,8 @@ class Growth:
         loss: the tree's validation loss.
 
     Raises:
-        ValueError: the tree has grown already, or there are no validation samples.
+        ValueError: the tree has grown already, there are no validation samples, or a number is out
+            of its range.
         CheckpointError: the state on disk belongs to another growth.
 
     Example:
@@ -158,6 +166,8 @@ class Growth:
                 "growth needs samples to learn from and others to decide by; got "
                 f"{len(train)} for training and {len(validation)} for validation"
             )
+        _check(epochs, "epochs", 1)
+        _check(seed, "seed", 0)
         self.device = own_device(device)
         self.tree = tree.to(self.device)
         self.train, self.validation = train, validation
@@ -179,6 +189,7 @@ class Growth:
         self.loss = math.inf
         self.file = None if folder is None else Path(folder, FILE)
         if self.file is not None:
+            self.settings = self._settings()
             if resume and self.file.exists():
                 self._restore()
             else:
@@ -203,11 +214,9 @@ class Growth:
         if self.done:
             raise StopIteration("every leaf is decided")
         begin = time.perf_counter()
-        if self.decisions:
-            node, action, losses = self._visit(self.undecided[0])
-        else:
-            node, action, losses = 0, "root", {}
-            self.loss = self._train(self.tree, "root", node, self.train, self.validation)
+        self._forget_unfinished()
+        with random_states_kept(self.device):
+            node, action, losses = self._visit_next()
         decision = Decision(
             number=len(self.decisions),
             node=node,
@@ -230,6 +239,12 @@ class Growth:
         better = best is not None and losses[best] < self.loss - self.limits.min_gain
         return best if better else "keep"
 
+    def _visit_next(self) -> tuple[int, str, dict[str, float]]:
+        if self.decisions:
+            return self._visit(self.undecided[0])
+        self.loss = self._train(self.tree, "root", 0, self.train, self.validation)
+        return 0, "root", {}
+
     def _visit(self, leaf: int) -> tuple[int, str, dict[str, float]]:
         candidates = self._candidates(leaf)
         losses = self._train_all(leaf, candidates)
@@ -243,26 +258,26 @@ class Growth:
             else:
                 self.tree.deepen(leaf, modules)
                 self.undecided.append(leaf)
+            self.tree.eval()  # as fit leaves a model; new nodes begin in training mode
         return leaf, action, losses
 
     def _candidates(self, leaf: int) -> dict[str, Candidate]:
         """What may be tried at a leaf, with new modules."""
         tree, limits, found = self.tree, self.limits, {}
-        with random_states_kept(self.device):
-            torch.manual_seed(self._seed("modules"))
-            depth = int(tree.topology.depth[leaf])
-            if (
-                tree.primitives.router is not None
-                and _below(depth, limits.max_depth)
-                and _below(tree.num_leaves, limits.max_leaves)
-            ):
-                found["split"] = Split(tree, leaf, tree.new_split(leaf))
-            if tree.primitives.transformer is not None and _below(
-                tree.num_transformers(leaf), limits.max_transformers
-            ):
-                modules = tree.new_deepening(leaf)
-                if _size(modules[0]):  # an identity, where the map has become too small, is no gain
-                    found["deepen"] = Deepening(tree, leaf, modules)
+        seed_epoch(self._seed("modules"), 0)
+        depth = int(tree.topology.depth[leaf])
+        if (
+            tree.primitives.router is not None
+            and _below(depth, limits.max_depth)
+            and _below(tree.num_leaves, limits.max_leaves)
+        ):
+            found["split"] = Split(tree, leaf, tree.new_split(leaf))
+        if tree.primitives.transformer is not None and _below(
+            tree.num_transformers(leaf), limits.max_transformers
+        ):
+            modules = tree.new_deepening(leaf)
+            if _size(modules[0]):  # an identity, where the map has become too small, is no gain
+                found["deepen"] = Deepening(tree, leaf, modules)
         for candidate in found.values():
             self._start_solvers(leaf, candidate)
         without = _size(tree) - _size(tree.nodes[leaf].solver) - 1
@@ -284,33 +299,38 @@ class Growth:
     def _train_all(self, leaf: int, candidates: dict[str, Candidate]) -> dict[str, float]:
         if not candidates:
             return {}
-        self.tree.eval()
-        data = [self._at_leaf(leaf, samples) for samples in (self.train, self.validation)]
+        data, room = [], self.cache_bytes if self.cache else 0
+        for samples in (self.train, self.validation):
+            data.append(self._at_leaf(leaf, samples, room))
+            room -= data[-1].nbytes if isinstance(data[-1], AtLeaf) else 0
         return {
             kind: self._train(candidate, kind, leaf, *data)
             for kind, candidate in candidates.items()
         }
 
-    def _at_leaf(self, leaf: int, samples: Samples) -> Any:
+    def _at_leaf(self, leaf: int, samples: Samples, room: float) -> Samples | AtLeaf:
         if not self.cache:
             return samples
+        batch_size = self.fitting["batch_size"]
         found = cached(
-            self.tree,
-            leaf,
-            samples,
-            batch_size=self.fitting["batch_size"],
-            device=self.device,
-            max_bytes=self.cache_bytes,
+            self.tree, leaf, samples, batch_size=batch_size, device=self.device, max_bytes=room
         )
         return samples if found is None else found
 
     def _train(self, model: nn.Module, phase: str, node: int, train: Any, validation: Any) -> float:
-        """Trains a model, leaves its best epoch in it, and gives that one's validation loss."""
+        """Trains a model, leaves its best epoch in it, and gives that one's validation loss;
+        infinity if no epoch has a finite one."""
         history = fit(model, train, validation, seed=self._seed(phase), **self.fitting)
         for record in history:
             place = {"phase": phase, "node": node, "decision": len(self.decisions)}
             self.history.append(place | record)
-        return history.best["validation_loss"]
+        loss = history.best["validation_loss"]
+        return loss if math.isfinite(loss) else math.inf
+
+    def _forget_unfinished(self) -> None:
+        # An interrupted step has left records of trainings that are now done again.
+        decided = len(self.decisions)
+        self.history.records[:] = [r for r in self.history if r["decision"] < decided]
 
     def _seed(self, purpose: str) -> int:
         words = [self.seed, len(self.decisions), *purpose.encode()]
@@ -318,22 +338,28 @@ class Growth:
 
     # The state on disk
 
-    @property
-    def settings(self) -> dict[str, Any]:
+    def _settings(self) -> dict[str, Any]:
         """What a resumed growth must share with the one it goes on with."""
+        tree, primitives = self.tree, self.tree.primitives
         plain = {key: self.fitting[key] for key in ("epochs", "patience", "batch_size")}
-        return {
+        settings = {
             **plain,
             **asdict(self.limits),
             "warm_start": self.warm_start,
             "seed": self.seed,
             "samples": len(self.train),
             "validation_samples": len(self.validation),
-            "likelihood": type(self.tree.likelihood).__name__,
+            "likelihood": type(tree.likelihood).__name__,
+            "routers": primitives.router is not None,
+            "transformers": primitives.transformer is not None,
+            "pool_every": primitives.pool_every,
+            **describe("optimizer", self.fitting["optimizer"](tree.parameters())),
+            **{k: f"{v.dtype} {list(v.shape)}" for k, v in tree.state_dict().items()},
         }
+        return {k: v.item() if isinstance(v, np.generic) else v for k, v in settings.items()}
 
     def _save(self) -> None:
-        if self.file is None:
+        if self.file is None or process_rank()[0]:
             return
         state = {
             "settings": self.settings,
@@ -350,8 +376,16 @@ class Growth:
         if "undecided" not in state:
             raise CheckpointError(f"{self.file} is no growth; expected one written by Growth")
         check_settings(self.file, state["settings"], self.settings)
-        self.tree.grow_to(state["tree"])
-        self.tree.load_state_dict(weights)
+        with random_states_kept(self.device):  # what is drawn here is replaced at once
+            self.tree.grow_to(state["tree"])
+        try:
+            self.tree.load_state_dict(weights)
+        except RuntimeError as error:
+            raise CheckpointError(
+                f"cannot resume from {self.file}, whose tree is made of other modules; expected "
+                "those that the same primitives make"
+            ) from error
+        self.tree.eval()
         self.decisions = [Decision(**decision) for decision in state["decisions"]]
         self.history = History(state["history"])
         self.undecided = state["undecided"]
@@ -364,3 +398,11 @@ def _below(value: int, limit: int | None) -> bool:
 
 def _size(module: nn.Module) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
+
+
+def _check(value: Any, name: str, least: int) -> None:
+    if not isinstance(value, Integral) or value < least:
+        raise ValueError(
+            f"The '{name}' parameter of Growth must be an int in the range [{least}, inf). Got "
+            f"{value!r} instead."
+        )

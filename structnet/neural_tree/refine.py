@@ -37,6 +37,7 @@ def refine(
     mode: str | None = None,
     metrics: Mapping[str, Metric] | None = None,
     device: str | torch.device = "cpu",
+    history: History | None = None,
     **fitting: Any,
 ) -> History:
     """Trains a tree as a whole, and leaves its best validation epoch in it.
@@ -55,6 +56,7 @@ def refine(
             loss by default. ``monitor="accuracy", metrics={"accuracy": accuracy}`` goes by right
             answers: the loss of a tree that has grown sure of itself may rise while they do, too.
         device: "cpu", "cuda", ...
+        history: an empty one to fill, for a caller who wants the records after an error too.
         fitting: what else ``structnet.fit`` takes: seed, checkpoint, resume, progress, ...
 
     Returns:
@@ -71,22 +73,26 @@ def refine(
     """
     scores = evaluate(tree.to(device), validation, device=device, metrics=metrics)
     before, grown = scores[monitor], copy_state(tree)
-    history = fit(
-        tree,
-        train,
-        validation,
-        epochs=epochs,
-        batch_size=batch_size,
-        optimizer=optimizer,
-        schedule=schedule,
-        monitor=monitor,
-        mode=mode,
-        metrics=metrics,
-        device=device,
-        **fitting,
-    )
-    best = history.best
-    reached = math.nan if best is None else best[f"validation_{monitor}"]
-    if not Monitor(monitor, mode).improves(reached, before):
-        tree.load_state_dict(grown)
+    history = History() if history is None else history
+    try:
+        fit(
+            tree,
+            train,
+            validation,
+            epochs=epochs,
+            batch_size=batch_size,
+            optimizer=optimizer,
+            schedule=schedule,
+            monitor=monitor,
+            mode=mode,
+            metrics=metrics,
+            device=device,
+            history=history,
+            **fitting,
+        )
+    finally:  # after a loss that is not finite, or an interruption, too
+        best = history.best or {}
+        reached = best.get(f"validation_{monitor}", math.nan)
+        if not Monitor(monitor, mode).improves(reached, before):
+            tree.load_state_dict(grown)
     return history
