@@ -23,6 +23,8 @@ from torch import Tensor, nn
 
 from structnet.examples import TreeExamples
 from structnet.graph import Forest
+from structnet.neural_tree import NeuralTree, Primitives, Samples, presets
+from structnet.neural_tree.tree import Mixture
 from structnet.tensor_tree import TreeClassifier, TreeLSTM, TreePairClassifier
 
 
@@ -85,6 +87,52 @@ def tree_case(
     )
 
 
+class ClassTree(NeuralTree):
+    """A neural tree that gives the probabilities of classes as the other models do, and takes the
+    same batch in either precision, as they do."""
+
+    def forward(self, x: Tensor, keep: dict | None = None) -> Mixture:
+        return super().forward(x.to(next(self.parameters()).dtype), keep)
+
+    def predict_log_proba(self, batch: Samples) -> Tensor:
+        return self.output(batch.x)
+
+    def predict_proba(self, batch: Samples) -> Tensor:
+        return self.predict_log_proba(batch).exp()
+
+
+def neural_tree(primitives: Primitives, shape: tuple[int, ...], grown: str, seed: int) -> nn.Module:
+    """A root, and what has been done to its newest leaf: "s" splits it, "d" deepens it."""
+    torch.manual_seed(seed)
+    tree, leaf = ClassTree(primitives, shape), 0
+    for step in grown:
+        if step == "s":
+            leaf = tree.split(leaf)[1]
+        else:
+            tree.deepen(leaf)
+    return tree
+
+
+def neural_batch(classes: int, shape: tuple[int, ...], count: int) -> Samples:
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(count, *shape, generator=generator)
+    return Samples(x, torch.arange(count) % classes)
+
+
+def neural_inputs(batch: Samples) -> list:
+    return [batch.x, batch.targets]
+
+
+def neural(name: str, grown: str, primitives: Primitives, shape: tuple[int, ...] = (6,)) -> Case:
+    return Case(
+        name,
+        partial(neural_tree, primitives, shape, grown),
+        partial(neural_batch, 3, shape),
+        3,
+        neural_inputs,
+    )
+
+
 single = partial(tree_case, head=TreeClassifier, roots=1, classes=4)
 pair = partial(tree_case, head=TreePairClassifier, roots=2, classes=7)
 
@@ -95,6 +143,11 @@ CASES = [
     single("tree, forget all", forget="all"),
     single("tree, inner inputs", inner=True),
     pair("pair, inner inputs, all learned", inner=True, forget="all", bottom="learned"),
+    neural("neural tree, a root", "", presets.mlp(3, width=5)),
+    neural("neural tree, branches", "sdsdd", presets.mlp(3, width=5, router_width=4)),
+    neural("neural tree, no transformers", "sss", presets.mlp(3).without(transformers=True)),
+    neural("neural tree, a chain", "ddd", presets.mlp(3, width=5).without(routers=True)),
+    neural("neural tree, images", "sdsd", presets.conv(3, width=4, kernel=3), (2, 12, 12)),
 ]
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
 COUNT = 24
