@@ -1,0 +1,184 @@
+"""How a neural tree grew: the trainings of all its candidates, one after the other.
+
+Reference:
+    Tanno et al., Adaptive Neural Trees, ICML 2019, Fig. 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from structnet.history import History
+from structnet.neural_tree.growth import Decision
+from structnet.plot.style import GREY, LINES, new_axes, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+PHASES = {"root": GREY, "split": LINES[0], "deepen": LINES[1], "refine": LINES[2]}
+LOSS = "validation_loss"
+ROOM = 1.15  # the highest loss that is shown, in losses of the best root
+
+
+def plot_growth(
+    history: Iterable[Mapping] | str | Path,
+    decisions: Sequence[Decision] | None = None,
+    ax: Axes | None = None,
+) -> list[Axes]:
+    """Draws the validation loss over the epochs of all trainings, in their order.
+
+    The trainings have the colours of their phases. With decisions, those of candidates that were
+    taken are thick and have a marker at the epoch that was, and the tree's own loss and its number
+    of leaves are steps. Losses far above the root's, as new candidates may begin with, are cut off.
+
+    Args:
+        history: ``Growth.history``, its records, or the path of its file; records of a refinement
+            may follow, with ``"refine"`` as their ``phase``.
+        decisions: ``Growth.decisions``.
+        ax: where to draw the losses; the leaves go on an axis of their own at its right. By
+            default new ones.
+
+    Returns:
+        The axes of the losses and, if there are decisions, of the leaves.
+
+    Raises:
+        ValueError: there are no records, one has another phase, or none has a validation loss.
+
+    Example:
+        >>> from matplotlib.figure import Figure
+        >>> records = [{"phase": "root", "decision": 0, "epoch": 1, "validation_loss": 2.0},
+        ...            {"phase": "split", "decision": 1, "epoch": 1, "validation_loss": 1.5}]
+        >>> [losses] = plot_growth(records, ax=Figure().add_subplot())
+        >>> [(line.get_label(), line.get_xdata().tolist()) for line in losses.lines]
+        [('_root', [1]), ('_split', [2])]
+        >>> [text.get_text() for text in losses.get_legend().get_texts()]
+        ['root', 'split']
+    """
+    records = list(History.load(history) if isinstance(history, (str, Path)) else history)
+    _check(records)
+    losses = np.array([record.get(LOSS) for record in records], float)  # None becomes nan
+    trainings = _trainings(records)
+    ax = ax if ax is not None else new_axes(1, width=9.0, height=4.0)[0]
+    taken = {(decision.action, decision.number) for decision in decisions or ()}
+    for rows in trainings:
+        first = records[rows[0]]
+        is_taken = (first["phase"], first.get("decision")) in taken
+        _draw_training(ax, rows, losses, first["phase"], is_taken)
+    tidy(ax)
+    ax.set(xlabel="epoch, all trainings in a row", ylabel="validation loss")
+    _limit(ax, losses, losses[trainings[0]])
+    axes = [ax]
+    if decisions:
+        ends = _ends(records, decisions)
+        _draw_losses(ax, decisions, ends)
+        axes.append(_draw_leaves(ax, decisions, ends))
+    _add_legend(axes, {record["phase"] for record in records})
+    return axes
+
+
+def _check(records: Sequence[Mapping]) -> None:
+    if not any(isinstance(record.get(LOSS), (int, float)) for record in records):
+        raise ValueError(f"there is no {LOSS} to draw in a history of {len(records)} records")
+    for number, record in enumerate(records):
+        if record.get("phase") not in PHASES:
+            raise ValueError(
+                f"record {number} has the phase {record.get('phase')!r}; expected one of "
+                f"{', '.join(PHASES)}"
+            )
+
+
+def _trainings(records: Sequence[Mapping]) -> list[np.ndarray]:
+    """The records of each training: one phase of one decision, its epochs ascending."""
+    starts = [0]
+    for i in range(1, len(records)):
+        before, now = records[i - 1], records[i]
+        other = any(before.get(key) != now.get(key) for key in ("phase", "decision", "node"))
+        if other or now.get("epoch", 0) <= before.get("epoch", -1):
+            starts.append(i)
+    return np.split(np.arange(len(records)), starts[1:])
+
+
+def _draw_training(ax: Axes, rows: np.ndarray, losses: np.ndarray, phase: str, taken: bool) -> None:
+    best = []
+    if taken and np.isfinite(losses[rows]).any():
+        best = [int(np.nanargmin(losses[rows]))]
+    ax.plot(
+        rows + 1,
+        losses[rows],
+        label="_" + phase,  # not in the legend, which has each phase once
+        color=PHASES[phase],
+        linewidth=2.2 if taken else 1.0,
+        alpha=1.0 if taken or phase == "refine" else 0.6,
+        marker="o",
+        markevery=best,
+        markersize=5,
+        markeredgecolor="white",
+    )
+
+
+def _ends(records: Sequence[Mapping], decisions: Sequence[Decision]) -> list[int]:
+    """The epoch after which each decision was made.
+
+    A decision for which nothing was trained follows the one before at once.
+    """
+    last = {record.get("decision"): i + 1 for i, record in enumerate(records)}
+    ends = []
+    for decision in decisions:
+        ends.append(last.get(decision.number, ends[-1] if ends else 0))
+    return ends
+
+
+def _draw_losses(ax: Axes, decisions: Sequence[Decision], ends: Sequence[int]) -> None:
+    x, y = _steps(ends, [decision.loss for decision in decisions])
+    ax.plot(x, y, color="black", linewidth=1.2, linestyle="--", label="tree")
+
+
+def _draw_leaves(ax: Axes, decisions: Sequence[Decision], ends: Sequence[int]) -> Axes:
+    twin = ax.twinx()
+    x, y = _steps([0, *ends], [1, *(decision.leaves for decision in decisions)])
+    end = max(ends[-1], int(ax.dataLim.x1))  # refinement leaves the leaves as they are
+    twin.plot([*x, end], [*y, y[-1]], color=LINES[3], linewidth=1.6, label="leaves")
+    twin.set_ylabel("leaves")
+    twin.set_ylim(0, max(y) * 1.08 + 1)
+    twin.yaxis.get_major_locator().set_params(integer=True)
+    twin.spines["top"].set_visible(False)
+    return twin
+
+
+def _steps(ends: Sequence[int], values: Sequence[float]) -> tuple[list[int], list[float]]:
+    """A line that keeps each value until the next end."""
+    x, y = [ends[0]], [values[0]]
+    for end, value in zip(ends[1:], values[1:], strict=True):
+        x += [end, end]
+        y += [y[-1], value]
+    return x, y
+
+
+def _limit(ax: Axes, losses: np.ndarray, root: np.ndarray) -> None:
+    """Leaves out losses far above those of the first training."""
+    low, high = np.nanmin(losses), np.nanmax(losses)
+    if np.isfinite(root).any():
+        high = min(high, low + ROOM * (np.nanmax(root) - low))
+    margin = 0.05 * (high - low) or 0.05
+    ax.set_ylim(low - margin, high + margin)
+
+
+def _add_legend(axes: Sequence[Axes], phases: set[str]) -> None:
+    """One legend for both, above them, where no line is in its way."""
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], color=color, linewidth=1.6, label=phase)
+        for phase, color in PHASES.items()
+        if phase in phases
+    ]
+    if len(axes) > 1:
+        taken = {"color": "#444444", "linewidth": 2.2, "marker": "o", "markersize": 5}
+        handles.append(Line2D([], [], label="taken", markeredgecolor="white", **taken))
+        handles += [handle for ax in axes for handle in ax.get_legend_handles_labels()[0]]
+    place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 7}
+    axes[0].legend(handles=handles, frameon=False, **place)
