@@ -72,7 +72,7 @@ class Topology:
             e = int(clash.argmax())
             raise GraphError(f"node {parent[e]} has two children in place {pos[e]}; places differ")
         ends = np.cumsum(np.bincount(parent, minlength=graph.num_nodes()))
-        return cls(np.split(child, ends[:-1]))
+        return cls(np.split(child, ends[:-1]) if len(ends) else [])
 
     def graph(self, types: np.ndarray, tokens: np.ndarray) -> DGLGraph:
         """A DGL graph of the schema with this shape.
@@ -248,9 +248,18 @@ def group(node: Tensor, num_nodes: int) -> list[Tensor]:
     Shapes:
         ``[n]`` -> ``num_nodes`` index tensors, each ascending, ``n`` indices in all.
 
+    Raises:
+        ValueError: a sample is at a node that does not exist.
+
     Example:
         >>> group(torch.tensor([2, 0, 2]), 3)
         [tensor([1]), tensor([], dtype=torch.int64), tensor([0, 2])]
     """
+    outside = (node < 0) | (node >= num_nodes)
+    if outside.any():
+        i = int(outside.nonzero()[0, 0])
+        raise ValueError(
+            f"sample {i} is at node {int(node[i])}; expected one of 0 to {num_nodes - 1}"
+        )
     order = torch.argsort(node, stable=True)
     return list(order.split(torch.bincount(node, minlength=num_nodes).tolist()))

@@ -32,7 +32,11 @@ class Likelihood(Protocol):
         """The outputs a solver must have for so many classes or target columns."""
 
     def term(self, log_prob: Tensor, outputs: Tensor, targets: Tensor) -> Tensor:
-        """What leaves contribute. ``[n, L], [n, L, k], targets -> [n, L, ...]``."""
+        """What leaves contribute. ``[n, L], [n, L, k], targets -> [n, L, ...]``.
+
+        Raises:
+            ValueError: targets that do not fit the outputs.
+        """
 
     def join(self, terms: Tensor, dim: int = 1) -> Tensor:
         """The total of all leaves along a dimension."""
@@ -63,6 +67,9 @@ class Categorical:
         return num_targets
 
     def term(self, log_prob: Tensor, outputs: Tensor, targets: Tensor) -> Tensor:
+        if targets.shape != outputs.shape[:1] or targets.dtype != torch.int64:
+            got = f"{targets.dtype} {list(targets.shape)}".removeprefix("torch.")
+            raise ValueError(f"targets must be classes [{len(outputs)}], int64. Got {got}.")
         index = targets.view(-1, *[1] * (outputs.dim() - 1)).expand(*outputs.shape[:-1], 1)
         chosen = outputs.gather(-1, index).squeeze(-1)
         return log_prob + chosen - outputs.logsumexp(-1)  # log pi_l + log p_l(y)
@@ -95,6 +102,7 @@ class SquaredError:
         return num_targets
 
     def term(self, log_prob: Tensor, outputs: Tensor, targets: Tensor) -> Tensor:
+        _check_columns(targets, outputs, outputs.shape[-1])
         return log_prob.exp().unsqueeze(-1) * outputs  # pi_l mu_l
 
     def join(self, terms: Tensor, dim: int = 1) -> Tensor:
@@ -127,8 +135,15 @@ class GaussianMixture:
         return 2 * num_targets
 
     def term(self, log_prob: Tensor, outputs: Tensor, targets: Tensor) -> Tensor:
+        columns, odd = divmod(outputs.shape[-1], 2)
+        if odd:
+            raise ValueError(
+                "solvers must give a mean and a log standard deviation a column. Got "
+                f"{outputs.shape[-1]} outputs."
+            )
+        _check_columns(targets, outputs, columns)
         mean, log_sd = outputs.chunk(2, dim=-1)
-        y = targets.view(len(targets), *[1] * (outputs.dim() - 2), -1)
+        y = targets.view(len(targets), *[1] * (outputs.dim() - 2), columns)
         squares = ((y - mean) * torch.exp(-log_sd)).square()
         log_density = -0.5 * squares - log_sd - 0.5 * math.log(2 * math.pi)
         return log_prob + log_density.sum(-1)  # log pi_l + log p_l(y)
@@ -144,3 +159,11 @@ class GaussianMixture:
 
     def single(self, outputs: Tensor) -> Tensor:
         return outputs.chunk(2, dim=-1)[0]
+
+
+def _check_columns(targets: Tensor, outputs: Tensor, columns: int) -> None:
+    # A single column would be broadcast, and give a plausible wrong loss.
+    if targets.shape != (len(outputs), columns):
+        raise ValueError(
+            f"targets must be numbers [{len(outputs)}, {columns}]. Got {list(targets.shape)}."
+        )

@@ -163,8 +163,9 @@ def _conv_transformer(
 
 
 def _conv_router(shape: Shape, width: int, kernel: int, layers: int, ends: int) -> nn.Module:
-    kernel = min(kernel, *shape[1:])  # a map smaller than the kernel is seen whole
-    padding = 0 if layers == 1 else (kernel - 1) // 2
+    padding = kernel // 2
+    if layers == 1:  # a map smaller than the kernel is seen whole
+        kernel, padding = min([kernel, *shape[1:]]), 0
     return nn.Sequential(
         *_convolutions(shape[0], width, kernel, layers, padding),
         nn.AdaptiveAvgPool2d(1),

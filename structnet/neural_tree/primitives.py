@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from structnet.metrics import evaluating
 
@@ -124,7 +124,7 @@ def make(kind: str, function: Make, shape: Shape) -> nn.Module | None:
         )
     try:
         shape_after(module, shape)
-    except (RuntimeError, ValueError) as error:
+    except (IndexError, RuntimeError, ValueError) as error:
         if len(shape) == 3 and _runs(module, (shape[0], LARGE, LARGE)):
             return None
         reason = str(error).splitlines()[0]
@@ -137,14 +137,30 @@ def make(kind: str, function: Make, shape: Shape) -> nn.Module | None:
 def _runs(module: nn.Module, shape: Shape) -> bool:
     try:
         shape_after(module, shape)
-    except (RuntimeError, ValueError):
+    except (IndexError, RuntimeError, ValueError):
         return False
     return True
 
 
 def shape_after(module: nn.Module, shape: Shape) -> Shape:
-    """The shape of what a module makes of one sample, found by a run in evaluation mode."""
+    """The shape of what a module makes of one sample, found by a run in evaluation mode.
+
+    Raises:
+        TypeError: it gives something else than a tensor.
+        ValueError: it does not give one entry a sample.
+    """
     weights = next(module.parameters(), torch.zeros(()))
     zeros = torch.zeros((2, *shape), dtype=weights.dtype, device=weights.device)
     with evaluating(module):
-        return tuple(module(zeros).shape[1:])
+        found = module(zeros)
+    if not isinstance(found, Tensor):
+        raise TypeError(
+            f"{type(module).__name__} must give a tensor. Got {type(found).__name__} for samples "
+            f"of shape {list(shape)}."
+        )
+    if found.shape[:1] != (2,):
+        raise ValueError(
+            f"2 samples become a tensor of shape {list(found.shape)}; expected one entry a sample "
+            "first"
+        )
+    return tuple(found.shape[1:])

@@ -25,7 +25,7 @@ class Samples:
         x ``[n, *shape]``; targets ``[n]``, int64, or ``[n, columns]``; weights ``[n]``.
 
     Raises:
-        ValueError: the parts differ in length.
+        ValueError: the parts differ in length, or the weights are not one number each.
 
     Example:
         >>> samples = Samples(torch.zeros(5, 2), torch.tensor([0, 1, 1, 0, 1]))
@@ -44,6 +44,10 @@ class Samples:
                 raise ValueError(
                     f"there are {len(part)} {name} for {len(self.x)} samples; expected one each"
                 )
+        if self.weights is not None and self.weights.dim() != 1:  # would multiply as a table
+            raise ValueError(
+                f"weights must be [{len(self)}], one each. Got {list(self.weights.shape)}."
+            )
 
     def __len__(self) -> int:
         return len(self.x)

@@ -114,13 +114,17 @@ class NeuralTree(nn.Module):
     def new_split(self, leaf: int) -> tuple[nn.Module, nn.Module, nn.Module]:
         """A router and two solvers to split a leaf with."""
         shape = self._leaf(leaf).shape
+        if self.primitives.router is None:
+            raise ValueError(f"this tree has no routers to split node {leaf} with")
         solvers = (self.primitives.make_solver(shape)[0] for _ in range(2))
         return tuple(self._placed(part) for part in (self.primitives.make_router(shape), *solvers))
 
     def new_deepening(self, leaf: int) -> tuple[nn.Module, nn.Module]:
         """A transformer and a solver to deepen a leaf with."""
-        index = self.num_transformers(leaf)
-        transformer, shape = self.primitives.make_transformer(self._leaf(leaf).shape, index)
+        shape = self._leaf(leaf).shape
+        if self.primitives.transformer is None:
+            raise ValueError(f"this tree has no transformers to deepen node {leaf} with")
+        transformer, shape = self.primitives.make_transformer(shape, self.num_transformers(leaf))
         solver, _ = self.primitives.make_solver(shape)
         return self._placed(transformer), self._placed(solver)
 
@@ -137,14 +141,14 @@ class NeuralTree(nn.Module):
             The nodes of the new leaves, left and right.
 
         Raises:
-            ValueError: the node is no leaf.
+            ValueError: the node is no leaf, or the tree's primitives have no such modules.
         """
         router, *solvers = self.new_split(leaf) if modules is None else modules
         node = self._leaf(leaf)
         node.router, node.solver = router, None
         first = len(self.nodes)
         for solver in solvers:
-            child = Node(node.shape)
+            child = Node(node.shape).train(self.training)
             child.solver = solver
             self.nodes.append(child)
         children = [*self.topology.children, (), ()]
@@ -160,7 +164,7 @@ class NeuralTree(nn.Module):
             modules: the transformer and the solver; new ones by default.
 
         Raises:
-            ValueError: the node is no leaf.
+            ValueError: the node is no leaf, or the tree's primitives have no such modules.
         """
         transformer, solver = self.new_deepening(leaf) if modules is None else modules
         node = self._leaf(leaf)
@@ -170,11 +174,13 @@ class NeuralTree(nn.Module):
 
     def _leaf(self, node: int) -> Node:
         if not 0 <= node < len(self.nodes) or self.topology.children[node]:
-            raise ValueError(f"node {node} is no leaf; the leaves are {self.topology.leaves}")
+            leaves = self.topology.leaves.tolist()
+            raise ValueError(f"node {node} is no leaf; the leaves are {leaves}")
         return self.nodes[node]
 
     def _placed(self, module: nn.Module) -> nn.Module:
         like = next(self.parameters(), None)
+        module.train(self.training)
         return module if like is None else module.to(like.device, like.dtype)
 
     # Inference
@@ -240,6 +246,8 @@ class NeuralTree(nn.Module):
         Raises:
             ValueError: another path, or samples of another shape.
         """
+        if path not in PATHS:
+            raise ValueError(f"The 'path' parameter must be one of {list(PATHS)}. Got {path!r}.")
         if path == "multi":
             return self.likelihood.mixture(*self(x))
         return self.likelihood.single(self._one_leaf(x, path, generator)[1])
@@ -259,7 +267,9 @@ class NeuralTree(nn.Module):
         if path == "stochastic":
             return self.follow(x, lambda logit: _draw(logit, generator))
         if path not in ("most_likely", "least_likely"):
-            raise ValueError(f"The 'path' parameter must be one of {list(PATHS)}. Got {path!r}.")
+            raise ValueError(
+                f"The 'path' parameter must be one of {list(PATHS[1:])}. Got {path!r}."
+            )
         log_prob, outputs = self(x)
         place = log_prob.argmax(1) if path == "most_likely" else log_prob.argmin(1)
         leaves = torch.from_numpy(self.topology.leaves).to(place.device)
@@ -298,10 +308,10 @@ class NeuralTree(nn.Module):
         return torch.cat(leaves)[back], torch.cat(outputs)[back]
 
     def _check(self, x: Tensor) -> None:
-        if tuple(x.shape[1:]) != self.shape:
+        if x.dim() == 0 or tuple(x.shape[1:]) != self.shape:
+            wanted = ", ".join(map(str, ("n", *self.shape)))
             raise ValueError(
-                f"samples must have shape {list(self.shape)}, as the tree was made for. Got "
-                f"{list(x.shape[1:])}."
+                f"x must be [{wanted}], samples of the tree's shape. Got {list(x.shape)}."
             )
 
     # Training
