@@ -1,16 +1,19 @@
 """The commands: ``structnet train``, ``evaluate``, ``predict``, ``plot``, ``data``, ``reproduce``.
 
-Each command is the module of its name, with ``run(args)``; it is imported when it is called, as
-torch takes a second or two to import and ``--help`` should not.
+Each command is the module of its name, with ``run(args)``; those for neural trees are in
+``neural_tree``. It is imported when it is called, as torch takes a second or two to import and
+``--help`` should not.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from structnet.cli.parser import parse_arguments
 
@@ -32,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return end.code
     os.environ.setdefault("MPLBACKEND", "Agg")  # pictures go to files; there may be no screen
     try:
-        importlib.import_module(f"structnet.cli.{args.command}").run(args)
+        importlib.import_module(_module(args)).run(args)
     except KeyboardInterrupt as stop:
         return _end(args, stop, INTERRUPTED, "interrupted" + (f"; {stop}" if stop.args else ""))
     except (FileNotFoundError, IsADirectoryError) as error:  # a wrong name
@@ -46,6 +49,24 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         return _end(args, error, FAILURE, f"error: {error}")
     return 0
+
+
+def _module(args: argparse.Namespace) -> str:
+    """The module of a command; for neural trees, also of one about a run, there is another."""
+    name, *more = args.command.split()
+    folder = getattr(args, "resume", None) or getattr(args, "run", None)
+    if more or (folder and _task(folder) == "neural-tree"):
+        name = f"neural_tree.{name}"
+    return f"structnet.cli.{name}"
+
+
+def _task(folder: str) -> str | None:
+    """The task of the run in a folder; None if there is no such run, which the command will say."""
+    try:
+        config = json.loads(Path(folder, "config.json").read_text(encoding="utf-8"))
+        return config["settings"]["task"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
 
 
 def _is_expected(error: RuntimeError) -> bool:

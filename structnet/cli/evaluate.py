@@ -19,6 +19,8 @@ def run(args: argparse.Namespace) -> None:
     """Measures a trained model and prints what came out as JSON."""
     trained = opened(args)
     given = vars(args)
+    if "path" in given:
+        raise ValueError(f"--path is for neural trees; {trained.run} is none")
     file = given.get("data")
     data = own_test_data(trained, given) if file is None else trained.task.read(file)
     result = {

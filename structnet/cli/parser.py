@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -15,9 +16,11 @@ from structnet.cli.flags import (
     training_flags,
     whole,
 )
+from structnet.cli.neural_tree import flags as neural_tree
 from structnet.cli.recipes import PAPER_RUNS, recipes_table
 from structnet.cli.settings import TASKS
 
+NEURAL_TREE = "neural-tree"
 EXPRESSION = "[MAX 2 9 [MIN 4 7 ] 0 ]"
 ARRAY_SETS = {
     "digits": "1,797 digits of 8 x 8 pixels; comes with scikit-learn",
@@ -61,7 +64,7 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
         SystemExit: they are wrong, or ``--help`` is among them.
     """
     parser = build_parser()
-    args, more = parser.parse_known_args(argv)
+    args, more = parser.parse_known_args(_joined(sys.argv[1:] if argv is None else argv))
     # argparse takes the places of all positional arguments before the first flag for final.
     takes_more = args.command in ("predict", "plot")
     if more and takes_more and not any(text.startswith("-") for text in more):
@@ -71,23 +74,40 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     return args
 
 
+def _joined(argv: Sequence[str]) -> list[str]:
+    """The arguments, with ``train neural-tree`` and the like as one: its flags are its own."""
+    if len(argv) > 1 and argv[0] in ("train", "reproduce") and argv[1] == NEURAL_TREE:
+        return [" ".join(argv[:2]), *argv[2:]]
+    return list(argv)
+
+
 def build_parser() -> Parser:
     """The parser of ``structnet``."""
     parser = Parser(
         prog="structnet",
-        description="Train and look at models of tree-structured data.",
+        description="Train and look at models of trees, and models that are trees.",
         epilog=f"""
 a first session:
   structnet train listops --train-size 40000 --max-depth 5 --epochs 15 --out runs/first
   structnet evaluate runs/first
   structnet predict runs/first "{EXPRESSION}"
+  structnet train neural-tree --data digits --out runs/digits
 
 'structnet COMMAND --help' explains a command. Results go to the standard output, as one JSON object
 on the last line; progress and errors go to the standard error. The exit status is 0 on success, 2
 for bad input, 1 for any other failure and 130 after Ctrl-C.""",
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for add in (_train, _evaluate, _predict, _plot, _data, _reproduce):
+    for add in (
+        _train,
+        _train_neural_tree,
+        _evaluate,
+        _predict,
+        _plot,
+        _data,
+        _reproduce,
+        _reproduce_neural_tree,
+    ):
         added = add(commands)
         added.add_argument("--debug", action="store_true", help="show the traceback of an error")
     return parser
@@ -127,7 +147,8 @@ defaults of a task and aggregator:
         default=None,
         choices=TASKS,
         help="listops: the value (0-9) of a list expression; lrt: the relation, one of seven, "
-        "of two logical sentences",
+        "of two logical sentences (and neural-tree, which has its own --help: structnet train "
+        "neural-tree --help)",
     )
     data_flags(parser)
     model_flags(parser)
@@ -144,22 +165,41 @@ defaults of a task and aggregator:
     return parser
 
 
+def _train_neural_tree(commands: Any) -> Parser:
+    parser = _command(
+        commands,
+        f"train {NEURAL_TREE}",
+        neural_tree.TRAIN_SUMMARY,
+        neural_tree.TRAIN_DESCRIPTION,
+        neural_tree.TRAIN_EPILOG,
+    )
+    neural_tree.train_flags(parser)
+    return parser
+
+
 def _evaluate(commands: Any) -> Parser:
     parser = _command(
         commands,
         "evaluate",
         "measure a trained model",
-        "The accuracy on its own test data, or on a file of yours.",
+        """The accuracy, or a neural tree's error, on its own
+test data, or on a file of yours.""",
         """
 examples:
   structnet evaluate runs/first
   structnet evaluate runs/first --data expressions.tsv
+  structnet evaluate runs/digits --path greedy
 
 A file has one example a line: VALUE<TAB>EXPRESSION for listops, RELATION<TAB>LEFT<TAB>RIGHT for
 lrt.""",
     )
     run_argument(parser)
-    parser.add_argument("--data", metavar="FILE", help="measure on this file")
+    parser.add_argument("--data", metavar="FILE", help="measure on this file (not neural trees)")
+    parser.add_argument(
+        "--path",
+        choices=neural_tree.PATHS,
+        help="of a neural tree: mix all leaves, or take one of them so (default: each way)",
+    )
     parser.add_argument(
         "--data-dir", metavar="D", help="where the run's published files lie now, if elsewhere"
     )
@@ -175,18 +215,30 @@ def _predict(commands: Any) -> Parser:
         commands,
         "predict",
         "ask a trained model",
-        """It prints the likeliest class, its probability
-and the true one, which both tasks can compute; then the same as one JSON object.""",
+        """It prints the likeliest class (of a neural tree for
+numbers: these), its probability, and the true one where it is known; then the same as one JSON
+object.""",
         f"""
 examples:
   structnet predict runs/first "{EXPRESSION}"
   structnet predict runs/sum "( a ( and b ) )" "a"
+  structnet predict runs/houses new-houses.csv
+  structnet predict runs/digits 17 18
 
 A listops run takes one expression: MAX, MIN, MED (the median, cut to a whole number) and SM (the
-sum modulo 10) of up to five operands. An lrt run takes two sentences over the variables a to f.""",
+sum modulo 10) of up to five operands. An lrt run takes two sentences over the variables a to f. A
+neural tree takes a file of rows, with the columns it was trained on, or the numbers of test
+examples, for which it tells its decisions.""",
     )
     run_argument(parser)
-    parser.add_argument("expression", nargs="+", help="listops: one expression; lrt: two sentences")
+    parser.add_argument(
+        "expression",
+        nargs="+",
+        help="listops: one expression; lrt: two sentences; neural trees: FILE.csv, or numbers",
+    )
+    parser.add_argument(
+        "--data-dir", metavar="D", help="where a neural tree's data lie now, if elsewhere"
+    )
     machine_flags(parser)
     return parser
 
@@ -197,10 +249,12 @@ def _plot(commands: Any) -> Parser:
         "plot",
         "draw a run's pictures again",
         """history.png; tree.png, of the test expression chosen
-by the run or of one you name; and by_operators.png for lrt.""",
+by the run or of one you name; and by_operators.png for lrt. Of a neural tree: growth.png,
+tree_grown.png and tree.png (before and after refinement), leaves.png, classes.png.""",
         f"""
 examples:
   structnet plot runs/first
+  structnet plot runs/digits
   structnet plot runs/first "{EXPRESSION}" --out pictures""",
     )
     run_argument(parser)
@@ -208,6 +262,9 @@ examples:
         "expression", nargs="*", help="what to draw: an expression, for lrt two sentences"
     )
     parser.add_argument("--out", metavar="DIR", help="folder of the pictures (default: the run's)")
+    parser.add_argument(
+        "--data-dir", metavar="D", help="where a neural tree's data lie now, if elsewhere"
+    )
     return parser
 
 
@@ -326,4 +383,16 @@ how the models are trained:
     run.add_argument("--epochs", metavar="N", type=whole(1), help="for all models (see below)")
     run.add_argument("--out", metavar="DIR", help="(default: runs/reproduce-TASK)")
     machine_flags(run)
+    return parser
+
+
+def _reproduce_neural_tree(commands: Any) -> Parser:
+    parser = _command(
+        commands,
+        f"reproduce {NEURAL_TREE}",
+        neural_tree.REPRODUCE_SUMMARY,
+        neural_tree.REPRODUCE_DESCRIPTION,
+        neural_tree.REPRODUCE_EPILOG,
+    )
+    neural_tree.reproduce_flags(parser)
     return parser

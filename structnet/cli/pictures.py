@@ -23,7 +23,7 @@ MAX_TRAINED_OPERATORS = 4  # of lrt
 
 def draw_history(run: Run, folder: Path) -> Path:
     """``history.png``, the losses and the validation accuracy over the epochs."""
-    return _save(plot_history(run.history)[0], folder / "history.png")
+    return save(plot_history(run.history)[0], folder / "history.png")
 
 
 def draw_tree(trained: Trained, trees: Sequence[Tree], folder: Path) -> Path:
@@ -43,7 +43,7 @@ def draw_tree(trained: Trained, trees: Sequence[Tree], folder: Path) -> Path:
     else:
         ax = plot_tree(list(trees))
     ax.set_title(title, fontsize=11)
-    return _save(ax, folder / "tree.png")
+    return save(ax, folder / "tree.png")
 
 
 def draw_by_operators(results: Mapping[str, Mapping[str, Sequence[float]]], folder: Path) -> Path:
@@ -60,14 +60,14 @@ def draw_by_operators(results: Mapping[str, Mapping[str, Sequence[float]]], fold
     largest = max(n for by in groups.values() for n in by)
     trained = MAX_TRAINED_OPERATORS if largest > MAX_TRAINED_OPERATORS else None
     ax = plot_accuracy_by(groups, "operators in the longer sentence", trained_up_to=trained)
-    return _save(ax, folder / "by_operators.png")
+    return save(ax, folder / "by_operators.png")
 
 
 def draw_curves(results: Mapping[str, Mapping[int, float]], folder: Path) -> Path:
     """``validation.png``, the validation accuracy of some models over the epochs."""
     ax = plot_accuracy_by(results, "epoch")
     ax.set_ylabel("validation accuracy")
-    return _save(ax, folder / "validation.png")
+    return save(ax, folder / "validation.png")
 
 
 def choose_example(data: Labelled) -> tuple[Tree, ...]:
@@ -112,7 +112,8 @@ class _Parts:
         return WRONG if node.children and self.is_wrong(node) else None
 
 
-def _save(ax: Axes, path: Path) -> Path:
+def save(ax: Axes, path: Path) -> Path:
+    """Writes the figure of an axes to a file, and closes it."""
     import matplotlib.pyplot as plt
 
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -37,6 +37,9 @@ class Run:
         folder: its path.
     """
 
+    keys: tuple[str, ...] = CONFIG_KEYS
+    tasks: tuple[str, ...] = tuple(TASKS)
+
     def __init__(self, folder: str | Path):
         self.folder = Path(folder)
 
@@ -61,9 +64,9 @@ class Run:
                 "structnet train"
             )
         config = self._read("config.json")
-        missing = [key for key in CONFIG_KEYS if key not in config]
+        missing = [key for key in self.keys if key not in config]
         settings = config.get("settings")
-        if missing or not isinstance(settings, dict) or settings.get("task") not in TASKS:
+        if missing or not isinstance(settings, dict) or settings.get("task") not in self.tasks:
             raise CheckpointError(
                 f"{self}/config.json is not one that structnet train wrote"
                 + (f": it lacks {', '.join(missing)}" if missing else "")

@@ -1,0 +1,115 @@
+"""The data of a run: arrays as they are loaded, and samples to train, choose and test by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from structnet.cli.neural_tree.settings import is_table
+from structnet.datasets import Arrays, load
+from structnet.neural_tree import Samples
+
+EDGE = 4  # pixels by which an augmented image may be shifted
+
+
+@dataclass(frozen=True)
+class Data:
+    """The samples of a run, and the arrays that they were made of.
+
+    Attributes:
+        arrays: the data set.
+        train, validation, test: its samples; validation is held out of the training rows.
+    """
+
+    arrays: Arrays
+    train: Samples
+    validation: Samples
+    test: Samples
+
+    def describe(self) -> dict[str, Any]:
+        """What ``config.json`` says of them, all that a trained tree needs to be asked."""
+        arrays = self.arrays
+        scales = {"x_scale": arrays.x_scale, "y_scale": arrays.y_scale}
+        return {
+            "name": arrays.name,
+            "split": arrays.split,
+            "train": len(self.train),
+            "validation": len(self.validation),
+            "test": len(self.test),
+            "shape": list(self.train.x.shape[1:]),
+            "num_outputs": arrays.num_outputs,
+            "classes": _list(arrays.classes),
+            "features": _list(arrays.features),
+            "targets": _list(arrays.targets),
+            **{
+                name: scale and {"mean": scale.mean.tolist(), "sd": scale.sd.tolist()}
+                for name, scale in scales.items()
+            },
+        }
+
+
+def _list(names: tuple[str, ...] | None) -> list[str] | None:
+    return None if names is None else list(names)
+
+
+def load_data(settings: Mapping[str, Any]) -> Data:
+    """The data of a run; its seed says which training rows are held out for validation."""
+    options = {name: settings[name] for name in ("target",) if settings[name] is not None}
+    if settings["problem"] is not None:
+        options["task"] = settings["problem"]
+    folder = None if is_table(settings["data"]) else settings["data_dir"]
+    arrays = load(settings["data"], folder, **options)
+    order = _drawn(len(arrays.x_train), settings["train_size"], settings["seed"], "training")
+    held_out = round(settings["validation_fraction"] * len(order))
+    if not 0 < held_out < len(order):
+        raise ValueError(
+            f"--validation-fraction {settings['validation_fraction']} of {len(order)} training "
+            f"examples is {held_out}; expected at least 1, and 1 less than all"
+        )
+    test = _drawn(len(arrays.x_test), settings["test_size"], 0, "test")
+    augment = shifted_and_mirrored if arrays.name == "cifar10" else None
+    return Data(
+        arrays,
+        _samples(arrays.x_train, arrays.y_train, order[held_out:], augment),
+        _samples(arrays.x_train, arrays.y_train, order[:held_out]),
+        _samples(arrays.x_test, arrays.y_test, test),
+    )
+
+
+def _drawn(available: int, size: int | None, seed: int, what: str) -> np.ndarray:
+    """So many places in random order; all of them for None."""
+    if size is not None and size > available:
+        raise ValueError(f"there are {available:,} {what} examples; {size:,} were asked for")
+    return np.random.default_rng(seed).permutation(available)[:size]
+
+
+def _samples(x: np.ndarray, y: np.ndarray, places: np.ndarray, augment: Any = None) -> Samples:
+    return Samples(torch.from_numpy(x[places]), torch.from_numpy(y[places]), augment=augment)
+
+
+def shifted_and_mirrored(images: Tensor) -> Tensor:
+    """Each image shifted at random by at most 4 pixels, zeros at its edge, and perhaps mirrored.
+
+    Shapes:
+        ``[n, channels, height, width]`` -> the same.
+    """
+    n, channels, height, width = images.shape
+    padded = pad(images, (EDGE,) * 4)
+    top, left = (torch.randint(2 * EDGE + 1, (n, 1), device=images.device) for _ in range(2))
+    rows = top + torch.arange(height, device=images.device)
+    columns = left + torch.arange(width, device=images.device)
+    mirrored = torch.rand(n, 1, device=images.device) < 0.5
+    columns = torch.where(mirrored, columns.flip(1), columns)
+    i, c = (torch.arange(size, device=images.device) for size in (n, channels))
+    return padded[
+        i[:, None, None, None],
+        c[None, :, None, None],
+        rows[:, None, :, None],
+        columns[:, None, None],
+    ]

@@ -1,0 +1,48 @@
+"""``structnet evaluate`` of a neural tree."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+import torch
+
+from structnet.checkpoint import CheckpointError
+from structnet.cli.neural_tree.data import Data, load_data
+from structnet.cli.neural_tree.measure import errors, unit
+from structnet.cli.neural_tree.run import TreeRun
+from structnet.cli.settings import PLACES
+from structnet.neural_tree.tree import PATHS
+from structnet.parallel import own_device
+
+
+def run(args: argparse.Namespace) -> None:
+    """Measures a trained tree on its test data and prints what came out as JSON."""
+    given, folder = vars(args), TreeRun(args.run)
+    if "data" in given:
+        raise ValueError(f"--data is for Tree-LSTM runs; {folder} is measured on its test data")
+    torch.set_num_threads(given.get("threads", 1))
+    tree, data = folder.tree().to(own_device(given.get("device", "cpu"))), own_data(folder, given)
+    described = folder.config["data"]
+    paths = [given["path"]] if "path" in given else PATHS
+    found = errors(tree, data.test, described, paths, args.batch_size)
+    for path, error in found.items():
+        print(f"{path}: {error:.4g} {unit(described)}")
+    result = {"run": str(folder), "size": len(data.test), "unit": unit(described)}
+    print(json.dumps({**result, "test_error": found}))
+
+
+def own_data(run: TreeRun, given: dict) -> Data:
+    """The data of a run, read once more.
+
+    Raises:
+        CheckpointError: they are not the same.
+    """
+    config = run.config
+    data = load_data({**config["settings"], **{n: given[n] for n in PLACES if n in given}})
+    if data.describe() != config["data"]:
+        raise CheckpointError(
+            f"the data of {run} are not here: expected {config['data']}, found {data.describe()}; "
+            "say where the files lie with --data-dir"
+        )
+    return data
