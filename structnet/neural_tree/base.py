@@ -1,0 +1,349 @@
+"""What the classifier and the regressor of neural trees share: fitting, leaves, paths, files."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from scipy.sparse import csr_matrix, hstack
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+from torch import nn
+
+from structnet.checkpoint import CheckpointError, check_settings, load_model, save_model
+from structnet.estimator import (
+    Arrays,
+    check_inputs,
+    check_number,
+    path_matrix,
+    seed_from,
+    split,
+)
+from structnet.history import History
+from structnet.neural_tree import presets
+from structnet.neural_tree.growth import Decision, Limits
+from structnet.neural_tree.likelihood import Likelihood
+from structnet.neural_tree.member import Member, Training
+from structnet.neural_tree.primitives import Primitives
+from structnet.neural_tree.tree import PATHS, NeuralTree
+
+NAMED = {"mlp": presets.mlp, **presets.PRESETS}
+CHECKS = {  # name -> kind, low, high, are the ends outside, may it be None
+    "max_depth": (Integral, 0, np.inf, False, True),
+    "max_leaves": (Integral, 1, np.inf, False, True),
+    "max_parameters": (Integral, 0, np.inf, False, True),
+    "max_transformers": (Integral, 0, np.inf, False, True),
+    "min_gain": (Real, -np.inf, np.inf, True, False),
+    "epochs": (Integral, 1, np.inf, False, False),
+    "refine_epochs": (Integral, 0, np.inf, False, False),
+    "patience": (Integral, 1, np.inf, False, True),
+    "batch_size": (Integral, 1, np.inf, False, False),
+    "learning_rate": (Real, 0, np.inf, True, False),
+    "validation_fraction": (Real, 0, 1, True, False),
+    "prune": (Real, 0, 1, False, True),
+    "n_members": (Integral, 1, np.inf, False, False),
+}
+FREE = ("path", "refine_epochs", "device", "verbose", "folder", "prune")  # what resuming may change
+
+
+class Grown(NamedTuple):
+    """How a tree grew: what was decided, and a record an epoch of all its trainings."""
+
+    decisions: list[Decision]
+    history: History
+
+
+class NeuralTreeEstimator(BaseEstimator):
+    """What the classifier and the regressor share."""
+
+    members_: list[Member]
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, validation: tuple | None = None
+    ) -> NeuralTreeEstimator:
+        """Grows the trees, refines and prunes them.
+
+        Args:
+            X: the samples, a table or images.
+            y: their classes or numbers.
+            sample_weight: what each sample counts; 0 leaves it out.
+            validation: ``(X, y)`` or ``(X, y, sample_weight)`` to choose by, instead of a part of
+                the samples.
+
+        Shapes:
+            X ``[n, features]`` or ``[n, channels, height, width]``; y ``[n]``, or ``[n, columns]``
+            for regression; sample_weight ``[n]``.
+
+        Raises:
+            ValueError: data or parameters that do not fit; the message says which.
+            CheckpointError: the folder belongs to another training.
+        """
+        self._check_parameters()
+        arrays = self._checked(X, y, sample_weight, reset=True)
+        held_out = None if validation is None else self._checked_validation(validation)
+        self.seed_ = seed_from(self.random_state)
+        if self.folder is not None:
+            self._claim_folder(arrays, held_out)
+        self.members_ = [
+            self._fit_member(number, arrays, held_out) for number in range(self.n_members)
+        ]
+        return self
+
+    def decision_path(self, X: Any) -> csr_matrix:
+        """Which nodes each sample passes on its greedy path.
+
+        Shapes:
+            ``[n, nodes]``; of several members, the nodes of each after those of the one before.
+        """
+        leaves = self.apply(X).reshape(-1, len(self.members_))
+        parts = [
+            path_matrix(member.tree.topology, ends)
+            for member, ends in zip(self.members_, leaves.T, strict=True)
+        ]
+        return parts[0] if len(parts) == 1 else hstack(parts, format="csr")
+
+    def apply(self, X: Any) -> np.ndarray:
+        """The node of the leaf that each sample's greedy path ends in.
+
+        Shapes:
+            ``[n]``, or ``[n, members]`` if there are several.
+        """
+        check_is_fitted(self)
+        x = check_inputs(self, X)
+        leaves = [member.apply(x, **self._how) for member in self.members_]
+        return leaves[0] if len(leaves) == 1 else np.stack(leaves, axis=1)
+
+    @property
+    def tree_(self) -> NeuralTree:
+        """The tree; of several members the first."""
+        return self._first.tree
+
+    @property
+    def growth_(self) -> Grown:
+        """How the tree grew, ``(decisions, history)``; of several members the first."""
+        records = [record for record in self._first.history if record["phase"] != "refine"]
+        return Grown(self._first.decisions, History(records))
+
+    @property
+    def history_(self) -> History:
+        """A record an epoch of growth and refinement; of several members the first's.
+
+        The fields are those of ``structnet.fit``, and ``phase`` ("root", "split", "deepen" or
+        "refine"), ``node`` and ``decision``, the number of the decision that it was for.
+        """
+        return self._first.history
+
+    @property
+    def n_leaves(self) -> int:
+        """The leaves of all members."""
+        check_is_fitted(self)
+        return sum(member.tree.num_leaves for member in self.members_)
+
+    def get_depth(self) -> int:
+        """The most routers on a path."""
+        check_is_fitted(self)
+        return max(int(member.tree.topology.depth.max()) for member in self.members_)
+
+    @property
+    def _first(self) -> Member:
+        check_is_fitted(self)
+        return self.members_[0]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "members_" in vars(self)
+
+    def _outputs(self, X: Any) -> np.ndarray:
+        """What each member predicts. ``[members, n, classes or columns]``"""
+        check_is_fitted(self)
+        check_one_of("path", self.path, PATHS)
+        x = check_inputs(self, X)
+        generator = torch.Generator(self.device).manual_seed(self.seed_)
+        return np.stack([m.output(x, self.path, generator, **self._how) for m in self.members_])
+
+    @property
+    def _how(self) -> dict[str, Any]:
+        return {"batch_size": self.batch_size, "device": self.device}
+
+    # Fitting
+
+    def _check_parameters(self) -> None:
+        for name, (kind, low, high, open_ends, optional) in CHECKS.items():
+            value = getattr(self, name)
+            check_number(name, value, kind, low, high, open=open_ends, optional=optional)
+        check_one_of("path", self.path, PATHS)
+
+    def _checked_validation(self, validation: tuple) -> Arrays:
+        if not isinstance(validation, tuple) or len(validation) not in (2, 3):
+            raise ValueError(
+                "the validation set must be (X, y) or (X, y, sample_weight). Got "
+                f"{type(validation).__name__}"
+                + (f" of {len(validation)}." if isinstance(validation, tuple) else ".")
+            )
+        if not len(validation[0]):
+            raise ValueError("the validation set has 0 samples; expected at least 1")
+        return self._checked(*validation, reset=False)
+
+    def _fit_member(self, number: int, arrays: Arrays, held_out: Arrays | None) -> Member:
+        seeds = np.random.SeedSequence([self.seed_, number]).generate_state(2)
+        train, validation = arrays, held_out
+        if held_out is None:
+            parts = split(
+                len(arrays.x), self.validation_fraction, int(seeds[0]), self._strata(arrays)
+            )
+            train, validation = map(arrays.take, parts)
+        return self._training(number).run(train, validation, int(seeds[1]))
+
+    def _training(self, number: int) -> Training:
+        likelihood, outputs = self._task()
+        return Training(
+            primitives=self._primitives(outputs),
+            likelihood=likelihood,
+            outputs=outputs,
+            limits=Limits(
+                self.max_depth,
+                self.max_leaves,
+                self.max_parameters,
+                self.max_transformers,
+                self.min_gain,
+            ),
+            epochs=self.epochs,
+            refine_epochs=self.refine_epochs,
+            patience=self.patience,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            standardize=self.standardize,
+            warm_start=self.warm_start_solvers,
+            prune=self.prune,
+            device=self.device,
+            folder=None if self.folder is None else Path(self.folder, f"member_{number}"),
+            progress=bool(self.verbose),
+        )
+
+    def _primitives(self, outputs: int) -> Primitives:
+        """The primitives that the user chose, for solvers with so many outputs."""
+        chosen = self.primitives
+        if chosen is None:
+            chosen = "mlp" if len(self.sample_shape_) == 1 else "mnist_b"
+        if isinstance(chosen, str):
+            check_one_of("primitives", chosen, NAMED)
+            chosen = NAMED[chosen]
+        made = chosen if isinstance(chosen, Primitives) or not callable(chosen) else chosen(outputs)
+        if not isinstance(made, Primitives):
+            raise TypeError(
+                "The 'primitives' parameter must be the name of a preset, Primitives, or a "
+                f"function num_outputs -> Primitives. Got {type(made).__name__}."
+            )
+        return made.without(routers=not self.routers, transformers=not self.transformers)
+
+    def _claim_folder(self, arrays: Arrays, held_out: Arrays | None) -> None:
+        """Marks a new folder as that of this training, or makes sure that it is."""
+        file = Path(self.folder, "fit.safetensors")
+        settings = {
+            "data": arrays.digest(),
+            "validation data": held_out and held_out.digest(),
+            **{name: str(value) for name, value in self.get_params(deep=False).items()},
+            "primitives": self.primitives if isinstance(self.primitives, str) else "own",
+            "random_state": self.seed_,
+        }
+        settings = {name: value for name, value in settings.items() if name not in FREE}
+        if file.exists():
+            check_settings(file, load_model(file)[1], settings)
+        else:
+            save_model(file, nn.Identity(), settings)
+
+    # On disk
+
+    def save(self, path: str | Path) -> None:
+        """Writes the fitted estimator to one safetensors file, without pickle.
+
+        Args:
+            path: the file.
+
+        Raises:
+            TypeError: ``primitives`` is no name, or another parameter is no plain value.
+        """
+        check_is_fitted(self)
+        if not (self.primitives is None or isinstance(self.primitives, str)):
+            raise TypeError(
+                "a file holds the name of a preset, not functions; expected 'primitives' to be "
+                f"None or one of {sorted(NAMED)}. Got {type(self.primitives).__name__}."
+            )
+        parameters = {name: _plain(value) for name, value in self.get_params(deep=False).items()}
+        config = {
+            "estimator": type(self).__name__,
+            "parameters": parameters,
+            "members": [member.config() for member in self.members_],
+            "fitted": self._fitted_config(),
+        }
+        save_model(path, nn.ModuleList(member.tree for member in self.members_), config)
+
+    @classmethod
+    def load(cls, path: str | Path) -> NeuralTreeEstimator:
+        """The estimator that :meth:`save` wrote.
+
+        Args:
+            path: the file.
+
+        Raises:
+            CheckpointError: there is no such file, or it holds something else.
+        """
+        weights, config = load_model(path)
+        found = config.get("estimator", "a model that is no estimator")
+        if found != cls.__name__:
+            raise CheckpointError(f"{path} holds {found}; expected {cls.__name__}")
+        loaded = cls(**config["parameters"])
+        loaded._restore_fitted(config["fitted"])
+        likelihood, outputs = loaded._task()
+        primitives = loaded._primitives(outputs)
+        loaded.members_ = [
+            Member.from_config(each, primitives, likelihood) for each in config["members"]
+        ]
+        nn.ModuleList(member.tree for member in loaded.members_).load_state_dict(weights)
+        return loaded
+
+    def _fitted_config(self) -> dict[str, Any]:
+        names = getattr(self, "feature_names_in_", None)
+        return {
+            "n_features_in_": self.n_features_in_,
+            "sample_shape_": list(self.sample_shape_),
+            "seed_": self.seed_,
+            "feature_names_in_": None if names is None else names.tolist(),
+        }
+
+    def _restore_fitted(self, config: dict[str, Any]) -> None:
+        self.n_features_in_, self.seed_ = config["n_features_in_"], config["seed_"]
+        self.sample_shape_ = tuple(config["sample_shape_"])
+        if config["feature_names_in_"] is not None:
+            self.feature_names_in_ = np.array(config["feature_names_in_"], dtype=object)
+
+    # What the task decides
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool) -> Arrays:
+        """The arrays, with the targets as a tree takes them."""
+        raise NotImplementedError
+
+    def _strata(self, arrays: Arrays) -> np.ndarray | None:
+        """Classes whose shares the split keeps."""
+        raise NotImplementedError
+
+    def _task(self) -> tuple[Likelihood, int]:
+        """The likelihood, and the outputs that a solver must have."""
+        raise NotImplementedError
+
+
+def check_one_of(name: str, value: Any, allowed: Any) -> None:
+    """Checks a parameter that is one of a few words."""
+    if not isinstance(value, str) or value not in allowed:
+        raise ValueError(
+            f"The '{name}' parameter must be one of {list(allowed)}. Got {value!r} instead."
+        )
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as JSON has it."""
+    if isinstance(value, np.generic):
+        return value.item()
+    return str(value) if isinstance(value, Path | torch.device) else value
