@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # for type checkers and editors; at run time the table below says the same
     from structnet import datasets as datasets
     from structnet import metrics as metrics
+    from structnet import neural_tree as neural_tree
     from structnet import parse as parse
     from structnet import plot as plot
     from structnet import propagate as propagate
+    from structnet import routing as routing
     from structnet import tensor_tree as tensor_tree
     from structnet.checkpoint import CheckpointError as CheckpointError
     from structnet.checkpoint import load_model as load_model
@@ -37,8 +39,17 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from structnet.metrics import predict_all as predict_all
     from structnet.networkx_graph import from_networkx as from_networkx
     from structnet.networkx_graph import to_networkx as to_networkx
+    from structnet.neural_tree import NeuralTree as NeuralTree
+    from structnet.neural_tree.estimator import NeuralTreeClassifier as NeuralTreeClassifier
+    from structnet.neural_tree.estimator import NeuralTreeRegressor as NeuralTreeRegressor
     from structnet.parse import ParseError as ParseError
+    from structnet.plot import plot_growth as plot_growth
     from structnet.plot import plot_history as plot_history
+    from structnet.plot import plot_leaf_classes as plot_leaf_classes
+    from structnet.plot import plot_leaf_means as plot_leaf_means
+    from structnet.plot import plot_neural_tree as plot_neural_tree
+    from structnet.plot import plot_partition as plot_partition
+    from structnet.plot import plot_refinement as plot_refinement
     from structnet.plot import plot_tree as plot_tree
     from structnet.tensor_tree import CP as CP
     from structnet.tensor_tree import ChildSum as ChildSum
@@ -56,7 +67,16 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
 
     __version__: str
 
-_SUBMODULES = ("datasets", "metrics", "parse", "plot", "propagate", "tensor_tree")
+_SUBMODULES = (
+    "datasets",
+    "metrics",
+    "neural_tree",
+    "parse",
+    "plot",
+    "propagate",
+    "routing",
+    "tensor_tree",
+)
 _NAMES = {
     "checkpoint": ("CheckpointError", "load_model", "save_model"),
     "errors": ("GraphError", "NotATreeError"),
@@ -66,8 +86,19 @@ _NAMES = {
     "loop": ("NonFiniteLossError",),
     "metrics": ("accuracy", "evaluate", "predict_all"),
     "networkx_graph": ("from_networkx", "to_networkx"),
+    "neural_tree": ("NeuralTree",),
+    "neural_tree.estimator": ("NeuralTreeClassifier", "NeuralTreeRegressor"),
     "parse": ("ParseError",),
-    "plot": ("plot_history", "plot_tree"),
+    "plot": (
+        "plot_growth",
+        "plot_history",
+        "plot_leaf_classes",
+        "plot_leaf_means",
+        "plot_neural_tree",
+        "plot_partition",
+        "plot_refinement",
+        "plot_tree",
+    ),
     "tensor_tree": (
         "CP",
         "ChildSum",

@@ -1,0 +1,213 @@
+# %% [markdown]
+# # A tree that grows its own network: adaptive neural trees on handwritten digits
+#
+# A decision tree asks one question after another and answers at a leaf; what it decided can be read.
+# A neural network computes features layer by layer; what it decided is anybody's guess. An adaptive
+# neural tree (Tanno et al., ICML 2019) is both: its inner nodes are small networks that send a sample
+# left or right, its edges are layers that transform the sample on the way, its leaves are
+# classifiers. And nobody has to draw it: it starts as one leaf and grows where that helps.
+#
+# Here it learns the 8 x 8 digits that come with scikit-learn, so nothing is downloaded. We grow a
+# tree, refine it, look at what it separated, and then ask what a single path is worth.
+#
+# `python tutorials/4_neural_tree.py` takes about a minute and writes its pictures to
+# `runs/tutorials/`. With `STRUCTNET_SMOKE=1` it takes seconds and learns next to nothing.
+
+# %%
+import copy
+import os
+from functools import partial
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+
+from structnet.datasets import digits
+from structnet.metrics import accuracy, evaluate
+from structnet.neural_tree import (
+    Growth,
+    Limits,
+    NeuralTree,
+    NeuralTreeClassifier,
+    Samples,
+    explain,
+    export_text,
+    presets,
+    refine,
+    summary,
+)
+from structnet.plot import (
+    plot_growth,
+    plot_leaf_classes,
+    plot_leaf_means,
+    plot_neural_tree,
+    plot_refinement,
+)
+
+SMOKE = os.environ.get("STRUCTNET_SMOKE") == "1"
+PICTURES = Path("runs/tutorials")
+PICTURES.mkdir(parents=True, exist_ok=True)
+torch.set_num_threads(1 if SMOKE else 2)
+
+
+def save(ax, name: str) -> None:
+    """Writes a picture and forgets it."""
+    ax.figure.savefig(PICTURES / name, dpi=120, bbox_inches="tight")
+    plt.close(ax.figure)
+
+
+# %% [markdown]
+# ## The data
+#
+# A fifth of the digits is set aside for testing and not looked at until the end. Of the rest, a
+# tenth decides: it says which candidate is taken, when growth ends, and which epoch is kept.
+
+# %%
+data = digits.load()
+order = torch.from_numpy(np.random.default_rng(0).permutation(len(data.x_train)))
+if SMOKE:
+    order = order[:300]
+x, y = torch.from_numpy(data.x_train)[order], torch.from_numpy(data.y_train)[order]
+part = len(x) // 10
+train, validation = Samples(x[part:], y[part:]), Samples(x[:part], y[:part])
+test = Samples(torch.from_numpy(data.x_test), torch.from_numpy(data.y_test))
+print(f"{len(train)} digits to train on, {len(validation)} to decide by, {len(test)} to test")
+
+# %% [markdown]
+# ## Three functions make a tree
+#
+# A tree is built of routers, transformers and solvers. Each is made by a function that is given the
+# shape of one sample and returns an ordinary `nn.Module`; what the module makes of that shape is
+# found by running it. `presets` has those of the paper. For such small images we take 3 x 3
+# convolutions of six channels, and pool after the first.
+
+# %%
+primitives = presets.conv(num_outputs=10, width=6, kernel=3, pool_every=2)
+torch.manual_seed(0)
+tree = NeuralTree(primitives, shape=(1, 8, 8))
+print(tree.nodes[0])
+
+# %% [markdown]
+# ## Growth
+#
+# The root is trained first. Then every leaf is tried in two ways, with all else frozen: *split* it,
+# by a router and two new solvers, or *deepen* it, by one more transformer and a new solver. The
+# better of the two is taken if it lowers the validation loss. Otherwise the leaf stays as it is, and
+# the next one is visited.
+#
+# As all else is frozen, what arrives at the leaf is computed once and not at every step: candidates
+# cost little, wherever in the tree they stand.
+
+# %%
+adam = partial(torch.optim.Adam, lr=3e-3)
+growth = Growth(
+    tree,
+    train,
+    validation,
+    epochs=2 if SMOKE else 100,
+    batch_size=64,
+    optimizer=adam,
+    limits=Limits(max_leaves=3 if SMOKE else 8),
+)
+while not growth.done:
+    decision = growth.step()
+    tried = ", ".join(f"{name} {loss:.3f}" for name, loss in decision.candidates.items())
+    print(f"node {decision.node}: {decision.action:6} loss {decision.loss:.3f}  ({tried})")
+
+# %% [markdown]
+# `growth` is an object that you step, watch and keep. With `folder=...` its state is on disk after
+# every decision, and `resume=True` goes on from there after a crash, to the same tree.
+
+# %%
+print(export_text(tree, validation))
+print()
+print(summary(tree, validation))
+
+# %% [markdown]
+# ## Refinement
+#
+# During growth each part was trained while the others stood still. Now all parameters are trained
+# together. The epoch that is best on the validation digits is kept, and if none is better than the
+# grown tree, that one is.
+
+# %%
+grown = copy.deepcopy(tree)
+refined = refine(
+    tree,
+    train,
+    validation,
+    epochs=2 if SMOKE else 100,
+    batch_size=64,
+    optimizer=adam,
+    progress=False,
+)
+scores = {
+    name: evaluate(model, validation, metrics={"accuracy": accuracy})
+    for name, model in (("grown", grown), ("refined", tree))
+}
+for name, score in scores.items():
+    print(f"{name:8} validation loss {score['loss']:.3f}, accuracy {score['accuracy']:.3f}")
+
+records = [*growth.history, *({"phase": "refine"} | record for record in refined)]
+save(plot_growth(records, growth.decisions)[0], "4_growth.png")
+save(plot_refinement(grown, tree, validation)[0], "4_refinement.png")
+
+# %% [markdown]
+# ## What did it separate?
+#
+# At every node of the picture stands the histogram of the digits that come there, and at every
+# router how sure it is: a router that has learned something sends nearly every digit to one side with
+# a probability close to 0 or 1.
+
+# %%
+save(plot_neural_tree(tree, validation), "4_tree.png")
+save(plot_leaf_classes(tree, validation), "4_leaves.png")
+save(plot_leaf_means(tree, validation), "4_means.png")
+print(explain(tree, test.x[0]))
+
+# %% [markdown]
+# ## One path or all
+#
+# `p(y|x)` is a mixture over all leaves, and to compute it all modules are run. A single path runs the
+# modules of that path alone. If routers are sure of themselves, the *greedy* path, which follows each
+# router's likelier side, says the same as the mixture. The *least likely* path goes where a digit
+# never belongs, and shows how much the leaves have become specialists. This is the first time that
+# the test digits are used.
+
+# %%
+tree.eval()
+with torch.no_grad():
+    for path in ("multi", "greedy", "stochastic", "most_likely", "least_likely"):
+        predicted = tree.output(test.x, path, generator=torch.Generator().manual_seed(0)).argmax(1)
+        error = 100 * (predicted != test.targets).double().mean().item()
+        print(f"{path:13} {error:5.1f} % of the test digits wrong")
+
+# %% [markdown]
+# ## The same in three lines
+#
+# `NeuralTreeClassifier` is a scikit-learn estimator that does all of the above: it sets validation
+# samples aside, grows, refines and keeps the history. It works in pipelines and in searches, takes
+# names for classes, and has `decision_path` and `apply` like scikit-learn's own trees.
+
+# %%
+classifier = NeuralTreeClassifier(
+    primitives=lambda num_outputs: presets.conv(num_outputs, width=6, kernel=3),
+    max_leaves=4,
+    epochs=2 if SMOKE else 30,
+    refine_epochs=2 if SMOKE else 30,
+    batch_size=64,
+    learning_rate=3e-3,
+    random_state=0,
+)
+classifier.fit(x.numpy(), y.numpy())
+print(f"test accuracy {classifier.score(data.x_test, data.y_test):.3f}, {classifier.n_leaves} leaves")
+
+# %% [markdown]
+# ## Where to go from here
+#
+# - `structnet train neural-tree --data digits` does this from the command line; `--data FILE.csv`
+#   takes a table of yours.
+# - `structnet reproduce neural-tree --table 4` runs the paper's ablation on MNIST: full trees against
+#   trees without routers (a grown network) and without transformers (a soft decision tree).
+# - Any function `shape -> nn.Module` can make the routers, transformers and solvers.
