@@ -122,7 +122,37 @@ class Layout(NamedTuple):
             )
 
 
-def schedule(forest: Forest, layout: Layout) -> Schedule:
+class Packed(NamedTuple):
+    """Rows of one kind, nodes or messages, level by level in stacks of runs."""
+
+    stacks: np.ndarray  # [n, 6]: level, first row, runs, rows a run, holds every key, first key
+    run_keys: np.ndarray  # of the runs of the stacks that do not hold every key
+    rows: np.ndarray  # where the real ones are; the others are padding
+    keys: np.ndarray  # of the real ones
+    size: int  # how many rows there are
+
+
+class Arrangement(NamedTuple):
+    """The plan of one sweep as arrays; a :class:`Schedule` is the same, cut into levels.
+
+    States stand as they do there; a level's are rows ``starts[h]`` to ``starts[h + 1]``.
+    """
+
+    leaf_tokens: np.ndarray
+    tokens: np.ndarray  # [node rows]
+    row: np.ndarray  # the state of each node
+    starts: np.ndarray
+    nodes: Packed
+    messages: Packed
+    sources: np.ndarray  # [message rows] the state that each is computed from
+    offsets: np.ndarray  # inboxes, a list of message rows a node row
+    inbox: np.ndarray
+    back_offsets: np.ndarray  # their transpose, lists of slots and of node rows
+    back_slots: np.ndarray
+    back_rows: np.ndarray
+
+
+def arrange(forest: Forest, layout: Layout) -> Arrangement:
     """Plan a sweep over ``forest``; time and memory linear in its distinct nodes.
 
     Raises:
@@ -145,21 +175,17 @@ def schedule(forest: Forest, layout: Layout) -> Schedule:
     level, sender, message_key, message = _kernels.distinct_messages(
         source, key, level_of, layout.num_keys
     )
-    message_row, stacks_m, keys_m, num_messages = _kernels.pack(
-        level, message_key, layout.num_keys, layout.slack
-    )
-    node_slack = layout.slack if layout.node_slack is None else layout.node_slack
+    messages = _packed(level, message_key, layout.num_keys, layout.slack)
     typed = np.flatnonzero(forest.types >= 0)  # by height, then type, as the forest is
-    node_row, stacks_n, keys_n, num_rows = _kernels.pack(
-        level_of[typed], forest.types[typed], layout.num_types, node_slack
-    )
-    offsets, messages, back_offsets, back_slots, back_rows = _kernels.inboxes(
+    node_slack = layout.slack if layout.node_slack is None else layout.node_slack
+    nodes = _packed(level_of[typed], forest.types[typed], layout.num_types, node_slack)
+    lists = _kernels.inboxes(
         typed,
-        node_row,
-        num_rows,
+        nodes.rows,
+        nodes.size,
         first,
-        message_row[message],
-        num_messages,
+        messages.rows[message],
+        messages.size,
         layout.arity if layout.pads else 0,
     )
 
@@ -168,27 +194,44 @@ def schedule(forest: Forest, layout: Layout) -> Schedule:
     row = np.empty(n + 1, np.int64)
     row[leaves] = np.arange(len(leaves))
     row[n] = len(leaves)
-    row[typed] = len(leaves) + 1 + node_row
-    tokens = np.full(num_rows, -1, np.int64)
-    tokens[node_row] = forest.tokens[typed]
+    row[typed] = len(leaves) + 1 + nodes.rows
+    tokens = np.full(nodes.size, -1, np.int64)
+    tokens[nodes.rows] = forest.tokens[typed]
+    ends = np.zeros(level_of.max() + 1, np.int64)
+    ends[nodes.stacks[:, 0]] = nodes.stacks[:, 1] + nodes.stacks[:, 2] * nodes.stacks[:, 3]
+    starts = np.concatenate(([0], np.maximum.accumulate(ends) + len(leaves) + 1))
+    sources = np.zeros(messages.size, np.int64)
+    sources[messages.rows] = row[sender]
+    return Arrangement(
+        forest.tokens[leaves], tokens, row[:n], starts, nodes, messages, sources, *lists
+    )
+
+
+def _packed(level: np.ndarray, keys: np.ndarray, num_keys: int, slack: int) -> Packed:
+    rows, stacks, run_keys, size = _kernels.pack(level, keys, num_keys, slack)
+    return Packed(stacks, run_keys, rows, keys, size)
+
+
+def schedule(forest: Forest, layout: Layout) -> Schedule:
+    """Plan a sweep over ``forest``, on its device; as :func:`arrange`."""
+    plan = arrange(forest, layout)
+    owner = np.repeat(np.arange(plan.nodes.size), np.diff(plan.offsets))
     # A level's messages are computed from that level's states alone: count rows from its first.
-    level_ends = np.zeros(level_of.max() + 1, np.int64)
-    level_ends[stacks_n[:, 0]] = stacks_n[:, 1] + stacks_n[:, 2] * stacks_n[:, 3]
-    level_starts = np.concatenate(([0], np.maximum.accumulate(level_ends)[:-1] + len(leaves) + 1))
-    sources = np.zeros(num_messages, np.int64)
-    sources[message_row] = row[sender] - level_starts[level]
-    owner = np.repeat(np.arange(num_rows), np.diff(offsets))
+    sources = np.empty_like(plan.sources)
+    for h, start, runs, length, *_ in plan.messages.stacks.tolist():
+        rows = slice(start, start + runs * length)
+        sources[rows] = np.maximum(plan.sources[rows] - plan.starts[h], 0)  # padding reads row 0
 
     to = _Mover(forest.device)
     keys_n, keys_m, tokens, offsets_t, messages, owner = to(
-        keys_n, keys_m, tokens, offsets, messages, owner
+        plan.nodes.run_keys, plan.messages.run_keys, plan.tokens, plan.offsets, plan.inbox, owner
     )
     sources, back_offsets_t, back_slots, back_rows = to(
-        sources, back_offsets, back_slots, back_rows
+        sources, plan.back_offsets, plan.back_slots, plan.back_rows
     )
-    levels = [LevelPlan([], []) for _ in level_ends]
-    offsets, back_offsets = offsets.tolist(), back_offsets.tolist()
-    for h, start, runs, length, complete, key0 in stacks_n.tolist():
+    levels = [LevelPlan([], []) for _ in plan.starts[1:]]
+    offsets, back_offsets = plan.offsets.tolist(), plan.back_offsets.tolist()
+    for h, start, runs, length, complete, key0 in plan.nodes.stacks.tolist():
         keys = None if complete else keys_n[key0 : key0 + runs]
         stack = Stack(runs, length, keys, start)
         lo, hi = offsets[start], offsets[stack.end]
@@ -199,7 +242,7 @@ def schedule(forest: Forest, layout: Layout) -> Schedule:
             owner[lo:hi] - start,
         )
         levels[h].nodes.append((stack, inbox, tokens[start : stack.end]))
-    for h, start, runs, length, complete, key0 in stacks_m.tolist():
+    for h, start, runs, length, complete, key0 in plan.messages.stacks.tolist():
         keys = None if complete else keys_m[key0 : key0 + runs]
         stack = Stack(runs, length, keys, start)
         lo, hi = back_offsets[start], back_offsets[stack.end]
@@ -210,8 +253,10 @@ def schedule(forest: Forest, layout: Layout) -> Schedule:
             back_rows[lo:hi],
         )
         levels[h].messages.append((stack, outbox))
-    (leaf_tokens,) = to(forest.tokens[leaves])
-    return Schedule(leaf_tokens, levels, num_rows, len(messages), num_messages, row[:n])
+    (leaf_tokens,) = to(plan.leaf_tokens)
+    return Schedule(
+        leaf_tokens, levels, plan.nodes.size, len(plan.inbox), plan.messages.size, plan.row
+    )
 
 
 class _Mover:
