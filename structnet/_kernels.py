@@ -12,15 +12,15 @@ import numpy as np
 from numba import njit
 
 
-def _compiled(function: Callable) -> Callable:
+def compiled(function: Callable, **options: object) -> Callable:
     """Compile on first use and keep the result on disk, if there is a place to keep it."""
     try:
-        return njit(cache=True)(function)
+        return njit(cache=True, **options)(function)
     except RuntimeError:  # neither beside the library nor in the user's cache
-        return njit(function)
+        return njit(**options)(function)
 
 
-@_compiled
+@compiled
 def heights(offsets: np.ndarray, children: np.ndarray) -> np.ndarray:
     """Edges on the longest way from each node down to a leaf."""
     height = np.zeros(len(offsets) - 1, np.int64)
@@ -30,7 +30,7 @@ def heights(offsets: np.ndarray, children: np.ndarray) -> np.ndarray:
     return height
 
 
-@_compiled
+@compiled
 def below(roots: np.ndarray, offsets: np.ndarray, children: np.ndarray) -> np.ndarray:
     """All nodes at or below the roots, ascending; the work is linear in them and their edges."""
     seen = np.zeros(len(offsets) - 1, np.bool_)
@@ -58,7 +58,7 @@ def below(roots: np.ndarray, offsets: np.ndarray, children: np.ndarray) -> np.nd
     return np.sort(found[:n])
 
 
-@_compiled
+@compiled
 def restrict(
     nodes: np.ndarray, roots: np.ndarray, offsets: np.ndarray, children: np.ndarray
 ) -> tuple:
@@ -83,7 +83,7 @@ def restrict(
     return new_offsets, new_children, edges, new_roots
 
 
-@_compiled
+@compiled
 def topological_order(child: np.ndarray, parent: np.ndarray, num_nodes: int) -> np.ndarray:
     """Nodes with children before parents; shorter than ``num_nodes`` if there is a cycle."""
     waiting = np.zeros(num_nodes, np.int64)  # children not yet placed
@@ -115,7 +115,7 @@ def topological_order(child: np.ndarray, parent: np.ndarray, num_nodes: int) -> 
     return order[:n]
 
 
-@_compiled
+@compiled
 def _pack_level(keys: np.ndarray, counts: np.ndarray, num_keys: int, slack: int) -> tuple:
     """Batch and place of each of one level's runs; rows a run of each batch; which hold all keys.
 
@@ -152,7 +152,7 @@ def _pack_level(keys: np.ndarray, counts: np.ndarray, num_keys: int, slack: int)
     return batch, place, length[: b + 1], size[: b + 1], complete
 
 
-@_compiled
+@compiled
 def pack(level: np.ndarray, key: np.ndarray, num_keys: int, slack: int) -> tuple:
     """Rows for items sorted by level, then key: a level's batches are stacks of equal runs.
 
@@ -200,7 +200,7 @@ def pack(level: np.ndarray, key: np.ndarray, num_keys: int, slack: int) -> tuple
     return row, batches[:num_batches], batch_keys[:num_batch_keys], num_rows
 
 
-@_compiled
+@compiled
 def slots(
     types: np.ndarray,
     offsets: np.ndarray,
@@ -233,7 +233,7 @@ def slots(
     return first, source, key
 
 
-@_compiled
+@compiled
 def distinct_messages(
     source: np.ndarray, key: np.ndarray, height: np.ndarray, num_keys: int
 ) -> tuple:
@@ -289,7 +289,7 @@ def distinct_messages(
     return height[source[pair_slot]], source[pair_slot], key[pair_slot], pair
 
 
-@_compiled
+@compiled
 def inboxes(
     nodes: np.ndarray,
     node_row: np.ndarray,
@@ -334,3 +334,43 @@ def inboxes(
             back_rows[fill[message]] = node_row[i]
             fill[message] += 1
     return offsets, messages, back_offsets, back_slots, back_rows
+
+
+@compiled
+def runs(stacks: np.ndarray, run_keys: np.ndarray, num_levels: int) -> tuple:
+    """The runs of the stacks that :func:`pack` gives, ``[n, 3]``: first row, rows, key.
+
+    And where each level's begin; their rows are counted from its first.
+    """
+    total = 0
+    for s in range(len(stacks)):
+        total += stacks[s, 2]
+    table = np.empty((total, 3), np.int64)
+    offsets = np.zeros(num_levels + 1, np.int64)
+    r = begin = 0
+    for s in range(len(stacks)):
+        level, first, count, length = stacks[s, 0], stacks[s, 1], stacks[s, 2], stacks[s, 3]
+        if s == 0 or level != stacks[s - 1, 0]:
+            begin = first
+        offsets[level + 1] += count
+        for run in range(count):
+            table[r, 0] = first - begin + run * length
+            table[r, 1] = length
+            table[r, 2] = run if stacks[s, 4] else run_keys[stacks[s, 5] + run]
+            r += 1
+    return table, np.cumsum(offsets)
+
+
+@compiled
+def grouped(keys: np.ndarray, num_keys: int) -> tuple:
+    """Rows in the order of their keys, and where each key's begin: a counting sort."""
+    offsets = np.zeros(num_keys + 1, np.int64)
+    for key in keys:
+        offsets[key + 1] += 1
+    offsets = np.cumsum(offsets)
+    fill = offsets[:-1].copy()
+    order = np.empty(len(keys), np.int64)
+    for row in range(len(keys)):
+        order[fill[keys[row]]] = row
+        fill[keys[row]] += 1
+    return order, offsets

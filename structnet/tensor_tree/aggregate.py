@@ -140,7 +140,7 @@ def multilinear(nodes: Nodes, modes: Sequence[Tensor], core: Tensor) -> Tensor:
         core: ``[num_types, G, n_1, .., n_M, k]``, without G if all modes have G = 1.
         output: ``[runs, G, length, k]``.
     """
-    at = _best_split(core.shape[-len(modes) - 1 : -1], core.shape[-1])
+    at = best_split(core.shape[-len(modes) - 1 : -1], core.shape[-1])
     left = OuterProduct.apply(*modes[:at])  # [runs, G, length, a]
     if core.dim() == len(modes) + 2:
         y = nodes.product(left.squeeze(1), core).unsqueeze(1)
@@ -151,7 +151,7 @@ def multilinear(nodes: Nodes, modes: Sequence[Tensor], core: Tensor) -> Tensor:
     return RowProduct.apply(OuterProduct.apply(*modes[at:]), y)
 
 
-def _best_split(sizes: Sequence[int], k: int) -> int:
+def best_split(sizes: Sequence[int], k: int) -> int:
     """How many modes to multiply out before the core, so that the fewest numbers are stored."""
 
     def stored(at: int) -> int:

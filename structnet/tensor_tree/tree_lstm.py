@@ -15,6 +15,7 @@ from structnet.propagate import Edges, Nodes, State, propagate
 from structnet.schedule import Layout
 from structnet.tensor_tree.aggregate import HIDDEN_MOMENT, Aggregator
 from structnet.tensor_tree.gates import Forget, LSTMState
+from structnet.tensor_tree.sweep import covers, sweep
 from structnet.tensor_tree.tucker import Tucker
 
 
@@ -158,7 +159,8 @@ class TreeLSTM(nn.Module):
         Args:
             forest: the trees.
             nodes: numbers of nodes of the forest.
-            backend: as in :func:`structnet.propagate.propagate`.
+            backend: as in :func:`structnet.propagate.propagate`; on a CPU "levels" is compiled
+                where :mod:`structnet.tensor_tree.sweep` can do it, with equal results.
 
         Shapes:
             output: ``h`` and ``c``, each ``[len(nodes), hidden_size]``.
@@ -167,6 +169,10 @@ class TreeLSTM(nn.Module):
             GraphError: types, places or tokens that the model does not have.
         """
         self._check_tokens(forest)
+        if backend == "levels" and covers(self, forest):
+            return sweep(
+                self, forest, forest.roots if nodes is None else np.asarray(nodes, np.int64)
+            )
         return propagate(forest, _Cell(self), nodes, backend)
 
     def forward(self, forest: Forest, backend: str = "levels") -> Tensor:

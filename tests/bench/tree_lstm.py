@@ -2,15 +2,14 @@
 
 A step is: choose a minibatch at random, plan it, forward, backward, optimiser step; one thread. The
 ``dgl`` rows run the reference backend on trees without sharing, as released code does, and on the
-same shared forest. ``products`` is the time of the bare matrix products of a step - forward, and
-backward to both factors - in the shapes in which the step makes them. Medians; the columns ``best``
-are of the fastest step, which on a busy machine says more of the code. On a machine with a GPU
-there are rows for it, and its values and gradients are compared with the CPU's.
+same shared forest. ``products`` is the time of a step's matrix products alone: forward, and
+backward to both factors. Medians; the columns ``best`` are of the fastest step, which on a busy
+machine says more of the code. On a machine with a GPU there are rows for it, and its values and
+gradients are compared with the CPU's.
 """
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from functools import partial
@@ -22,8 +21,8 @@ from common import arguments, report, seconds, spread
 from structnet.datasets import listops
 from structnet.examples import TreeExamples
 from structnet.graph import Forest, Vocabulary
-from structnet.tape import Tape
 from structnet.tensor_tree import FullTensor, TreeClassifier, TreeLSTM, Tucker, WeightedSum
+from structnet.tensor_tree.products import TypedProduct
 
 MODELS = {
     "tucker c=20 r=3": (20, partial(Tucker, rank=3)),
@@ -72,29 +71,25 @@ def make_step(
 
 
 def make_products(model: TreeClassifier, batch: TreeExamples) -> Callable[[], None]:
-    """The matrix products of one step on ``batch``, on random numbers."""
-    shapes: list[tuple] = []
-    original = Tape.product
+    """The matrix products of one step on ``batch``, over again."""
+    calls: list[Callable[[], object]] = []
+    originals = {name: getattr(TypedProduct, name) for name in ("forward", "backward", "gradients")}
 
-    def recorded(tape, x, weights, keys):
-        rows = math.prod(x.shape[:-2]) // x.shape[0] * x.shape[-1]
-        shapes.append((x.shape, sum(w[0].numel() // rows for w in weights)))
-        return original(tape, x, weights, keys)
+    def recorded(original: Callable, *arguments: object) -> object:
+        calls.append(partial(original, *arguments))
+        return original(*arguments)
 
-    Tape.product = recorded
+    for name, original in originals.items():
+        setattr(TypedProduct, name, lambda *a, original=original: recorded(original, *a))
     try:
-        model(batch.forest)
+        model(batch.forest).sum().backward()
     finally:
-        Tape.product = original
-    triples = []
-    for shape, out in shapes:
-        x = torch.randn(shape)
-        w = torch.randn(*shape[:-2], shape[-1], out)
-        triples.append((x, w, torch.randn(*shape[:-1], out)))
+        for name, original in originals.items():
+            setattr(TypedProduct, name, original)
 
     def products() -> None:
-        for x, w, dy in triples:
-            torch.matmul(x, w), torch.matmul(dy, w.mT), torch.matmul(x.mT, dy)
+        for call in calls:
+            call()
 
     return products
 
