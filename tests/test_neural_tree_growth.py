@@ -321,14 +321,15 @@ def test_all_training_is_on_the_samples_given(monkeypatch: pytest.MonkeyPatch) -
     fit = growth_module.fit
 
     def watched(model: nn.Module, train: Any, validation: Any, **how: Any) -> Any:
-        calls.append((train, validation))
+        calls.append((train, validation, how["seed"]))
         return fit(model, train, validation, **how)
 
     monkeypatch.setattr(growth_module, "fit", watched)
     growth = grow(kind=scripted("split"), epochs=1, cache=False)
     assert len(calls) == 1 + 3 * 2
-    for train, validation in calls:
+    for train, validation, _ in calls:
         assert train is growth.train and validation is growth.validation
+    assert len({seed for *_, seed in calls}) == len(calls)
 
 
 class Watched(Samples):
@@ -414,10 +415,20 @@ def test_modules_that_draw_from_numpy_are_seeded() -> None:
 
     plain = make_primitives()
     primitives = Primitives(router, plain.transformer, plain.solver)
-    first, second = (
-        grow(make_tree(primitives=primitives), scripted("split"), epochs=1) for _ in range(2)
-    )
+    first = grow(make_tree(primitives=primitives), scripted("split"), epochs=1)
+    random.random(), np.random.rand()
+    second = grow(make_tree(primitives=primitives), scripted("split"), epochs=1)
     assert_same_growth(first, second)
+
+
+def test_every_decision_draws_its_own_modules() -> None:
+    growth = make_growth(kind=scripted("split"))
+    growth.step()
+    growth.step()
+    first = growth._candidates(1)["split"]
+    assert same_weights(first, growth._candidates(1)["split"])
+    growth.step()
+    assert not same_weights(first, growth._candidates(2)["split"])
 
 
 # ---- with which solvers

@@ -8,7 +8,6 @@ Reference:
 
 from __future__ import annotations
 
-import copy
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -258,7 +257,6 @@ class Growth:
             else:
                 self.tree.deepen(leaf, modules)
                 self.undecided.append(leaf)
-            self.tree.eval()  # as fit leaves a model; new nodes begin in training mode
         return leaf, action, losses
 
     def _candidates(self, leaf: int) -> dict[str, Candidate]:
@@ -294,7 +292,7 @@ class Growth:
         for solver in candidate.parts[1:]:
             new = solver.state_dict()
             if [(k, v.shape) for k, v in old.items()] == [(k, v.shape) for k, v in new.items()]:
-                solver.load_state_dict(copy.deepcopy(old))
+                solver.load_state_dict(old)  # copies the values
 
     def _train_all(self, leaf: int, candidates: dict[str, Candidate]) -> dict[str, float]:
         if not candidates:
