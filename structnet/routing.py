@@ -167,7 +167,9 @@ def leaf_log_prob(tree: Topology | DGLGraph, branch_log_prob: Tensor) -> Tensor:
         >>> leaf_log_prob(Topology([(1, 2), (), (3, 4), (), ()]), split).exp()
         tensor([[0.2500, 0.3750, 0.3750]])
     """
-    return node_log_prob(tree, branch_log_prob)[..., _leaves(tree, branch_log_prob.device)]
+    topology = as_topology(tree)
+    leaves = torch.from_numpy(topology.leaves).to(branch_log_prob.device)
+    return node_log_prob(topology, branch_log_prob).index_select(-1, leaves)
 
 
 def node_log_prob(tree: Topology | DGLGraph, branch_log_prob: Tensor) -> Tensor:
@@ -184,12 +186,8 @@ def node_log_prob(tree: Topology | DGLGraph, branch_log_prob: Tensor) -> Tensor:
         )
     way = torch.nn.functional.pad(branch_log_prob, (0, 1))  # nothing is added above the root
     for up in topology.jumps(way.device):
-        way = way + way[..., up]
+        way = way + way.index_select(-1, up)  # several times faster than indexing by the tensor
     return way[..., :-1]
-
-
-def _leaves(tree: Topology | DGLGraph, device: torch.device) -> Tensor:
-    return torch.from_numpy(as_topology(tree).leaves).to(device)
 
 
 def hard_route(tree: Topology | DGLGraph, place: Tensor) -> Tensor:
