@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from structnet.checkpoint import (
     CheckpointError,
@@ -28,7 +28,8 @@ from structnet.checkpoint import (
     save_model,
 )
 from structnet.history import History
-from structnet.neural_tree.candidate import AtLeaf, Candidate, Deepening, Split, cached
+from structnet.neural_tree.balance import balance
+from structnet.neural_tree.candidate import AtLeaf, Candidate, Deepening, Split, at_leaf, cached
 from structnet.neural_tree.samples import Samples
 from structnet.neural_tree.tree import NeuralTree
 from structnet.parallel import own_device, process_rank
@@ -37,6 +38,7 @@ from structnet.train import ADAM, fit
 
 KINDS = {"split": Split, "deepen": Deepening}
 FILE = "growth.safetensors"
+PROBED = 2000  # samples that a new router is scaled to
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,8 @@ class Growth:
         optimizer: gives the optimizer of the parameters.
         limits: how far the tree may grow.
         warm_start: new solvers begin as copies of the leaf's own where that fits.
+        balance_routers: scale a new router to the samples at its leaf (:mod:`.balance`), so that it
+            starts by sending about half of them to each side.
         cache: compute what reaches the leaf once a candidate, where that is exact.
         cache_bytes: the largest cache, in bytes, of both sets of samples together.
         seed: everything random follows from it and the number of the decision.
@@ -147,6 +151,7 @@ class Growth:
         optimizer: Callable = ADAM,
         limits: Limits | None = None,
         warm_start: bool = False,
+        balance_routers: bool = True,
         cache: bool = True,
         cache_bytes: float = 4e9,
         seed: int = 0,
@@ -172,6 +177,7 @@ class Growth:
         self.train, self.validation = train, validation
         self.limits = limits or Limits()
         self.seed, self.warm_start = seed, warm_start
+        self.balance_routers = balance_routers
         self.cache, self.cache_bytes = cache, cache_bytes
         self.callbacks = callbacks
         self.fitting = {
@@ -270,6 +276,8 @@ class Growth:
             and _below(tree.num_leaves, limits.max_leaves)
         ):
             found["split"] = Split(tree, leaf, tree.new_split(leaf))
+            if self.balance_routers:
+                balance(found["split"].parts[0], self._arriving(leaf))
         if tree.primitives.transformer is not None and _below(
             tree.num_transformers(leaf), limits.max_transformers
         ):
@@ -284,6 +292,13 @@ class Growth:
             for kind, candidate in found.items()
             if _below(without + _size(candidate), limits.max_parameters)
         }
+
+    def _arriving(self, leaf: int) -> Tensor:
+        """Some samples as they arrive at a leaf, those more often that come there more likely."""
+        some = np.linspace(0, len(self.train) - 1, min(PROBED, len(self.train))).astype(np.int64)
+        here = at_leaf(self.tree, leaf, self.train[some].to(self.device))
+        chosen = torch.multinomial(here.log_prob.softmax(0), len(some), replacement=True)
+        return here.features[chosen]
 
     def _start_solvers(self, leaf: int, candidate: Candidate) -> None:
         if not self.warm_start:
@@ -344,6 +359,7 @@ class Growth:
             **plain,
             **asdict(self.limits),
             "warm_start": self.warm_start,
+            "balance_routers": self.balance_routers,
             "seed": self.seed,
             "samples": len(self.train),
             "validation_samples": len(self.validation),
