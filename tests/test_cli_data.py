@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import urllib.request
 from pathlib import Path
 
@@ -14,14 +13,6 @@ import pytest
 from structnet.cli import main, parser
 from structnet.datasets import mnist, sarcos
 from structnet.datasets.named import LOADERS, TABLES
-
-# Taken before any test changes the environment.
-REAL_DATA = Path(os.environ.get("STRUCTNET_DATA", Path(__file__).parents[2] / "shared" / "data"))
-
-
-@pytest.fixture
-def real_data() -> Path:
-    return REAL_DATA
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import hashlib
 import io
-import os
 import urllib.request
 from collections import Counter
 from pathlib import Path
@@ -25,15 +24,13 @@ SAMPLES = ROOT / "data" / "samples"
 CONTENT = b"3\t[MAX 1 3 ]\n"
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
 GIT_BLOB = hashlib.sha1(b"blob %d\0" % len(CONTENT) + CONTENT).hexdigest()
-# Taken before any test changes the environment.
-REAL_DATA = Path(os.environ.get("STRUCTNET_DATA", ROOT.parent / "shared" / "data"))
 
 
 @pytest.fixture
-def real_data() -> Path:
-    if not (REAL_DATA / "lrt" / "train0").exists():
+def published(real_data: Path) -> Path:
+    if not (real_data / "lrt" / "train0").exists():
         pytest.skip("the published files are not at hand")
-    return REAL_DATA
+    return real_data
 
 
 @pytest.fixture(autouse=True)
@@ -275,8 +272,8 @@ def test_listops_sample() -> None:
     assert len(set(trees)) == len(labels) == 200
 
 
-def test_published_listops_values(real_data: Path) -> None:
-    trees, _ = listops.read_tsv(real_data / "listops" / "test_d20a.tsv", verify=True)
+def test_published_listops_values(published: Path) -> None:
+    trees, _ = listops.read_tsv(published / "listops" / "test_d20a.tsv", verify=True)
     assert (len(trees), sum(tree.size for tree in trees)) == (10_000, 345_228)
 
 
@@ -400,15 +397,15 @@ def test_lrt_is_not_at_hand(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [0, 1, 4, 12])
-def test_published_relations(real_data: Path, number: int) -> None:
+def test_published_relations(published: Path, number: int) -> None:
     """Truth tables decide every published pair, and a file's number is that of its operators."""
-    pairs = lrt.read_tsv(real_data / "lrt" / f"test{number}", verify=True)
+    pairs = lrt.read_tsv(published / "lrt" / f"test{number}", verify=True)
     sizes = {min(max(map(truth.num_operators, pair[1:])), 12) for pair in pairs}
     assert sizes == {number}
 
 
-def test_published_lrt(real_data: Path) -> None:
-    data = lrt.load(real_data)
+def test_published_lrt(published: Path) -> None:
+    data = lrt.load(published)
     assert {n: len(pairs) for n, pairs in data.test.items()}[12] == 853
     assert sum(map(len, data.test.values())) == 37_367
     assert len(data.validation) == round(0.1 * 211_702)

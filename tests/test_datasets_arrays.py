@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
 import urllib.request
 from pathlib import Path
 
@@ -26,14 +25,6 @@ from structnet.datasets import (
     sarcos,
 )
 from structnet.datasets.pixels import pixel_scale, scaled_pixels
-
-# Taken before any test changes the environment.
-REAL_DATA = Path(os.environ.get("STRUCTNET_DATA", Path(__file__).parents[2] / "shared" / "data"))
-
-
-@pytest.fixture
-def real_data() -> Path:
-    return REAL_DATA
 
 
 @pytest.fixture(autouse=True)

@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import pytest
 
 from structnet import parse
 from structnet.parse import read_lines
-
-DEFAULT = Path(__file__).resolve().parents[1].parent / "shared" / "data"
-
-
-@pytest.fixture
-def real_data():
-    """The folder of published files; tests that ask for it are skipped where there is none."""
-    folder = Path(os.environ.get("STRUCTNET_DATA", DEFAULT))
-    if not folder.is_dir():
-        pytest.skip("no published files; STRUCTNET_DATA says where they are")
-    return folder
 
 
 def existing(path):
