@@ -166,7 +166,7 @@ save(plot_refinement(grown, tree, validation)[0], "4_refinement.png")
 save(plot_neural_tree(tree, validation), "4_tree.png")
 save(plot_leaf_classes(tree, validation), "4_leaves.png")
 save(plot_leaf_means(tree, validation), "4_means.png")
-print(explain(tree, test.x[0]))
+print(explain(tree, validation.x[0]))
 
 # %% [markdown]
 # ## One path or all
