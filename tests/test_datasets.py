@@ -27,7 +27,7 @@ GIT_BLOB = hashlib.sha1(b"blob %d\0" % len(CONTENT) + CONTENT).hexdigest()
 
 
 @pytest.fixture
-def published(real_data: Path) -> Path:
+def at_hand(real_data: Path) -> Path:
     if not (real_data / "lrt" / "train0").exists():
         pytest.skip("the published files are not at hand")
     return real_data
@@ -243,7 +243,7 @@ def test_load_asks_for_too_many(published: Path) -> None:
 
 
 def test_load_finds_only_one_file(published: Path) -> None:
-    (published / listops.TEST.name).unlink()
+    (at_hand / listops.TEST.name).unlink()
     with pytest.raises(DownloadError, match="test_d20s"):
         listops.load(published, num_train=4, num_test=3)
 
@@ -272,8 +272,8 @@ def test_listops_sample() -> None:
     assert len(set(trees)) == len(labels) == 200
 
 
-def test_published_listops_values(published: Path) -> None:
-    trees, _ = listops.read_tsv(published / "listops" / "test_d20a.tsv", verify=True)
+def test_published_listops_values(at_hand: Path) -> None:
+    trees, _ = listops.read_tsv(at_hand / "listops" / "test_d20a.tsv", verify=True)
     assert (len(trees), sum(tree.size for tree in trees)) == (10_000, 345_228)
 
 
@@ -397,15 +397,15 @@ def test_lrt_is_not_at_hand(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [0, 1, 4, 12])
-def test_published_relations(published: Path, number: int) -> None:
+def test_published_relations(at_hand: Path, number: int) -> None:
     """Truth tables decide every published pair, and a file's number is that of its operators."""
-    pairs = lrt.read_tsv(published / "lrt" / f"test{number}", verify=True)
+    pairs = lrt.read_tsv(at_hand / "lrt" / f"test{number}", verify=True)
     sizes = {min(max(map(truth.num_operators, pair[1:])), 12) for pair in pairs}
     assert sizes == {number}
 
 
-def test_published_lrt(published: Path) -> None:
-    data = lrt.load(published)
+def test_published_lrt(at_hand: Path) -> None:
+    data = lrt.load(at_hand)
     assert {n: len(pairs) for n, pairs in data.test.items()}[12] == 853
     assert sum(map(len, data.test.values())) == 37_367
     assert len(data.validation) == round(0.1 * 211_702)
