@@ -243,7 +243,7 @@ def test_load_asks_for_too_many(published: Path) -> None:
 
 
 def test_load_finds_only_one_file(published: Path) -> None:
-    (at_hand / listops.TEST.name).unlink()
+    (published / listops.TEST.name).unlink()
     with pytest.raises(DownloadError, match="test_d20s"):
         listops.load(published, num_train=4, num_test=3)
 
