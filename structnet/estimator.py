@@ -20,6 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, validate_data
 
 from structnet.routing import Topology
+from structnet.scale import fractions, moments
 
 FLOATS = (np.float64, np.float32)
 
@@ -159,7 +160,10 @@ def mean_one(weights: np.ndarray | None) -> np.ndarray | None:
         >>> mean_one(np.array([2.0, 6.0]))
         array([0.5, 1.5])
     """
-    return None if weights is None else weights / weights.mean()
+    if weights is None:
+        return None
+    weights = fractions(weights)[0]
+    return weights / weights.mean()
 
 
 def encode_labels(y: np.ndarray, classes: np.ndarray | None = None) -> tuple[np.ndarray, ...]:
@@ -188,8 +192,8 @@ def encode_labels(y: np.ndarray, classes: np.ndarray | None = None) -> tuple[np.
     unknown = np.setdiff1d(found, classes)
     if len(unknown):
         raise ValueError(
-            f"the validation set has the class {unknown.tolist()[0]!r}, which is not in y; "
-            f"expected some of its {len(classes)} classes"
+            f"got the class {unknown.tolist()[0]!r}, which is not in the y to learn from; expected "
+            f"some of its {len(classes)} classes"
         )
     return classes, np.searchsorted(classes, y)
 
@@ -266,13 +270,7 @@ class Standardizer:
         A column that does not change is only moved to 0.
         """
 
-        def mean_of(numbers: np.ndarray) -> np.ndarray:
-            pixels = numbers.reshape(*numbers.shape[:2], -1).mean(2, dtype=np.float64)
-            means = np.average(pixels, axis=0, weights=weights)
-            return means.reshape(-1, *[1] * (numbers.ndim - 2))
-
-        mean = mean_of(values)
-        scale = np.sqrt(mean_of(np.square(values - mean)))
+        mean, scale = moments(values, weights)
         constant = scale <= 10 * np.finfo(values.dtype).eps * np.abs(mean)
         return cls(mean, np.where(constant, 1.0, scale))
 
@@ -281,8 +279,14 @@ class Standardizer:
         return ((values - self.mean) / self.scale).astype(values.dtype, copy=False)
 
     def inverse(self, values: np.ndarray) -> np.ndarray:
-        """Back from standardized values. ``[n, *shape] -> [n, *shape]``."""
-        return (values * self.scale + self.mean).astype(values.dtype, copy=False)
+        """Back from standardized values. ``[n, *shape] -> [n, *shape]``.
+
+        In the precision of the values, or in float64 where it cannot hold the result.
+        """
+        found = values * self.scale + self.mean
+        if np.abs(found).max(initial=0) > np.finfo(values.dtype).max:
+            return found
+        return found.astype(values.dtype, copy=False)
 
 
 def path_matrix(topology: Topology, nodes: np.ndarray) -> csr_matrix:
@@ -345,3 +349,18 @@ def check_number(
             f"The '{name}' parameter must be {article} in the range {ends[0]}{low:g}, {high:g}"
             f"{ends[1]}{' or None' * optional}. Got {value!r} instead."
         )
+
+
+def check_bool(name: str, value: Any) -> None:
+    """Checks a parameter of an estimator that says yes or no.
+
+    Raises:
+        ValueError: it is neither True nor False; words would all count as True.
+
+    Example:
+        >>> check_bool("standardize", "no")
+        Traceback (most recent call last):
+        ValueError: The 'standardize' parameter must be True or False. Got 'no' instead.
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"The '{name}' parameter must be True or False. Got {value!r} instead.")

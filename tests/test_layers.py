@@ -36,6 +36,7 @@ LAYERS = (
         "propagate_dgl",
         "routing",
         "rows",
+        "scale",
         "schedule",
         "seeding",
         "tape",

@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from torch import nn
 
 from structnet.checkpoint import CheckpointError
-from structnet.estimator import Standardizer, path_matrix, seed_from, split
+from structnet.estimator import Standardizer, mean_one, path_matrix, seed_from, split
 from structnet.history import History
 from structnet.loop import Loop
 from structnet.neural_tree import Growth, Limits, Primitives, presets, refine
@@ -276,6 +276,30 @@ def test_a_constant_column_becomes_0() -> None:
     np.testing.assert_array_equal(Standardizer.fitted(values)(values), np.zeros((7, 3)))
 
 
+@pytest.mark.parametrize("unit", [2.0**1000, 2.0**-900])
+@pytest.mark.parametrize("weights", [None, np.array([1.0, 3.0, 2.0, 5.0])])
+def test_numbers_of_any_size_are_standardized(unit: float, weights: np.ndarray | None) -> None:
+    values = np.random.default_rng(0).normal(3, 2, (4, 2, 5, 5))
+    plain = Standardizer.fitted(values, weights)
+    found = Standardizer.fitted(values * unit, None if weights is None else weights * unit)
+    np.testing.assert_array_equal(found.mean / unit, plain.mean)
+    np.testing.assert_array_equal(found.scale / unit, plain.scale)
+    np.testing.assert_array_equal(found(values * unit), plain(values))
+
+
+def test_targets_too_large_for_the_precision_of_the_inputs(lines: tuple) -> None:
+    X, y = lines
+    model = regressor(max_depth=0).set_params(epochs=40).fit(X, y[:, 0] * 1e200)
+    double, single = (model.predict(X.astype(dtype)) for dtype in ("f8", "f4"))
+    assert np.corrcoef(double / 1e200, y[:, 0])[0, 1] > 0.9
+    np.testing.assert_allclose(single, double, rtol=1e-4)
+
+
+def test_huge_weights_have_a_mean_of_1() -> None:
+    found = mean_one(np.array([1e308, 1e308, 1e307]))
+    np.testing.assert_allclose(found, mean_one(np.array([10.0, 10.0, 1.0])))
+
+
 @given(st.lists(st.integers(1, 30), min_size=2, max_size=6), st.floats(0.05, 0.6), st.integers(0))
 def test_a_split_keeps_the_shares(sizes: list[int], fraction: float, seed: int) -> None:
     labels = np.random.default_rng(0).permutation(np.repeat(np.arange(len(sizes)), sizes))
@@ -471,7 +495,7 @@ Y4 = np.array([0, 1, 0, 1, 0, 1])
         ((X4, Y4, [1, 2]), r"sample_weight .* \[6\]\. Got shape \[2\]"),
         ((X4, [0, 1, 2, 3, 4, 5]), "5 of 6 samples are left to learn from, for 6 classes"),
         ((X4, Y4, None, (X4[:0], Y4[:0])), "the validation set has 0 samples"),
-        ((X4, Y4, None, (X4, Y4 + 1)), "validation set has the class 2, which is not in y"),
+        ((X4, Y4, None, (X4, Y4 + 1)), "got the class 2, which is not in the y to learn from"),
         ((X4, Y4, None, (X4[:, :1], Y4)), "X has 1 features"),
         ((X4, Y4, None, [X4, Y4]), r"must be \(X, y\) or .* Got list"),
         ((X4, Y4, None, (X4,)), r"must be \(X, y\) or .* Got tuple of 1"),
