@@ -16,13 +16,14 @@ import torch
 
 from structnet.checkpoint import load_model
 from structnet.cli import main
-from structnet.cli.neural_tree import training
+from structnet.cli.neural_tree import predict, training
 from structnet.cli.neural_tree.data import load_data, shifted_and_mirrored
 from structnet.cli.neural_tree.flags import BASELINES, PATHS
 from structnet.cli.neural_tree.measure import ensemble_error, errors, output
 from structnet.cli.neural_tree.paper import ABLATIONS, ENSEMBLES, TREES
 from structnet.cli.neural_tree.run import TreeRun
 from structnet.cli.neural_tree.settings import PRESETS, RECIPES, VARIANTS, settings_of
+from structnet.datasets.csv_file import TableError, read
 from structnet.history import History
 from structnet.metrics import accuracy, evaluate
 from structnet.neural_tree import tree as library
@@ -253,6 +254,28 @@ def test_a_table_is_predicted_in_its_own_units(table: tuple[Path, Path], tmp_pat
     assert found["values"] == {"price": pytest.approx(float(expected[0, 0]), rel=1e-4)}
     (tmp_path / "short.csv").write_text("age,area\n1,2\n")
     assert "no column 'rooms'" in call("predict", folder, tmp_path / "short.csv").err
+
+
+@pytest.mark.parametrize(
+    ("features", "header", "expected"),
+    [
+        (["b", "a"], "x,a,b", [2, 1]),
+        (["a", "a"], "a,a", [0, 1]),
+        (["a", "b"], "a,b,a", None),
+        (["a", "a"], "a,b", None),
+    ],
+)
+def test_the_columns_of_a_file_are_found_without_doubt(
+    features: list[str], header: str, expected: list[int] | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "new.csv"
+    path.write_text(f"{header}\n{','.join('1' for _ in header.split(','))}\n")
+    data = {"features": features, "shape": [2]}
+    if expected is not None:
+        assert predict._columns(read(path), data) == expected
+        return
+    with pytest.raises(TableError, match=r"new\.csv: there are several columns 'a'"):
+        predict._columns(read(path), data)
 
 
 def test_a_squared_error_is_in_the_units_of_the_file(table: tuple[Path, Path]) -> None:

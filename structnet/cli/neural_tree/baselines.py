@@ -36,8 +36,19 @@ def train(name: str, seed: int, settings: Settings) -> dict[str, Any]:
         "validation_size": 0,
         "test_size": len(data.test),
         "seed": seed,
+        "settings": data_settings(settings),
         "seconds": round(seconds, 1),
     }
+
+
+def data_settings(settings: Settings) -> dict[str, Any]:
+    """The settings that say which rows a model learns and is tested by.
+
+    Example:
+        >>> data_settings({"data": "sarcos", "train_size": 90, "test_size": None, "seed": 0})
+        {'data': 'sarcos', 'train_size': 90, 'test_size': None, 'seed': 0}
+    """
+    return {name: settings[name] for name in ("data", "train_size", "test_size", "seed")}
 
 
 def _models(seed: int) -> dict[str, Any]:

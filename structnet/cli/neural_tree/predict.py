@@ -59,12 +59,18 @@ def _of_rows(tree: NeuralTree, table: Table, data: Mapping[str, Any]) -> list[di
 
 
 def _columns(table: Table, data: Mapping[str, Any]) -> list[int]:
-    """The columns of a file that hold the features: by their names, or all of them."""
+    """The columns of a file that hold the features: all of them, or those of their names."""
     features, size = data["features"], math.prod(data["shape"])
-    if table.names and features:
+    if table.names and features and list(table.names) != list(features):
         missing = [name for name in features if name not in table.names]
         if missing:
             raise TableError(f"{table.path} has no column {missing[0]!r}, a feature of the tree")
+        several = [n for n in features if table.names.count(n) > 1 or features.count(n) > 1]
+        if several:
+            raise TableError(
+                f"{table.path}: there are several columns {several[0]!r}, here or among the "
+                "features of the tree; expected one, or the features alone, in the tree's order"
+            )
         return [table.names.index(name) for name in features]
     if table.num_columns != size:
         raise TableError(

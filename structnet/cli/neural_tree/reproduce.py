@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import structnet.cli.neural_tree.baselines as baselines
 from structnet.cli.neural_tree.flags import BASELINES
+from structnet.cli.neural_tree.paper import TREES
 from structnet.cli.neural_tree.run import TreeRun
 from structnet.cli.neural_tree.settings import RECIPES, TASK, VARIANTS, Settings, settings_of
 from structnet.cli.neural_tree.tables import TABLES, Members, write
@@ -25,6 +27,7 @@ SHARED = (
     "test_size",
     "epochs",
     "refine_epochs",
+    "max_leaves",
     "device",
     "threads",
 )
@@ -33,6 +36,7 @@ SHARED = (
 def run(args: argparse.Namespace) -> None:
     """Trains what is not trained yet, and prints the table, in words and as JSON."""
     given, say = vars(args), speaker()
+    _check_presets(given)
     folder = Path(given.get("out", Path("runs", f"reproduce-{TASK}")))
     trees, others = _trees(given, folder), _baselines(given, folder)
     if not trees and not others:
@@ -46,6 +50,17 @@ def run(args: argparse.Namespace) -> None:
             say(f"\n{member}")
             member.write("result.json", baselines.train(name, seed, _settings(given, {}, seed)))
     print(json.dumps(_report(given, trees, others, folder), ensure_ascii=False))
+
+
+def _check_presets(given: Mapping[str, Any]) -> None:
+    """The paper must have a tree of each preset for the data, to compare with."""
+    data = given["data"]
+    known = [preset for preset in TREES if preset.partition("_")[0] == data]
+    for preset in given.get("presets", ()):
+        if preset not in known:
+            raise ValueError(
+                f"the paper has no {preset} for {data}; expected some of {', '.join(known)}"
+            )
 
 
 def _trees(given: dict[str, Any], folder: Path) -> dict[tuple[str, str], Any]:
@@ -81,14 +96,24 @@ def _settings(given: dict[str, Any], options: dict[str, Any], seed: int) -> Sett
 
 
 def _baselines(given: dict[str, Any], folder: Path) -> dict[tuple[str, int], Run]:
+    """Model and seed -> its run.
+
+    Raises:
+        ValueError: a model that is there was trained on other data.
+    """
     if given["table"] != 3 or given["data"] != "sarcos":
         return {}
-    return {
+    found = {
         (name, seed): Run(folder / f"sarcos-{name}-{seed}")
         for name in BASELINES
         if name in given.get("only", BASELINES)
         for seed in range(given["seeds"])
     }
+    for (_, seed), member in found.items():
+        expected = baselines.data_settings(_settings(given, {}, seed))
+        if member.result is not None and member.result.get("settings") != expected:
+            raise ValueError(f"{member} was trained on other data; name another folder with --out")
+    return found
 
 
 def _in_order(trees: dict, seeds: range) -> list[tuple[TreeRun, Settings]]:
