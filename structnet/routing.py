@@ -97,6 +97,21 @@ class Topology:
             path.append(int(self.parent[path[-1]]))
         return path[::-1]
 
+    def sums_below(self, at_leaves: np.ndarray) -> np.ndarray:
+        """What stands at the leaves, summed at each node over the leaves below it.
+
+        Shapes:
+            ``[num_nodes, ...]``, 0 at inner nodes -> the same.
+
+        Example:
+            >>> Topology([(1, 2), (), (3, 4), (), ()]).sums_below(np.array([0, 5, 0, 2, 1]))
+            array([8, 5, 3, 2, 1])
+        """
+        sums = at_leaves.copy()
+        for v in range(len(sums) - 1, 0, -1):  # children have higher numbers than their parents
+            sums[self.parent[v]] += sums[v]
+        return sums
+
     def jumps(self, device: torch.device) -> list[Tensor]:
         """For each node its ancestor 1, 2, 4, 8, ... edges up, until all are above the root.
 

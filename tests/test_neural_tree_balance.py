@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import nn
@@ -55,6 +57,47 @@ def test_what_does_not_vary_is_left_as_it_is() -> None:
     weight = without_bias.weight.clone()
     balance(without_bias, torch.randn(10, 3))
     assert torch.equal(without_bias.weight, weight)
+
+
+class Attention(nn.Module):
+    """A router with a layer that is never called as a module, registered after all others."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.logit = nn.Linear(4, 1)
+        self.attention = nn.MultiheadAttention(4, 2, batch_first=True)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.logit(self.attention(x[:, None], x[:, None], x[:, None])[0][:, 0])
+
+
+def test_layers_that_are_not_called_are_left_as_they_are() -> None:
+    torch.manual_seed(0)
+    router, x = Attention(), features(shape=(4,))
+    before = router.attention.out_proj.weight.clone()
+    balance(router, x)
+    assert torch.equal(router.attention.out_proj.weight, before)
+    assert router(x).std(correction=0).item() == pytest.approx(SPREAD, rel=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore:.*weight_norm.*is deprecated:FutureWarning")
+@pytest.mark.parametrize(
+    "weight_norm", [nn.utils.weight_norm, nn.utils.parametrizations.weight_norm]
+)
+def test_normed_layers_are_left_as_they_are(weight_norm: Callable) -> None:
+    torch.manual_seed(0)
+    router, x = (
+        nn.Sequential(nn.Linear(4, 3), nn.Tanh(), weight_norm(nn.Linear(3, 1))),
+        features(shape=(4,)),
+    )
+    before = {name: value.clone() for name, value in router.state_dict().items()}
+    balance(router, x)
+    changed = {
+        name for name, value in before.items() if not torch.equal(value, router.state_dict()[name])
+    }
+    assert changed == {"0.weight", "0.bias"}
+    units = router[0](x)  # of a layer that is not the last
+    torch.testing.assert_close(units.std(0, correction=0), torch.ones(3), atol=1e-3, rtol=0)
 
 
 @pytest.mark.parametrize("balanced", [True, False])

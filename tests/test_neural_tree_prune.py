@@ -112,6 +112,27 @@ def test_multi_counts_probabilities(x: Tensor) -> None:
     assert prune(tree, x, 0.2, path="multi").num_leaves == 2
 
 
+@pytest.mark.parametrize("path", ["greedy", "multi"])
+def test_a_weight_counts_as_so_many_samples(path: str, x: Tensor) -> None:
+    tree, times = grown(3), torch.arange(200) % 4
+    weighted = Samples(x, torch.zeros(200), times * 200 / times.sum())
+    found = visit_shares(tree, weighted, path)
+    repeated = visit_shares(tree, x.repeat_interleave(times, 0), path)
+    np.testing.assert_allclose(found, repeated, rtol=1e-5)
+    assert abs(found - visit_shares(tree, x, path)).max() > 1e-3
+    assert found[0] == pytest.approx(1)
+
+
+def test_what_only_weightless_samples_visit_goes(x: Tensor) -> None:
+    tree = NeuralTree(presets.mlp(num_outputs=3, width=5), shape=(4,))
+    tree.split(0)
+    left = (tree.apply_path(x) == 1).float()
+    assert 0 < left.mean() < 1
+    pruned = prune(tree, Samples(x, torch.zeros(200), left / left.mean()), threshold=1e-6)
+    assert pruned.num_leaves == 1
+    assert prune(tree, x, threshold=1e-6).num_leaves == 2
+
+
 def test_transformers_move_up_in_their_order(x: Tensor) -> None:
     tree = leaning({0: -9.0}, [0])
     tree.deepen(2)
@@ -152,8 +173,8 @@ def test_numbers_are_compact_and_siblings_adjacent(seed: int, x: Tensor) -> None
     assert again.config() == pruned.config()
 
 
-@pytest.mark.parametrize("threshold", [-0.1, 1.5, float("nan")])
-def test_a_threshold_is_a_share(threshold: float, x: Tensor) -> None:
+@pytest.mark.parametrize("threshold", [-0.1, 1.5, float("nan"), "a", None])
+def test_a_threshold_is_a_share(threshold: object, x: Tensor) -> None:
     with pytest.raises(ValueError, match=r"'threshold' .* range \[0, 1\]\. Got"):
         prune(grown(0), x, threshold)
 

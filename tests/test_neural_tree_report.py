@@ -15,7 +15,7 @@ from forests import exactly
 from torch import nn
 from tree_shapes import LEFT_LEAF, SMALL, grown, small_primitives
 
-from structnet.neural_tree import presets, report
+from structnet.neural_tree import batched, presets
 from structnet.neural_tree.count import count_flops, count_parameters
 from structnet.neural_tree.explain import Choice, explain
 from structnet.neural_tree.likelihood import GaussianMixture, SquaredError
@@ -139,8 +139,26 @@ def test_a_summary_stays_as_it_is() -> None:
 def test_samples_may_be_more_than_one_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     tree, x = tree_of((LEFT_LEAF, LEFT_LEAF)), draw(40)
     at_once = summary(tree, x)
-    monkeypatch.setattr(report, "BATCH", 7)
+    monkeypatch.setattr(batched, "BATCH", 7)
     assert summary(tree, x) == summary(tree, Samples(x, torch.zeros(40))) == at_once
+
+
+def test_a_weight_counts_as_so_many_samples() -> None:
+    tree, x = tree_of((LEFT_LEAF, LEFT_LEAF)), draw(40)
+    targets, times = torch.arange(40) % 4, torch.arange(40) % 3  # some of them never
+    weighted = Samples(x, targets, times * 40.0 / times.sum())
+    repeated = Samples(x.repeat_interleave(times, 0), targets.repeat_interleave(times))
+    assert export_text(tree, weighted) == export_text(tree, repeated) != export_text(tree)
+    assert export_text(tree, weighted) != export_text(tree, Samples(x, targets))
+    found, expected = summary(tree, weighted), summary(tree, repeated)
+    assert found.visited_flops == pytest.approx(expected.visited_flops)
+    assert found.visited_flops != pytest.approx(summary(tree, x).visited_flops)
+    visits = [row.visits / 40 for row in found.rows]
+    assert visits == pytest.approx([row.visits / len(repeated) for row in expected.rows])
+    tree.likelihood, numbers = SquaredError(), draw(40)[:, :2]
+    weighted = Samples(x, numbers, weighted.weights)
+    repeated = Samples(repeated.x, numbers.repeat_interleave(times, 0))
+    assert export_text(tree, weighted) == export_text(tree, repeated)
 
 
 def test_a_root_alone() -> None:
@@ -377,7 +395,10 @@ def test_names_that_do_not_fit() -> None:
     ("targets", "message"),
     [
         (torch.tensor([0.0, 1.0]), "targets must be classes [2], int64. Got float32 [2]."),
-        (torch.tensor([0, 7]), "targets must be classes from 0 to 3. Got 7."),
+        (
+            torch.tensor([0, 7]),
+            "targets must be classes from 0 to 3, as the tree has 4 outputs. Got 7.",
+        ),
     ],
 )
 def test_targets_that_do_not_fit(targets: torch.Tensor, message: str) -> None:

@@ -15,7 +15,14 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from structnet.neural_tree import GaussianMixture, NeuralTree, Samples, SquaredError, presets
+from structnet.neural_tree import (
+    GaussianMixture,
+    NeuralTree,
+    Samples,
+    SquaredError,
+    batched,
+    presets,
+)
 from structnet.neural_tree.growth import Decision
 from structnet.plot import (
     plot_growth,
@@ -25,7 +32,6 @@ from structnet.plot import (
     plot_partition,
     plot_refinement,
 )
-from structnet.plot import reach as reach_module
 from structnet.plot.growth import PHASES
 from structnet.plot.palette import class_colors
 from structnet.plot.panels import CLASSES, ROUTER, WIDTH
@@ -124,7 +130,7 @@ def slow_reach(tree: NeuralTree, data: Samples, greedy: bool) -> list[list[tuple
 @pytest.mark.parametrize("greedy", [False, True])
 @pytest.mark.parametrize("weights", [False, True])
 def test_reach_is_what_recursion_finds(monkeypatch, greedy: bool, weights: bool) -> None:
-    monkeypatch.setattr(reach_module, "BATCH", 7)
+    monkeypatch.setattr(batched, "BATCH", 7)
     tree, data = grown(6), samples(25, weights=weights)
     found = reach(tree, data, greedy=greedy)
     weight = np.ones(25) if data.weights is None else data.weights.double().numpy()
@@ -175,8 +181,14 @@ def test_reach_leaves_the_tree_alone() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (Samples(torch.zeros(2, COLUMNS), torch.tensor([0, 3])), r"0 to 2\. Got 3"),
-        (Samples(torch.zeros(2, COLUMNS), torch.tensor([0, -1])), r"0 to 2\. Got -1"),
+        (
+            Samples(torch.zeros(2, COLUMNS), torch.tensor([0, 3])),
+            r"0 to 2, as the tree has 3 outputs\. Got 3",
+        ),
+        (
+            Samples(torch.zeros(2, COLUMNS), torch.tensor([0, -1])),
+            r"0 to 2, as .* outputs\. Got -1",
+        ),
         (Samples(torch.zeros(0, COLUMNS), torch.zeros(0, dtype=torch.long)), "got 0 examples"),
         (Samples(torch.zeros(2, 4), torch.tensor([0, 1])), r"Got .*\b4\]"),
     ],

@@ -66,6 +66,22 @@ def permuted(children: Children, rng: random.Random):
     return topology_graph(children, rng.sample(range(edges), edges))
 
 
+# ---- sums
+
+
+@pytest.mark.parametrize("shape", SMALL, ids=str)
+def test_sums_below_are_over_the_leaves_of_a_subtree(shape: tuple) -> None:
+    topology = Topology(numbered(shape, random.Random(0)))
+    values = np.zeros((topology.num_nodes, 2))
+    values[topology.leaves] = np.random.default_rng(0).random((len(topology.leaves), 2))
+    before = values.copy()
+    expected = np.zeros_like(values)
+    for leaf in topology.leaves:
+        expected[topology.path(leaf)] += values[leaf]
+    np.testing.assert_allclose(topology.sums_below(values), expected)
+    assert (values == before).all()
+
+
 # ---- probabilities
 
 

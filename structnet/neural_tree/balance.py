@@ -12,6 +12,8 @@ Reference:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
@@ -26,7 +28,9 @@ def balance(router: nn.Module, features: Tensor, spread: float = SPREAD) -> None
 
     From the first to the last, each unit's output is shifted and scaled to mean 0 and standard
     deviation 1 over the samples; the last layer's, the logit, to ``spread``. A unit whose output
-    does not vary is left as it is, and so are layers without a bias.
+    does not vary is left as it is, and so are layers without a bias, those whose weight is computed
+    from other parameters (weight normalisation), and those that are not called as modules (the
+    projection of ``nn.MultiheadAttention``).
 
     Args:
         router: changed in place.
@@ -45,22 +49,40 @@ def balance(router: nn.Module, features: Tensor, spread: float = SPREAD) -> None
         (True, 3.0)
     """
     layers = [layer for layer in router.modules() if isinstance(layer, SCALED)]
-    for layer in layers:
-        if layer.bias is not None:
-            _scale(layer, _output(router, layer, features), spread if layer is layers[-1] else 1.0)
+    called = list(_outputs(router, layers, features[:1]))
+    for layer in called:
+        if _has_own(layer, "weight") and _has_own(layer, "bias"):
+            output = _columns(layer, _outputs(router, [layer], features)[layer])
+            _scale(layer, output, spread if layer is called[-1] else 1.0)
 
 
-def _output(router: nn.Module, layer: nn.Module, features: Tensor) -> Tensor:
-    """What a layer gives for all samples, one column a unit. ``[m, units]``."""
-    found: list[Tensor] = []
-    hook = layer.register_forward_hook(lambda layer, inputs, output: found.append(output))
+def _has_own(layer: nn.Module, name: str) -> bool:
+    return isinstance(layer._parameters.get(name), nn.Parameter)
+
+
+def _outputs(
+    router: nn.Module, layers: Sequence[nn.Module], features: Tensor
+) -> dict[nn.Module, list[Tensor]]:
+    """What each layer gives each time that it is called; the layers in the order of their calls."""
+    found: dict[nn.Module, list[Tensor]] = {}
+
+    def keep(layer: nn.Module, inputs: tuple, output: Tensor) -> None:
+        found.setdefault(layer, []).append(output)
+
+    hooks = [layer.register_forward_hook(keep) for layer in layers]
     try:
         with evaluating(router):
             router(features)
     finally:
-        hook.remove()
+        for hook in hooks:
+            hook.remove()
+    return found
+
+
+def _columns(layer: nn.Module, outputs: Sequence[Tensor]) -> Tensor:
+    """The outputs of a layer, one column a unit. ``[m, units]``."""
     units = 1 if not isinstance(layer, nn.Linear) else -1
-    return torch.cat([each.movedim(units, -1).flatten(0, -2) for each in found])
+    return torch.cat([each.movedim(units, -1).flatten(0, -2) for each in outputs])
 
 
 @torch.no_grad()

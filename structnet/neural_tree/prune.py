@@ -7,17 +7,15 @@ tree is smaller and its greedy predictions are the same.
 from __future__ import annotations
 
 import copy
+from numbers import Real
 
 import numpy as np
-import torch
 from torch import Tensor, nn
 
-from structnet.metrics import batch_starts, evaluating
-from structnet.neural_tree.samples import Samples
+from structnet.neural_tree.batched import answers
+from structnet.neural_tree.samples import Samples, counted
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing import Topology
-
-BATCH = 1000  # samples routed at a time
 
 
 def prune(
@@ -32,7 +30,7 @@ def prune(
 
     Args:
         tree: stays as it is.
-        x: samples that say how often each branch is taken.
+        x: samples that say how often each branch is taken, each counted by its weight.
         threshold: the least share of the samples for a branch to stay, from 0, which prunes
             nothing, to 1; any number above 0 prunes what no sample visits.
         path: how the samples go, as in :meth:`NeuralTree.output`; with ``"multi"`` each visits a
@@ -45,6 +43,7 @@ def prune(
         ValueError: another threshold or path, or samples of another shape, or none.
 
     Example:
+        >>> import torch
         >>> from structnet.neural_tree import presets
         >>> tree = NeuralTree(presets.mlp(num_outputs=3, width=8), shape=(4,))
         >>> left, right = tree.split(0)
@@ -52,7 +51,7 @@ def prune(
         >>> prune(tree, torch.rand(10, 4), threshold=0.01).num_leaves
         1
     """
-    if not 0 <= threshold <= 1:
+    if not isinstance(threshold, Real) or not 0 <= threshold <= 1:
         raise ValueError(
             f"The 'threshold' parameter must be a number in the range [0, 1]. Got {threshold!r}."
         )
@@ -84,25 +83,20 @@ def _down(tree: NeuralTree, shares: np.ndarray, threshold: float, node: int) -> 
 
 
 def visit_shares(tree: NeuralTree, x: Tensor | Samples, path: str = "greedy") -> np.ndarray:
-    """The share of the samples that visits each node; arguments as in :func:`prune`.
+    """The share of the samples' weight that visits each node; arguments as in :func:`prune`.
 
     Shapes:
         x ``[n, *shape]`` -> ``[num_nodes]``, float64.
     """
-    x = x.x if isinstance(x, Samples) else x
-    device = next(tree.parameters(), x).device
+    x, counts = counted(x)
     visits = np.zeros(tree.topology.num_nodes)
-    with evaluating(tree):
-        for start in batch_starts(x, BATCH):
-            visits[tree.topology.leaves] += _at_leaves(tree, x[start : start + BATCH], device, path)
-    for v in range(len(visits) - 1, 0, -1):  # children have higher numbers than their parents
-        visits[tree.topology.parent[v]] += visits[v]
-    return visits / len(x)
+    for rows, reached in answers(tree, x, lambda batch: _at_leaves(tree, batch, path)):
+        visits[tree.topology.leaves] += counts[rows] @ reached
+    return tree.topology.sums_below(visits) / counts.sum()
 
 
-def _at_leaves(tree: NeuralTree, x: Tensor, device: torch.device, path: str) -> np.ndarray:
-    """The visits of a batch to each leaf."""
+def _at_leaves(tree: NeuralTree, x: Tensor, path: str) -> np.ndarray:
+    """How much each sample of a batch visits each leaf. ``[n, leaves]``."""
     if path == "multi":
-        return tree.leaf_log_prob(x.to(device)).exp().sum(0).double().cpu().numpy()
-    ends = tree.apply_path(x.to(device), path).cpu().numpy()
-    return np.bincount(ends, minlength=tree.topology.num_nodes)[tree.topology.leaves]
+        return tree.leaf_log_prob(x).exp().double().cpu().numpy()
+    return tree.apply_path(x, path).cpu().numpy()[:, None] == tree.topology.leaves

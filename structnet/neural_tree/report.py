@@ -7,18 +7,16 @@ from dataclasses import dataclass
 
 import networkx as nx
 import numpy as np
-import torch
 from torch import Tensor
 
 from structnet import networkx_graph
-from structnet.metrics import batch_starts, evaluating
+from structnet.neural_tree.batched import greedy_leaves
 from structnet.neural_tree.count import count_parameters, node_cost, path_cost
 from structnet.neural_tree.explain import names_of, percent
+from structnet.neural_tree.likelihood import Categorical, check_targets
 from structnet.neural_tree.primitives import Shape
-from structnet.neural_tree.samples import Samples
+from structnet.neural_tree.samples import Samples, counted
 from structnet.neural_tree.tree import NeuralTree
-
-BATCH = 1000  # samples routed at a time
 
 
 @dataclass(frozen=True)
@@ -31,7 +29,8 @@ class Row:
         kind: "router" or "solver".
         parameters, flops: of the transformers and the router or solver; FLOPs for one sample.
         shape: of a sample after the transformers.
-        visits: samples that come here on their greedy path, if samples were given.
+        visits: samples that come here on their greedy path, if samples were given: how many, or
+            the sum of their weights.
     """
 
     node: int
@@ -41,7 +40,7 @@ class Row:
     parameters: int
     flops: int
     shape: Shape
-    visits: int | None
+    visits: float | None
 
     def cells(self) -> list[object]:
         """What a table says of the node."""
@@ -60,7 +59,7 @@ class Summary:
         parameters, flops: of all nodes, which all samples pass where leaves are mixed.
         path_parameters, path_flops: of one path, averaged over the leaves.
         visited_parameters, visited_flops: of one path, averaged over the samples that were given,
-            each on its greedy path; None without samples.
+            each on its greedy path and counted by its weight; None without samples.
         rows: the nodes.
     """
 
@@ -121,7 +120,7 @@ def summary(tree: NeuralTree, x: Tensor | Samples | None = None) -> Summary:
     """
     nodes, leaves = node_cost(tree), tree.topology.leaves
     paths = [numbers[leaves] for numbers in path_cost(tree, nodes)]
-    visits = None if x is None else _visits(tree, _leaves(tree, x))
+    visits = None if x is None else _visits(tree, x)
     by_visits = [None, None]
     if visits is not None:
         by_visits = [float(np.average(each, weights=visits[leaves])) for each in paths]
@@ -141,7 +140,7 @@ def summary(tree: NeuralTree, x: Tensor | Samples | None = None) -> Summary:
                 int(nodes.parameters[v]),
                 int(nodes.flops[v]),
                 node.shape,
-                None if visits is None else int(visits[v]),
+                None if visits is None else visits[v].item(),
             )
             for v, node in enumerate(tree.nodes)
         ),
@@ -156,7 +155,7 @@ def export_text(
     Args:
         tree: the tree.
         x: samples; each line then has the share of them that comes there on its greedy path, and
-            their commonest class or the means of their targets.
+            their commonest class or the means of their targets, each counted by its weight.
         class_names: what the classes are called; their numbers by default.
 
     Raises:
@@ -214,44 +213,36 @@ def _kind(tree: NeuralTree, node: int) -> str:
     return "solver" if tree.nodes[node].router is None else "router"
 
 
-def _leaves(tree: NeuralTree, x: Tensor | Samples) -> np.ndarray:
-    """The node in which each sample's greedy path ends."""
-    x = x.x if isinstance(x, Samples) else x
-    device = next(tree.parameters(), x).device
-    with evaluating(tree):
-        parts = [tree.apply_path(x[i : i + BATCH].to(device)) for i in batch_starts(x, BATCH)]
-    return torch.cat(parts).cpu().numpy()
+def _visits(tree: NeuralTree, x: Tensor | Samples) -> np.ndarray:
+    """How many samples pass each node on their greedy paths."""
+    x, counts = counted(x)
+    return _sums(tree, greedy_leaves(tree, x), counts)
 
 
-def _visits(tree: NeuralTree, leaves: np.ndarray) -> np.ndarray:
-    """How many samples pass each node on the way to their leaves."""
-    return _sums_below(tree, np.bincount(leaves, minlength=tree.topology.num_nodes))
+def _sums(tree: NeuralTree, leaves: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The sums of the samples' values over those that pass each node. ``[n, ...] -> [nodes, ...]``.
 
-
-def _sums_below(tree: NeuralTree, at_leaves: np.ndarray) -> np.ndarray:
-    """What stands at the leaves, summed at each node over the leaves below it.
-
-    Shapes:
-        ``[num_nodes, ...]`` -> the same.
+    Args:
+        tree: the tree.
+        leaves: where each sample's path ends.
+        values: what to sum.
     """
-    sums = at_leaves.copy()
-    for v in range(len(sums) - 1, 0, -1):  # children have higher numbers than their parents
-        sums[tree.topology.parent[v]] += sums[v]
-    return sums
+    sums = np.zeros((tree.topology.num_nodes, *values.shape[1:]), values.dtype)
+    np.add.at(sums, leaves, values)
+    return tree.topology.sums_below(sums)
 
 
 def _distribution(
     tree: NeuralTree, samples: Samples, names: tuple[str, ...] | None
 ) -> Callable[[int], str]:
     """What to say of the samples at a node."""
-    columns = _columns(samples.targets.cpu(), names)
-    leaves = _leaves(tree, samples)
-    visits, sums = _visits(tree, leaves), np.zeros((tree.topology.num_nodes, columns.shape[1]))
-    np.add.at(sums, leaves, columns)
-    sums = _sums_below(tree, sums)
+    columns, counts = _columns(tree, samples), samples.counts()
+    leaves = greedy_leaves(tree, samples.x)
+    visits = _sums(tree, leaves, counts)
+    sums = _sums(tree, leaves, columns * counts[:, None])
 
     def says(v: int) -> str:
-        share = f", {percent(visits[v] / len(leaves))} of samples"
+        share = f", {percent(visits[v] / visits[0])} of samples"
         if not visits[v]:
             return share
         if names is None:
@@ -262,19 +253,16 @@ def _distribution(
     return says
 
 
-def _columns(targets: Tensor, names: tuple[str, ...] | None) -> np.ndarray:
-    """What to sum over samples: one column a class, or the targets' own."""
-    got = f"{targets.dtype} {list(targets.shape)}".removeprefix("torch.")
-    if names is None:
-        if targets.dim() != 2:
-            raise ValueError(f"targets must be numbers [{len(targets)}, columns]. Got {got}.")
-        return targets.numpy()
-    if targets.dim() != 1 or targets.dtype != torch.int64:
-        raise ValueError(f"targets must be classes [{len(targets)}], int64. Got {got}.")
-    wrong = targets[(targets < 0) | (targets >= len(names))]
-    if len(wrong):
-        raise ValueError(f"targets must be classes from 0 to {len(names) - 1}. Got {wrong[0]}.")
-    return np.eye(len(names), dtype=bool)[targets.numpy()]
+def _columns(tree: NeuralTree, samples: Samples) -> np.ndarray:
+    """What to sum over samples: one column a class, or the targets' own. ``[n, columns]``."""
+    targets = samples.targets.cpu()
+    if isinstance(tree.likelihood, Categorical):
+        check_targets(tree.likelihood, targets, tree.num_outputs)
+        return np.eye(tree.num_outputs)[targets.numpy()]
+    if targets.dim() != 2:
+        got = f"{targets.dtype} {list(targets.shape)}".removeprefix("torch.")
+        raise ValueError(f"targets must be numbers [{len(targets)}, columns]. Got {got}.")
+    return targets.double().numpy()
 
 
 def _table(rows: Sequence[Sequence[object]]) -> list[str]:

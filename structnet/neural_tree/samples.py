@@ -71,6 +71,17 @@ class Samples:
             weights=None if self.weights is None else self.weights.to(device),
         )
 
+    def counts(self) -> np.ndarray:
+        """What each sample counts: its weight, or 1 (then int64). ``[n]``."""
+        if self.weights is None:
+            return np.ones(len(self), np.int64)
+        return self.weights.double().cpu().numpy()
+
     def mean(self, losses: Tensor) -> Tensor:
         """The mean of the samples' losses, each counted by its weight."""
         return losses.mean() if self.weights is None else (losses * self.weights).mean()
+
+
+def counted(x: Tensor | Samples) -> tuple[Tensor, np.ndarray]:
+    """Inputs, and what each of them counts (see :meth:`Samples.counts`)."""
+    return (x.x, x.counts()) if isinstance(x, Samples) else (x, np.ones(len(x), np.int64))

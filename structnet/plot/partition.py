@@ -9,12 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from structnet.metrics import batch_starts, evaluating
+from structnet.neural_tree.batched import ask, greedy_leaves
 from structnet.neural_tree.explain import names_of
 from structnet.neural_tree.samples import Samples
 from structnet.neural_tree.tree import NeuralTree
 from structnet.plot.palette import PALE, class_colors
-from structnet.plot.reach import BATCH, from_left, greedy_leaves
+from structnet.plot.reach import from_left
 from structnet.plot.style import GREY, MARKERS, new_axes
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def plot_partition(
     sides, grid = _grid(x.detach().cpu().numpy(), resolution)
     points = torch.from_numpy(grid.reshape(-1, 2)).to(x.dtype)
     regions = greedy_leaves(tree, points).reshape(resolution, resolution)
-    predicted = _predict(tree, points).reshape(resolution, resolution, -1)
+    predicted = ask(tree, points, tree.output).double().numpy().reshape(resolution, resolution, -1)
     ax = ax if ax is not None else new_axes(1, width=5.5, height=4.5)[0]
     _draw_regions(ax, tree, sides, regions)
     if names is None:
@@ -109,14 +109,6 @@ def _grid(x: np.ndarray, resolution: int) -> tuple[list[np.ndarray], np.ndarray]
         for start, end in zip(low - margin, high + margin, strict=True)
     ]
     return sides, np.stack(np.meshgrid(*sides), axis=-1)
-
-
-def _predict(tree: NeuralTree, points: Tensor) -> np.ndarray:
-    device = next(tree.parameters(), points).device
-    with evaluating(tree):
-        starts = batch_starts(points, BATCH)
-        parts = [tree.output(points[i : i + BATCH].to(device)) for i in starts]
-    return torch.cat(parts).double().cpu().numpy()
 
 
 def _draw_regions(

@@ -6,16 +6,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from torch import Tensor
 
-from structnet.metrics import batch_starts, evaluating
-from structnet.neural_tree.likelihood import Categorical
+from structnet.neural_tree.batched import answers
+from structnet.neural_tree.batched import greedy_leaves as greedy_leaves
+from structnet.neural_tree.likelihood import Categorical, check_targets
 from structnet.neural_tree.samples import Samples
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing import Topology
 
-BATCH = 1000  # samples routed at a time
 BINS = 10  # of a router's probabilities
 
 
@@ -56,6 +55,7 @@ def reach(tree: NeuralTree, samples: Samples, *, greedy: bool = False) -> Reach:
             of the tree.
 
     Example:
+        >>> import torch
         >>> from structnet.neural_tree import presets
         >>> tree = NeuralTree(presets.mlp(num_outputs=2, width=8), shape=(3,))
         >>> _ = tree.split(0)
@@ -65,17 +65,15 @@ def reach(tree: NeuralTree, samples: Samples, *, greedy: bool = False) -> Reach:
         >>> found.share.tolist(), found.classes.tolist()
         ([1.0, 0.5, 0.5], [[4.0, 4.0], [2.0, 2.0], [2.0, 2.0]])
     """
-    weights, (terms, center) = _weights(samples), _terms(tree, samples)
+    weights, (terms, center) = samples.counts(), _terms(tree, samples)
     going_left, sums = np.zeros((len(tree.nodes), BINS)), 0
-    with evaluating(tree):
-        for start in batch_starts(samples, BATCH):
-            rows = slice(start, start + BATCH)
-            here = np.zeros((len(tree.nodes), len(weights[rows])))
-            for v, arriving, left in _visits(tree, samples.x[rows], greedy):
-                here[v] = arriving * weights[rows]
-                if left is not None:
-                    going_left[v] += np.histogram(left, BINS, (0, 1), weights=here[v])[0]
-            sums = sums + here @ terms(rows)
+    for rows, visits in answers(tree, samples.x, lambda x: list(_visits(tree, x, greedy))):
+        here = np.zeros((len(tree.nodes), len(weights[rows])))
+        for v, arriving, left in visits:
+            here[v] = arriving * weights[rows]
+            if left is not None:
+                going_left[v] += np.histogram(left, BINS, (0, 1), weights=here[v])[0]
+        sums = sums + here @ terms(rows)
     total, sums = sums[:, 0], sums[:, 1:]
     if center is None:
         return Reach(total / total[0], going_left, classes=sums)
@@ -94,11 +92,7 @@ def _terms(
     """
     targets = samples.targets.cpu().numpy()
     if isinstance(tree.likelihood, Categorical):
-        wrong = targets[(targets < 0) | (targets >= tree.num_outputs)]
-        if len(wrong):
-            raise ValueError(
-                f"targets must be classes, 0 to {tree.num_outputs - 1}. Got {wrong[0]}."
-            )
+        check_targets(tree.likelihood, samples.targets, tree.num_outputs)
         one_hot = np.insert(np.eye(tree.num_outputs), 0, 1, axis=1)
         return lambda rows: one_hot[targets[rows]], None
     targets = targets.reshape(len(targets), -1).astype(np.float64)
@@ -106,14 +100,6 @@ def _terms(
     y = targets - center
     terms = np.concatenate([np.ones((len(y), 1)), y, y**2], axis=1)
     return lambda rows: terms[rows], center
-
-
-def greedy_leaves(tree: NeuralTree, x: Tensor) -> np.ndarray:
-    """The node in which each sample's greedy path ends. ``[n, *shape] -> [n]``."""
-    device = next(tree.parameters(), x).device
-    with evaluating(tree):
-        parts = [tree.apply_path(x[i : i + BATCH].to(device)) for i in batch_starts(x, BATCH)]
-    return torch.cat(parts).cpu().numpy()
 
 
 def from_left(topology: Topology) -> list[int]:
@@ -137,7 +123,7 @@ def _visits(
 ) -> Iterator[tuple[int, np.ndarray, np.ndarray | None]]:
     """Each node, how probably the samples reach it, and go left there unless it is a leaf."""
     arriving = {0: np.ones(len(x))}
-    for v, features in tree.features(x.to(next(tree.parameters(), x).device)):
+    for v, features in tree.features(x):
         here = arriving.pop(v)
         if tree.nodes[v].router is None:
             yield v, here, None
@@ -148,9 +134,3 @@ def _visits(
         first, second = tree.topology.children[v]
         arriving |= {first: here * side, second: here * (1.0 - side)}
         yield v, here, left
-
-
-def _weights(samples: Samples) -> np.ndarray:
-    if samples.weights is None:
-        return np.ones(len(samples))
-    return samples.weights.double().cpu().numpy()
