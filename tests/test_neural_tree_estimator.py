@@ -13,6 +13,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -26,6 +27,7 @@ from structnet.history import History
 from structnet.loop import Loop
 from structnet.neural_tree import Growth, Limits, Primitives, presets, refine
 from structnet.neural_tree.estimator import NeuralTreeClassifier, NeuralTreeRegressor
+from structnet.plot import plot_neural_tree
 from structnet.routing import Topology
 
 SMALL = {
@@ -141,12 +143,49 @@ def test_leaves_and_paths(fitted: NeuralTreeClassifier, blobs: tuple) -> None:
     X, _ = blobs
     leaves, paths = fitted.apply(X), fitted.decision_path(X)
     topology = fitted.tree_.topology
-    assert fitted.n_leaves == len(topology.leaves) > 1
+    assert fitted.get_n_leaves() == len(topology.leaves) > 1
     assert fitted.get_depth() == topology.depth.max()
     assert paths.shape == (120, topology.num_nodes)
     for row, leaf in zip(paths, leaves, strict=True):
         assert row.indices.tolist() == topology.path(leaf)
         assert row.data.tolist() == [1] * len(row.indices)
+
+
+@pytest.mark.parametrize("weights", [None, np.arange(120) % 3 * 1.5])
+def test_samples_as_the_tree_takes_them(
+    weights: np.ndarray | None, fitted: NeuralTreeClassifier, blobs: tuple
+) -> None:
+    X, y = blobs
+    kept = slice(None) if weights is None else weights > 0
+    samples = fitted.samples(X, y, weights)
+    assert samples.targets.tolist() == np.searchsorted(fitted.classes_, y[kept]).tolist()
+    with torch.no_grad():
+        found = fitted.tree_.output(samples.x).exp().numpy()
+    np.testing.assert_allclose(found, fitted.predict_proba(X[kept]), atol=1e-4)
+    if weights is None:
+        assert samples.weights is None
+    else:
+        np.testing.assert_allclose(samples.weights, weights[kept] / weights[kept].mean())
+
+
+def test_numbers_as_the_tree_takes_them(lines: tuple) -> None:
+    X, y = lines
+    model = regressor(max_depth=0).fit(X, y)
+    samples = model.samples(X, y)
+    standardized = (y - model.members_[0].targets.mean) / model.members_[0].targets.scale
+    np.testing.assert_allclose(samples.targets, standardized, atol=1e-5)
+    with pytest.raises(ValueError, match=r"targets of shape \[150, 1\]; expected \[150, 2\]"):
+        model.samples(X, y[:, :1])
+
+
+def test_a_drawing_of_the_tree_shows_where_samples_go(
+    fitted: NeuralTreeClassifier, blobs: tuple
+) -> None:
+    samples, leaves = fitted.samples(*blobs), fitted.apply(blobs[0])
+    ax = plot_neural_tree(fitted.tree_, samples, ax=Figure().add_subplot(), greedy=True)
+    labels = [text.get_text() for text in ax.texts]
+    for leaf, count in zip(*np.unique(leaves, return_counts=True), strict=True):
+        assert labels[labels.index(f"node {leaf}") + 1] == f"{count / 1.2:.0f} %"
 
 
 def test_a_path_matrix_of_no_samples() -> None:
@@ -187,7 +226,7 @@ def test_leaves_and_paths_of_members(pair: NeuralTreeClassifier, blobs: tuple) -
         path_matrix(t, ends).toarray() for t, ends in zip((first, second), leaves.T, strict=True)
     ]
     np.testing.assert_array_equal(paths.toarray(), np.concatenate(expected, axis=1))
-    assert pair.n_leaves == len(first.leaves) + len(second.leaves)
+    assert pair.get_n_leaves() == len(first.leaves) + len(second.leaves)
 
 
 def test_means_of_members_are_averaged(lines: tuple) -> None:
@@ -340,9 +379,9 @@ def test_ways_to_say_what_a_tree_is_made_of(chosen: Any, blobs: tuple) -> None:
 
 def test_trees_without_routers_or_transformers(blobs: tuple) -> None:
     chain = classifier(routers=False).fit(*blobs)
-    assert chain.n_leaves == 1
+    assert chain.get_n_leaves() == 1
     plain = classifier(transformers=False).fit(*blobs)
-    assert plain.n_leaves > 1
+    assert plain.get_n_leaves() > 1
     assert not any(len(node.transformers) for node in plain.tree_.nodes)
 
 
@@ -366,7 +405,7 @@ def test_images_get_convolutions() -> None:
 def test_pruning_leaves_no_branch_with_few_samples(blobs: tuple) -> None:
     X, y = blobs
     whole, pruned = (classifier(prune=share, path="greedy").fit(X, y) for share in (None, 0.9))
-    assert pruned.n_leaves == 1 < whole.n_leaves
+    assert pruned.get_n_leaves() == 1 < whole.get_n_leaves()
 
 
 def test_records_of_the_training(fitted: NeuralTreeClassifier) -> None:
@@ -376,7 +415,7 @@ def test_records_of_the_training(fitted: NeuralTreeClassifier) -> None:
     growth = fitted.growth_
     assert len(growth.history) == len(fitted.history_) - 2
     assert growth.decisions[0].action == "root"
-    assert growth.decisions[-1].leaves == fitted.n_leaves
+    assert growth.decisions[-1].leaves == fitted.get_n_leaves()
 
 
 def test_every_parameter_reaches_the_training(
@@ -412,6 +451,26 @@ def test_every_parameter_reaches_the_training(
         assert (options["device"], options["progress"]) == ("cpu", False)
 
 
+@pytest.mark.parametrize("weights", [None, np.arange(120) % 3 + 1.0])
+def test_a_classifier_keeps_its_most_accurate_epoch(
+    weights: np.ndarray | None, blobs: tuple, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = blobs
+    y = np.where(np.arange(120) % 4, y, "a")  # not to be learnt by heart
+    model = classifier(max_depth=0, transformers=False).set_params(epochs=1, learning_rate=0.5)
+    model.set_params(refine_epochs=9).fit(X, y, weights, validation=(X, y, weights))
+    records = [record for record in model.history_ if record["phase"] == "refine"]
+    scores = [record["validation_accuracy"] for record in records]
+    losses = [record["validation_loss"] for record in records]
+    assert np.argmax(scores) != np.argmin(losses)
+    assert model.score(X, y, weights) == pytest.approx(max(scores))
+
+
+def test_a_regressor_keeps_the_epoch_of_its_lowest_loss(lines: tuple) -> None:
+    model = regressor(max_depth=0).fit(*lines)
+    assert "validation_accuracy" not in model.history_[-1]
+
+
 def test_no_refinement(blobs: tuple) -> None:
     model = classifier(max_depth=0).set_params(refine_epochs=0).fit(*blobs)
     assert set(model.history_["phase"]) <= {"root", "deepen"}
@@ -434,6 +493,13 @@ def test_the_data_are_forgotten() -> None:
     X = np.random.default_rng(0).normal(size=(2000, 60))
     model = classifier(max_depth=0).set_params(epochs=1).fit(X, X[:, 0] > 0)
     assert len(pickle.dumps(model)) < X.size / 4  # not even one byte a number
+
+
+def test_both_have_the_same_parameters_and_defaults() -> None:
+    one, other = NeuralTreeClassifier().get_params(), NeuralTreeRegressor().get_params()
+    assert other == one | {"loss": "squared_error"}
+    changed = {name: object() for name in other}
+    assert NeuralTreeRegressor(**changed).get_params(deep=False) == changed
 
 
 def test_in_pipelines_and_searches(blobs: tuple) -> None:
@@ -462,11 +528,22 @@ def test_in_pipelines_and_searches(blobs: tuple) -> None:
         ({"primitives": "vgg"}, r"'primitives' .* one of \['mlp', .* Got 'vgg'"),
         ({"primitives": presets.mlp(4)}, "gives 4 outputs; expected 3"),
         ({"device": "abacus"}, r"'device' .* Got 'abacus'"),
+        ({"routers": "no"}, r"'routers' .* True or False\. Got 'no'"),
+        ({"standardize": 1}, r"'standardize' .* True or False\. Got 1 "),
+        ({"routers": False, "transformers": False}, "together leave nothing to grow"),
+        ({"folder": "runs", "random_state": None}, r"'random_state' .* an int .* Got None"),
     ],
 )
 def test_bad_parameters(parameters: dict, message: str, blobs: tuple) -> None:
     with pytest.raises(ValueError, match=message):
         classifier().set_params(**parameters).fit(*blobs)
+
+
+def test_a_device_that_is_not_here(fitted: NeuralTreeClassifier, blobs: tuple) -> None:
+    model = copy.copy(fitted).set_params(device="abacus")
+    for ask in (model.predict, model.apply):
+        with pytest.raises(ValueError, match=r"^The 'device' parameter .* Got 'abacus' \(.*\)\.$"):
+            ask(blobs[0])
 
 
 def test_bad_primitives_and_losses(blobs: tuple, lines: tuple) -> None:
@@ -597,6 +674,7 @@ def test_a_folder_belongs_to_one_training(blobs: tuple, tmp_path: Path) -> None:
     X, y = blobs
     model = classifier(max_depth=0, folder=tmp_path).fit(X, y)
     model.set_params(path="greedy", prune=0.1).fit(X, y)
+    model.set_params(min_gain=0, validation_fraction=np.float64(0.1)).fit(X, y)
     with pytest.raises(CheckpointError, match="data is"):
         model.fit(X + 1, y)
     with pytest.raises(CheckpointError, match=r"learning_rate is 0.05 there and 0.1 here"):

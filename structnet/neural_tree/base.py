@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from torch import nn
 from structnet.checkpoint import CheckpointError, check_settings, load_model, save_model
 from structnet.estimator import (
     Arrays,
+    check_bool,
     check_inputs,
     check_number,
     path_matrix,
@@ -28,7 +30,9 @@ from structnet.neural_tree.growth import Decision, Limits
 from structnet.neural_tree.likelihood import Likelihood
 from structnet.neural_tree.member import Member, Training
 from structnet.neural_tree.primitives import Primitives
+from structnet.neural_tree.samples import Samples
 from structnet.neural_tree.tree import PATHS, NeuralTree
+from structnet.parallel import own_device
 
 NAMED = {"mlp": presets.mlp, **presets.PRESETS}
 CHECKS = {  # name -> kind, low, high, are the ends outside, may it be None
@@ -46,6 +50,7 @@ CHECKS = {  # name -> kind, low, high, are the ends outside, may it be None
     "prune": (Real, 0, 1, False, True),
     "n_members": (Integral, 1, np.inf, False, False),
 }
+YES_OR_NO = ("routers", "transformers", "standardize", "warm_start_solvers")
 FREE = ("path", "refine_epochs", "device", "verbose", "folder", "prune")  # what resuming may change
 
 
@@ -60,6 +65,57 @@ class NeuralTreeEstimator(BaseEstimator):
     """What the classifier and the regressor share."""
 
     members_: list[Member]
+
+    def __init__(
+        self,
+        primitives: str | Primitives | Callable[[int], Primitives] | None = None,
+        *,
+        routers: bool = True,
+        transformers: bool = True,
+        max_depth: int | None = None,
+        max_leaves: int | None = None,
+        max_parameters: int | None = None,
+        max_transformers: int | None = None,
+        min_gain: float = 0.0,
+        epochs: int = 100,
+        refine_epochs: int = 100,
+        patience: int | None = 5,
+        batch_size: int = 512,
+        learning_rate: float = 1e-3,
+        validation_fraction: float = 0.1,
+        standardize: bool = True,
+        warm_start_solvers: bool = False,
+        path: str = "multi",
+        prune: float | None = None,
+        n_members: int = 1,
+        random_state: Any = None,
+        device: str | torch.device = "cpu",
+        verbose: bool = False,
+        folder: str | Path | None = None,
+    ):
+        self.primitives = primitives
+        self.routers = routers
+        self.transformers = transformers
+        self.max_depth = max_depth
+        self.max_leaves = max_leaves
+        self.max_parameters = max_parameters
+        self.max_transformers = max_transformers
+        self.min_gain = min_gain
+        self.epochs = epochs
+        self.refine_epochs = refine_epochs
+        self.patience = patience
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.validation_fraction = validation_fraction
+        self.standardize = standardize
+        self.warm_start_solvers = warm_start_solvers
+        self.path = path
+        self.prune = prune
+        self.n_members = n_members
+        self.random_state = random_state
+        self.device = device
+        self.verbose = verbose
+        self.folder = folder
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, validation: tuple | None = None
@@ -118,7 +174,11 @@ class NeuralTreeEstimator(BaseEstimator):
 
     @property
     def tree_(self) -> NeuralTree:
-        """The tree; of several members the first."""
+        """The tree; of several members the first.
+
+        It takes standardized inputs, and knows classes by their numbers: give it what
+        :meth:`samples` gives, not the user's own.
+        """
         return self._first.tree
 
     @property
@@ -136,8 +196,33 @@ class NeuralTreeEstimator(BaseEstimator):
         """
         return self._first.history
 
-    @property
-    def n_leaves(self) -> int:
+    def samples(self, X: Any, y: Any, sample_weight: Any = None) -> Samples:
+        """Samples as ``tree_`` takes them, to draw or to measure it with.
+
+        Inputs and numbers are standardized, unless ``standardize`` was False; classes become their
+        places in ``classes_``; samples of weight 0 are left out.
+
+        Args:
+            X, y, sample_weight: as for :meth:`fit`.
+
+        Raises:
+            ValueError: data that do not fit those of :meth:`fit`.
+
+        Example:
+            >>> from matplotlib.figure import Figure
+            >>> from structnet import NeuralTreeClassifier
+            >>> from structnet.plot import plot_neural_tree
+            >>> X, y = np.repeat([[0.0], [100.0]], 10, axis=0), np.repeat(["no", "yes"], 10)
+            >>> model = NeuralTreeClassifier("mlp", max_leaves=2, epochs=2, random_state=0)
+            >>> samples = model.fit(X, y).samples(X[::10], y[::10])
+            >>> samples.x.round().tolist(), samples.targets.tolist()
+            ([[-1.0], [1.0]], [0, 1])
+            >>> ax = plot_neural_tree(model.tree_, samples, ax=Figure().add_subplot())
+        """
+        first = self._first
+        return first.samples(self._checked(X, y, sample_weight, reset=False))
+
+    def get_n_leaves(self) -> int:
         """The leaves of all members."""
         check_is_fitted(self)
         return sum(member.tree.num_leaves for member in self.members_)
@@ -160,12 +245,13 @@ class NeuralTreeEstimator(BaseEstimator):
         check_is_fitted(self)
         check_one_of("path", self.path, PATHS)
         x = check_inputs(self, X)
-        generator = torch.Generator(self.device).manual_seed(self.seed_)
-        return np.stack([m.output(x, self.path, generator, **self._how) for m in self.members_])
+        how = self._how
+        generator = torch.Generator(how["device"]).manual_seed(self.seed_)
+        return np.stack([m.output(x, self.path, generator, **how) for m in self.members_])
 
     @property
     def _how(self) -> dict[str, Any]:
-        return {"batch_size": self.batch_size, "device": self.device}
+        return {"batch_size": self.batch_size, "device": own_device(self.device)}
 
     # Fitting
 
@@ -173,7 +259,20 @@ class NeuralTreeEstimator(BaseEstimator):
         for name, (kind, low, high, open_ends, optional) in CHECKS.items():
             value = getattr(self, name)
             check_number(name, value, kind, low, high, open=open_ends, optional=optional)
+        for name in YES_OR_NO:
+            check_bool(name, getattr(self, name))
+        if not (self.routers or self.transformers):
+            raise ValueError(
+                "routers=False and transformers=False together leave nothing to grow; expected one "
+                "of them to be True"
+            )
         check_one_of("path", self.path, PATHS)
+        own_device(self.device)
+        if self.folder is not None and not isinstance(self.random_state, Integral):
+            raise ValueError(
+                "The 'random_state' parameter must be an int where there is a 'folder', so that an "
+                f"interrupted fit can go on. Got {self.random_state!r} instead."
+            )
 
     def _checked_validation(self, validation: tuple) -> Arrays:
         if not isinstance(validation, tuple) or len(validation) not in (2, 3):
@@ -244,7 +343,7 @@ class NeuralTreeEstimator(BaseEstimator):
         settings = {
             "data": arrays.digest(),
             "validation data": held_out and held_out.digest(),
-            **{name: str(value) for name, value in self.get_params(deep=False).items()},
+            **{name: _as_text(name, value) for name, value in self.get_params(deep=False).items()},
             "primitives": self.primitives if isinstance(self.primitives, str) else "own",
             "random_state": self.seed_,
         }
@@ -340,6 +439,12 @@ def check_one_of(name: str, value: Any, allowed: Any) -> None:
         raise ValueError(
             f"The '{name}' parameter must be one of {list(allowed)}. Got {value!r} instead."
         )
+
+
+def _as_text(name: str, value: Any) -> str:
+    """A parameter as a folder keeps it: 0 and 0.0 are one number."""
+    real = CHECKS.get(name, (None,))[0] is Real and value is not None
+    return str(float(value) if real else value)
 
 
 def _plain(value: Any) -> Any:

@@ -35,13 +35,14 @@ class NeuralTreeClassifier(ClassifierMixin, NeuralTreeEstimator):
         primitives: the name of a preset ("mlp", "sarcos", "mnist_a", ..., "cifar10_c"),
             :class:`Primitives`, or a function ``num_outputs -> Primitives``; None takes "mlp" for
             tables and "mnist_b" for images.
-        routers, transformers: may the tree have any?
+        routers, transformers: may the tree have any? One of the two must be True.
         max_depth: routers on a path, at most.
         max_leaves, max_parameters: of the tree, at most.
         max_transformers: on a path, at most.
         min_gain: by how much more than this a candidate must lower the validation loss (nats).
         epochs: at most, for the root and for each candidate.
-        refine_epochs: for the whole tree after its growth.
+        refine_epochs: for the whole tree after its growth; the epoch of the highest validation
+            accuracy is kept, as in the paper, samples counted by their weights.
         patience: in growth, stop after so many epochs in a row without a new best.
         batch_size: samples a step, and at a time in prediction.
         learning_rate: Adam's.
@@ -57,13 +58,15 @@ class NeuralTreeClassifier(ClassifierMixin, NeuralTreeEstimator):
         device: to train and predict on; "cpu", "cuda", ...
         verbose: show a bar for each training.
         folder: keep growth and refinement there, epoch by epoch; an interrupted ``fit`` goes on
-            from there, given the same data, parameters and int ``random_state``.
+            from there, given the same data and parameters; ``random_state`` must be an int.
 
     Attributes:
         classes_: sorted.
         n_features_in_: columns of the table, or channels of the images.
         sample_shape_: of one sample.
-        tree_, growth_, history_: of the first member; see there.
+        tree_: of the first member. It takes standardized inputs: ``samples(X, y)`` gives them, as
+            in ``plot_neural_tree(model.tree_, model.samples(X, y))``.
+        growth_, history_: of the first member; see there.
         members_: all of them, each with ``tree``, ``decisions`` and ``history``.
 
     Reference:
@@ -82,57 +85,6 @@ class NeuralTreeClassifier(ClassifierMixin, NeuralTreeEstimator):
         >>> model.fit(X, y).predict([[-3.0], [-0.5], [3.0]])
         array(['out', 'in', 'out'], dtype='<U3')
     """
-
-    def __init__(
-        self,
-        primitives: str | Primitives | Callable[[int], Primitives] | None = None,
-        *,
-        routers: bool = True,
-        transformers: bool = True,
-        max_depth: int | None = None,
-        max_leaves: int | None = None,
-        max_parameters: int | None = None,
-        max_transformers: int | None = None,
-        min_gain: float = 0.0,
-        epochs: int = 100,
-        refine_epochs: int = 100,
-        patience: int | None = 5,
-        batch_size: int = 512,
-        learning_rate: float = 1e-3,
-        validation_fraction: float = 0.1,
-        standardize: bool = True,
-        warm_start_solvers: bool = False,
-        path: str = "multi",
-        prune: float | None = None,
-        n_members: int = 1,
-        random_state: Any = None,
-        device: str | torch.device = "cpu",
-        verbose: bool = False,
-        folder: str | Path | None = None,
-    ):
-        self.primitives = primitives
-        self.routers = routers
-        self.transformers = transformers
-        self.max_depth = max_depth
-        self.max_leaves = max_leaves
-        self.max_parameters = max_parameters
-        self.max_transformers = max_transformers
-        self.min_gain = min_gain
-        self.epochs = epochs
-        self.refine_epochs = refine_epochs
-        self.patience = patience
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.validation_fraction = validation_fraction
-        self.standardize = standardize
-        self.warm_start_solvers = warm_start_solvers
-        self.path = path
-        self.prune = prune
-        self.n_members = n_members
-        self.random_state = random_state
-        self.device = device
-        self.verbose = verbose
-        self.folder = folder
 
     def predict(self, X: Any) -> np.ndarray:
         """The likeliest class of each sample, ``[n]``."""
@@ -175,12 +127,13 @@ class NeuralTreeRegressor(RegressorMixin, NeuralTreeEstimator):
 
     Args:
         primitives, routers, transformers, max_depth, max_leaves, max_parameters, max_transformers,
-            epochs, refine_epochs, patience, batch_size, learning_rate, warm_start_solvers, path,
-            prune, random_state, device, verbose, folder: as in :class:`NeuralTreeClassifier`.
+            epochs, patience, batch_size, learning_rate, warm_start_solvers, path, prune,
+            random_state, device, verbose, folder: as in :class:`NeuralTreeClassifier`.
         loss: "squared_error" of the mean of all leaves, or "gaussian", the negative log-likelihood
             of a mixture of a Gaussian a leaf.
         min_gain: by how much more than this a candidate must lower the validation loss, which is
             that of the standardized targets.
+        refine_epochs: as there, but the epoch of the lowest validation loss is kept.
         validation_fraction: of the samples, to choose by, drawn at random.
         standardize: the inputs, as there, and each column of the targets.
         n_members: trees, as there; their means are averaged.
@@ -228,30 +181,32 @@ class NeuralTreeRegressor(RegressorMixin, NeuralTreeEstimator):
         verbose: bool = False,
         folder: str | Path | None = None,
     ):
-        self.primitives = primitives
         self.loss = loss
-        self.routers = routers
-        self.transformers = transformers
-        self.max_depth = max_depth
-        self.max_leaves = max_leaves
-        self.max_parameters = max_parameters
-        self.max_transformers = max_transformers
-        self.min_gain = min_gain
-        self.epochs = epochs
-        self.refine_epochs = refine_epochs
-        self.patience = patience
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.validation_fraction = validation_fraction
-        self.standardize = standardize
-        self.warm_start_solvers = warm_start_solvers
-        self.path = path
-        self.prune = prune
-        self.n_members = n_members
-        self.random_state = random_state
-        self.device = device
-        self.verbose = verbose
-        self.folder = folder
+        super().__init__(
+            primitives,
+            routers=routers,
+            transformers=transformers,
+            max_depth=max_depth,
+            max_leaves=max_leaves,
+            max_parameters=max_parameters,
+            max_transformers=max_transformers,
+            min_gain=min_gain,
+            epochs=epochs,
+            refine_epochs=refine_epochs,
+            patience=patience,
+            batch_size=batch_size,
+            learning_rate=learning_rate,
+            validation_fraction=validation_fraction,
+            standardize=standardize,
+            warm_start_solvers=warm_start_solvers,
+            path=path,
+            prune=prune,
+            n_members=n_members,
+            random_state=random_state,
+            device=device,
+            verbose=verbose,
+            folder=folder,
+        )
 
     def predict(self, X: Any) -> np.ndarray:
         """The means, of the shape of the targets: ``[n]`` or ``[n, columns]``."""
@@ -282,8 +237,8 @@ class NeuralTreeRegressor(RegressorMixin, NeuralTreeEstimator):
             self.target_shape_ = arrays.y.shape[1:]
         elif arrays.y.shape[1:] != self.target_shape_:
             raise ValueError(
-                f"the validation set has targets of shape {list(arrays.y.shape)}; expected "
-                f"{[len(arrays.y), *self.target_shape_]}, as y has"
+                f"got targets of shape {list(arrays.y.shape)}; expected "
+                f"{[len(arrays.y), *self.target_shape_]}, as of the y to learn from"
             )
         return arrays._replace(y=arrays.y.reshape(len(arrays.y), -1).astype(np.float64))
 

@@ -26,6 +26,14 @@ from structnet.neural_tree.tree import NeuralTree
 from structnet.seeding import random_states_kept
 
 
+def accuracy(tree: NeuralTree, batch: Samples) -> float:
+    """The share of a batch that the tree predicts right, each sample counted by its weight."""
+    return batch.mean((tree.predict(batch) == batch.targets).double()).item()
+
+
+BY_ACCURACY = {"monitor": "accuracy", "metrics": {"accuracy": accuracy}}
+
+
 @dataclass
 class Member:
     """A trained tree, and what stands between its numbers and the user's.
@@ -61,6 +69,10 @@ class Member:
     def apply(self, x: np.ndarray, **how: Any) -> np.ndarray:
         """The leaf at the end of each sample's greedy path. ``[n, *shape] -> [n]``, int64."""
         return self._each(x, NeuralTree.apply_path, **how).numpy()
+
+    def samples(self, arrays: Arrays) -> Samples:
+        """What the tree takes, of samples as the user gave them."""
+        return _samples(arrays, self.tree.likelihood, self.inputs, self.targets)
 
     def _each(
         self,
@@ -150,7 +162,9 @@ class Training:
             ValueError: the primitives do not fit the samples or the task.
         """
         inputs, targets = self._scales(train)
-        samples = [self._samples(arrays, inputs, targets) for arrays in (train, validation)]
+        samples = [
+            _samples(arrays, self.likelihood, inputs, targets) for arrays in (train, validation)
+        ]
         tree = self._tree(train.x.shape[1:], seed)
         decisions, history = self._grow(tree, *samples, seed)
         if self.refine_epochs:
@@ -167,19 +181,6 @@ class Training:
         if isinstance(self.likelihood, Categorical):
             return inputs, None
         return inputs, Standardizer.fitted(train.y, train.weights)
-
-    def _samples(
-        self, arrays: Arrays, inputs: Standardizer | None, targets: Standardizer | None
-    ) -> Samples:
-        x, y, weights = arrays.x, arrays.y, mean_one(arrays.weights)
-        x = x if inputs is None else inputs(x)
-        y = y if targets is None else targets(y)
-        of_y = torch.int64 if isinstance(self.likelihood, Categorical) else torch.float32
-        return Samples(
-            torch.tensor(x, dtype=torch.float32),
-            torch.tensor(y, dtype=of_y),
-            None if weights is None else torch.tensor(weights, dtype=torch.float32),
-        )
 
     def _tree(self, shape: tuple[int, ...], seed: int) -> NeuralTree:
         with random_states_kept(torch.device("cpu")):
@@ -218,6 +219,7 @@ class Training:
             epochs=self.refine_epochs,
             checkpoint=None if self.folder is None else self.folder / "refinement",
             resume=self.folder is not None,
+            **BY_ACCURACY if isinstance(self.likelihood, Categorical) else {},
             **self._fitting(seed),
         )
 
@@ -229,3 +231,20 @@ class Training:
             "seed": seed,
             "progress": self.progress,
         }
+
+
+def _samples(
+    arrays: Arrays,
+    likelihood: Likelihood,
+    inputs: Standardizer | None,
+    targets: Standardizer | None,
+) -> Samples:
+    x, y, weights = arrays.x, arrays.y, mean_one(arrays.weights)
+    x = x if inputs is None else inputs(x)
+    y = y if targets is None else targets(y)
+    of_y = torch.int64 if isinstance(likelihood, Categorical) else torch.float32
+    return Samples(
+        torch.tensor(x, dtype=torch.float32),
+        torch.tensor(y, dtype=of_y),
+        None if weights is None else torch.tensor(weights, dtype=torch.float32),
+    )
