@@ -597,6 +597,12 @@ def test_functions_that_make_no_fitting_module(
         NeuralTree(primitives, (3,)).split(0)
 
 
+def test_a_name_is_no_primitives() -> None:
+    message = "the primitives must be Primitives, such as presets.mlp makes. Got 'mlp'."
+    with pytest.raises(TypeError, match=exactly(message)):
+        NeuralTree("mlp", (4,))
+
+
 @pytest.mark.parametrize("node", [0, 2, 5, -1])
 def test_what_is_no_leaf_does_not_grow(node: int) -> None:
     tree = tree_of(shape=LEFT_LEAF)

@@ -227,6 +227,23 @@ def test_a_wrong_module_is_not_taken_for_a_small_map() -> None:
         NeuralTree(primitives, (1, 5, 5))
 
 
+def test_a_made_module_runs_once() -> None:
+    runs = []
+
+    class Counted(nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            runs.append(x.shape)
+            return super().forward(x)
+
+    shape, after = (3,), []
+    primitives = Primitives(*(lambda shape, n=n: Counted(*shape, n) for n in (1, 5, 2)))
+    after.append(primitives.make_transformer(shape, 0)[1])
+    after.append(primitives.make_solver(shape)[1])
+    primitives.make_router(shape)
+    assert runs == [(2, 3)] * 3
+    assert after == [(5,), 2]
+
+
 # ---- FLOPs
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from forests import exactly
 from growths import LIKELIHOODS, assert_same_weights, grow, make_samples, make_tree, scripted
 from torch import nn
 
@@ -127,6 +128,25 @@ def test_another_measure_decides() -> None:
     after = evaluate(tree, validation, metrics=metrics)["accuracy"]
     assert after == max(before, *history["validation_accuracy"])
     assert after > before
+
+
+def test_what_is_monitored_must_be_measured() -> None:
+    samples = make_samples(4)
+    for metrics, names in ((None, ["loss"]), ({"error": accuracy}, ["loss", "error"])):
+        message = (
+            f"The 'monitor' parameter of refine must be one of {names}. Got 'accuracy' instead."
+        )
+        with pytest.raises(ValueError, match=exactly(message)):
+            refine(make_tree(), samples, samples, monitor="accuracy", metrics=metrics, **OPTIONS)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_every_class_has_an_output(place: int) -> None:
+    both = data()
+    both[place].targets[3] = 4
+    message = "targets must be classes from 0 to 3, as the tree has 4 outputs. Got 4."
+    with pytest.raises(ValueError, match=exactly(message)):
+        refine(make_tree(), *both, **OPTIONS)
 
 
 @pytest.mark.parametrize("stop", [1, 3, 5])

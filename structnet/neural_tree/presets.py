@@ -92,19 +92,22 @@ def conv(
 
 
 def sarcos(num_outputs: int = 7, width: int = 128, router_width: int | None = None) -> Primitives:
-    """For the 21 joint values of SARCOS; the paper's text says a width of 256, its counts 128."""
+    """Table 2, ANT-SARCOS; the paper's text says a width of 256, its counts 128."""
     return mlp(num_outputs, width, router_width)
 
 
 def mnist_a(num_outputs: int = 10, pool_every: int = 2) -> Primitives:
+    """Table 2, ANT-MNIST-A."""
     return conv(num_outputs, 40, 5, pool_every=pool_every)
 
 
 def mnist_b(num_outputs: int = 10, pool_every: int = 2) -> Primitives:
+    """Table 2, ANT-MNIST-B."""
     return conv(num_outputs, 40, 3, pool_every=pool_every)
 
 
 def mnist_c(num_outputs: int = 10, pool_every: int = 2) -> Primitives:
+    """Table 2, ANT-MNIST-C."""
     return conv(num_outputs, 5, 5, pool_every=pool_every)
 
 
@@ -122,14 +125,17 @@ def _cifar10(num_outputs: int, width: int, pooled_solver: bool = False) -> Primi
 
 
 def cifar10_a(num_outputs: int = 10) -> Primitives:
+    """Table 2, ANT-CIFAR10-A."""
     return _cifar10(num_outputs, 128)
 
 
 def cifar10_b(num_outputs: int = 10) -> Primitives:
+    """Table 2, ANT-CIFAR10-B."""
     return _cifar10(num_outputs, 96)
 
 
 def cifar10_c(num_outputs: int = 10) -> Primitives:
+    """Table 2, ANT-CIFAR10-C."""
     return _cifar10(num_outputs, 72, pooled_solver=True)
 
 

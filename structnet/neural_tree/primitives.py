@@ -2,6 +2,9 @@
 
 Each is made by a function ``shape -> nn.Module``, where the shape is that of one sample, without
 the batch. What a module gives back is found by running it once.
+
+A module must not change its input in place: the router of a node and the modules of both its
+children, or a solver and its candidates, see the same features.
 """
 
 from __future__ import annotations
@@ -68,10 +71,10 @@ class Primitives:
         Raises:
             ValueError: the module does not run on such samples, for another reason than their size.
         """
-        module = make("transformer", self.transformer, shape)
-        if module is None:
+        made = make("transformer", self.transformer, shape)
+        if made is None:
             return nn.Identity(), shape
-        after = shape_after(module, shape)
+        module, after = made
         pools = self.pool_every and index % self.pool_every == 0
         if pools and len(after) == 3 and min(after[1:]) >= 2:
             module = nn.Sequential(module, nn.MaxPool2d(2))
@@ -84,8 +87,7 @@ class Primitives:
         Raises:
             ValueError: the module does not run on such samples or gives more than one number each.
         """
-        module = make("router", self.router, shape)
-        after = shape_after(module, shape) if module is not None else None
+        module, after = make("router", self.router, shape) or (None, None)
         if after not in ((), (1,)):
             found = "does not run on them" if after is None else f"gives {list(after)} for each"
             raise ValueError(
@@ -99,8 +101,7 @@ class Primitives:
         Raises:
             ValueError: the module does not run on such samples, or its output is not a vector.
         """
-        module = make("solver", self.solver, shape)
-        after = shape_after(module, shape) if module is not None else None
+        module, after = make("solver", self.solver, shape) or (None, None)
         if after is None or len(after) != 1:
             found = "does not run on them" if after is None else f"gives {list(after)} for each"
             raise ValueError(
@@ -109,8 +110,10 @@ class Primitives:
         return module, after[0]
 
 
-def make(kind: str, function: Make, shape: Shape) -> nn.Module | None:
-    """The module that a function makes for samples of a shape; None if their maps are too small.
+def make(kind: str, function: Make, shape: Shape) -> tuple[nn.Module, Shape] | None:
+    """The module that a function makes for samples of a shape, and the shape of what it gives.
+
+    None if their maps are too small.
 
     Raises:
         TypeError: the function gives no module.
@@ -123,7 +126,7 @@ def make(kind: str, function: Make, shape: Shape) -> nn.Module | None:
             f"{type(module).__name__} for samples of shape {list(shape)}."
         )
     try:
-        shape_after(module, shape)
+        return module, shape_after(module, shape)
     except (IndexError, RuntimeError, ValueError) as error:
         if len(shape) == 3 and _runs(module, (shape[0], LARGE, LARGE)):
             return None
@@ -131,7 +134,6 @@ def make(kind: str, function: Make, shape: Shape) -> nn.Module | None:
         raise ValueError(
             f"the {kind} does not run on samples of shape {list(shape)}: {reason}"
         ) from error
-    return module
 
 
 def _runs(module: nn.Module, shape: Shape) -> bool:

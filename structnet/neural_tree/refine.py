@@ -17,6 +17,7 @@ from torch.optim.lr_scheduler import StepLR
 from structnet.checkpoint import copy_state
 from structnet.history import History, Monitor
 from structnet.metrics import Metric, evaluate
+from structnet.neural_tree.likelihood import check_targets
 from structnet.neural_tree.samples import Samples
 from structnet.neural_tree.tree import NeuralTree
 from structnet.train import ADAM, fit
@@ -62,6 +63,9 @@ def refine(
     Returns:
         A record an epoch.
 
+    Raises:
+        ValueError: there is nothing to monitor by that name, or a class has no output of the tree.
+
     Example:
         >>> from structnet.neural_tree import presets
         >>> tree = NeuralTree(presets.mlp(2), shape=(3,))
@@ -71,6 +75,13 @@ def refine(
         >>> evaluate(tree, samples)["loss"] <= before
         True
     """
+    names = ["loss", *(metrics or {})]
+    if monitor not in names:
+        raise ValueError(
+            f"The 'monitor' parameter of refine must be one of {names}. Got {monitor!r} instead."
+        )
+    for samples in (train, validation):
+        check_targets(tree.likelihood, samples.targets, tree.num_outputs)
     scores = evaluate(tree.to(device), validation, device=device, metrics=metrics)
     before, grown = scores[monitor], copy_state(tree)
     history = History() if history is None else history

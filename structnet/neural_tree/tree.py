@@ -67,6 +67,10 @@ class NeuralTree(nn.Module):
         shape: of one sample.
         likelihood: how leaves predict together, and the loss.
 
+    Raises:
+        TypeError: the primitives are no :class:`Primitives`.
+        ValueError: a function of theirs makes no module that fits the samples.
+
     Reference:
         Tanno et al., Adaptive Neural Trees, ICML 2019.
 
@@ -82,6 +86,10 @@ class NeuralTree(nn.Module):
         self, primitives: Primitives, shape: Sequence[int], likelihood: Likelihood | None = None
     ):
         super().__init__()
+        if not isinstance(primitives, Primitives):
+            raise TypeError(
+                f"the primitives must be Primitives, such as presets.mlp makes. Got {primitives!r}."
+            )
         self.primitives = primitives
         self.likelihood = Categorical() if likelihood is None else likelihood
         self.shape = tuple(map(int, shape))
