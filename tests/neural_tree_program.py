@@ -22,7 +22,7 @@ from train_programs import die_in_write
 
 from structnet.checkpoint import save_model
 from structnet.neural_tree import NeuralTree, refine
-from structnet.neural_tree.growth import FILE
+from structnet.neural_tree.growth_file import FILE
 
 SCRIPT = ("split", "deepen", "split", "keep", "deepen")
 Run = Callable[[Path | None], tuple[NeuralTree, dict]]

@@ -509,6 +509,10 @@ def test_a_loss_that_is_never_finite_is_never_taken() -> None:
     [
         ({"epochs": 0}, "The 'epochs' parameter of Growth must be an int in the range [1, inf). Got"
          " 0 instead."),
+        ({"patience": 0}, "The 'patience' parameter of Growth must be an int in the range [1, inf)."
+         " Got 0 instead."),
+        ({"batch_size": 2.5}, "The 'batch_size' parameter of Growth must be an int in the range "
+         "[1, inf). Got 2.5 instead."),
         ({"seed": -1}, "The 'seed' parameter of Growth must be an int in the range [0, inf). Got"
          " -1 instead."),
         ({"seed": None}, "The 'seed' parameter of Growth must be an int in the range [0, inf). Got"
@@ -518,6 +522,38 @@ def test_a_loss_that_is_never_finite_is_never_taken() -> None:
 def test_numbers_out_of_range(how: dict, message: str) -> None:
     with pytest.raises(ValueError, match=exactly(message)):
         make_growth(**how)
+
+
+@pytest.mark.parametrize(
+    ("limit", "message"),
+    [
+        ({"max_depth": -1}, "'max_depth' parameter of Limits must be None or an int in the range "
+         "[0, inf). Got -1 instead."),
+        ({"max_leaves": -3}, "'max_leaves' parameter of Limits must be None or an int in the range "
+         "[1, inf). Got -3 instead."),
+        ({"max_parameters": 1e3}, "'max_parameters' parameter of Limits must be None or an int in "
+         "the range [0, inf). Got 1000.0 instead."),
+        ({"max_transformers": "2"}, "'max_transformers' parameter of Limits must be None or an int "
+         "in the range [0, inf). Got '2' instead."),
+        ({"min_gain": float("nan")}, "'min_gain' parameter of Limits must be a finite number. Got "
+         "nan instead."),
+        ({"min_gain": None}, "'min_gain' parameter of Limits must be a finite number. Got None "
+         "instead."),
+    ],
+)  # fmt: skip
+def test_limits_out_of_range(limit: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=exactly(f"The {message}")):
+        Limits(**limit)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("wrong", [4, -1])
+def test_every_class_has_an_output(place: int, wrong: int) -> None:
+    both = [make_samples(20), make_samples(20)]
+    both[place].targets[7] = wrong
+    message = f"targets must be classes from 0 to 3, as the tree has 4 outputs. Got {wrong}."
+    with pytest.raises(ValueError, match=exactly(message)):
+        Growth(make_tree(), *both)
 
 
 def test_a_tree_that_has_grown_cannot_grow_again() -> None:

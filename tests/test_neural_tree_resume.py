@@ -111,7 +111,7 @@ def test_a_fresh_growth_replaces_the_old_one_at_once(tmp_path: Path) -> None:
 
 
 def test_only_the_first_process_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("structnet.neural_tree.growth.process_rank", lambda: (1, 2))
+    monkeypatch.setattr("structnet.neural_tree.growth_file.process_rank", lambda: (1, 2))
     begin(tmp_path)
     assert list(tmp_path.iterdir()) == []
 

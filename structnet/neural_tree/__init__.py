@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any
 from structnet.neural_tree import presets as presets
 from structnet.neural_tree.count import count_flops as count_flops
 from structnet.neural_tree.count import count_parameters as count_parameters
+from structnet.neural_tree.decision import Decision as Decision
+from structnet.neural_tree.decision import Limits as Limits
 from structnet.neural_tree.explain import explain as explain
-from structnet.neural_tree.growth import Decision as Decision
 from structnet.neural_tree.growth import Growth as Growth
-from structnet.neural_tree.growth import Limits as Limits
 from structnet.neural_tree.likelihood import Categorical as Categorical
 from structnet.neural_tree.likelihood import GaussianMixture as GaussianMixture
 from structnet.neural_tree.likelihood import Likelihood as Likelihood

@@ -11,77 +11,25 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from structnet.checkpoint import (
-    CheckpointError,
-    check_settings,
-    describe,
-    load_model,
-    save_model,
-)
 from structnet.history import History
-from structnet.neural_tree.balance import balance
-from structnet.neural_tree.candidate import AtLeaf, Candidate, Deepening, Split, at_leaf, cached
+from structnet.neural_tree import growth_file
+from structnet.neural_tree.candidate import AtLeaf, Candidate, cached
+from structnet.neural_tree.count import count_parameters
+from structnet.neural_tree.decision import Decision, Limits, check_integer
+from structnet.neural_tree.likelihood import check_targets
+from structnet.neural_tree.proposal import propose
 from structnet.neural_tree.samples import Samples
 from structnet.neural_tree.tree import NeuralTree
-from structnet.parallel import own_device, process_rank
-from structnet.seeding import random_states_kept, seed_epoch
+from structnet.parallel import own_device
+from structnet.seeding import random_states_kept
 from structnet.train import ADAM, fit
-
-KINDS = {"split": Split, "deepen": Deepening}
-FILE = "growth.safetensors"
-PROBED = 2000  # samples that a new router is scaled to
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How far a tree may grow; None is without limit.
-
-    Args:
-        max_depth: routers on a path.
-        max_leaves: leaves.
-        max_parameters: numbers to learn in the whole tree.
-        max_transformers: transformers on a path.
-        min_gain: a candidate must lower the validation loss by more than this.
-    """
-
-    max_depth: int | None = None
-    max_leaves: int | None = None
-    max_parameters: int | None = None
-    max_transformers: int | None = None
-    min_gain: float = 0.0
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What became of one node.
-
-    Attributes:
-        number: from 0, the training of the root.
-        node: which node.
-        action: ``"root"``, ``"split"``, ``"deepen"`` or ``"keep"``.
-        loss: the tree's validation loss afterwards.
-        candidates: the validation loss of each candidate.
-        leaves, parameters: of the tree afterwards.
-        seconds: that it took.
-    """
-
-    number: int
-    node: int
-    action: str
-    loss: float
-    candidates: dict[str, float]
-    leaves: int
-    parameters: int
-    seconds: float
 
 
 class Growth:
@@ -99,7 +47,7 @@ class Growth:
         tree: a tree that has its root alone; grown in place.
         train, validation: samples to learn from and to decide by.
         epochs: at most, for the root and for each candidate.
-        patience: stop after so many epochs in a row without a new best.
+        patience: stop after so many epochs in a row without a new best; None never does.
         batch_size: samples a step.
         optimizer: gives the optimizer of the parameters.
         limits: how far the tree may grow.
@@ -111,7 +59,8 @@ class Growth:
         seed: everything random follows from it and the number of the decision.
         device: "cpu", "cuda", ...
         folder: where to keep the state.
-        resume: go on from the folder's state, if there is one.
+        resume: go on from the folder's state, if there is one; False begins anew and replaces the
+            folder's state.
         callbacks: each is called as ``callback(growth, decision)`` after every decision.
         progress: show a bar for each training.
 
@@ -122,8 +71,8 @@ class Growth:
         loss: the tree's validation loss.
 
     Raises:
-        ValueError: the tree has grown already, there are no validation samples, or a number is out
-            of its range.
+        ValueError: the tree has grown already, there are no samples of either kind, a class has
+            no output of the tree, or a number is out of its range.
         CheckpointError: the state on disk belongs to another growth.
 
     Example:
@@ -146,7 +95,7 @@ class Growth:
         validation: Samples,
         *,
         epochs: int = 100,
-        patience: int = 5,
+        patience: int | None = 5,
         batch_size: int = 512,
         optimizer: Callable = ADAM,
         limits: Limits | None = None,
@@ -165,13 +114,14 @@ class Growth:
             raise ValueError(
                 f"growth begins with a root alone; the tree has {tree.num_leaves} leaves"
             )
-        if not len(train) or not len(validation):
-            raise ValueError(
-                "growth needs samples to learn from and others to decide by; got "
-                f"{len(train)} for training and {len(validation)} for validation"
-            )
-        _check(epochs, "epochs", 1)
-        _check(seed, "seed", 0)
+        _check_samples(tree, train, validation)
+        for name, value, least in (
+            ("epochs", epochs, 1),
+            ("patience", 1 if patience is None else patience, 1),
+            ("batch_size", batch_size, 1),
+            ("seed", seed, 0),
+        ):
+            check_integer("Growth", name, value, least)
         self.device = own_device(device)
         self.tree = tree.to(self.device)
         self.train, self.validation = train, validation
@@ -192,13 +142,13 @@ class Growth:
         self.history = History()
         self.undecided = [0]
         self.loss = math.inf
-        self.file = None if folder is None else Path(folder, FILE)
+        self.file = None if folder is None else Path(folder, growth_file.FILE)
         if self.file is not None:
-            self.settings = self._settings()
+            self.settings = growth_file.settings(self)
             if resume and self.file.exists():
-                self._restore()
+                growth_file.restore(self)
             else:
-                self._save()
+                growth_file.save(self)
 
     @property
     def done(self) -> bool:
@@ -229,11 +179,11 @@ class Growth:
             loss=self.loss,
             candidates=losses,
             leaves=self.tree.num_leaves,
-            parameters=_size(self.tree),
+            parameters=count_parameters(self.tree),
             seconds=time.perf_counter() - begin,
         )
         self.decisions.append(decision)
-        self._save()
+        growth_file.save(self)
         for callback in self.callbacks:
             callback(self, decision)
         return decision
@@ -266,48 +216,14 @@ class Growth:
         return leaf, action, losses
 
     def _candidates(self, leaf: int) -> dict[str, Candidate]:
-        """What may be tried at a leaf, with new modules."""
-        tree, limits, found = self.tree, self.limits, {}
-        seed_epoch(self._seed("modules"), 0)
-        depth = int(tree.topology.depth[leaf])
-        if (
-            tree.primitives.router is not None
-            and _below(depth, limits.max_depth)
-            and _below(tree.num_leaves, limits.max_leaves)
-        ):
-            found["split"] = Split(tree, leaf, tree.new_split(leaf))
-            if self.balance_routers:
-                balance(found["split"].parts[0], self._arriving(leaf))
-        if tree.primitives.transformer is not None and _below(
-            tree.num_transformers(leaf), limits.max_transformers
-        ):
-            modules = tree.new_deepening(leaf)
-            if _size(modules[0]):  # an identity, where the map has become too small, is no gain
-                found["deepen"] = Deepening(tree, leaf, modules)
-        for candidate in found.values():
-            self._start_solvers(leaf, candidate)
-        without = _size(tree) - _size(tree.nodes[leaf].solver) - 1
-        return {
-            kind: candidate
-            for kind, candidate in found.items()
-            if _below(without + _size(candidate), limits.max_parameters)
-        }
-
-    def _arriving(self, leaf: int) -> Tensor:
-        """Some samples as they arrive at a leaf, those more often that come there more likely."""
-        some = np.linspace(0, len(self.train) - 1, min(PROBED, len(self.train))).astype(np.int64)
-        here = at_leaf(self.tree, leaf, self.train[some].to(self.device))
-        chosen = torch.multinomial(here.log_prob.softmax(0), len(some), replacement=True)
-        return here.features[chosen]
-
-    def _start_solvers(self, leaf: int, candidate: Candidate) -> None:
-        if not self.warm_start:
-            return
-        old = self.tree.nodes[leaf].solver.state_dict()
-        for solver in candidate.parts[1:]:
-            new = solver.state_dict()
-            if [(k, v.shape) for k, v in old.items()] == [(k, v.shape) for k, v in new.items()]:
-                solver.load_state_dict(old)  # copies the values
+        return propose(
+            self.tree,
+            leaf,
+            self.limits,
+            seed=self._seed("modules"),
+            balance_on=self.train if self.balance_routers else None,
+            warm_start=self.warm_start,
+        )
 
     def _train_all(self, leaf: int, candidates: dict[str, Candidate]) -> dict[str, float]:
         if not candidates:
@@ -349,74 +265,12 @@ class Growth:
         words = [self.seed, len(self.decisions), *purpose.encode()]
         return int(np.random.SeedSequence(words).generate_state(1)[0])
 
-    # The state on disk
 
-    def _settings(self) -> dict[str, Any]:
-        """What a resumed growth must share with the one it goes on with."""
-        tree, primitives = self.tree, self.tree.primitives
-        plain = {key: self.fitting[key] for key in ("epochs", "patience", "batch_size")}
-        settings = {
-            **plain,
-            **asdict(self.limits),
-            "warm_start": self.warm_start,
-            "balance_routers": self.balance_routers,
-            "seed": self.seed,
-            "samples": len(self.train),
-            "validation_samples": len(self.validation),
-            "likelihood": type(tree.likelihood).__name__,
-            "routers": primitives.router is not None,
-            "transformers": primitives.transformer is not None,
-            "pool_every": primitives.pool_every,
-            **describe("optimizer", self.fitting["optimizer"](tree.parameters())),
-            **{k: f"{v.dtype} {list(v.shape)}" for k, v in tree.state_dict().items()},
-        }
-        return {k: v.item() if isinstance(v, np.generic) else v for k, v in settings.items()}
-
-    def _save(self) -> None:
-        if self.file is None or process_rank()[0]:
-            return
-        state = {
-            "settings": self.settings,
-            "tree": self.tree.config(),
-            "decisions": [asdict(decision) for decision in self.decisions],
-            "history": list(self.history),
-            "undecided": list(self.undecided),
-            "loss": self.loss if self.decisions else None,
-        }
-        save_model(self.file, self.tree, state)
-
-    def _restore(self) -> None:
-        weights, state = load_model(self.file)
-        if "undecided" not in state:
-            raise CheckpointError(f"{self.file} is no growth; expected one written by Growth")
-        check_settings(self.file, state["settings"], self.settings)
-        with random_states_kept(self.device):  # what is drawn here is replaced at once
-            self.tree.grow_to(state["tree"])
-        try:
-            self.tree.load_state_dict(weights)
-        except RuntimeError as error:
-            raise CheckpointError(
-                f"cannot resume from {self.file}, whose tree is made of other modules; expected "
-                "those that the same primitives make"
-            ) from error
-        self.tree.eval()
-        self.decisions = [Decision(**decision) for decision in state["decisions"]]
-        self.history = History(state["history"])
-        self.undecided = state["undecided"]
-        self.loss = math.inf if state["loss"] is None else state["loss"]
-
-
-def _below(value: int, limit: int | None) -> bool:
-    return limit is None or value < limit
-
-
-def _size(module: nn.Module) -> int:
-    return sum(parameter.numel() for parameter in module.parameters())
-
-
-def _check(value: Any, name: str, least: int) -> None:
-    if not isinstance(value, Integral) or value < least:
+def _check_samples(tree: NeuralTree, train: Samples, validation: Samples) -> None:
+    if not len(train) or not len(validation):
         raise ValueError(
-            f"The '{name}' parameter of Growth must be an int in the range [{least}, inf). Got "
-            f"{value!r} instead."
+            "growth needs samples to learn from and others to decide by; got "
+            f"{len(train)} for training and {len(validation)} for validation"
         )
+    for samples in (train, validation):
+        check_targets(tree.likelihood, samples.targets, tree.num_outputs)
