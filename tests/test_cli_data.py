@@ -10,7 +10,7 @@ import array_files as files
 import numpy as np
 import pytest
 
-from structnet.cli import main, parser
+from structnet.cli import main, names, parser
 from structnet.datasets import mnist, sarcos
 from structnet.datasets.named import LOADERS, TABLES
 
@@ -41,7 +41,7 @@ def test_the_help_lists_what_there_is(call) -> None:
     status, out, _ = call("--help")
     assert status == 0
     assert set(parser.ARRAY_SETS) == set(LOADERS)  # the parser imports nothing to know them
-    assert parser.TABLES == TABLES
+    assert names.TABLES == TABLES
     for name in (*LOADERS, "listops", "lrt", "FILE.csv"):
         assert f"\n  {name} " in out
 

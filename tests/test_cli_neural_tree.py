@@ -16,9 +16,10 @@ import torch
 
 from structnet.checkpoint import load_model
 from structnet.cli import main
+from structnet.cli.names import PATHS
 from structnet.cli.neural_tree import predict, training
 from structnet.cli.neural_tree.data import load_data, shifted_and_mirrored
-from structnet.cli.neural_tree.flags import BASELINES, PATHS
+from structnet.cli.neural_tree.flags import BASELINES
 from structnet.cli.neural_tree.measure import ensemble_error, errors, output
 from structnet.cli.neural_tree.paper import ABLATIONS, ENSEMBLES, TREES
 from structnet.cli.neural_tree.run import TreeRun
@@ -276,6 +277,20 @@ def test_the_columns_of_a_file_are_found_without_doubt(
         return
     with pytest.raises(TableError, match=r"new\.csv: there are several columns 'a'"):
         predict._columns(read(path), data)
+
+
+@pytest.mark.parametrize("command", [["evaluate"], ["plot"], ["predict"], ["train", "--resume"]])
+def test_data_that_changed_are_said_in_one_short_line(
+    table: tuple[Path, Path], command: list[str]
+) -> None:
+    file, folder = table
+    before = file.read_text()
+    file.write_text(f"{before}\n1,2,3,4\n")
+    done = call(*command, folder, *(["5"] if command == ["predict"] else []))
+    file.write_text(before)
+    assert done.status == 2
+    assert f"the data at hand are not those of {folder}: other train, x_scale, y_scale" in done.err
+    assert len(done.err.splitlines()) == 1 and "{" not in done.err
 
 
 def test_a_squared_error_is_in_the_units_of_the_file(table: tuple[Path, Path]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from structnet.cli.tasks import ALL_PAIRS, DATA_SEED, TASKS, Labelled
+from structnet.cli.words import outputs
 from structnet.datasets import (
     Arrays,
     DownloadError,
@@ -86,10 +87,10 @@ def _arrays(name: str, given: dict[str, Any]) -> dict[str, Any]:
         check = "the published file" if published else "checked by its form"
         print(f"{path}: {check if name in LOADERS else 'every row was read'}")
     shape = list(data.x_train.shape[1:])
-    outputs = f"{data.num_outputs} {'targets' if data.classes is None else 'classes'}"
+    predicted = outputs(data.num_outputs, data.classes is not None)
     print(
         f"{len(data.x_train):,} examples to train on and {len(data.x_test):,} to test ({data.split}"
-        f"); inputs of {' x '.join(map(str, shape))}, {outputs}"
+        f"); inputs of {' x '.join(map(str, shape))}, {predicted}"
     )
     return {
         "data": name,

@@ -7,11 +7,11 @@ import json
 
 import torch
 
-from structnet.checkpoint import CheckpointError
 from structnet.cli.measure import measure
-from structnet.cli.run import Run, Trained
+from structnet.cli.run import Run, Trained, check_same_data
 from structnet.cli.settings import PLACES
 from structnet.cli.tasks import Labelled
+from structnet.cli.words import percent
 from structnet.parallel import own_device
 
 
@@ -30,7 +30,8 @@ def run(args: argparse.Namespace) -> None:
         "size": len(data),
         **measure(trained, data, args.batch_size),
     }
-    print(f"{result['accuracy']:.2%} of {result['size']:,} {trained.task.unit} are right")
+    right = percent(result["accuracy"], 2)
+    print(f"{right} of {result['size']:,} {trained.task.unit} are right")
     print(json.dumps(result, ensure_ascii=False))
 
 
@@ -49,10 +50,5 @@ def own_test_data(trained: Trained, given: dict) -> Labelled:
     """
     places = {name: given[name] for name in PLACES if name in given}
     data = trained.task.load({**trained.settings, **places})
-    found, expected = data.describe(), trained.config["data"]
-    if found != expected:
-        raise CheckpointError(
-            f"the test data of {trained.run} are not here: expected {expected}, found {found}; "
-            "say where the files lie with --data-dir"
-        )
+    check_same_data(trained.run, data.describe())
     return data.test

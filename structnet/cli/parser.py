@@ -16,6 +16,7 @@ from structnet.cli.flags import (
     training_flags,
     whole,
 )
+from structnet.cli.names import PATHS, data_name
 from structnet.cli.neural_tree import flags as neural_tree
 from structnet.cli.recipes import PAPER_RUNS, recipes_table
 from structnet.cli.settings import TASKS
@@ -28,7 +29,6 @@ ARRAY_SETS = {
     "cifar10": "60,000 colour photographs of 32 x 32 pixels, ten classes",
     "sarcos": "a robot arm: 21 inputs, 7 torques; without the training file, the test file's rows",
 }
-TABLES = (".csv", ".tsv")  # how the name of a table ends
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
@@ -197,7 +197,7 @@ lrt.""",
     parser.add_argument("--data", metavar="FILE", help="measure on this file (not neural trees)")
     parser.add_argument(
         "--path",
-        choices=neural_tree.PATHS,
+        choices=PATHS,
         help="of a neural tree: mix all leaves, or take one of them so (default: each way)",
     )
     parser.add_argument(
@@ -215,9 +215,9 @@ def _predict(commands: Any) -> Parser:
         commands,
         "predict",
         "ask a trained model",
-        """It prints the likeliest class (of a neural tree for
-numbers: these), its probability, and the true one where it is known; then the same as one JSON
-object.""",
+        """It prints the likeliest class, its probability and
+the true one where it is known, or the numbers that a neural tree predicts; then the same as one
+JSON object.""",
         f"""
 examples:
   structnet predict runs/first "{EXPRESSION}"
@@ -290,7 +290,12 @@ examples:
   structnet data mnist --data-dir data
   structnet data houses.csv --target price --task regression""",
     )
-    parser.add_argument("name", metavar="NAME", type=data_name, help="the data set (see below)")
+    parser.add_argument(
+        "name",
+        metavar="NAME",
+        type=data_name((*TASKS, *ARRAY_SETS)),
+        help="the data set (see below)",
+    )
     parser.add_argument("--data-dir", metavar="D", help="look here before the cache")
     made = parser.add_argument_group("generated listops and lrt")
     made.add_argument(
@@ -331,16 +336,6 @@ def _table_flags(group: Any) -> None:
         metavar="C",
         help="the character between fields (default: a comma; a tab in FILE.tsv)",
     )
-
-
-def data_name(text: str) -> str:
-    """The type of an argument that is a data set's name, or the path of a table."""
-    known = (*TASKS, *ARRAY_SETS)
-    if text not in known and not text.lower().endswith(TABLES):
-        raise argparse.ArgumentTypeError(
-            f"must be one of {', '.join(known)}, or FILE.csv or FILE.tsv; got {text!r}"
-        )
-    return text
 
 
 def _listed(entries: dict[str, str]) -> str:

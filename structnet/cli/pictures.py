@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from structnet.cli.measure import ask, ask_all
 from structnet.cli.run import Run, Trained
 from structnet.cli.tasks import Labelled
+from structnet.cli.words import percent
 from structnet.plot import plot_accuracy_by, plot_history, plot_tree
 from structnet.tree import Tree
 
@@ -34,7 +35,7 @@ def draw_tree(trained: Trained, trees: Sequence[Tree], folder: Path) -> Path:
     predicted, probability = ask(trained, tuple(trees))
     words = trained.task.in_words
     true = trained.task.truth(tuple(trees))
-    title = f"predicted: {words(predicted)}, {probability:.0%} sure\ntrue: {words(true)}"
+    title = f"predicted: {words(predicted)}, {percent(probability)} sure\ntrue: {words(true)}"
     if len(trees) == 1:
         parts = _Parts(trained, trees[0])
         ax = plot_tree(trees[0], labels=parts.label, colors=parts.color)

@@ -7,6 +7,7 @@ import json
 
 from structnet.cli.evaluate import opened
 from structnet.cli.measure import ask
+from structnet.cli.words import percent
 
 
 def run(args: argparse.Namespace) -> None:
@@ -23,5 +24,8 @@ def run(args: argparse.Namespace) -> None:
         "true": true,
     }
     words = trained.task.in_words
-    print(f"predicted {words(predicted)} with probability {probability:.1%}; true: {words(true)}")
+    print(
+        f"predicted {words(predicted)} with probability {percent(probability, 1)}; "
+        f"true: {words(true)}"
+    )
     print(json.dumps(result, ensure_ascii=False))

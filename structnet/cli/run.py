@@ -110,6 +110,26 @@ class Run:
         return content
 
 
+def check_same_data(run: Run, found: Mapping[str, Any]) -> None:
+    """Checks that the data at hand are those of a run.
+
+    Args:
+        run: the run.
+        found: what the data at hand are, as its ``config.json`` describes data.
+
+    Raises:
+        CheckpointError: they are not; it names what differs.
+    """
+    known = run.config["data"]
+    differ = [name for name in {**known, **found} if known.get(name) != found.get(name)]
+    if differ:
+        raise CheckpointError(
+            f"the data at hand are not those of {run}: other {', '.join(differ)} than in its "
+            "config.json; bring the old data back (--data-dir names their folder), or train a new "
+            "run"
+        )
+
+
 class Trained:
     """A run's model, with what it takes to ask it something.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from structnet.cli.recipes import CLIP_NORM, PAPER, PAPER_RUNS, WARM_UP
 from structnet.cli.run import Run
+from structnet.cli.words import percent
 
 NAMES = {
     "tucker": "Tucker",
@@ -90,9 +91,9 @@ def _caption(task: str, rows: Sequence[Mapping[str, Any]]) -> str:
         f"Data: {first['data']}; {first['train_size']:,} examples to train on, "
         f"{first['validation_size']:,} for validation, which chose the epoch, "
         f"{first['test_size']:,} to test.",
-        f"Ours: {runs}; AdamW with a one-cycle schedule ({WARM_UP:.0%} of it warm-up; the highest "
-        f"rate is given), gradients clipped to norm {CLIP_NORM:g}. The paper's: the mean of "
-        f"{PAPER_RUNS} runs; AdaDelta, batches of 25, L2 penalty 0.01.",
+        f"Ours: {runs}; AdamW with a one-cycle schedule ({percent(WARM_UP)} of it warm-up; the "
+        f"highest rate is given), gradients clipped to norm {CLIP_NORM:g}. The paper's: the mean "
+        f"of {PAPER_RUNS} runs; AdaDelta, batches of 25, L2 penalty 0.01.",
         "Parameters: those of one aggregation, as the paper counts them. Forget gate: from that "
         "child alone, or from all children as in the paper's released code. Seconds: of training "
         "and validation.",

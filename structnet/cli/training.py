@@ -14,9 +14,10 @@ from structnet.checkpoint import CheckpointError
 from structnet.cli.measure import measure
 from structnet.cli.models import build_model, first_weights, optimization
 from structnet.cli.pictures import choose_example, draw_by_operators, draw_history, draw_tree
-from structnet.cli.run import Run, Trained
+from structnet.cli.run import Run, Trained, check_same_data
 from structnet.cli.settings import Settings
 from structnet.cli.tasks import TASKS, Task, TaskData
+from structnet.cli.words import percent
 from structnet.history import History
 from structnet.metrics import accuracy
 from structnet.parallel import own_device
@@ -94,7 +95,8 @@ def _config(settings: Settings, task: Task) -> Config:
 
 def _check_data(run: Run, config: Config) -> None:
     started = run.config
-    for part in ("data", "vocabulary", "classes"):
+    check_same_data(run, config["data"])
+    for part in ("vocabulary", "classes"):
         if started[part] != config[part]:
             raise CheckpointError(
                 f"{run} was trained with the {part} {started[part]}; got {config[part]}"
@@ -138,7 +140,7 @@ def _tell_epoch(model: nn.Module, history: History, *, epochs: int, say: Say) ->
         say(
             f"epoch {record['epoch']:>{len(str(epochs))}}/{epochs}  loss {record['loss']:.4f}  "
             f"validation loss {record['validation_loss']:.4f}  "
-            f"accuracy {record['validation_accuracy']:.2%}  {record['seconds']:.1f} s"
+            f"accuracy {percent(record['validation_accuracy'], 2)}  {record['seconds']:.1f} s"
         )
 
 

@@ -42,8 +42,9 @@ def load(
         x ``(N, d)``; y ``(N,)`` classes or ``(N, 1)`` targets.
 
     Raises:
-        TableError: a feature is no number, a value is missing, rows have different lengths, the
-            test file has other columns or classes; the message has the line and the column.
+        TableError: a feature is no number, a value is missing, rows have different lengths, all
+            rows have the same class, the test file has other columns or classes; the message has
+            the line and the column.
         ValueError: no such column, or another parameter is wrong.
 
     Example:
@@ -73,6 +74,9 @@ def load(
         x, x_test, y, y_test = x[train], x[held_out], y[train], y[held_out]
         whole = "every class" if classes else "the rows"
         split = f"{test_share:.0%} of {whole} for testing, seed {seed}"
+    if classes and len(classes) < 2:
+        message = f"expected at least two classes in the column; every row has {texts[0]!r}"
+        raise table.error(0, column, message)
     x_scale, y_scale = Scale.of(x), None if classes else Scale.of(y)
     names = table.names
     return Arrays(

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from structnet.cli.neural_tree.settings import is_table
-from structnet.datasets import Arrays, load
+from structnet.cli.names import is_table
+from structnet.datasets import Arrays, DownloadError, cache_dir, load
 from structnet.neural_tree import Samples
 
 EDGE = 4  # pixels by which an augmented image may be shifted
@@ -59,12 +59,13 @@ def _list(names: tuple[str, ...] | None) -> list[str] | None:
 
 
 def load_data(settings: Mapping[str, Any]) -> Data:
-    """The data of a run; its seed says which training rows are held out for validation."""
-    options = {name: settings[name] for name in ("target",) if settings[name] is not None}
-    if settings["problem"] is not None:
-        options["task"] = settings["problem"]
-    folder = None if is_table(settings["data"]) else settings["data_dir"]
-    arrays = load(settings["data"], folder, **options)
+    """The data of a run; its seed says which training rows are held out for validation.
+
+    Raises:
+        DownloadError: the files of the data set are not at hand.
+        ValueError: a file is not what it should be, or the settings do not go with the data.
+    """
+    arrays = _arrays(settings)
     order = _drawn(len(arrays.x_train), settings["train_size"], settings["seed"], "training")
     held_out = round(settings["validation_fraction"] * len(order))
     if not 0 < held_out < len(order):
@@ -80,6 +81,21 @@ def load_data(settings: Mapping[str, Any]) -> Data:
         _samples(arrays.x_train, arrays.y_train, order[:held_out]),
         _samples(arrays.x_test, arrays.y_test, test),
     )
+
+
+def _arrays(settings: Mapping[str, Any]) -> Arrays:
+    data, folder = settings["data"], settings["data_dir"]
+    flags = {"target": settings["target"], "task": settings["problem"]}
+    options = {name: value for name, value in flags.items() if value is not None}
+    if is_table(data):  # its path is whole
+        return load(data, **options)
+    try:
+        return load(data, folder)
+    except DownloadError:
+        places = " or ".join(str(place) for place in (folder, cache_dir()) if place is not None)
+        raise DownloadError(
+            f"the files of {data} are not in {places}; get them with: structnet data {data}"
+        ) from None
 
 
 def _drawn(available: int, size: int | None, seed: int, what: str) -> np.ndarray:

@@ -7,10 +7,10 @@ import json
 
 import torch
 
-from structnet.checkpoint import CheckpointError
 from structnet.cli.neural_tree.data import Data, load_data
 from structnet.cli.neural_tree.measure import errors, unit
 from structnet.cli.neural_tree.run import TreeRun
+from structnet.cli.run import check_same_data
 from structnet.cli.settings import PLACES
 from structnet.neural_tree.tree import PATHS
 from structnet.parallel import own_device
@@ -38,11 +38,6 @@ def own_data(run: TreeRun, given: dict) -> Data:
     Raises:
         CheckpointError: they are not the same.
     """
-    config = run.config
-    data = load_data({**config["settings"], **{n: given[n] for n in PLACES if n in given}})
-    if data.describe() != config["data"]:
-        raise CheckpointError(
-            f"the data of {run} are not here: expected {config['data']}, found {data.describe()}; "
-            "say where the files lie with --data-dir"
-        )
+    data = load_data({**run.config["settings"], **{n: given[n] for n in PLACES if n in given}})
+    check_same_data(run, data.describe())
     return data

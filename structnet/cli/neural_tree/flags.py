@@ -7,18 +7,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from structnet.cli.flags import machine_flags, number, whole
+from structnet.cli.names import data_name
 from structnet.cli.neural_tree.settings import (
     PRESETS,
     RECIPES,
     VARIANTS,
     WIDTHS,
-    is_table,
     recipes_table,
 )
 
 PAPER_DATA = ("mnist", "sarcos", "cifar10")
 PAPER_TABLES = (3, 4, 6, 7, 8)
-PATHS = ("multi", "greedy", "stochastic", "most_likely", "least_likely")
 
 TRAIN_SUMMARY = "grow a tree of neural networks and test it"
 TRAIN_DESCRIPTION = """An adaptive neural tree
@@ -27,8 +26,8 @@ how probably it goes left, transformers on edges change it on the way, solvers o
 
 Training has two phases. Growth: the root is trained; then each leaf in turn may be split (a router
 and two new leaves), deepened (one more transformer above it) or kept, whichever has the lowest
-validation loss. Refinement: all modules are trained together. The test data are used once, at the
-end.
+validation loss. Refinement: all modules are trained together. The test data decide nothing; they
+are measured before and after refinement.
 
 The run folder gets config.json, growth.safetensors (the tree so far: a run that was killed goes on
 from there), model.safetensors, history.jsonl, result.json, summary.txt and pictures. The last line
@@ -69,7 +68,7 @@ def train_flags(parser: argparse.ArgumentParser) -> None:
     data.add_argument(
         "--data",
         metavar="DATA",
-        type=data_name,
+        type=data_name(RECIPES),
         help=f"{', '.join(RECIPES)}, or FILE.csv (or .tsv): a table of numbers with a column to "
         "predict",
     )
@@ -222,20 +221,14 @@ def reproduce_flags(parser: argparse.ArgumentParser) -> None:
         type=whole(0),
         help="of the whole tree (default: the paper's, 100 for mnist, 300 sarcos, 200 cifar10)",
     )
+    run.add_argument(
+        "--max-leaves", metavar="L", type=whole(1), help="of a tree (default: no limit)"
+    )
     run.add_argument("--out", metavar="DIR", help="(default: runs/reproduce-neural-tree)")
     machine_flags(run)
 
 
 BASELINES = ("linear", "mlp", "forest", "boosting")  # of Table 3 on SARCOS
-
-
-def data_name(text: str) -> str:
-    """The type of ``--data``: a data set's name, or the path of a table."""
-    if text not in RECIPES and not is_table(text):
-        raise argparse.ArgumentTypeError(
-            f"must be one of {', '.join(RECIPES)}, or FILE.csv or FILE.tsv; got {text!r}"
-        )
-    return text
 
 
 def _names(known: Sequence[str]) -> Callable[[str], list[str]]:

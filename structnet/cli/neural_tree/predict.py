@@ -13,10 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from structnet.cli.names import is_table
 from structnet.cli.neural_tree.evaluate import own_data
 from structnet.cli.neural_tree.measure import output
 from structnet.cli.neural_tree.run import TreeRun
-from structnet.cli.neural_tree.settings import is_table
+from structnet.cli.words import percent
 from structnet.datasets import Scale
 from structnet.datasets.csv_file import Table, TableError, read
 from structnet.neural_tree import NeuralTree, Samples
@@ -134,7 +135,7 @@ def _named(values: Sequence[float], data: Mapping[str, Any]) -> dict[str, float]
 
 def _in_words(found: Mapping[str, Any]) -> str:
     if "class" in found:
-        return f"class {found['class']}, {found['probability']:.1%}"
+        return f"class {found['class']}, {percent(found['probability'], 1)}"
     values = found.get("values", found.get("true"))
     if isinstance(values, str):
         return f"class {values}"

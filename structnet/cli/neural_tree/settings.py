@@ -14,8 +14,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from structnet.cli.names import is_table
+
 TASK = "neural-tree"
-TABLES = (".csv", ".tsv")  # how the name of a table ends
 
 Settings = dict[str, Any]
 
@@ -52,11 +53,6 @@ VARIANTS = {  # of Table 4: what the tree grows without
     "no-routers": {"no_routers": True},
     "no-transformers": {"no_transformers": True},
 }
-
-
-def is_table(data: str) -> bool:
-    """Is it the path of a table, and not the name of a data set?"""
-    return data.lower().endswith(TABLES)
 
 
 def settings_of(given: Mapping[str, Any]) -> Settings:

@@ -17,6 +17,7 @@ from structnet.cli.neural_tree.measure import ensemble_error, output
 from structnet.cli.neural_tree.pictures import draw_table
 from structnet.cli.neural_tree.run import TreeRun
 from structnet.cli.run import Run
+from structnet.cli.words import counted
 
 MULTI, SINGLE = "error, all leaves", "error, one path"
 NAMES = {
@@ -153,7 +154,7 @@ def ensembles(members: Members) -> Table:
         f"Probabilities, or means, are averaged over the trees, each of which held out other "
         f"training examples for validation. The paper: {paper.ENSEMBLE_SIZE} trees together."
     ]
-    return _table("Table 8: ensembles", quantities, rows, members, notes)
+    return Table("Table 8: ensembles", quantities, rows, [*_what_was_run(members), *notes])
 
 
 TABLES = {
@@ -268,29 +269,33 @@ def _table(
     members: Members,
     notes: Sequence[str],
 ) -> Table:
-    return Table(title, quantities, rows, [*_what_was_run(members), *notes])
+    """A table in which each of the paper's figures is that of one model."""
+    run = _what_was_run(members, " The paper's are of one tree each.")
+    return Table(title, quantities, rows, [*run, *notes])
 
 
-def _what_was_run(members: Members) -> list[str]:
-    """Data, sizes, seeds and times, and what the errors are."""
+def _what_was_run(members: Members, paper_errors: str = "") -> list[str]:
+    """Data, sizes, seeds and times, and what the errors are, ours and the paper's."""
     runs = [run for each in members.trees.values() for run in each]
     if not runs:
         results = [run.result for each in members.baselines.values() for run in each]
         return [f"{_sizes(results[0])} {_paper_sizes(results[0])}"]
     config, results = runs[0].config, [run.result for run in runs]
     settings, first = config["settings"], results[0]
-    seeds = len(next(iter(members.trees.values())))
+    seeds, most = len(next(iter(members.trees.values()))), settings["max_leaves"]
     minutes = statistics.mean(r["growth_seconds"] + r["refine_seconds"] for r in results) / 60
     shape = " x ".join(map(str, config["data"]["shape"]))
     return [
         f"Errors: {first['unit']} of the test examples. Ours: "
         + ("1 seed." if seeds == 1 else f"the mean of {seeds} seeds ± their deviation.")
-        + " The paper's are of one tree each.",
+        + paper_errors,
         f"{_sizes(first)} Split: {config['data']['split']}. Inputs: {shape}. {_paper_sizes(first)}",
         f"Growth: at most {settings['epochs']} epochs a candidate, patience {settings['patience']}"
-        f"; refinement: {settings['refine_epochs']} epochs; Adam, batches of "
-        f"{settings['batch_size']}, a rate of {settings['learning_rate']:g}; {minutes:.0f} minutes "
-        f"a tree on {settings['device']}, {settings['threads']} threads.",
+        + (f", at most {counted(most, 'leaf', 'leaves')}" if most else "")
+        + f"; refinement: {settings['refine_epochs']} epochs; Adam, batches of "
+        f"{settings['batch_size']}, a rate of {settings['learning_rate']:g}; "
+        f"{counted(round(minutes), 'minute')} a tree on {settings['device']}, "
+        f"{counted(settings['threads'], 'thread')}.",
     ]
 
 

@@ -9,13 +9,14 @@ import torch
 from torch import nn
 from tqdm.auto import tqdm
 
-from structnet.checkpoint import CheckpointError
 from structnet.cli.neural_tree.build import build_tree, limits_of, optimizer_of
 from structnet.cli.neural_tree.data import Data, load_data
 from structnet.cli.neural_tree.measure import errors, unit
 from structnet.cli.neural_tree.pictures import draw_all
 from structnet.cli.neural_tree.run import TreeRun
 from structnet.cli.neural_tree.settings import Settings
+from structnet.cli.run import check_same_data
+from structnet.cli.words import counted, outputs, percent
 from structnet.history import History
 from structnet.metrics import accuracy, evaluate
 from structnet.neural_tree import Decision, Growth, NeuralTree, refine
@@ -35,11 +36,11 @@ def prepared_data(settings: Settings, say: Say) -> Data:
     say(f"reading {settings['data']} ...")
     data = load_data(settings)
     arrays = data.arrays
-    kind = f"{arrays.num_outputs} {'targets' if arrays.classes is None else 'classes'}"
+    predicted = outputs(arrays.num_outputs, arrays.classes is not None)
     say(
         f"data: {len(data.train):,} to train on, {len(data.validation):,} for validation, "
         f"{len(data.test):,} to test ({arrays.split}); "
-        f"inputs of {' x '.join(map(str, arrays.x_train.shape[1:]))}, {kind}"
+        f"inputs of {' x '.join(map(str, arrays.x_train.shape[1:]))}, {predicted}"
     )
     build_tree({"settings": settings, "data": data.describe()})
     return data
@@ -66,10 +67,8 @@ def train_run(
     """
     torch.set_num_threads(settings["threads"])
     config = {"settings": settings, "data": data.describe()}
-    if resume and run.config["data"] != config["data"]:
-        raise CheckpointError(
-            f"{run} was trained with the data {run.config['data']}; got {config['data']}"
-        )
+    if resume:
+        check_same_data(run, config["data"])
     run.write("config.json", config)
     try:
         growth = _grow(run, config, data, say)
@@ -125,7 +124,7 @@ def _in_words(decision: Decision, waiting: int) -> str:
     taken = f"{tried or 'nothing to try'} -> {decision.action}"
     if decision.action == "root":
         taken = "trained the root"
-    leaves = f"{decision.leaves} {'leaf' if decision.leaves == 1 else 'leaves'}"
+    leaves = counted(decision.leaves, "leaf", "leaves")
     return (
         f"decision {decision.number}, node {decision.node}: {taken}; validation loss "
         f"{decision.loss:.4f}, {leaves} ({waiting} to decide), {decision.parameters:,} parameters, "
@@ -180,7 +179,7 @@ def _epoch_in_words(record: Mapping[str, Any], epochs: int) -> str:
     return (
         f"refinement {record['epoch']:>{len(str(epochs))}}/{epochs}  loss {record['loss']:.4f}  "
         f"validation loss {record['validation_loss']:.4f}  "
-        + ("" if right is None else f"accuracy {right:.2%}  ")
+        + ("" if right is None else f"accuracy {percent(right, 2)}  ")
         + f"{record['seconds']:.1f} s"
     )
 
