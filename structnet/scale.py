@@ -48,6 +48,9 @@ def moments(values: np.ndarray, weights: np.ndarray | None = None) -> tuple[np.n
         means = np.average(pixels, axis=0, weights=weights)
         return means.reshape(-1, *[1] * (numbers.ndim - 2))
 
-    mean = mean_of(parts)
-    deviation = np.sqrt(mean_of(np.square(parts - mean)))
-    return np.ldexp(mean, exponent[0]), np.ldexp(deviation, exponent[0])
+    # Measured from the smallest, the mean of equal numbers is exactly theirs.
+    least = parts.min(axis=others, keepdims=True).astype(np.float64)
+    above = parts - least
+    mean = mean_of(above)
+    deviation = np.sqrt(mean_of(np.square(above - mean)))
+    return np.ldexp(mean + least[0], exponent[0]), np.ldexp(deviation, exponent[0])

@@ -313,6 +313,8 @@ def test_images_are_standardized_by_channel() -> None:
 def test_a_constant_column_becomes_0() -> None:
     values = np.array([[0.1, 0.0, 1e9]] * 7, dtype=np.float32)
     np.testing.assert_array_equal(Standardizer.fitted(values)(values), np.zeros((7, 3)))
+    values = np.array([[0.1, -1e300, 5e-324]] * 7)
+    np.testing.assert_array_equal(Standardizer.fitted(values)(values), np.zeros((7, 3)))
 
 
 @pytest.mark.parametrize("unit", [2.0**1000, 2.0**-900])

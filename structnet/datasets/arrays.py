@@ -8,6 +8,8 @@ from typing import Literal
 
 import numpy as np
 
+from structnet.scale import moments
+
 Task = Literal["classification", "regression"]
 
 
@@ -43,11 +45,7 @@ class Scale:
         """
         if len(rows) == 0:
             raise ValueError("no rows to find a scale from")
-        # Fractions of the largest number: neither their squares nor their sum leave float64.
-        largest = np.abs(rows).max(0)
-        largest[largest == 0] = 1.0
-        fractions = rows / largest
-        mean, sd = largest * fractions.mean(0), largest * fractions.std(0)
+        mean, sd = moments(rows)
         sd[(rows == rows[0]).all(0) | (sd == 0)] = 1.0
         return cls(mean, sd)
 
