@@ -3,8 +3,8 @@
 Each is made by a function ``shape -> nn.Module``, where the shape is that of one sample, without
 the batch. What a module gives back is found by running it once.
 
-A module must not change its input in place: the router of a node and the modules of both its
-children, or a solver and its candidates, see the same features.
+A module must not change its input in place: a node's router and the modules of both its children
+see the same features.
 """
 
 from __future__ import annotations
