@@ -53,3 +53,11 @@ def poisoned_memory(monkeypatch: pytest.MonkeyPatch) -> None:
             **how,
         ),
     )
+    empty = torch.empty
+
+    def poisoned(*size: object, **how: object) -> Tensor:
+        x = empty(*size, **how)
+        with torch.no_grad():
+            return x.fill_(float("nan") if x.is_floating_point() else 2**40)
+
+    monkeypatch.setattr(torch, "empty", poisoned)

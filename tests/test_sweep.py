@@ -153,6 +153,18 @@ def test_what_takes_the_general_path():
 
 
 @every_covered
+def test_buffers_go_with_the_backward(configuration: Configuration):
+    """Not with the states: a loop may keep its losses."""
+    model, forest = configuration.model(), forest_for(configuration, 0)
+    h = model(forest)
+    swept = h.grad_fn.sweep
+    h.sum().backward()
+    assert not {"H", "C", "T", "Y", "Z"} & vars(swept).keys()
+    with pytest.raises(RuntimeError, match="second time"):
+        _ = h.grad_fn.saved_tensors
+
+
+@every_covered
 def test_buffers_go_with_the_graph(configuration: Configuration):
     """By count of references: no circle waits for the garbage collector."""
     model, forest = configuration.model(), forest_for(configuration, 0)
@@ -173,6 +185,21 @@ def test_buffers_go_with_the_graph(configuration: Configuration):
         assert alive() == before
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("gates", [1, 6])
+def test_sizes_that_do_not_fit_are_left_to_torch(gates: int):
+    """The compiled loops check no index."""
+    model = TreeLSTM(4, 2, 3, torch.eye(3))
+    model.aggregator = Tucker(4, 3, 2, gates=gates)
+    assert not covers(model, Forest.from_trees([Tree("x")], VOCABULARY))
+
+
+def test_on_the_cpu_whatever_the_default_device():
+    model, forest = COVERED[0].model(), forest_for(COVERED[0], 0)
+    truth = model(forest)
+    with torch.device("meta"):
+        assert torch.equal(model(forest), truth)
 
 
 def test_a_weight_changed_before_the_backward():
@@ -200,6 +227,7 @@ def test_tanh_and_sigmoid(dtype: type):
     sigmoid = np.array([kernels._sigmoid(value) for value in x])
     truth = 1 / (1 + np.exp(-x.astype(np.float64)))
     np.testing.assert_allclose(sigmoid, truth, rtol=0, atol=2 * tiny)
+    assert np.abs(tanh).max() <= 1 and sigmoid.min() >= 0
     assert math.isnan(kernels._tanh(dtype("nan")))
 
 

@@ -42,7 +42,9 @@ def _tanh(x):
     d = real(1)
     for _ in range(5):
         n, d = real(2) * n * d, d * d + n * n
-    return n / d
+    y = n / d
+    one = real(1)  # rounding may lead past it
+    return one if y > one else (-one if y < -one else y)
 
 
 @compiled

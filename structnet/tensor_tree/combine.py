@@ -55,8 +55,12 @@ class Combine:
         self.message_weights = message_weights
         self.width = sum(weight.shape[-1] for weight in message_weights)
 
+    def held(self) -> list[tuple[object, str]]:
+        """As :meth:`Sweep.held <structnet.tensor_tree.sweep.Sweep.held>`."""
+        return []
+
     def copy(self) -> Combine:
-        """One to leave gradients in, with the same buffers of the forward."""
+        """One to leave gradients in."""
         return copy.copy(self)
 
     def send(self, s: Sweep, level: Level) -> None:
@@ -120,7 +124,15 @@ class _Core:
         self.a, self.b = (math.prod(half) for half in (modes[: self.at], modes[self.at :]))
         self.product = TypedProduct([core], parts, self.a, s.nodes)
         most = max(level.hi - level.lo for level in s.levels)
-        self.factors = self._empty(s, len(s.nodes.keys) if s.keep else most)
+        rows = len(s.nodes.keys) if s.keep else most
+        self.left, self.right, self.through = self._empty(s, rows)
+
+    def held(self) -> list[tuple[object, str]]:
+        return [(self, name) for name in ("left", "right", "through")]
+
+    @property
+    def factors(self) -> list[np.ndarray]:
+        return [self.left, self.right, self.through]
 
     def _empty(self, s: Sweep, rows: int) -> list[np.ndarray]:
         """Left and right factors, and the left ones times the core."""
@@ -181,6 +193,9 @@ class _Full(Combine):
         self.core = _Core(s, tensor, 1, s.H.shape[1])
         self.rows = s.plan.sources[s.plan.inbox]
 
+    def held(self) -> list[tuple[object, str]]:
+        return self.core.held()
+
     def copy(self) -> _Full:
         twin = super().copy()
         twin.core = copy.copy(self.core)
@@ -214,6 +229,9 @@ class _LowRank(Combine):
         self.output, self.bias = output.contiguous().numpy(), bias.contiguous().numpy()
         _, self.gates, self.r, _ = output.shape
         self.X = s.empty(len(s.types), self.gates * self.r)
+
+    def held(self) -> list[tuple[object, str]]:
+        return [(self, "X")]
 
     def multiply(self, s: Sweep, level: Level) -> None:
         """Fill the level's rows of X."""
@@ -254,6 +272,9 @@ class _Tucker(_LowRank):
     def __init__(self, s: Sweep, modes: Tensor, output: Tensor, bias: Tensor, core: Tensor):
         super().__init__(s, modes, output, bias)
         self.core = _Core(s, core, self.gates, self.r)
+
+    def held(self) -> list[tuple[object, str]]:
+        return [*super().held(), *self.core.held()]
 
     def copy(self) -> _Tucker:
         twin = super().copy()
@@ -310,6 +331,9 @@ class _TensorTrain(_WithOnes):
         super().__init__(s, *others)
         self.start = start.contiguous().numpy()
         self.V = s.empty(len(s.plan.inbox), self.gates * self.r)
+
+    def held(self) -> list[tuple[object, str]]:
+        return [*super().held(), (self, "V")]
 
     def multiply(self, s: Sweep, level: Level) -> None:
         _combine_kernels.multiply_matrices(

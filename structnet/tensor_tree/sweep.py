@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -35,10 +36,18 @@ if TYPE_CHECKING:
 def covers(model: TreeLSTM, forest: Forest) -> bool:
     """Whether :func:`sweep` can compute the model's states over the forest."""
     tensors = [*model.parameters(), *model.buffers()]
+    layout, a = model.layout, model.aggregator
+    sizes = (model.hidden_size, layout.arity, layout.num_types)
     return (
         model.forget == "child"
         and not model.inner_inputs
-        and combine_for(model.aggregator) is not None
+        and combine_for(a) is not None
+        # The loops check no index: sizes that do not fit are left to torch, which raises.
+        and (a.hidden_size, a.arity, a.num_types) == sizes
+        and (a.gates, a.input_size, a.positional) == (3, 0, layout.positional)
+        and layout.pads >= a.pads
+        and model.forget_bias.shape == (layout.num_types, model.hidden_size)
+        and model.bottom_state.shape == (2, 1, model.hidden_size)
         and forest.device.type == "cpu"
         and not torch.is_autocast_enabled("cpu")
         and {x.device.type for x in tensors} == {"cpu"}
@@ -101,10 +110,11 @@ class Sweep:
         self.levels = [Level(h, *states, *sent) for h, (states, sent) in enumerate(pairs)]
 
     def empty(self, *shape: int) -> np.ndarray:
-        return torch.empty(shape, dtype=self.dtype).numpy()  # on the bounds that products like
+        # Of torch: on the bounds that products like.
+        return torch.empty(shape, dtype=self.dtype, device="cpu").numpy()
 
     def zeros(self, *shape: int) -> np.ndarray:
-        return torch.zeros(shape, dtype=self.dtype).numpy()
+        return torch.zeros(shape, dtype=self.dtype, device="cpu").numpy()
 
     def forward(
         self,
@@ -152,10 +162,20 @@ class Sweep:
         bias = self.forget_bias.numpy()
         kernels.open_forget_gates(self.message_types, lo, hi, bias, self.width, self.Z)
 
-    def copy(self) -> Sweep:
-        """One to leave gradients in, with the same buffers of the forward."""
+    def held(self) -> list[tuple[object, str]]:
+        """The buffers of the forward that the backward reads: whose attributes, and their names."""
+        return [*((self, name) for name in "HCTYZ"), *self.combine.held()]
+
+    def release(self) -> list[Tensor]:
+        """Hand the buffers over, to whoever knows how long they are needed."""
+        return [torch.from_numpy(vars(owner).pop(name)) for owner, name in self.held()]
+
+    def copy(self, buffers: Sequence[Tensor]) -> Sweep:
+        """One to leave gradients in, with the buffers that :meth:`release` gave."""
         twin = copy.copy(self)
         twin.combine = self.combine.copy()
+        for (owner, name), buffer in zip(twin.held(), buffers, strict=True):
+            setattr(owner, name, buffer.numpy())
         return twin
 
     def backward(self, rows: Tensor, dh: Tensor, dc: Tensor) -> list[Tensor]:
@@ -204,14 +224,16 @@ class _Sweep(torch.autograd.Function):
     @staticmethod
     def forward(ctx, sweep: Sweep, make: type[Combine], rows: Tensor, *inputs: Tensor):
         sweep.forward(make, *(x.detach() for x in inputs))
+        states = tuple(torch.from_numpy(x).index_select(0, rows) for x in (sweep.H, sweep.C))
         if sweep.keep:
-            ctx.sweep, ctx.rows = sweep, rows
-            ctx.save_for_backward(*inputs)
-        return tuple(torch.from_numpy(x).index_select(0, rows) for x in (sweep.H, sweep.C))
+            ctx.sweep, ctx.rows, ctx.num_inputs = sweep, rows, len(inputs)
+            ctx.save_for_backward(*inputs, *sweep.release())  # freed by the backward, not with h
+        return states
 
     @staticmethod
     def backward(ctx, dh: Tensor, dc: Tensor):
         if torch.is_grad_enabled():  # create_graph=True; otherwise a backward records nothing
             raise RuntimeError("the levels backend has no second derivatives; backend='dgl' has")
-        _ = ctx.saved_tensors  # raises if one was changed in place since, or if it was all freed
-        return None, None, None, *ctx.sweep.copy().backward(ctx.rows, dh, dc)
+        # Raises if a parameter was changed in place since, or if it was all freed.
+        buffers = ctx.saved_tensors[ctx.num_inputs :]
+        return None, None, None, *ctx.sweep.copy(buffers).backward(ctx.rows, dh, dc)
