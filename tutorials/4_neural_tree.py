@@ -1,14 +1,15 @@
 # %% [markdown]
 # # A tree that grows its own network: adaptive neural trees on handwritten digits
 #
-# A decision tree asks one question after another and answers at a leaf; what it decided can be read.
-# A neural network computes features layer by layer; what it decided is anybody's guess. An adaptive
-# neural tree (Tanno et al., ICML 2019) is both: its inner nodes are small networks that send a sample
-# left or right, its edges are layers that transform the sample on the way, its leaves are
-# classifiers. And nobody has to draw it: it starts as one leaf and grows where that helps.
+# A decision tree asks one question after another and answers at a leaf; what it decided can be
+# read. A neural network computes features layer by layer; what it decided is anybody's guess.
+# An adaptive neural tree (Tanno et al., ICML 2019) is both: its inner nodes are small networks
+# that send a sample left or right, its edges are layers that transform the sample on the way,
+# its leaves are classifiers. And nobody has to draw it: it starts as one leaf and grows where
+# that helps.
 #
-# Here it learns the 8 x 8 digits that come with scikit-learn, so nothing is downloaded. We grow a
-# tree, refine it, look at what it separated, and then ask what a single path is worth.
+# Here it learns the 8 x 8 digits that come with scikit-learn, so nothing is downloaded. We grow
+# a tree, refine it, look at what it separated, and then ask what a single path is worth.
 #
 # `python tutorials/4_neural_tree.py` takes about a minute and writes its pictures to
 # `runs/tutorials/`. With `STRUCTNET_SMOKE=1` it takes seconds and learns next to nothing.
@@ -77,11 +78,11 @@ print(f"{len(train)} digits to train on, {len(validation)} to decide by, {len(te
 # %% [markdown]
 # ## Three functions make a tree
 #
-# A tree is built of routers, transformers and solvers. Each is made by a function that is given the
-# shape of one sample and returns an ordinary `nn.Module`; what the module makes of that shape is
-# found by running it. `presets` has those of the paper. Here they are weak on purpose: 3 x 3
-# convolutions of five channels, and solvers that see no more than the average of each channel. One
-# such leaf cannot tell ten digits apart, so the tree has a reason to grow.
+# A tree is built of routers, transformers and solvers. Each is made by a function that is given
+# the shape of one sample and returns an ordinary `nn.Module`; what the module makes of that
+# shape is found by running it. `presets` has those of the paper. Here they are weak on purpose:
+# 3 x 3 convolutions of five channels, and solvers that see no more than the average of each
+# channel. One such leaf cannot tell ten digits apart, so the tree has a reason to grow.
 
 # %%
 primitives = presets.conv(num_outputs=10, width=5, kernel=3, pooled_solver=True)
@@ -92,14 +93,14 @@ print(tree.nodes[0])
 # %% [markdown]
 # ## Growth
 #
-# The root is trained first. Then every leaf is tried in two ways, with all else frozen: *split* it,
-# by a router and two new solvers, or *deepen* it, by one more transformer and a new solver. The
-# better of the two is taken if it lowers the validation loss. Otherwise the leaf stays as it is, and
-# the next one is visited. Limits say how far it may go; without any, growth ends when no candidate
-# is better.
+# The root is trained first. Then every leaf is tried in two ways, with all else frozen: *split*
+# it, by a router and two new solvers, or *deepen* it, by one more transformer and a new solver.
+# The better of the two is taken if it lowers the validation loss. Otherwise the leaf stays as
+# it is, and the next one is visited. Limits say how far it may go; without any, growth ends
+# when no candidate is better.
 #
-# As all else is frozen, what arrives at the leaf is computed once and not at every step: candidates
-# cost little, wherever in the tree they stand.
+# As all else is frozen, what arrives at the leaf is computed once and not at every step:
+# candidates cost little, wherever in the tree they stand.
 
 # %%
 adam = partial(torch.optim.Adam, lr=1e-2)
@@ -118,8 +119,8 @@ while not growth.done:
     print(f"node {decision.node}: {decision.action:6} loss {decision.loss:.3f}  ({tried})")
 
 # %% [markdown]
-# `growth` is an object that you step, watch and keep. With `folder=...` its state is on disk after
-# every decision, and `resume=True` goes on from there after a crash, to the same tree.
+# `growth` is an object that you step, watch and keep. With `folder=...` its state is on disk
+# after every decision, and `resume=True` goes on from there after a crash, to the same tree.
 
 # %%
 print(export_text(tree, validation))
@@ -129,9 +130,9 @@ print(summary(tree, validation))
 # %% [markdown]
 # ## Refinement
 #
-# During growth each part was trained while the others stood still. Now all parameters are trained
-# together. The epoch that is best on the validation digits is kept, and if none is better than the
-# grown tree, that one is.
+# During growth each part was trained while the others stood still. Now all parameters are
+# trained together. The epoch that is best on the validation digits is kept, and if none is
+# better than the grown tree, that one is.
 
 # %%
 grown = copy.deepcopy(tree)
@@ -159,8 +160,8 @@ save(plot_refinement(grown, tree, validation)[0], "4_refinement.png")
 # ## What did it separate?
 #
 # At every node of the picture stands the histogram of the digits that come there, and at every
-# router how sure it is: a router that has learned something sends nearly every digit to one side with
-# a probability close to 0 or 1.
+# router how sure it is: a router that has learned something sends nearly every digit to one
+# side with a probability close to 0 or 1.
 
 # %%
 save(plot_neural_tree(tree, validation), "4_tree.png")
@@ -171,11 +172,11 @@ print(explain(tree, validation.x[0]))
 # %% [markdown]
 # ## One path or all
 #
-# `p(y|x)` is a mixture over all leaves, and to compute it all modules are run. A single path runs the
-# modules of that path alone. If routers are sure of themselves, the *greedy* path, which follows each
-# router's likelier side, says the same as the mixture. The *least likely* path goes where a digit
-# never belongs, and shows how much the leaves have become specialists. This is the first time that
-# the test digits are used.
+# `p(y|x)` is a mixture over all leaves, and to compute it all modules are run. A single path
+# runs the modules of that path alone. If routers are sure of themselves, the *greedy* path,
+# which follows each router's likelier side, says the same as the mixture. The *least likely*
+# path goes where a digit never belongs, and shows how much the leaves have become specialists.
+# This is the first time that the test digits are used.
 
 # %%
 tree.eval()
@@ -188,10 +189,11 @@ with torch.no_grad():
 # %% [markdown]
 # ## The same in three lines
 #
-# `NeuralTreeClassifier` is a scikit-learn estimator that does all of the above: it sets validation
-# samples aside, grows, refines and keeps the history. It works in pipelines and in searches, takes
-# names for classes, and has `decision_path` and `apply` like scikit-learn's own trees. With solvers
-# that see the whole map it needs few leaves, if any, besides the root: growth ends where it should.
+# `NeuralTreeClassifier` is a scikit-learn estimator that does all of the above: it sets
+# validation samples aside, grows, refines and keeps the history. It works in pipelines and in
+# searches, takes names for classes, and has `decision_path` and `apply` like scikit-learn's own
+# trees. With solvers that see the whole map it needs few leaves, if any, besides the root:
+# growth ends where it should.
 
 # %%
 classifier = NeuralTreeClassifier(
@@ -211,6 +213,6 @@ print(f"test accuracy {classifier.score(data.x_test, data.y_test):.3f}")
 #
 # - `structnet train neural-tree --data digits` does this from the command line; `--data FILE.csv`
 #   takes a table of yours.
-# - `structnet reproduce neural-tree --table 4` runs the paper's ablation on MNIST: full trees against
-#   trees without routers (a grown network) and without transformers (a soft decision tree).
+# - `structnet reproduce neural-tree --table 4` runs the paper's ablation on MNIST: full trees
+#   against trees without routers (a grown network) and without transformers (a soft decision tree).
 # - Any function `shape -> nn.Module` can make the routers, transformers and solvers.
