@@ -85,7 +85,8 @@ class Summary:
         nodes = [row.cells() for row in self.rows]
         if self.visited_flops is None:
             names, nodes = names[:-1], [row[:-1] for row in nodes]
-        about = f"{self.leaves} leaves, depth {self.depth}; 2 FLOPs a multiply-add"
+        leaves = "1 leaf" if self.leaves == 1 else f"{self.leaves:,} leaves"
+        about = f"{leaves}, depth {self.depth}; 2 FLOPs a multiply-add"
         return "\n".join([about, "", *_table(head), "", *_table([names, *nodes])])
 
 
