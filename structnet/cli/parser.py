@@ -87,7 +87,7 @@ def build_parser() -> Parser:
         prog="structnet",
         description="Train and look at models of trees, and models that are trees.",
         epilog=f"""
-a first session:
+for a start:
   structnet train listops --train-size 40000 --max-depth 5 --epochs 15 --out runs/first
   structnet evaluate runs/first
   structnet predict runs/first "{EXPRESSION}"
