@@ -10,7 +10,7 @@ from typing import Any
 from structnet.cli.pictures import draw_by_operators, draw_curves, named
 from structnet.cli.recipes import PAPER
 from structnet.cli.run import Run
-from structnet.cli.settings import Settings, differences, settings_of
+from structnet.cli.settings import Settings, settings_of
 from structnet.cli.table import by_operators, curves, markdown, row
 from structnet.cli.train import speaker
 from structnet.cli.training import Say, prepared_data, train_run
@@ -44,14 +44,7 @@ def _members(given: dict[str, Any], folder: Path) -> dict[str, list[tuple[Run, S
         for name in given.get("only", PAPER[given["task"]])
     }
     for member, settings in (each for runs in members.values() for each in runs):
-        differ = differences(member.config["settings"], settings) if member.started else []
-        if differ:
-            name = differ[0]
-            raise ValueError(
-                f"{member} was trained with {name.replace('_', '-')} "
-                f"{member.config['settings'].get(name)}, not {settings[name]}; name another folder "
-                "with --out"
-            )
+        member.refuse_other(settings)
     return members
 
 

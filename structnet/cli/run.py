@@ -23,6 +23,7 @@ from torch import nn
 
 from structnet.checkpoint import CheckpointError, load_model, save_model
 from structnet.cli.models import build_model
+from structnet.cli.settings import Settings, differences
 from structnet.cli.tasks import TASKS, Task
 from structnet.history import History
 from structnet.vocabulary import Vocabulary
@@ -50,6 +51,17 @@ class Run:
     def started(self) -> bool:
         """Is there a run in the folder?"""
         return (self.folder / "config.json").exists()
+
+    def refuse_other(self, settings: Settings) -> None:
+        """Raise ValueError if a run in the folder was trained with other settings."""
+        differ = differences(self.config["settings"], settings) if self.started else []
+        if differ:
+            name = differ[0]
+            raise ValueError(
+                f"{self} was trained with {name.replace('_', '-')} "
+                f"{self.config['settings'].get(name)}, not {settings[name]}; name another folder "
+                "with --out"
+            )
 
     @property
     def config(self) -> dict[str, Any]:

@@ -33,25 +33,39 @@ def speaker() -> Say:
     return lambda line: print(line, flush=True)
 
 
-def _chosen(given: dict) -> tuple[Run, Settings, bool]:
-    settings = {
+def chosen_settings(given: dict) -> Settings:
+    """The settings among the arguments."""
+    return {
         name: value
         for name, value in given.items()
         if name not in NOT_SETTINGS and value is not None
     }
+
+
+def to_resume(run: Run, given: dict) -> tuple[Run, Settings, bool]:
+    """A run to go on with: the run, all its settings, and that it goes on."""
+    if "out" in given:
+        raise ValueError("--resume names the run's folder; leave out --out")
+    return run, resumed(run.config["settings"], chosen_settings(given), run), True
+
+
+def to_begin(run: Run, settings: Settings) -> tuple[Run, Settings, bool]:
+    """A run to begin in a folder that holds none: the run, its settings, and that it is new."""
+    # The first process alone looks: it may have begun to write when the others come here.
+    if process_rank()[0] == 0 and run.started:
+        raise ValueError(
+            f"{run} holds a run already; name another folder with --out, or continue that run "
+            f"with --resume {run}"
+        )
+    return run, settings, False
+
+
+def _chosen(given: dict) -> tuple[Run, Settings, bool]:
     if "resume" in given:
-        if "out" in given:
-            raise ValueError("--resume names the run's folder; leave out --out")
-        folder = Run(given["resume"])
-        return folder, resumed(folder.config["settings"], settings, folder), True
+        return to_resume(Run(given["resume"]), given)
+    settings = chosen_settings(given)
     if "task" not in settings:
         raise ValueError("name a task, listops or lrt, or a run to continue with --resume")
     settings = settings_of(settings)
     folder = Run(given.get("out") or Path("runs", f"{settings['task']}-{settings['aggregator']}"))
-    # The first process alone looks: it may have begun to write when the others come here.
-    if process_rank()[0] == 0 and folder.started:
-        raise ValueError(
-            f"{folder} holds a run already; name another folder with --out, or continue that run "
-            f"with --resume {folder}"
-        )
-    return folder, settings, False
+    return to_begin(folder, settings)

@@ -9,11 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from structnet.neural_tree.batched import greedy_leaves
 from structnet.neural_tree.explain import names_of
 from structnet.neural_tree.samples import Samples
 from structnet.neural_tree.tree import NeuralTree
 from structnet.plot.panels import share_text
-from structnet.plot.reach import from_left, greedy_leaves, reach
+from structnet.plot.reach import from_left, reach
 from structnet.plot.sheet import INCH, room
 from structnet.plot.style import GREY, new_axes
 

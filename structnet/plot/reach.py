@@ -9,7 +9,6 @@ import numpy as np
 from torch import Tensor
 
 from structnet.neural_tree.batched import answers
-from structnet.neural_tree.batched import greedy_leaves as greedy_leaves
 from structnet.neural_tree.likelihood import Categorical, check_targets
 from structnet.neural_tree.samples import Samples
 from structnet.neural_tree.tree import NeuralTree

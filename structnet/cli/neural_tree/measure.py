@@ -8,11 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from structnet.metrics import batch_starts, evaluating
 from structnet.neural_tree import NeuralTree, Samples
+from structnet.neural_tree.batched import BATCH, ask
 from structnet.neural_tree.tree import PATHS
-
-BATCH = 1000  # samples computed at a time
 
 
 def output(
@@ -24,12 +22,7 @@ def output(
     """
     device = next(tree.parameters()).device
     generator = torch.Generator(device).manual_seed(0)
-    with evaluating(tree):
-        parts = [
-            tree.output(samples.x[i : i + batch_size].to(device), path, generator).cpu()
-            for i in batch_starts(samples, batch_size)
-        ]
-    return torch.cat(parts)
+    return ask(tree, samples.x, lambda x: tree.output(x, path, generator), batch_size)
 
 
 def error(predicted: Tensor, targets: Tensor, data: Mapping[str, Any]) -> float:

@@ -16,7 +16,6 @@ from structnet.cli.neural_tree.settings import RECIPES, TASK, VARIANTS, Settings
 from structnet.cli.neural_tree.tables import TABLES, Members, write
 from structnet.cli.neural_tree.training import prepared_data, train_run
 from structnet.cli.run import Run
-from structnet.cli.settings import differences
 from structnet.cli.train import speaker
 from structnet.cli.training import Say
 
@@ -79,14 +78,7 @@ def _trees(given: dict[str, Any], folder: Path) -> dict[tuple[str, str], Any]:
                 for seed in range(given["seeds"])
             ]
     for member, settings in (each for runs in found.values() for each in runs):
-        differ = differences(member.config["settings"], settings) if member.started else []
-        if differ:
-            name = differ[0]
-            raise ValueError(
-                f"{member} was trained with {name.replace('_', '-')} "
-                f"{member.config['settings'].get(name)}, not {settings[name]}; name another folder "
-                "with --out"
-            )
+        member.refuse_other(settings)
     return found
 
 

@@ -9,10 +9,7 @@ from pathlib import Path
 from structnet.cli.neural_tree.run import TreeRun
 from structnet.cli.neural_tree.settings import TASK, Settings, settings_of
 from structnet.cli.neural_tree.training import prepared_data, train_run
-from structnet.cli.settings import resumed
-from structnet.cli.train import speaker
-
-NOT_SETTINGS = ("command", "debug", "out", "resume")
+from structnet.cli.train import chosen_settings, speaker, to_begin, to_resume
 
 
 def run(args: argparse.Namespace) -> None:
@@ -27,24 +24,12 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _chosen(given: dict) -> tuple[TreeRun, Settings, bool]:
-    settings = {
-        name: value
-        for name, value in given.items()
-        if name not in NOT_SETTINGS and value is not None
-    }
     if "resume" in given:
-        if "out" in given:
-            raise ValueError("--resume names the run's folder; leave out --out")
-        folder = TreeRun(given["resume"])
-        return folder, resumed(folder.config["settings"], settings, folder), True
+        return to_resume(TreeRun(given["resume"]), given)
+    settings = chosen_settings(given)
     if "data" not in settings:
         raise ValueError("name the data with --data, or a run to continue with --resume")
     settings = settings_of(settings)
     name = Path(settings["data"]).stem
     folder = TreeRun(given.get("out") or Path("runs", f"{TASK}-{name}-{settings['preset']}"))
-    if folder.started:
-        raise ValueError(
-            f"{folder} holds a run already; name another folder with --out, or continue that run "
-            f"with --resume {folder}"
-        )
-    return folder, settings, False
+    return to_begin(folder, settings)
