@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,18 @@ def real_data() -> Path:
     if not REAL_DATA or not Path(REAL_DATA).is_dir():
         pytest.skip("no published data files; STRUCTNET_DATA names their folder")
     return Path(REAL_DATA)
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache, and no network."""
+
+    def refuse(url: str, timeout: float) -> None:
+        raise urllib.request.URLError("no network in tests")
+
+    monkeypatch.setenv("STRUCTNET_DATA", str(tmp_path / "cache"))
+    monkeypatch.setattr(urllib.request, "urlopen", refuse)
+    return tmp_path / "cache"
 
 
 @pytest.fixture

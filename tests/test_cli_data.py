@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import urllib.request
 from pathlib import Path
 
 import array_files as files
@@ -14,14 +13,7 @@ from structnet.cli import main, names, parser
 from structnet.datasets import mnist, sarcos
 from structnet.datasets.named import LOADERS, TABLES
 
-
-@pytest.fixture(autouse=True)
-def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(url: str, timeout: float) -> None:
-        raise urllib.request.URLError("no network in tests")
-
-    monkeypatch.setenv("STRUCTNET_DATA", str(tmp_path / "cache"))
-    monkeypatch.setattr(urllib.request, "urlopen", refuse)
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 @pytest.fixture

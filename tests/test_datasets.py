@@ -19,6 +19,7 @@ from structnet.memory import collector_paused
 from structnet.parse import ParseError
 from structnet.tree import Tree
 
+pytestmark = pytest.mark.usefixtures("cache")
 ROOT = Path(__file__).parents[1]
 SAMPLES = ROOT / "data" / "samples"
 CONTENT = b"3\t[MAX 1 3 ]\n"
@@ -31,18 +32,6 @@ def at_hand(real_data: Path) -> Path:
     if not (real_data / "lrt" / "train0").exists():
         pytest.skip("the published files are not at hand")
     return real_data
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache, and no network."""
-
-    def refuse(url: str, timeout: float) -> None:
-        raise urllib.request.URLError("no network in tests")
-
-    monkeypatch.setenv("STRUCTNET_DATA", str(tmp_path / "cache"))
-    monkeypatch.setattr(urllib.request, "urlopen", refuse)
-    return tmp_path / "cache"
 
 
 @pytest.fixture

@@ -26,17 +26,7 @@ from structnet.datasets import (
 )
 from structnet.datasets.pixels import pixel_scale, scaled_pixels
 
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache, and no network."""
-
-    def refuse(url: str, timeout: float) -> None:
-        raise urllib.request.URLError("no network in tests")
-
-    monkeypatch.setenv("STRUCTNET_DATA", str(tmp_path / "cache"))
-    monkeypatch.setattr(urllib.request, "urlopen", refuse)
-    return tmp_path / "cache"
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 @pytest.fixture
