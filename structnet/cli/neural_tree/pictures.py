@@ -55,6 +55,8 @@ def draw_table(table: Table, path: Path) -> Path:
     ax.set_xlabel(quantity)
     ax.set_title(table.title, fontsize=11)
     handles = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
-    ax.legend(handles.values(), handles.keys(), frameon=False)
+    # Beside the bars: with few of them, no corner is free.
+    beside = {"loc": "upper left", "bbox_to_anchor": (1.01, 1)}
+    ax.legend(handles.values(), handles.keys(), frameon=False, **beside)
     ax.spines[["top", "right"]].set_visible(False)
     return save(ax, path)
