@@ -83,6 +83,24 @@ def test_history_names_what_each_epoch_trained() -> None:
             assert loss == min(r["validation_loss"] for r in records if r["phase"] == phase)
 
 
+def test_the_best_of_several_attempts_counts() -> None:
+    once = make_growth(kind=scripted("split"), seed=1)
+    often = make_growth(kind=scripted("split"), seed=1, n_init=3)
+    for growth in (once, often):
+        growth.step()
+        growth.step()
+    for kind, loss in often.decisions[1].candidates.items():
+        records = [r for r in often.history if (r["decision"], r["phase"]) == (1, kind)]
+        attempts = [[r["validation_loss"] for r in records[i : i + 2]] for i in (0, 2, 4)]
+        assert len(records) == 6
+        assert len({losses[0] for losses in attempts}) == 3  # each began elsewhere
+        assert min(attempts[0]) == once.decisions[1].candidates[kind]
+        assert loss == min(map(min, attempts))
+    assert often.decisions[1].loss < once.decisions[1].loss
+    validation = evaluate(often.tree, often.validation)["loss"]
+    assert validation == pytest.approx(often.decisions[1].candidates["split"], abs=1e-12)
+
+
 # ---- what stays as it was
 
 
@@ -373,7 +391,7 @@ def test_a_cache_is_given_to_the_candidates_where_there_is_room(
     monkeypatch.setattr(
         Growth,
         "_train",
-        lambda self, model, phase, node, *data: kinds.append(tuple(map(type, data))) or 1.0,
+        lambda self, model, phase, node, *data: kinds.append(tuple(map(type, data[:2]))) or 1.0,
     )
     samples = make_samples(60)
     size = 60 * (5 + 1 + 1) * 8  # features, log-probability and class of the root's samples

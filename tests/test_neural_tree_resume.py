@@ -156,6 +156,7 @@ def refused(folder: Path, start: str, end: str, tree: NeuralTree, **how) -> None
         ({"epochs": 3}, "epochs is 2", "3 here"),
         ({"batch_size": 30}, "batch_size is 20", "30 here"),
         ({"patience": None}, "patience is 5", "None here"),
+        ({"n_init": 2}, "n_init is 1", "2 here"),
         ({"warm_start": True}, "warm_start is False", "True here"),
         ({"limits": Limits(max_leaves=7)}, "max_leaves is None", "7 here"),
         ({"limits": Limits(min_gain=0.1)}, "min_gain is 0.0", "0.1 here"),

@@ -43,6 +43,7 @@ CHECKS = {  # name -> kind, low, high, are the ends outside, may it be None
     "min_gain": (Real, -np.inf, np.inf, True, False),
     "epochs": (Integral, 1, np.inf, False, False),
     "refine_epochs": (Integral, 0, np.inf, False, False),
+    "n_init": (Integral, 1, np.inf, False, False),
     "patience": (Integral, 1, np.inf, False, True),
     "batch_size": (Integral, 1, np.inf, False, False),
     "learning_rate": (Real, 0, np.inf, True, False),
@@ -80,6 +81,7 @@ class NeuralTreeEstimator(BaseEstimator):
         epochs: int = 100,
         refine_epochs: int = 100,
         patience: int | None = 5,
+        n_init: int = 1,
         batch_size: int = 512,
         learning_rate: float = 1e-3,
         validation_fraction: float = 0.1,
@@ -104,6 +106,7 @@ class NeuralTreeEstimator(BaseEstimator):
         self.epochs = epochs
         self.refine_epochs = refine_epochs
         self.patience = patience
+        self.n_init = n_init
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.validation_fraction = validation_fraction
@@ -311,6 +314,7 @@ class NeuralTreeEstimator(BaseEstimator):
             epochs=self.epochs,
             refine_epochs=self.refine_epochs,
             patience=self.patience,
+            n_init=self.n_init,
             batch_size=self.batch_size,
             learning_rate=self.learning_rate,
             standardize=self.standardize,

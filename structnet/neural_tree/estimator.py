@@ -44,6 +44,7 @@ class NeuralTreeClassifier(ClassifierMixin, NeuralTreeEstimator):
         refine_epochs: for the whole tree after its growth; the epoch of the highest validation
             accuracy is kept, as in the paper, samples counted by their weights.
         patience: in growth, stop after so many epochs in a row without a new best.
+        n_init: how often each candidate is trained, from other beginnings; the best one counts.
         batch_size: samples a step, and at a time in prediction.
         learning_rate: Adam's.
         validation_fraction: of the samples, to choose by; the classes keep their shares.
@@ -127,7 +128,7 @@ class NeuralTreeRegressor(RegressorMixin, NeuralTreeEstimator):
 
     Args:
         primitives, routers, transformers, max_depth, max_leaves, max_parameters, max_transformers,
-            epochs, patience, batch_size, learning_rate, warm_start_solvers, path, prune,
+            epochs, patience, n_init, batch_size, learning_rate, warm_start_solvers, path, prune,
             random_state, device, verbose, folder: as in :class:`NeuralTreeClassifier`.
         loss: "squared_error" of the mean of all leaves, or "gaussian", the negative log-likelihood
             of a mixture of a Gaussian a leaf.
@@ -168,6 +169,7 @@ class NeuralTreeRegressor(RegressorMixin, NeuralTreeEstimator):
         epochs: int = 100,
         refine_epochs: int = 100,
         patience: int | None = 5,
+        n_init: int = 1,
         batch_size: int = 512,
         learning_rate: float = 1e-3,
         validation_fraction: float = 0.1,
@@ -194,6 +196,7 @@ class NeuralTreeRegressor(RegressorMixin, NeuralTreeEstimator):
             epochs=epochs,
             refine_epochs=refine_epochs,
             patience=patience,
+            n_init=n_init,
             batch_size=batch_size,
             learning_rate=learning_rate,
             validation_fraction=validation_fraction,

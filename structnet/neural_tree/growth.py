@@ -51,6 +51,8 @@ class Growth:
         batch_size: samples a step.
         optimizer: gives the optimizer of the parameters.
         limits: how far the tree may grow.
+        n_init: how often each candidate is trained, from other beginnings; the best one counts.
+            A split that began badly may never become a decision.
         warm_start: new solvers begin as copies of the leaf's own where that fits.
         balance_routers: scale a new router to the samples at its leaf (:mod:`.balance`), so that it
             starts by sending about half of them to each side.
@@ -99,6 +101,7 @@ class Growth:
         batch_size: int = 512,
         optimizer: Callable = ADAM,
         limits: Limits | None = None,
+        n_init: int = 1,
         warm_start: bool = False,
         balance_routers: bool = True,
         cache: bool = True,
@@ -119,6 +122,7 @@ class Growth:
             ("epochs", epochs, 1),
             ("patience", 1 if patience is None else patience, 1),
             ("batch_size", batch_size, 1),
+            ("n_init", n_init, 1),
             ("seed", seed, 0),
         ):
             check_integer("Growth", name, value, least)
@@ -126,7 +130,7 @@ class Growth:
         self.tree = tree.to(self.device)
         self.train, self.validation = train, validation
         self.limits = limits or Limits()
-        self.seed, self.warm_start = seed, warm_start
+        self.seed, self.n_init, self.warm_start = seed, n_init, warm_start
         self.balance_routers = balance_routers
         self.cache, self.cache_bytes = cache, cache_bytes
         self.callbacks = callbacks
@@ -201,13 +205,13 @@ class Growth:
         return 0, "root", {}
 
     def _visit(self, leaf: int) -> tuple[int, str, dict[str, float]]:
-        candidates = self._candidates(leaf)
-        losses = self._train_all(leaf, candidates)
+        trained = self._train_candidates(leaf)
+        losses = {kind: loss for kind, (loss, _) in trained.items()}
         action = self.choose(losses)
         self.undecided = self.undecided[1:]
         if action != "keep":
-            self.loss = losses[action]
-            modules = tuple(candidates[action].parts)
+            self.loss, candidate = trained[action]
+            modules = tuple(candidate.parts)
             if action == "split":
                 self.undecided += self.tree.split(leaf, modules)
             else:
@@ -215,27 +219,34 @@ class Growth:
                 self.undecided.append(leaf)
         return leaf, action, losses
 
-    def _candidates(self, leaf: int) -> dict[str, Candidate]:
+    def _candidates(self, leaf: int, attempt: int = 0) -> dict[str, Candidate]:
         return propose(
             self.tree,
             leaf,
             self.limits,
-            seed=self._seed("modules"),
+            seed=self._seed("modules", attempt),
             balance_on=self.train if self.balance_routers else None,
             warm_start=self.warm_start,
         )
 
-    def _train_all(self, leaf: int, candidates: dict[str, Candidate]) -> dict[str, float]:
-        if not candidates:
-            return {}
+    def _train_candidates(self, leaf: int) -> dict[str, tuple[float, Candidate]]:
+        """The best trained candidate of each kind, with its loss."""
+        best: dict[str, tuple[float, Candidate]] = {}
+        data = None
+        for attempt in range(self.n_init):
+            for kind, candidate in self._candidates(leaf, attempt).items():
+                data = data or self._both_at_leaf(leaf)
+                loss = self._train(candidate, kind, leaf, *data, attempt)
+                if kind not in best or loss < best[kind][0]:
+                    best[kind] = loss, candidate
+        return best
+
+    def _both_at_leaf(self, leaf: int) -> list[Samples | AtLeaf]:
         data, room = [], self.cache_bytes if self.cache else 0
         for samples in (self.train, self.validation):
             data.append(self._at_leaf(leaf, samples, room))
             room -= data[-1].nbytes if isinstance(data[-1], AtLeaf) else 0
-        return {
-            kind: self._train(candidate, kind, leaf, *data)
-            for kind, candidate in candidates.items()
-        }
+        return data
 
     def _at_leaf(self, leaf: int, samples: Samples, room: float) -> Samples | AtLeaf:
         if not self.cache:
@@ -246,10 +257,18 @@ class Growth:
         )
         return samples if found is None else found
 
-    def _train(self, model: nn.Module, phase: str, node: int, train: Any, validation: Any) -> float:
+    def _train(
+        self,
+        model: nn.Module,
+        phase: str,
+        node: int,
+        train: Any,
+        validation: Any,
+        attempt: int = 0,
+    ) -> float:
         """Trains a model, leaves its best epoch in it, and gives that one's validation loss;
         infinity if no epoch has a finite one."""
-        history = fit(model, train, validation, seed=self._seed(phase), **self.fitting)
+        history = fit(model, train, validation, seed=self._seed(phase, attempt), **self.fitting)
         for record in history:
             place = {"phase": phase, "node": node, "decision": len(self.decisions)}
             self.history.append(place | record)
@@ -261,8 +280,9 @@ class Growth:
         decided = len(self.decisions)
         self.history.records[:] = [r for r in self.history if r["decision"] < decided]
 
-    def _seed(self, purpose: str) -> int:
+    def _seed(self, purpose: str, attempt: int = 0) -> int:
         words = [self.seed, len(self.decisions), *purpose.encode()]
+        words += [attempt] if attempt else []
         return int(np.random.SeedSequence(words).generate_state(1)[0])
 
 

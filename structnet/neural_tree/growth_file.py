@@ -33,6 +33,7 @@ def settings(growth: Growth) -> dict[str, Any]:
     found = {
         **plain,
         **asdict(growth.limits),
+        "n_init": growth.n_init,
         "warm_start": growth.warm_start,
         "balance_routers": growth.balance_routers,
         "seed": growth.seed,

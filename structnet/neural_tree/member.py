@@ -141,6 +141,7 @@ class Training:
     epochs: int
     refine_epochs: int
     patience: int | None
+    n_init: int
     batch_size: int
     learning_rate: float
     standardize: bool
@@ -203,6 +204,7 @@ class Training:
             epochs=self.epochs,
             limits=self.limits,
             patience=self.patience,
+            n_init=self.n_init,
             warm_start=self.warm_start,
             folder=self.folder,
             resume=self.folder is not None,

@@ -63,10 +63,12 @@ def plot_growth(
     losses = np.array([record.get(LOSS) for record in records], float)  # None becomes nan
     trainings = _trainings(records)
     ax = ax if ax is not None else new_axes(1, width=9.0, height=4.0)[0]
-    taken = {(decision.action, decision.number) for decision in decisions or ()}
+    taken = {(decision.action, decision.number): decision.loss for decision in decisions or ()}
     for rows in trainings:
         first = records[rows[0]]
-        is_taken = (first["phase"], first.get("decision")) in taken
+        # Of several attempts at a candidate, the one whose loss the tree has.
+        loss = taken.get((first["phase"], first.get("decision")))
+        is_taken = loss is not None and loss in losses[rows]
         _draw_training(ax, rows, losses, first["phase"], is_taken)
     tidy(ax)
     ax.set(xlabel="epoch, all trainings in a row", ylabel="validation loss")

@@ -158,6 +158,7 @@ def _training_flags(group: Any) -> None:
         help="of each of these: stop after P epochs in a row without a lower validation loss "
         "(default: 5)",
     )
+    _n_init_flag(group)
     group.add_argument(
         "--refine-epochs",
         metavar="N",
@@ -178,6 +179,16 @@ def _training_flags(group: Any) -> None:
         metavar="S",
         type=whole(0),
         help="of the weights, the order of examples, and what is held out (default: 0)",
+    )
+
+
+def _n_init_flag(group: Any) -> None:
+    group.add_argument(
+        "--n-init",
+        metavar="K",
+        type=whole(1),
+        help="train each split or deepening K times, from other beginnings, and take the best "
+        "(default: 1)",
     )
 
 
@@ -215,6 +226,7 @@ def reproduce_flags(parser: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--epochs", metavar="N", type=whole(1), help="at most, for each candidate (default: 100)"
     )
+    _n_init_flag(run)
     run.add_argument(
         "--refine-epochs",
         metavar="N",

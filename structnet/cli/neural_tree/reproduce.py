@@ -25,6 +25,7 @@ SHARED = (
     "train_size",
     "test_size",
     "epochs",
+    "n_init",
     "refine_epochs",
     "max_leaves",
     "device",

@@ -86,6 +86,7 @@ def settings_of(given: Mapping[str, Any]) -> Settings:
         "max_leaves": None,
         "epochs": 100,
         "patience": 5,
+        "n_init": 1,
         "refine_epochs": recipe.refine_epochs,
         "batch_size": recipe.batch_size,
         "learning_rate": 1e-3,

@@ -291,6 +291,7 @@ def _what_was_run(members: Members, paper_errors: str = "") -> list[str]:
         + paper_errors,
         f"{_sizes(first)} Split: {config['data']['split']}. Inputs: {shape}. {_paper_sizes(first)}",
         f"Growth: at most {settings['epochs']} epochs a candidate, patience {settings['patience']}"
+        + (f", each trained {settings['n_init']} times" if settings["n_init"] > 1 else "")
         + (f", at most {counted(most, 'leaf', 'leaves')}" if most else "")
         + f"; refinement: {settings['refine_epochs']} epochs; Adam, batches of "
         f"{settings['batch_size']}, a rate of {settings['learning_rate']:g}; "

@@ -103,6 +103,7 @@ def _grow(run: TreeRun, config: Mapping[str, Any], data: Data, say: Say) -> Grow
         batch_size=settings["batch_size"],
         optimizer=optimizer_of(settings),
         limits=limits_of(settings),
+        n_init=settings["n_init"],
         seed=settings["seed"],
         device=settings["device"],
         folder=run.folder,
