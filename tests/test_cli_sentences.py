@@ -29,6 +29,7 @@ SETTINGS = {
     "task": "neural-tree",
     "epochs": 1,
     "patience": 1,
+    "n_init": 1,
     "max_leaves": None,
     "refine_epochs": 1,
     "batch_size": 1,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from structnet.metrics import evaluate
 from structnet.neural_tree import Decision, Growth, Limits, NeuralTree, Primitives, Samples
 from structnet.neural_tree import growth as growth_module
 from structnet.neural_tree.candidate import AtLeaf
+from structnet.train import NonFiniteLossError
 
 # ---- what is recorded
 
@@ -99,6 +101,40 @@ def test_the_best_of_several_attempts_counts() -> None:
     assert often.decisions[1].loss < once.decisions[1].loss
     validation = evaluate(often.tree, often.validation)["loss"]
     assert validation == pytest.approx(often.decisions[1].candidates["split"], abs=1e-12)
+
+
+class Breaking(nn.Linear):
+    """A router that gives nothing but nan from its third use in training on."""
+
+    used = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.used += self.training
+        logit = super().forward(x)
+        return logit * (torch.nan if self.used > 3 else 1.0)
+
+
+def test_a_candidate_that_diverges_stops_there_and_growth_goes_on() -> None:
+    plain = make_primitives()
+    primitives = Primitives(lambda shape: Breaking(*shape, 1), plain.transformer, plain.solver)
+    growth = make_growth(make_tree(primitives=primitives), epochs=5)
+    growth.step()
+    with pytest.warns(UserWarning, match="^a split of node 0 was stopped: the loss is not finite"):
+        decision = growth.step()
+    phases = [record["phase"] for record in growth.history if record["decision"] == 1]
+    assert phases == ["split"] + ["deepen"] * 5
+    first = next(record for record in growth.history if record["phase"] == "split")
+    assert decision.candidates["split"] == first["validation_loss"]
+    growth.tree.primitives = primitives.without(routers=True)
+    growth.run()
+    assert growth.done
+
+
+def test_a_root_that_diverges_says_so() -> None:
+    growth = make_growth(optimizer=partial(torch.optim.SGD, lr=1e300), likelihood="squares")
+    with pytest.raises(NonFiniteLossError):
+        growth.step()
+    assert not growth.decisions
 
 
 # ---- what stays as it was

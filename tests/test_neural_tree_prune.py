@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from structnet.neural_tree import Growth, NeuralTree, Samples, presets
 from structnet.neural_tree.prune import prune, visit_shares
+from structnet.neural_tree.report import export_text, summary
 from structnet.neural_tree.sequential import from_sequential
 
 
@@ -131,6 +132,17 @@ def test_what_only_weightless_samples_visit_goes(x: Tensor) -> None:
     pruned = prune(tree, Samples(x, torch.zeros(200), left / left.mean()), threshold=1e-6)
     assert pruned.num_leaves == 1
     assert prune(tree, x, threshold=1e-6).num_leaves == 2
+
+
+def test_weights_of_nothing_but_zeros_are_refused(x: Tensor) -> None:
+    weightless = Samples(x, torch.zeros(200, dtype=torch.int64), torch.zeros(200))
+    for use in (
+        lambda: prune(grown(3), weightless, 0.1),
+        lambda: summary(grown(3), weightless),
+        lambda: export_text(grown(3), weightless),
+    ):
+        with pytest.raises(ValueError, match=r"^the weights of all 200 samples are 0; "):
+            use()
 
 
 def test_transformers_move_up_in_their_order(x: Tensor) -> None:

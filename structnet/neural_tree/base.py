@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,44 +13,25 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from structnet.checkpoint import CheckpointError, check_settings, load_model, save_model
+from structnet.checkpoint import check_settings, load_model, save_model
 from structnet.estimator import (
     Arrays,
-    check_bool,
     check_inputs,
-    check_number,
     path_matrix,
     seed_from,
     split,
 )
 from structnet.history import History
-from structnet.neural_tree import presets
+from structnet.neural_tree import estimator_file
 from structnet.neural_tree.growth import Decision, Limits
 from structnet.neural_tree.likelihood import Likelihood
 from structnet.neural_tree.member import Member, Training
+from structnet.neural_tree.parameters import NAMED, as_text, check_one_of, check_parameters
 from structnet.neural_tree.primitives import Primitives
 from structnet.neural_tree.samples import Samples
 from structnet.neural_tree.tree import PATHS, NeuralTree
 from structnet.parallel import own_device
 
-NAMED = {"mlp": presets.mlp, **presets.PRESETS}
-CHECKS = {  # name -> kind, low, high, are the ends outside, may it be None
-    "max_depth": (Integral, 0, np.inf, False, True),
-    "max_leaves": (Integral, 1, np.inf, False, True),
-    "max_parameters": (Integral, 0, np.inf, False, True),
-    "max_transformers": (Integral, 0, np.inf, False, True),
-    "min_gain": (Real, -np.inf, np.inf, True, False),
-    "epochs": (Integral, 1, np.inf, False, False),
-    "refine_epochs": (Integral, 0, np.inf, False, False),
-    "n_init": (Integral, 1, np.inf, False, False),
-    "patience": (Integral, 1, np.inf, False, True),
-    "batch_size": (Integral, 1, np.inf, False, False),
-    "learning_rate": (Real, 0, np.inf, True, False),
-    "validation_fraction": (Real, 0, 1, True, False),
-    "prune": (Real, 0, 1, False, True),
-    "n_members": (Integral, 1, np.inf, False, False),
-}
-YES_OR_NO = ("routers", "transformers", "standardize", "warm_start_solvers")
 FREE = ("path", "refine_epochs", "device", "verbose", "folder", "prune")  # what resuming may change
 
 
@@ -259,23 +239,7 @@ class NeuralTreeEstimator(BaseEstimator):
     # Fitting
 
     def _check_parameters(self) -> None:
-        for name, (kind, low, high, open_ends, optional) in CHECKS.items():
-            value = getattr(self, name)
-            check_number(name, value, kind, low, high, open=open_ends, optional=optional)
-        for name in YES_OR_NO:
-            check_bool(name, getattr(self, name))
-        if not (self.routers or self.transformers):
-            raise ValueError(
-                "routers=False and transformers=False together leave nothing to grow; expected one "
-                "of them to be True"
-            )
-        check_one_of("path", self.path, PATHS)
-        own_device(self.device)
-        if self.folder is not None and not isinstance(self.random_state, Integral):
-            raise ValueError(
-                "The 'random_state' parameter must be an int where there is a 'folder', so that an "
-                f"interrupted fit can go on. Got {self.random_state!r} instead."
-            )
+        check_parameters(self)
 
     def _checked_validation(self, validation: tuple) -> Arrays:
         if not isinstance(validation, tuple) or len(validation) not in (2, 3):
@@ -347,7 +311,7 @@ class NeuralTreeEstimator(BaseEstimator):
         settings = {
             "data": arrays.digest(),
             "validation data": held_out and held_out.digest(),
-            **{name: _as_text(name, value) for name, value in self.get_params(deep=False).items()},
+            **{name: as_text(name, value) for name, value in self.get_params(deep=False).items()},
             "primitives": self.primitives if isinstance(self.primitives, str) else "own",
             "random_state": self.seed_,
         }
@@ -369,19 +333,7 @@ class NeuralTreeEstimator(BaseEstimator):
             TypeError: ``primitives`` is no name, or another parameter is no plain value.
         """
         check_is_fitted(self)
-        if not (self.primitives is None or isinstance(self.primitives, str)):
-            raise TypeError(
-                "a file holds the name of a preset, not functions; expected 'primitives' to be "
-                f"None or one of {sorted(NAMED)}. Got {type(self.primitives).__name__}."
-            )
-        parameters = {name: _plain(value) for name, value in self.get_params(deep=False).items()}
-        config = {
-            "estimator": type(self).__name__,
-            "parameters": parameters,
-            "members": [member.config() for member in self.members_],
-            "fitted": self._fitted_config(),
-        }
-        save_model(path, nn.ModuleList(member.tree for member in self.members_), config)
+        estimator_file.save(self, path)
 
     @classmethod
     def load(cls, path: str | Path) -> NeuralTreeEstimator:
@@ -393,19 +345,7 @@ class NeuralTreeEstimator(BaseEstimator):
         Raises:
             CheckpointError: there is no such file, or it holds something else.
         """
-        weights, config = load_model(path)
-        found = config.get("estimator", "a model that is no estimator")
-        if found != cls.__name__:
-            raise CheckpointError(f"{path} holds {found}; expected {cls.__name__}")
-        loaded = cls(**config["parameters"])
-        loaded._restore_fitted(config["fitted"])
-        likelihood, outputs = loaded._task()
-        primitives = loaded._primitives(outputs)
-        loaded.members_ = [
-            Member.from_config(each, primitives, likelihood) for each in config["members"]
-        ]
-        nn.ModuleList(member.tree for member in loaded.members_).load_state_dict(weights)
-        return loaded
+        return estimator_file.load(cls, path)
 
     def _fitted_config(self) -> dict[str, Any]:
         names = getattr(self, "feature_names_in_", None)
@@ -435,24 +375,3 @@ class NeuralTreeEstimator(BaseEstimator):
     def _task(self) -> tuple[Likelihood, int]:
         """The likelihood, and the outputs that a solver must have."""
         raise NotImplementedError
-
-
-def check_one_of(name: str, value: Any, allowed: Any) -> None:
-    """Checks a parameter that is one of a few words."""
-    if not isinstance(value, str) or value not in allowed:
-        raise ValueError(
-            f"The '{name}' parameter must be one of {list(allowed)}. Got {value!r} instead."
-        )
-
-
-def _as_text(name: str, value: Any) -> str:
-    """A parameter as a folder keeps it: 0 and 0.0 are one number."""
-    real = CHECKS.get(name, (None,))[0] is Real and value is not None
-    return str(float(value) if real else value)
-
-
-def _plain(value: Any) -> Any:
-    """A parameter as JSON has it."""
-    if isinstance(value, np.generic):
-        return value.item()
-    return str(value) if isinstance(value, Path | torch.device) else value

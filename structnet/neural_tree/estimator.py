@@ -16,13 +16,14 @@ from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from structnet.estimator import Arrays, check_training, encode_labels
-from structnet.neural_tree.base import NeuralTreeEstimator, check_one_of
+from structnet.neural_tree.base import NeuralTreeEstimator
 from structnet.neural_tree.likelihood import (
     Categorical,
     GaussianMixture,
     Likelihood,
     SquaredError,
 )
+from structnet.neural_tree.parameters import check_one_of
 from structnet.neural_tree.primitives import Primitives
 
 LOSSES = {"squared_error": SquaredError, "gaussian": GaussianMixture}

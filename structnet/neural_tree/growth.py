@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from structnet.neural_tree.samples import Samples
 from structnet.neural_tree.tree import NeuralTree
 from structnet.parallel import own_device
 from structnet.seeding import random_states_kept
-from structnet.train import ADAM, fit
+from structnet.train import ADAM, NonFiniteLossError, fit
 
 
 class Growth:
@@ -267,12 +268,19 @@ class Growth:
         attempt: int = 0,
     ) -> float:
         """Trains a model, leaves its best epoch in it, and gives that one's validation loss;
-        infinity if no epoch has a finite one."""
-        history = fit(model, train, validation, seed=self._seed(phase, attempt), **self.fitting)
-        for record in history:
-            place = {"phase": phase, "node": node, "decision": len(self.decisions)}
-            self.history.append(place | record)
-        loss = history.best["validation_loss"]
+        infinity if no epoch has a finite one. A candidate that diverges stops there."""
+        history, seed = History(), self._seed(phase, attempt)
+        try:
+            fit(model, train, validation, seed=seed, history=history, **self.fitting)
+        except NonFiniteLossError as error:
+            if model is self.tree:  # there is nothing else to go on with
+                raise
+            warnings.warn(f"a {phase} of node {node} was stopped: {error}", stacklevel=2)
+        finally:
+            for record in history:
+                place = {"phase": phase, "node": node, "decision": len(self.decisions)}
+                self.history.append(place | record)
+        loss = (history.best or {}).get("validation_loss", math.inf)
         return loss if math.isfinite(loss) else math.inf
 
     def _forget_unfinished(self) -> None:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from structnet.estimator import Arrays, Standardizer, mean_one
 from structnet.history import History
-from structnet.metrics import batch_starts, evaluating
+from structnet.neural_tree.batched import ask
 from structnet.neural_tree.growth import Decision, Growth, Limits
 from structnet.neural_tree.likelihood import Categorical, Likelihood
 from structnet.neural_tree.primitives import Primitives
@@ -77,7 +77,7 @@ class Member:
     def _each(
         self,
         x: np.ndarray,
-        ask: Callable[[NeuralTree, Tensor], Tensor],
+        question: Callable[[NeuralTree, Tensor], Tensor],
         batch_size: int,
         device: str | torch.device,
     ) -> Tensor:
@@ -87,12 +87,7 @@ class Member:
         double = x.dtype == np.float64 and torch.device(device).type == "cpu"
         dtype = torch.float64 if double else torch.float32
         tree = copy.deepcopy(self.tree).to(device, dtype)
-        with evaluating(tree):
-            parts = [
-                ask(tree, torch.tensor(x[i : i + batch_size], dtype=dtype, device=device)).cpu()
-                for i in batch_starts(x, batch_size)
-            ]
-        return torch.cat(parts)
+        return ask(tree, torch.tensor(x, dtype=dtype), partial(question, tree), batch_size)
 
     def config(self) -> dict[str, Any]:
         """All but the weights, as JSON."""

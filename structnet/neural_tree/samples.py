@@ -72,10 +72,19 @@ class Samples:
         )
 
     def counts(self) -> np.ndarray:
-        """What each sample counts: its weight, or 1 (then int64). ``[n]``."""
+        """What each sample counts: its weight, or 1 (then int64). ``[n]``.
+
+        Raises:
+            ValueError: all weights are 0.
+        """
         if self.weights is None:
             return np.ones(len(self), np.int64)
-        return self.weights.double().cpu().numpy()
+        counts = self.weights.double().cpu().numpy()
+        if len(counts) and not counts.any():
+            raise ValueError(
+                f"the weights of all {len(counts):,} samples are 0; expected one that counts"
+            )
+        return counts
 
     def mean(self, losses: Tensor) -> Tensor:
         """The mean of the samples' losses, each counted by its weight."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,9 +13,12 @@ from structnet.neural_tree import Decision
 from structnet.plot import plot_growth, plot_leaf_classes, plot_leaf_means, plot_neural_tree
 
 if TYPE_CHECKING:
-    from structnet.cli.neural_tree.tables import Table
+    from matplotlib.axes import Axes
+
+    from structnet.cli.neural_tree.tables import Row, Table
 
 PAPER, OURS = "#BBBBBB", "#4477AA"
+WIDE = 100  # figures further apart than this are drawn on a logarithmic scale
 
 
 def draw_all(run: TreeRun, data: Data, folder: Path) -> list[Path]:
@@ -39,24 +43,35 @@ def draw_all(run: TreeRun, data: Data, folder: Path) -> list[Path]:
 
 
 def draw_table(table: Table, path: Path) -> Path:
-    """The first quantity of a table as bars, the paper's beside ours."""
+    """The quantities of a table side by side, as bars, the paper's beside ours; seeds are dots."""
     from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
 
-    quantity, rows = table.quantities[0], list(table.rows)[::-1]  # the first one on top
-    figure = Figure(figsize=(7, 0.9 + 0.6 * len(rows)))
-    ax = figure.add_subplot()
-    for i, row in enumerate(rows):
-        ours, known = row.ours.get(quantity, ()), row.paper.get(quantity)
-        if known is not None:
-            ax.barh(i + 0.2, known, 0.36, color=PAPER, label="paper")
-        ax.barh(i - 0.2, sum(ours) / len(ours), 0.36, color=OURS, label="ours")
-        ax.plot(ours, [i - 0.2] * len(ours), "k.", markersize=4)  # each seed
-    ax.set_yticks(range(len(rows)), [row.name for row in rows])
-    ax.set_xlabel(quantity)
-    ax.set_title(table.title, fontsize=11)
-    handles = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
-    # Beside the bars: with few of them, no corner is free.
-    beside = {"loc": "upper left", "bbox_to_anchor": (1.01, 1)}
-    ax.legend(handles.values(), handles.keys(), frameon=False, **beside)
+    rows = list(table.rows)[::-1]  # the first one on top
+    figure = Figure(figsize=(1.5 + 2.5 * len(table.quantities), 1.4 + 0.6 * len(rows)))
+    axes = figure.subplots(1, len(table.quantities), sharey=True, squeeze=False)[0]
+    for ax, quantity in zip(axes, table.quantities, strict=True):
+        _draw_quantity(ax, quantity, rows)
+    axes[0].set_yticks(range(len(rows)), [row.name for row in rows])
+    figure.suptitle(table.title, fontsize=11)
+    handles = [Patch(color=color) for color in (PAPER, OURS)]
+    beside = {"loc": "upper left", "bbox_to_anchor": (1, 0.9)}  # with few bars, no corner is free
+    figure.legend(handles, ["paper", "ours"], frameon=False, **beside)
+    figure.tight_layout()
+    return save(axes[0], path)
+
+
+def _draw_quantity(ax: Axes, quantity: str, rows: Sequence[Row]) -> None:
+    known = [row.paper.get(quantity) for row in rows]
+    found = [row.ours.get(quantity, ()) for row in rows]
+    for i, (paper, ours) in enumerate(zip(known, found, strict=True)):
+        if paper is not None:
+            ax.barh(i + 0.2, paper, 0.36, color=PAPER)
+        if ours:
+            ax.barh(i - 0.2, sum(ours) / len(ours), 0.36, color=OURS)
+            ax.plot(ours, [i - 0.2] * len(ours), "k.", markersize=4)
+    drawn = [value for value in (*known, *(v for each in found for v in each)) if value]
+    if drawn and max(drawn) > WIDE * min(drawn):
+        ax.set_xscale("log")
+    ax.set_xlabel(quantity.replace(", ", ",\n"))
     ax.spines[["top", "right"]].set_visible(False)
-    return save(ax, path)
