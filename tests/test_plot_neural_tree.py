@@ -14,6 +14,8 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
 
 from structnet.neural_tree import (
     GaussianMixture,
@@ -34,7 +36,7 @@ from structnet.plot import (
 )
 from structnet.plot.growth import PHASES
 from structnet.plot.palette import class_colors
-from structnet.plot.panels import CLASSES, ROUTER, WIDTH
+from structnet.plot.panels import CLASSES, GREEDY, ROUTER, SOFT, WIDTH
 from structnet.plot.reach import BINS, Reach, from_left, reach
 from structnet.plot.sheet import DOTS, MAX_SIDE
 from structnet.routing import Topology
@@ -346,7 +348,7 @@ def boxes(ax: Axes) -> list:
     found += [] if legend is None else [legend.get_window_extent(renderer)]
     for corners in shapes(ax, "_panels"):
         low, high = ax.transData.transform(corners[[0, 2]])
-        found.append(matplotlib.transforms.Bbox([low, high]))
+        found.append(Bbox([low, high]))
     return found
 
 
@@ -355,16 +357,64 @@ def boxes(ax: Axes) -> list:
 @pytest.mark.parametrize("given", [False, True])
 def test_nothing_overlaps_or_is_cut_off(leaves: int, names: list | None, given: bool) -> None:
     ax = plot_neural_tree(grown(leaves), samples(), names, axes(16, 12) if given else None)
-    found, figure = boxes(ax), ax.figure.bbox
+    found = boxes(ax)
     assert len(found) > leaves
-    for box in found:
-        assert box.x0 >= -1 and box.y0 >= -1 and box.x1 <= figure.x1 + 1
-        assert box.y1 <= figure.y1 + 1
-    for a, b in combinations(found, 2):
-        overlap = min(a.x1, b.x1) - max(a.x0, b.x0), min(a.y1, b.y1) - max(a.y0, b.y0)
-        assert min(overlap) < 3, (a, b)  # boxes of letters are somewhat larger than these
+    assert_within(found, ax.figure.bbox)
+    assert_apart(found, 3)  # boxes of letters are somewhat larger than these
     if not given:
         assert min(text.get_fontsize() for text in ax.texts) >= 5.5
+
+
+def assert_within(found: list, room: Bbox) -> None:
+    for box in found:
+        assert box.x0 >= room.x0 - 1 and box.y0 >= room.y0 - 1, box
+        assert box.x1 <= room.x1 + 1 and box.y1 <= room.y1 + 1, box
+
+
+def assert_apart(found: list, allowed: float = 0.0) -> None:
+    for a, b in combinations(found, 2):
+        overlap = min(a.x1, b.x1) - max(a.x0, b.x0), min(a.y1, b.y1) - max(a.y0, b.y0)
+        assert min(overlap) <= allowed, (a, b)
+
+
+ODD = ["$10-$20", "_background", "$x^$ \\frac{"]  # as mathematics, the last cannot be read
+
+
+def test_names_stand_as_they_are_written() -> None:
+    images = Samples(torch.rand(6, 1, 4, 4), torch.arange(6) % 3)
+    tree = NeuralTree(presets.mlp(3), (1, 4, 4))
+    plane = Samples(torch.randn(6, 2, generator=torch.Generator().manual_seed(4)), images.targets)
+    partition = plot_partition(
+        grown(2, columns=2), plane, ODD, resolution=20, feature_names=ODD[::2]
+    )
+    drawn = [
+        plot_neural_tree(grown(3), samples(), ODD),
+        *plot_refinement(grown(2), grown(2), samples(), ODD),
+        plot_leaf_classes(grown(3), samples(), ODD),
+        plot_leaf_means(tree, images, ODD),
+        partition,
+    ]
+    for ax in drawn:
+        ax.figure.canvas.draw()
+        users = [text for text in ax.figure.findobj(Text) if set("$_") & set(text.get_text())]
+        assert users and not any(text.get_parse_math() for text in users)
+    keys = [ax.get_legend() for ax in (*drawn[:3], partition)]
+    assert all([text.get_text() for text in key.get_texts()] == ODD for key in keys)
+    assert [text.get_text() for text in drawn[3].get_xticklabels()] == ODD
+    assert [partition.get_xlabel(), partition.get_ylabel()] == ODD[::2]
+
+
+@pytest.mark.parametrize("greedy", [False, True])
+def test_pictures_say_what_their_shares_are(greedy: bool) -> None:
+    tree, data = grown(3), samples()
+    numbers = grown(2, outputs=1, likelihood=SquaredError())
+    for ax in (
+        plot_neural_tree(tree, data, ax=axes(), greedy=greedy),
+        plot_neural_tree(numbers, Samples(data.x, data.x[:, :1]), ax=axes(), greedy=greedy),
+        *plot_refinement(tree, tree, data, greedy=greedy),
+    ):
+        assert [text for text in written(ax) if "shares" in text] == [GREEDY if greedy else SOFT]
+    assert "shares" not in "".join(written(plot_neural_tree(tree, ax=axes())))
 
 
 def test_ten_classes_have_a_key_in_order() -> None:
@@ -387,7 +437,8 @@ def test_large_trees_are_dots(leaves: int, chain: bool, data: Samples | None) ->
     ax = plot_neural_tree(tree, data)
     dots = collection(ax, "_dots")
     assert len(dots.get_offsets()) == len(tree.nodes)
-    assert not ax.texts and (ax.figure.get_size_inches() <= MAX_SIDE / 72 + 0.01).all()
+    assert written(ax) == ([] if data is None else [SOFT])
+    assert (ax.figure.get_size_inches() <= MAX_SIDE / 72 + 0.01).all()
     if data is not None:
         best = reach(tree, data).classes[drawn_order(tree)].argmax(axis=1)
         colors = [to_hex(c).upper() for c in dots.get_facecolor()]
@@ -545,6 +596,15 @@ def at(line, places: list[float]) -> list[float]:
     return [y[np.flatnonzero(np.array(x) <= place)[-1]] for place in places]
 
 
+@pytest.mark.parametrize("epochs", [1, 2, 3, 40])
+def test_growth_counts_whole_epochs(epochs: int) -> None:
+    [ax] = plot_growth(training("root", 0, list(np.linspace(2, 1, epochs))))
+    ax.figure.canvas.draw()
+    low, high = ax.get_xlim()
+    ticks = [tick for tick in ax.get_xticks() if low <= tick <= high]
+    assert ticks and all(tick == round(tick) for tick in ticks)
+
+
 def test_growth_separates_trainings_of_one_phase() -> None:
     records = training("refine", None, [1.0, 0.9]) + training("refine", None, [0.8])
     assert len(plot_growth(records, ax=axes())[0].lines) == 2
@@ -600,6 +660,44 @@ def test_a_class_without_samples_is_empty() -> None:
     assert np.isnan(drawn[:, 2]).all()
 
 
+CIFAR = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
+LONG = ["extraordinarily long name of a class", "an even longer name, which is cut off", "short"]
+
+
+@pytest.mark.parametrize("leaves", [1, 2, 8])
+@pytest.mark.parametrize("names", [["0", "1"], ["setosa", "versicolor", "virginica"], CIFAR, LONG])
+def test_heat_maps_are_not_cut_off(leaves: int, names: list[str]) -> None:
+    data = samples(classes=len(names))
+    ax = plot_leaf_classes(grown(leaves, outputs=len(names)), data, names)
+    ax.figure.canvas.draw()
+    texts = [text for text in ax.figure.findobj(Text) if text.get_text() and text.get_visible()]
+    assert len(texts) > leaves + len(names)
+    assert_within([text.get_window_extent() for text in texts], ax.figure.bbox)
+    bar = ax.images[0].colorbar.ax
+    label, room = bar.yaxis.label.get_window_extent(), bar.get_window_extent()
+    assert room.y0 - 1 <= label.y0 and label.y1 <= room.y1 + 1
+
+
+def test_slanted_names_end_below_their_columns() -> None:
+    ax = plot_leaf_classes(grown(2, outputs=10), samples(classes=10), CIFAR)
+    ax.figure.canvas.draw()
+    step = np.diff(ax.transData.transform([(0, 0), (1, 0)])[:, 0])[0]
+    for i, label in enumerate(ax.get_xticklabels()):
+        assert (label.get_rotation(), label.get_rotation_mode()) == (45, "anchor")
+        end = label.get_window_extent().x1 - ax.transData.transform((i, 0))[0]
+        assert abs(end) < step / 3
+    level = plot_leaf_classes(grown(2), samples()).get_xticklabels()
+    assert [label.get_rotation() for label in level] == [0, 0, 0]
+
+
+def test_cells_and_colours_are_both_in_percent() -> None:
+    ax = plot_leaf_classes(grown(1), samples())
+    ax.figure.canvas.draw()
+    ticks = ax.images[0].colorbar.ax.get_yticklabels()
+    assert [ticks[0].get_text(), ticks[-1].get_text()] == ["0 %", "100 %"]
+    assert written(ax) == ["100"] * 3
+
+
 def test_many_leaves_have_few_labels() -> None:
     ax = plot_leaf_classes(grown(90), samples())
     assert len(ax.get_yticks()) == 30 and not ax.texts
@@ -631,7 +729,7 @@ def test_leaf_means() -> None:
     x, weights = data.x[:, 0].double().numpy(), data.weights.double().numpy()
     assert left == pytest.approx(np.average(x[:3], axis=0, weights=weights[:3]))
     assert right == pytest.approx(np.average(x[3:], axis=0, weights=weights[3:]))
-    assert written(ax) == ["leaf 1: 50 %\nape: 50 %", "leaf 2: 50 %\nbee: 75 %"]
+    assert written(ax) == ["leaf 1: 50 %\nape: 50 %", "leaf 2: 50 %\nbee: 75 %", GREEDY]
     assert ax.images[0].get_clim() == pytest.approx((x.min(), x.max()))
     (x0, x1, y1, y0), (z0, *_) = (image.get_extent() for image in ax.images)
     assert (y1 - y0) / (x1 - x0) == pytest.approx(4 / 6) and z0 > x1
@@ -644,13 +742,32 @@ def test_leaf_means_in_colour_and_without_targets() -> None:
     low, high = float(data.x.min()), float(data.x.max())
     expected = (data.x[3:].mean(0).movedim(0, -1).numpy() - low) / (high - low)
     assert np.array(ax.images[1].get_array()) == pytest.approx(expected, abs=1e-6)
-    assert written(ax) == ["leaf 1: 38 %\n", "leaf 2: 62 %\n"]
+    assert written(ax) == ["leaf 1: 38 %\n", "leaf 2: 62 %\n", GREEDY]
 
 
 def test_leaves_without_images() -> None:
     tree, data = images()
     ax = plot_leaf_means(tree, data.x[:3], ax=axes())
-    assert len(ax.images) == 1 and written(ax) == ["leaf 1: 100 %\n", "leaf 2: 0 %\n", "no samples"]
+    assert len(ax.images) == 1
+    assert written(ax) == ["leaf 1: 100 %\n", "leaf 2: 0 %\n", "no samples", GREEDY]
+
+
+@pytest.mark.parametrize("leaves", [1, 2, 7])
+def test_means_are_not_cut_off(leaves: int) -> None:
+    tree = NeuralTree(presets.mlp(3).without(transformers=True), (1, 8, 8))
+    while tree.num_leaves < leaves:
+        tree.split(int(tree.topology.leaves[0]))
+    x = torch.randn(60, 1, 8, 8, generator=torch.Generator().manual_seed(1))
+    ax = plot_leaf_means(tree, Samples(x, torch.arange(60) % 3), LONG)
+    found = boxes_of_texts(ax)
+    assert len(found) > leaves
+    assert_within(found, ax.figure.bbox)
+    assert_apart(found, 1)
+
+
+def boxes_of_texts(ax: Axes) -> list:
+    ax.figure.canvas.draw()
+    return [text.get_window_extent() for text in ax.texts]
 
 
 def test_leaf_means_need_images() -> None:
@@ -727,11 +844,48 @@ def test_partition_of_numbers() -> None:
             assert mean.numpy() == pytest.approx(level, abs=0.05)
 
 
-@pytest.mark.parametrize("leaves", [1, 60])
-def test_partitions_of_one_and_of_many(leaves: int) -> None:
-    x = torch.randn(10, 2, generator=torch.Generator().manual_seed(4))
-    ax = plot_partition(grown(leaves, columns=2), x, ax=axes(), resolution=60)
-    assert 1 <= len(ax.texts) <= 16
+def squares(side: int) -> NeuralTree:
+    """A tree whose leaves are the cells of a grid over the unit square."""
+    tree = NeuralTree(presets.mlp(3).without(transformers=True), (2,))
+    tree_of_strips(tree, 0, 0, side)
+    for strip in list(tree.topology.leaves):
+        tree_of_strips(tree, int(strip), 1, side)
+    return tree
+
+
+def tree_of_strips(tree: NeuralTree, leaf: int, axis: int, number: int) -> None:
+    """Cuts the first strip off a leaf, then the second, and so on."""
+    for i in range(1, number):
+        here, (_, leaf) = leaf, tree.split(leaf)
+        router = next(m for m in tree.nodes[here].router.modules() if hasattr(m, "bias"))
+        torch.nn.init.zeros_(router.weight)
+        router.weight.data[0, axis], router.bias.data[0] = -1e3, 1e3 * i / number
+
+
+@pytest.mark.parametrize("side", [1, 2, 3, 6, 12])
+@pytest.mark.parametrize("given", [False, True])
+def test_numbers_in_partitions_have_room(side: int, given: bool) -> None:
+    x = torch.rand(30, 2, generator=torch.Generator().manual_seed(4))
+    data, tree = Samples(x, torch.arange(30) % 3), squares(side)
+    ax = plot_partition(tree, data, ax=Figure().add_subplot() if given else None)
+    found = boxes_of_texts(ax)
+    assert len({text.get_text() for text in ax.texts}) == len(ax.texts)
+    assert len(found) == side**2 or (side == 12 and 10 < len(found) < 144)
+    assert_within(found, ax.get_window_extent())
+    assert_apart(found)
+    for text in ax.texts:
+        point = torch.tensor([text.get_position()], dtype=torch.float32)
+        assert f"leaf {int(tree.apply_path(point))}" == text.get_text()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_numbers_in_random_partitions_have_room(seed: int) -> None:
+    x = torch.randn(10, 2, generator=torch.Generator().manual_seed(seed))
+    for leaves in (30, 31, 60):
+        found = boxes_of_texts(ax := plot_partition(grown(leaves, columns=2), x, resolution=60))
+        assert found
+        assert_within(found, ax.get_window_extent())
+        assert_apart(found)
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,7 @@ def plot_growth(
         _draw_training(ax, rows, losses, first["phase"], is_taken)
     tidy(ax)
     ax.set(xlabel="epoch, all trainings in a row", ylabel="validation loss")
+    ax.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)  # of one epoch, one
     _limit(ax, losses, losses[trainings[0]])
     axes = [ax]
     if decisions:

@@ -13,18 +13,22 @@ from structnet.neural_tree.batched import greedy_leaves
 from structnet.neural_tree.explain import names_of
 from structnet.neural_tree.samples import Samples
 from structnet.neural_tree.tree import NeuralTree
-from structnet.plot.panels import share_text
+from structnet.plot.panels import GREEDY, share_text
 from structnet.plot.reach import from_left, reach
 from structnet.plot.sheet import INCH, room
-from structnet.plot.style import GREY, new_axes
+from structnet.plot.style import GREY, as_written, cut, new_axes, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 MAX_CELLS = 20  # leaves, and classes, up to which each cell has its number
 MAX_TICKS = 40
-GAP, TITLE = 0.12, 0.34  # of a picture's side: between pictures, and above each for two lines
+LEVEL, SLANT = 3, 0.055  # the letters up to which names are level; inches of each letter, slanted
+# Of a picture's side: between pictures, above each for two lines, and below all for one.
+GAP, TITLE, NOTE = 0.12, 0.34, 0.1
 SIDE, FONT = 1.2, 8.0  # of a picture on new axes, in inches, and the letters, in points
+MAX_NAME = 12  # characters of a class above a picture
 
 
 def plot_leaf_classes(
@@ -35,8 +39,9 @@ def plot_leaf_classes(
 ) -> Axes:
     """Draws how probably the samples of each class reach each leaf, on average, as a heat map.
 
-    The leaves stand in the order of :func:`plot_neural_tree`, its leftmost on top. Each column sums
-    to 1; that of a class without samples is empty.
+    The leaves stand in the order of :func:`plot_neural_tree`, its leftmost on top. Each sample
+    counts at all leaves, by its probability of getting there: each column sums to 100 %. That of a
+    class without samples is empty.
 
     Args:
         tree: the tree; it predicts classes.
@@ -67,16 +72,16 @@ def plot_leaf_classes(
     leaves, counts = from_left(tree.topology), reach(tree, samples).classes
     with np.errstate(invalid="ignore"):  # 0 / 0 for a class without samples
         shares = counts[leaves] / counts[0]
-    if ax is None:
-        width, height = 2.5 + 0.42 * min(len(names), 40), 2.2 + 0.3 * min(len(leaves), 60)
-        ax = new_axes(1, width=width, height=height)[0]
+    names = list(map(cut, names))
+    ax = ax if ax is not None else _new_heat_map(names, len(leaves))
     image = ax.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="none")
-    ax.figure.colorbar(image, ax=ax, label="mean probability of the leaf")
+    bar = ax.figure.colorbar(image, ax=ax, label="mean probability\nof the leaf")
+    percent(bar.ax)
     ax.set_xlabel("class")
-    _label(ax.xaxis, names)
+    # A slanted name ends below its column.
+    slanted = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+    _label(ax.xaxis, names, **(slanted if _longest(names) > LEVEL else {}))
     _label(ax.yaxis, [f"leaf {leaf}" for leaf in leaves])
-    if max(map(len, names)) > 3:
-        ax.tick_params(axis="x", labelrotation=45)
     ax.spines[:].set_visible(False)
     if max(shares.shape) <= MAX_CELLS:
         _write_shares(ax, shares)
@@ -91,8 +96,10 @@ def plot_leaf_means(
 ) -> Axes:
     """Draws the mean image of the samples whose greedy path ends in each leaf.
 
-    Above each stand the leaf's number, the share of the samples and, if there are classes, the
-    commonest. The leaves stand in the order of :func:`plot_neural_tree`.
+    Above each stand the leaf's number, the share of the samples that end there and, if there are
+    classes, the commonest of those. So the shares are those of :func:`plot_neural_tree` with
+    ``greedy=True``; without it, that counts each sample at all leaves, by its probability of
+    getting there. The leaves stand in the same order.
 
     Args:
         tree: the tree; its samples are images.
@@ -115,7 +122,7 @@ def plot_leaf_means(
         >>> tree = NeuralTree(presets.conv(num_outputs=2, width=2, kernel=3), shape=(1, 8, 8))
         >>> ax = plot_leaf_means(tree, torch.rand(6, 1, 8, 8), ax=Figure().add_subplot())
         >>> ax.images[0].get_array().shape, [text.get_text() for text in ax.texts]
-        ((8, 8), ['leaf 0: 100 %\\n'])
+        ((8, 8), ['leaf 0: 100 %\\n', 'shares: greedy paths'])
     """
     _check_images(tree.shape)
     names = names_of(tree, class_names)
@@ -128,12 +135,13 @@ def plot_leaf_means(
     ratio = images.shape[1] / images.shape[2]
     columns, rows = _montage(len(leaves))
     step = np.array([1 + GAP, ratio + TITLE + GAP])
-    ax = ax if ax is not None else new_axes(1, *(SIDE * step * (columns, rows)))[0]
-    ax.set_xlim(-GAP, columns * step[0])
-    ax.set_ylim(rows * step[1] - TITLE, -TITLE)
+    size = step * (columns, rows) + (GAP, NOTE)
+    ax = ax if ax is not None else new_axes(1, *(SIDE * size))[0]
+    ax.set_xlim(-GAP, size[0] - GAP)
+    ax.set_ylim(size[1] - TITLE, -TITLE)
     ax.set_aspect("equal")
     ax.set_axis_off()
-    font = min(FONT, *FONT * room(ax) / INCH / SIDE / (columns * step[0], rows * step[1]))
+    font = min(FONT, *FONT * room(ax) / INCH / SIDE / size)
     for number, leaf in enumerate(leaves):
         left, top = step * (number % columns, number // columns)
         here = reached == leaf
@@ -141,9 +149,12 @@ def plot_leaf_means(
         text += (
             "" if samples is None else _commonest(names, samples.targets.cpu()[here], weights[here])
         )
-        ax.text(left + 0.5, top - 0.03, text, ha="center", va="bottom", fontsize=font)
+        title = ax.text(left + 0.5, top - 0.03, text, ha="center", va="bottom", fontsize=font)
+        as_written(title)
         place = (left, left + 1, top + ratio, top)
         _draw_mean(ax, images[here].double(), weights[here], scale, place, font)
+    middle, low = size[0] / 2 - GAP, size[1] - TITLE
+    ax.text(middle, low, GREEDY, ha="center", va="bottom", color=GREY, fontsize=font)
     return ax
 
 
@@ -182,9 +193,22 @@ def _draw_mean(
     ax.set(xlim=limits[0], ylim=limits[1])
 
 
-def _label(axis: object, names: Sequence[str]) -> None:
+def _new_heat_map(names: Sequence[str], leaves: int) -> Axes:
+    """Axes with cells that hold their number, and room for the names and the colours' label."""
+    slant = SLANT * _longest(names)
+    width, height = 2.7 + 0.42 * min(len(names), 40), 0.9 + max(1.4, 0.3 * min(leaves, 60))
+    return new_axes(1, width=width + slant, height=height + slant)[0]
+
+
+def _longest(names: Sequence[str]) -> int:
+    return max(map(len, names))
+
+
+def _label(axis: Axis, names: Sequence[str], **style: str | float) -> None:
     every = -(-len(names) // MAX_TICKS)
-    axis.set_ticks(range(0, len(names), every), names[::every])
+    axis.set_ticks(range(0, len(names), every), names[::every], **style)
+    for tick in axis.get_major_ticks():
+        as_written(tick.label1, tick.label2)
 
 
 def _write_shares(ax: Axes, shares: np.ndarray) -> None:
@@ -215,4 +239,5 @@ def _commonest(names: Sequence[str] | None, targets: Tensor, weights: Tensor) ->
     if names is None or not weights.sum():
         return ""
     counts = torch.bincount(targets, weights)
-    return f"{names[int(counts.argmax())]}: {share_text(float(counts.max() / counts.sum()))}"
+    name = cut(names[int(counts.argmax())], MAX_NAME)
+    return f"{name}: {share_text(float(counts.max() / counts.sum()))}"

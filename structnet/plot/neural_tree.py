@@ -15,6 +15,9 @@ from structnet.neural_tree.explain import names_of
 from structnet.neural_tree.samples import Samples
 from structnet.neural_tree.tree import NeuralTree
 from structnet.plot.panels import (
+    GREEDY,
+    SOFT,
+    Key,
     draw_boxes,
     draw_captions,
     draw_dots,
@@ -67,6 +70,9 @@ def plot_neural_tree(
     and the share of the samples that reach it, which is also the width of its edge. The dots on an
     edge are its transformers.
 
+    All of these count a sample at every node, by its probability of getting there, or with
+    ``greedy`` at the nodes on its greedy path alone; above the tree stands which.
+
     Without samples, the nodes are boxes with their numbers: routers blue, solvers yellow. What has
     no room for histograms is drawn as dots, in the colour of the commonest class.
 
@@ -98,7 +104,7 @@ def plot_neural_tree(
     """
     names = names_of(tree, class_names)
     found = None if samples is None else reach(tree, samples, greedy=greedy)
-    key = None if found is None else names
+    key = None if found is None else Key(GREEDY if greedy else SOFT, names)
     sheet = _sheet(tree, found is not None, max_depth, room(ax) if ax is not None else LARGEST)
     ax = ax if ax is not None else _new_axes([sheet], key)[0]
     _draw(ax, tree, sheet, found, key)
@@ -147,7 +153,7 @@ def plot_refinement(
     trees, axes = (before, after), ax
     if axes is None:
         sheets = [_sheet(tree, True, max_depth, LARGEST) for tree in trees]
-        axes = _new_axes(sheets, names_of(before, class_names))
+        axes = _new_axes(sheets, Key(SOFT, names_of(before, class_names)))
     titles = ["before refinement", "after refinement"]
     if accuracies is not None:
         titles = [
@@ -169,12 +175,12 @@ def _sheet(tree: NeuralTree, histograms: bool, max_depth: int | None, points: np
     return place(tree.topology, DOTS, 0, max_depth)
 
 
-def _new_axes(sheets: Sequence[Sheet], names: Sequence[str] | None) -> list[Axes]:
+def _new_axes(sheets: Sequence[Sheet], key: Key | None) -> list[Axes]:
     """New axes of the sheets' sizes, in a row if they are together not too wide for that."""
     import matplotlib.pyplot as plt
 
     width, height = np.max([(max(s.size[0], MIN_SIDE), s.size[1]) for s in sheets], axis=0)
-    height += key_height(names, width) + TITLE * (len(sheets) > 1)
+    height += key_height(key, width) + TITLE * (len(sheets) > 1)
     rows = len(sheets) if len(sheets) * width > MAX_SIDE else 1
     columns = len(sheets) // rows
     size = np.array([columns * width, rows * height]) + 2 * DOT
@@ -187,12 +193,10 @@ def _new_axes(sheets: Sequence[Sheet], names: Sequence[str] | None) -> list[Axes
     return list(axes)
 
 
-def _draw(
-    ax: Axes, tree: NeuralTree, sheet: Sheet, found: Reach | None, names: Sequence[str] | None
-) -> None:
-    key = key_height(names, room(ax)[0])
-    scale = scale_to(room(ax), sheet, key)
-    fit_limits(ax, sheet, scale, key)
+def _draw(ax: Axes, tree: NeuralTree, sheet: Sheet, found: Reach | None, key: Key | None) -> None:
+    above = key_height(key, room(ax)[0])
+    scale = scale_to(room(ax), sheet, above)
+    fit_limits(ax, sheet, scale, above)
     dots = sheet.form.unit == DOTS.unit
     _draw_edges(ax, sheet, found, scale)
     if not dots:
@@ -203,9 +207,9 @@ def _draw(
         draw_boxes(ax, tree, sheet, scale)
     else:
         draw_panels(ax, tree, sheet, found)
-        draw_captions(ax, tree, sheet, found, names, scale)
-    if found is not None:
-        draw_key(ax, names, (sheet.size[0] / 2, key / scale), room(ax)[0])
+        draw_captions(ax, tree, sheet, found, key.names, scale)
+    if key is not None:
+        draw_key(ax, key, sheet.size[0] / 2, scale, room(ax)[0])
 
 
 def _draw_edges(ax: Axes, sheet: Sheet, found: Reach | None, scale: float) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from structnet.neural_tree.tree import NeuralTree
 from structnet.plot.palette import class_colors
 from structnet.plot.reach import Reach
 from structnet.plot.sheet import Sheet
-from structnet.plot.style import GREY, INNER, LEAF, LINES
+from structnet.plot.style import GREY, INNER, LEAF, LINES, add_legend, cut
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,6 +23,20 @@ MIN_TEXT = 0.5  # below this scale, letters cannot be read
 GROUND = "#F2F2F2"
 ENTRY, LETTER, ROW, MAX_KEY = 22.0, 5.0, 13.0, 20  # of the key, in points; its most classes
 MAX_NAME = 9  # characters of a class below a leaf
+GREEDY, SOFT = "shares: greedy paths", "shares: mean probabilities"
+NOTE, ABOVE = 16.0, 4.0  # points: the height of the line that says which; how far above the tree
+
+
+class Key(NamedTuple):
+    """What is written above a tree.
+
+    Attributes:
+        note: what shares of the samples are.
+        names: of the classes; None if targets are numbers.
+    """
+
+    note: str
+    names: Sequence[str] | None
 
 
 def draw_panels(ax: Axes, tree: NeuralTree, sheet: Sheet, found: Reach) -> None:
@@ -100,20 +114,22 @@ def draw_dots(ax: Axes, tree: NeuralTree, sheet: Sheet, found: Reach | None, sca
     ax.scatter(sheet.x, y, s=size, c=colors, linewidth=0, zorder=2, label="_dots")
 
 
-def draw_key(
-    ax: Axes, names: Sequence[str] | None, place: tuple[float, float], width: float
-) -> None:
-    """The colours of the classes, in rows below a place, and no wider than so many points."""
+def draw_key(ax: Axes, key: Key, x: float, scale: float, width: float) -> None:
+    """The colours of the classes, in rows no wider than so many points, and the note below."""
     from matplotlib.patches import Patch
 
+    _write(ax, x, ABOVE, key.note, FONT, color=GREY, ha="center", va="bottom")
+    names = key.names
     if names is None or len(names) > MAX_KEY:
         return
     colors = class_colors(len(names))
-    patches = [Patch(color=c, label=_cut(n)) for c, n in zip(colors, names, strict=True)]
-    ax.legend(
-        handles=patches,
+    patches = [Patch(color=color) for color in colors]
+    add_legend(
+        ax,
+        patches,
+        list(map(cut, names)),
         loc="upper center",
-        bbox_to_anchor=place,
+        bbox_to_anchor=(x, key_height(key, width) / scale),
         bbox_transform=ax.transData,
         ncols=_columns(names, width),
         fontsize=KEY,
@@ -127,11 +143,13 @@ def draw_key(
     )
 
 
-def key_height(names: Sequence[str] | None, width: float) -> float:
-    """The height of the rows of the key in points."""
-    if names is None or len(names) > MAX_KEY:
+def key_height(key: Key | None, width: float) -> float:
+    """The height of the note and of the rows of the key in points."""
+    if key is None:
         return 0.0
-    return ROW * -(-len(names) // _columns(names, width)) + 4
+    if key.names is None or len(key.names) > MAX_KEY:
+        return NOTE
+    return NOTE + ROW * -(-len(key.names) // _columns(key.names, width)) + 4
 
 
 def share_text(share: float) -> str:
@@ -150,7 +168,7 @@ def _says(found: Reach, leaf: int, names: Sequence[str] | None) -> str:
         return "no samples"
     if names is not None:
         counts = found.classes[leaf]
-        name = _cut(names[counts.argmax()], MAX_NAME)
+        name = cut(names[counts.argmax()], MAX_NAME)
         return f"{name}: {share_text(counts.max() / counts.sum())}"
     if found.mean.shape[1] > 1:
         return ""
@@ -217,10 +235,6 @@ def _draw_hidden(ax: Axes, sheet: Sheet, scale: float) -> None:
 
 
 def _columns(names: Sequence[str], width: float) -> int:
-    entry = ENTRY + LETTER * max(len(_cut(name)) for name in names)
+    entry = ENTRY + LETTER * max(len(cut(name)) for name in names)
     rows = -(-len(names) // max(1, int(width / entry)))
     return -(-len(names) // rows)  # so that the rows are equally long
-
-
-def _cut(name: str, length: int = 24) -> str:
-    return name if len(name) <= length else name[: length - 1] + "…"

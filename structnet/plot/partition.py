@@ -15,14 +15,16 @@ from structnet.neural_tree.samples import Samples
 from structnet.neural_tree.tree import NeuralTree
 from structnet.plot.palette import PALE, class_colors
 from structnet.plot.reach import from_left
-from structnet.plot.style import GREY, MARKERS, new_axes
+from structnet.plot.sheet import room
+from structnet.plot.style import GREY, MARKERS, add_legend, as_written, cut, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MARGIN = 0.08  # of the samples' range, to each side
 MAX_LEGEND = 12  # classes
-MANY, WIDE = 16, 0.03  # beyond so many leaves, those narrower than this have no number
+FONT, LETTER, LINE = 8.0, 4.8, 14.0  # of a leaf's number, in points: its size, its room
+DEEP = 0.3  # of that room: how far to each side its region must reach
 LEVELS = 8  # of the mean, where numbers are predicted
 
 
@@ -37,9 +39,10 @@ def plot_partition(
 ) -> Axes:
     """Draws which leaf each point of the plane goes to, and what the tree predicts there.
 
-    The regions of the leaves, by the greedy path, have pale colours and their numbers. A black line
-    is where the likeliest class of all leaves together changes or, for numbers, a contour of the
-    predicted mean. Samples are dots in the colours of their classes.
+    The regions of the leaves, by the greedy path, have pale colours and, if they have room for
+    them, the leaves' numbers. A black line is where the likeliest class of all leaves together
+    changes or, for numbers, a contour of the predicted mean. Samples are dots in the colours of
+    their classes.
 
     Args:
         tree: the tree; its samples have two features.
@@ -74,7 +77,7 @@ def plot_partition(
     points = torch.from_numpy(grid.reshape(-1, 2)).to(x.dtype)
     regions = greedy_leaves(tree, points).reshape(resolution, resolution)
     predicted = ask(tree, points, tree.output).double().numpy().reshape(resolution, resolution, -1)
-    ax = ax if ax is not None else new_axes(1, width=5.5, height=4.5)[0]
+    given, ax = ax is not None, ax if ax is not None else new_axes(1, width=5.5, height=4.5)[0]
     _draw_regions(ax, tree, sides, regions)
     if names is None:
         _draw_contours(ax, sides, predicted[..., 0])
@@ -82,7 +85,11 @@ def plot_partition(
         _draw_boundaries(ax, sides, predicted)
     _draw_samples(ax, x.detach().cpu().numpy(), samples, names)
     ax.set(xlabel=feature_names[0], ylabel=feature_names[1])
+    as_written(ax.xaxis.label, ax.yaxis.label)
     ax.set(xlim=sides[0][[0, -1]], ylim=sides[1][[0, -1]])
+    if not given:
+        ax.figure.draw_without_rendering()  # gives the axes their final size
+    _write_numbers(ax, sides, regions)
     return ax
 
 
@@ -114,9 +121,8 @@ def _grid(x: np.ndarray, resolution: int) -> tuple[list[np.ndarray], np.ndarray]
 def _draw_regions(
     ax: Axes, tree: NeuralTree, sides: Sequence[np.ndarray], regions: np.ndarray
 ) -> None:
-    """Pale colours, a thin line between them, and a leaf's number deep inside its region."""
+    """Pale colours and a thin line between them."""
     from matplotlib.colors import ListedColormap
-    from scipy.ndimage import distance_transform_edt
 
     leaves = from_left(tree.topology)
     place = np.zeros(len(tree.nodes), int)
@@ -125,17 +131,38 @@ def _draw_regions(
     number = place[regions]
     style = {"vmin": -0.5, "vmax": len(leaves) - 0.5, "shading": "nearest", "rasterized": True}
     ax.pcolormesh(*sides, number, cmap=colors, zorder=0, **style)
-    seen = np.unique(regions)
-    for leaf in seen:
-        depth = distance_transform_edt(np.pad(regions == leaf, 1))[1:-1, 1:-1]  # to its border
-        row, column = np.unravel_index(depth.argmax(), depth.shape)
+    for leaf in np.unique(regions):
         if not (regions == leaf).all():
             ax.contour(*sides, regions == leaf, [0.5], colors=GREY, linewidths=0.5, zorder=1)
-        if len(seen) > MANY and depth.max() < WIDE * len(regions):
+
+
+def _write_numbers(ax: Axes, sides: Sequence[np.ndarray], regions: np.ndarray) -> None:
+    """Each leaf's number deep inside its region, unless it has no room there; the largest first."""
+    from scipy.ndimage import distance_transform_edt
+
+    leaves, area = np.unique(regions, return_counts=True)
+    box = np.array([LETTER * len(f"leaf {leaves.max()}"), LINE])
+    # The grid in boxes, so that they are 1 wide and 1 high: [width, height] and [x], [y].
+    size = room(ax) / box
+    x, y = (np.linspace(0, length, len(regions)) for length in size)
+    free = _inside(y, size[1])[:, None] & _inside(x, size[0])
+    for leaf in leaves[np.argsort(-area, kind="stable")]:
+        # The distance to the region's border.
+        depth = distance_transform_edt(np.pad(regions == leaf, 1), sampling=(y[1], x[1]))
+        depth = np.where(free, depth[1:-1, 1:-1], 0)
+        if depth.max() < DEEP:
             continue
-        box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "alpha": 0.75, "linewidth": 0}
-        style = {"ha": "center", "va": "center", "fontsize": 8, "bbox": box, "zorder": 4}
+        deep = np.argwhere(depth >= 0.98 * depth.max())
+        row, column = deep[len(deep) // 2]  # of a long region, the middle
+        free &= (abs(y - y[row]) >= 1)[:, None] | (abs(x - x[column]) >= 1)
+        ground = {"boxstyle": "round,pad=0.15", "facecolor": "white", "alpha": 0.75, "linewidth": 0}
+        style = {"ha": "center", "va": "center", "fontsize": FONT, "bbox": ground, "zorder": 4}
         ax.text(sides[0][column], sides[1][row], f"leaf {leaf}", **style)
+
+
+def _inside(places: np.ndarray, length: float) -> np.ndarray:
+    """Where something that is 1 long has its middle when it ends within so much room."""
+    return (places >= 0.5) & (places <= length - 0.5)
 
 
 def _draw_boundaries(ax: Axes, sides: Sequence[np.ndarray], log_prob: np.ndarray) -> None:
@@ -167,10 +194,11 @@ def _draw_samples(
         points = ax.scatter(*x.T, c=targets.reshape(len(x), -1)[:, 0], cmap="viridis", **style)
         ax.figure.colorbar(points, ax=ax, label="target")
     else:
-        colors = class_colors(len(names))
+        colors, points = class_colors(len(names)), []
         for number, name in enumerate(names):
             here, marker = x[targets == number], MARKERS[number % len(MARKERS)]
-            ax.scatter(*here.T, color=colors[number], marker=marker, label=name, **style)
+            style |= {"color": colors[number], "marker": marker, "label": name}
+            points.append(ax.scatter(*here.T, **style))
         if len(names) <= MAX_LEGEND:
             place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
-            ax.legend(frameon=False, handletextpad=0.2, **place)
+            add_legend(ax, points, list(map(cut, names)), frameon=False, handletextpad=0.2, **place)

@@ -1,4 +1,4 @@
-"""Colours that people with any kind of colour vision can tell apart, and new axes.
+"""Colours that people with any kind of colour vision can tell apart, new axes, and users' words.
 
 Reference:
     Paul Tol, "Colour Schemes", SRON technical note 09-002, 2021: the schemes "bright" and "light".
@@ -6,10 +6,14 @@ Reference:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.legend import Legend
+    from matplotlib.text import Text
 
 LINES = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#777777")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -41,3 +45,29 @@ def percent(ax: Axes) -> None:
     from matplotlib.ticker import PercentFormatter
 
     ax.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
+
+
+def as_written(*texts: Text) -> None:
+    """Draws words of users letter by letter: two dollars in them are not mathematics."""
+    for text in texts:
+        text.set_parse_math(False)
+
+
+def add_legend(ax: Axes, handles: Sequence[Artist], names: Sequence[str], **style) -> Legend:
+    """A legend in which users' names stand as they are written, also those that begin with "_"."""
+    legend = ax.legend(handles, list(map(str, range(len(names)))), **style)
+    as_written(*legend.get_texts())
+    for text, name in zip(legend.get_texts(), names, strict=True):
+        text.set_text(name)  # as a label, "_name" may be left out
+    return legend
+
+
+def cut(name: str, length: int = 24) -> str:
+    """A name on one line of so many characters at most.
+
+    Example:
+        >>> cut("broken-down lorry", 9)
+        'broken-d…'
+    """
+    name = " ".join(name.split())
+    return name if len(name) <= length else name[: length - 1] + "…"
