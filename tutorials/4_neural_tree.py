@@ -23,6 +23,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
+from sklearn.decomposition import PCA
 
 from structnet.datasets import digits
 from structnet.metrics import accuracy, evaluate
@@ -43,6 +44,7 @@ from structnet.plot import (
     plot_leaf_classes,
     plot_leaf_means,
     plot_neural_tree,
+    plot_partition,
     plot_refinement,
 )
 
@@ -168,6 +170,40 @@ save(plot_neural_tree(tree, validation), "4_tree.png")
 save(plot_leaf_classes(tree, validation), "4_leaves.png")
 save(plot_leaf_means(tree, validation), "4_means.png")
 print(explain(tree, validation.x[0]))
+
+# %% [markdown]
+# ## A partition
+#
+# What a tree separates can be seen whole where samples are points of a plane. So here is a second,
+# smaller tree, for the first two principal components of the digits, which are found from the
+# training digits alone. Without transformers, its routers are straight lines.
+
+# %%
+pca = PCA(n_components=2).fit(train.x.flatten(1).numpy())
+
+
+def project(samples: Samples) -> Samples:
+    """The digits as points of the plane."""
+    components = pca.transform(samples.x.flatten(1).numpy())
+    return Samples(torch.from_numpy(components).float(), samples.targets)
+
+
+torch.manual_seed(0)
+flat = NeuralTree(presets.mlp(num_outputs=10).without(transformers=True), shape=(2,))
+plane, seen = project(train), project(validation)
+limits = Limits(max_leaves=3 if SMOKE else 6, max_transformers=0, min_gain=0.002)
+options = {"batch_size": 64, "optimizer": partial(torch.optim.Adam, lr=3e-2)}
+Growth(flat, plane, seen, epochs=2 if SMOKE else 20, limits=limits, **options).run()
+refine(flat, plane, seen, epochs=2 if SMOKE else 20, progress=False, **options)
+names = ("first component", "second component")
+save(plot_partition(flat, seen, feature_names=names), "4_partition.png")
+
+# %% [markdown]
+# Each pale region is a leaf, bounded by the lines of the routers above it; where a black line is
+# crossed, another digit becomes the likeliest. Zeros, fours, sixes and sevens lie at the rim, and a
+# line or two cuts them off. In the middle eights, fives and twos lie on one another: two
+# components do not hold what tells them apart, and no tree can find it there. Within a leaf, black
+# lines are its solver's work: zeros and sixes share one, and yet are told apart.
 
 # %% [markdown]
 # ## One path or all
