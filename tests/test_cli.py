@@ -232,6 +232,7 @@ def test_the_papers_optimizer(tmp_path: Path) -> None:
         (["RUN", "[MAX 1 2 3 4 5 6 ]"], "has 6 children"),
         (["RUN", EXPRESSION, EXPRESSION], "expected one expression"),
         (["nowhere", EXPRESSION], "nowhere holds no run"),
+        (["RUN", EXPRESSION, "--path", "greedy"], "--path is for neural trees"),
         (["RUN", "--colour", EXPRESSION], "unrecognized arguments: --colour"),
         (["RUN"], "required: expression"),
     ],

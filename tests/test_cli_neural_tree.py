@@ -17,7 +17,7 @@ import torch
 from structnet.checkpoint import load_model
 from structnet.cli import main
 from structnet.cli.names import PATHS
-from structnet.cli.neural_tree import predict, training
+from structnet.cli.neural_tree import rows, training
 from structnet.cli.neural_tree.data import load_data, shifted_and_mirrored
 from structnet.cli.neural_tree.flags import BASELINES
 from structnet.cli.neural_tree.measure import ensemble_error, errors, output
@@ -273,10 +273,10 @@ def test_the_columns_of_a_file_are_found_without_doubt(
     path.write_text(f"{header}\n{','.join('1' for _ in header.split(','))}\n")
     data = {"features": features, "shape": [2]}
     if expected is not None:
-        assert predict._columns(read(path), data) == expected
+        assert rows.columns(read(path), data) == expected
         return
     with pytest.raises(TableError, match=r"new\.csv: there are several columns 'a'"):
-        predict._columns(read(path), data)
+        rows.columns(read(path), data)
 
 
 @pytest.mark.parametrize("command", [["evaluate"], ["plot"], ["predict"], ["train", "--resume"]])

@@ -19,8 +19,7 @@ def run(args: argparse.Namespace) -> None:
     """Measures a trained model and prints what came out as JSON."""
     trained = opened(args)
     given = vars(args)
-    if "path" in given:
-        raise ValueError(f"--path is for neural trees; {trained.run} is none")
+    refuse_path(args, trained)
     file = given.get("data")
     data = own_test_data(trained, given) if file is None else trained.task.read(file)
     result = {
@@ -40,6 +39,12 @@ def opened(args: argparse.Namespace) -> Trained:
     given = vars(args)
     torch.set_num_threads(given.get("threads", 1))
     return Trained(Run(args.run), own_device(given.get("device", "cpu")))
+
+
+def refuse_path(args: argparse.Namespace, trained: Trained) -> None:
+    """Raise ValueError if the arguments have a path, which there is in neural trees alone."""
+    if "path" in vars(args):
+        raise ValueError(f"--path is for neural trees; {trained.run} is none")
 
 
 def own_test_data(trained: Trained, given: dict) -> Labelled:

@@ -189,17 +189,19 @@ examples:
   structnet evaluate runs/first
   structnet evaluate runs/first --data expressions.tsv
   structnet evaluate runs/digits --path greedy
+  structnet evaluate runs/houses --data other-houses.csv
 
 A file has one example a line: VALUE<TAB>EXPRESSION for listops, RELATION<TAB>LEFT<TAB>RIGHT for
-lrt.""",
+lrt. A neural tree that was trained on a table takes another one, FILE.csv, whose columns have the
+same names, or none and the same order; the one to predict must be among them.""",
     )
     run_argument(parser)
-    parser.add_argument("--data", metavar="FILE", help="measure on this file (not neural trees)")
     parser.add_argument(
-        "--path",
-        choices=PATHS,
-        help="of a neural tree: mix all leaves, or take one of them so (default: each way)",
+        "--data",
+        metavar="FILE",
+        help="measure on this file (see below; of neural trees, only those of tables)",
     )
+    _path_flag(parser, "each way")
     parser.add_argument(
         "--data-dir", metavar="D", help="where the run's published files lie now, if elsewhere"
     )
@@ -208,6 +210,14 @@ lrt.""",
     )
     machine_flags(parser)
     return parser
+
+
+def _path_flag(parser: Parser, default: str) -> None:
+    parser.add_argument(
+        "--path",
+        choices=PATHS,
+        help=f"of a neural tree: mix all leaves, or take one of them so (default: {default})",
+    )
 
 
 def _predict(commands: Any) -> Parser:
@@ -228,7 +238,7 @@ examples:
 A listops run takes one expression: MAX, MIN, MED (the median, cut to a whole number) and SM (the
 sum modulo 10) of up to five operands. An lrt run takes two sentences over the variables a to f. A
 neural tree takes a file of rows, with the columns it was trained on, or the numbers of test
-examples, for which it tells its decisions.""",
+examples, for which it tells its decisions on the greedy path.""",
     )
     run_argument(parser)
     parser.add_argument(
@@ -236,6 +246,7 @@ examples, for which it tells its decisions.""",
         nargs="+",
         help="listops: one expression; lrt: two sentences; neural trees: FILE.csv, or numbers",
     )
+    _path_flag(parser, "multi")
     parser.add_argument(
         "--data-dir", metavar="D", help="where a neural tree's data lie now, if elsewhere"
     )

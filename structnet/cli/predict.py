@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from structnet.cli.evaluate import opened
+from structnet.cli.evaluate import opened, refuse_path
 from structnet.cli.measure import ask
 from structnet.cli.words import percent
 
@@ -13,6 +13,7 @@ from structnet.cli.words import percent
 def run(args: argparse.Namespace) -> None:
     """Prints the prediction for one example, in words and then as JSON."""
     trained = opened(args)
+    refuse_path(args, trained)
     trees = trained.task.parse(args.expression)
     predicted, probability = ask(trained, trees)
     true = trained.task.truth(trees)

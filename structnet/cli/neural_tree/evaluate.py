@@ -9,6 +9,7 @@ import torch
 
 from structnet.cli.neural_tree.data import Data, load_data
 from structnet.cli.neural_tree.measure import errors, unit
+from structnet.cli.neural_tree.rows import labelled
 from structnet.cli.neural_tree.run import TreeRun
 from structnet.cli.run import check_same_data
 from structnet.cli.settings import PLACES
@@ -17,19 +18,24 @@ from structnet.parallel import own_device
 
 
 def run(args: argparse.Namespace) -> None:
-    """Measures a trained tree on its test data and prints what came out as JSON."""
+    """Measures a trained tree on its test data, or on a file, and prints the outcome as JSON."""
     given, folder = vars(args), TreeRun(args.run)
-    if "data" in given:
-        raise ValueError(f"--data is for Tree-LSTM runs; {folder} is measured on its test data")
     torch.set_num_threads(given.get("threads", 1))
-    tree, data = folder.tree().to(own_device(given.get("device", "cpu"))), own_data(folder, given)
-    described = folder.config["data"]
+    described, file = folder.config["data"], given.get("data")
+    samples = own_data(folder, given).test if file is None else labelled(file, folder)
+    tree = folder.tree().to(own_device(given.get("device", "cpu")))
     paths = [given["path"]] if "path" in given else PATHS
-    found = errors(tree, data.test, described, paths, args.batch_size)
+    found = errors(tree, samples, described, paths, args.batch_size)
     for path, error in found.items():
         print(f"{path}: {error:.4g} {unit(described)}")
-    result = {"run": str(folder), "size": len(data.test), "unit": unit(described)}
-    print(json.dumps({**result, "test_error": found}))
+    result = {
+        "run": str(folder),
+        "data": file or "test",
+        "size": len(samples),
+        "unit": unit(described),
+        "test_error": found,
+    }
+    print(json.dumps(result, ensure_ascii=False))
 
 
 def own_data(run: TreeRun, given: dict) -> Data:

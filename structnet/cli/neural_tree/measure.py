@@ -20,9 +20,18 @@ def output(
 
     The stochastic path is drawn with a seed of its own, always the same.
     """
-    device = next(tree.parameters()).device
-    generator = torch.Generator(device).manual_seed(0)
+    generator = _generator(tree)
     return ask(tree, samples.x, lambda x: tree.output(x, path, generator), batch_size)
+
+
+def leaves(tree: NeuralTree, samples: Samples, path: str) -> Tensor:
+    """The leaf that each sample ends in, by a path that takes one; as in :func:`output`."""
+    generator = _generator(tree)
+    return ask(tree, samples.x, lambda x: tree.apply_path(x, path, generator))
+
+
+def _generator(tree: NeuralTree) -> torch.Generator:
+    return torch.Generator(next(tree.parameters()).device).manual_seed(0)
 
 
 def error(predicted: Tensor, targets: Tensor, data: Mapping[str, Any]) -> float:

@@ -6,7 +6,6 @@ import argparse
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,16 +14,17 @@ from torch import Tensor
 
 from structnet.cli.names import is_table
 from structnet.cli.neural_tree.evaluate import own_data
-from structnet.cli.neural_tree.measure import output
+from structnet.cli.neural_tree.measure import leaves, output
+from structnet.cli.neural_tree.rows import inputs, read_table, scale_of
 from structnet.cli.neural_tree.run import TreeRun
 from structnet.cli.words import percent
-from structnet.datasets import Scale
-from structnet.datasets.csv_file import Table, TableError, read
+from structnet.datasets.csv_file import Table
 from structnet.neural_tree import NeuralTree, Samples
 from structnet.neural_tree.explain import explain
 from structnet.parallel import own_device
 
 SHOWN = 10  # rows that are told in words
+TOLD = ("multi", "greedy")  # the paths of which an explanation has the predictions
 
 
 def run(args: argparse.Namespace) -> None:
@@ -33,24 +33,21 @@ def run(args: argparse.Namespace) -> None:
     torch.set_num_threads(given.get("threads", 1))
     described = folder.config["data"]
     tree = folder.tree().to(own_device(given.get("device", "cpu")))
-    texts: Sequence[str] = args.expression
+    texts, path = args.expression, given.get("path", "multi")
     if len(texts) == 1 and is_table(texts[0]):
-        found = _of_rows(tree, read(texts[0], None, _delimiter(texts[0])), described)
+        found = _of_rows(tree, read_table(texts[0]), described, path)
     else:
-        found = _of_examples(tree, own_data(folder, given).test, texts, described)
-    print(json.dumps({"run": str(folder), "predictions": found}, ensure_ascii=False))
+        found = _of_examples(tree, own_data(folder, given).test, texts, described, path)
+    result = {"run": str(folder), "path": path, "predictions": found}
+    print(json.dumps(result, ensure_ascii=False))
 
 
-def _delimiter(name: str) -> str:
-    return "\t" if name.lower().endswith(".tsv") else ","
-
-
-def _of_rows(tree: NeuralTree, table: Table, data: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _of_rows(
+    tree: NeuralTree, table: Table, data: Mapping[str, Any], path: str
+) -> list[dict[str, Any]]:
     """What a tree predicts for each row of a file."""
-    x = Scale(**_arrays(data["x_scale"])).apply(
-        table.numbers(_columns(table, data)).reshape(-1, *data["shape"])
-    )
-    outputs = output(tree, Samples(torch.from_numpy(x), torch.zeros(len(x))))
+    x = inputs(table, data)
+    outputs = output(tree, Samples(x, torch.zeros(len(x))), path)
     found = [_prediction(each, data) for each in outputs]
     for number, each in enumerate(found[:SHOWN], 1):
         print(f"row {number}: {_in_words(each)}")
@@ -59,30 +56,8 @@ def _of_rows(tree: NeuralTree, table: Table, data: Mapping[str, Any]) -> list[di
     return found
 
 
-def _columns(table: Table, data: Mapping[str, Any]) -> list[int]:
-    """The columns of a file that hold the features: all of them, or those of their names."""
-    features, size = data["features"], math.prod(data["shape"])
-    if table.names and features and list(table.names) != list(features):
-        missing = [name for name in features if name not in table.names]
-        if missing:
-            raise TableError(f"{table.path} has no column {missing[0]!r}, a feature of the tree")
-        several = [n for n in features if table.names.count(n) > 1 or features.count(n) > 1]
-        if several:
-            raise TableError(
-                f"{table.path}: there are several columns {several[0]!r}, here or among the "
-                "features of the tree; expected one, or the features alone, in the tree's order"
-            )
-        return [table.names.index(name) for name in features]
-    if table.num_columns != size:
-        raise TableError(
-            f"{table.path} has {table.num_columns} columns; the tree takes {size} features, in the "
-            "order of its data"
-        )
-    return list(range(size))
-
-
 def _of_examples(
-    tree: NeuralTree, test: Samples, texts: Sequence[str], data: Mapping[str, Any]
+    tree: NeuralTree, test: Samples, texts: Sequence[str], data: Mapping[str, Any], path: str
 ) -> list[dict[str, Any]]:
     """What a tree predicts for test examples, and how it comes to that."""
     found = []
@@ -93,17 +68,30 @@ def _of_examples(
                 f"{text!r}"
             )
         example = test[np.array([int(text)])]
-        told = explain(tree, example.x[0], data["classes"])
-        if data["classes"] is None:
-            prediction, mixture = (
-                tuple(_undo(torch.tensor(part), data)) for part in (told.prediction, told.mixture)
-            )
-            told = replace(told, prediction=prediction, mixture=mixture)
+        prediction = _prediction(output(tree, example, path)[0], data)
+        # Of the leaves that are mixed, the one at the end of the greedy path is named.
+        leaf = int(leaves(tree, example, "greedy" if path == "multi" else path))
         true = _true(example.targets[0], data)
-        print(f"test example {text}\n{told}\ntrue: {_in_words({'true': true})}")
-        prediction = _prediction(output(tree, example)[0], data)
-        found.append({"example": int(text), **prediction, "leaf": told.leaf, "true": true})
+        print(f"test example {text}\n{_explained(tree, example, data)}")
+        if path not in TOLD:
+            print(f"by the path {path}: leaf {leaf}, {_in_words(prediction)}")
+        print(f"true: {_in_words({'true': true})}")
+        found.append({"example": int(text), **prediction, "leaf": leaf, "true": true})
     return found
+
+
+def _explained(tree: NeuralTree, example: Samples, data: Mapping[str, Any]) -> str:
+    """The greedy path of an example, what its leaf predicts, and what all leaves do."""
+    told = explain(tree, example.x[0], data["classes"])
+    if data["classes"] is not None:
+        return str(told)
+    one, mixture = (
+        _in_words(_prediction(torch.tensor(means), data))
+        for means in (told.prediction, told.mixture)
+    )
+    # Instead of the last two lines, which have scaled numbers without names.
+    decisions = str(told).splitlines()[:-2]
+    return "\n".join([*decisions, f"its prediction: {one}", f"of all leaves: {mixture}"])
 
 
 def _prediction(output: Tensor, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,11 +109,7 @@ def _true(target: Tensor, data: Mapping[str, Any]) -> Any:
 
 
 def _undo(scaled: Tensor, data: Mapping[str, Any]) -> list[float]:
-    return Scale(**_arrays(data["y_scale"])).undo(scaled.numpy()).tolist()
-
-
-def _arrays(scale: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    return {name: np.array(values) for name, values in scale.items()}
+    return scale_of(data["y_scale"]).undo(scaled.numpy()).tolist()
 
 
 def _named(values: Sequence[float], data: Mapping[str, Any]) -> dict[str, float]:
