@@ -186,6 +186,21 @@ def test_plot(trained: Trained, tmp_path: Path) -> None:
     assert all(is_picture(tmp_path / Path(path).name) for path in done.json.values())
 
 
+def test_a_picture_that_fails_does_not_lose_the_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object) -> None:
+        raise RuntimeError("no room for it")
+
+    monkeypatch.setattr(training, "draw_tree", fail)
+    done = call(*TASKS["listops"], "--out", tmp_path)
+    assert done.status == 0
+    assert done.json == json.loads((tmp_path / "result.json").read_text())
+    expected = "structnet: warning: tree.png was not drawn: RuntimeError: no room for it; "
+    assert done.err == f"{expected}try again with: structnet plot {tmp_path}\n"
+    assert is_picture(tmp_path / "history.png")
+
+
 def test_resuming_changes_nothing(
     trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

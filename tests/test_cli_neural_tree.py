@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
@@ -17,16 +18,18 @@ import torch
 from structnet.checkpoint import load_model
 from structnet.cli import main
 from structnet.cli.names import PATHS
-from structnet.cli.neural_tree import rows, training
+from structnet.cli.neural_tree import pictures, rows, training
 from structnet.cli.neural_tree.data import load_data, shifted_and_mirrored
 from structnet.cli.neural_tree.flags import BASELINES
 from structnet.cli.neural_tree.measure import ensemble_error, errors, output
 from structnet.cli.neural_tree.paper import ABLATIONS, ENSEMBLES, TREES
 from structnet.cli.neural_tree.run import TreeRun
-from structnet.cli.neural_tree.settings import PRESETS, RECIPES, VARIANTS, settings_of
+from structnet.cli.neural_tree.settings import LATER, PRESETS, RECIPES, VARIANTS, settings_of
+from structnet.cli.words import counted
 from structnet.datasets.csv_file import TableError, read
 from structnet.history import History
 from structnet.metrics import accuracy, evaluate
+from structnet.neural_tree import prune
 from structnet.neural_tree import tree as library
 from structnet.neural_tree.presets import PRESETS as LIBRARY_PRESETS
 
@@ -215,6 +218,70 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_tree(
     assert records[0]["validation_loss"] == records[1]["validation_loss"]
 
 
+@pytest.mark.parametrize("broken", ["plot_growth", "plot_neural_tree"])
+def test_a_picture_that_fails_does_not_lose_the_result(
+    broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object) -> None:
+        raise RuntimeError("no room for it")
+
+    monkeypatch.setattr(pictures, broken, fail)
+    done = call(*DIGITS, "--out", tmp_path)
+    assert done.status == 0
+    assert done.json == TreeRun(tmp_path).result
+    names = {"plot_growth": ["growth.png"], "plot_neural_tree": ["tree_grown.png", "tree.png"]}
+    assert done.err.splitlines() == [
+        f"structnet: warning: {name} was not drawn: RuntimeError: no room for it; try again with: "
+        f"structnet plot {tmp_path}"
+        for name in names[broken]
+    ]
+    assert [name for name in names[broken] if (tmp_path / name).exists()] == []
+    assert is_picture(tmp_path / "classes.png")
+    with pytest.raises(RuntimeError, match="no room for it"):
+        call("plot", tmp_path)
+
+
+def test_a_large_gain_is_never_made(digits: tuple[Path, Done], tmp_path: Path) -> None:
+    assert digits[1].json["leaves"] > 1
+    done = call(*DIGITS, "--min-gain", "50", "--out", tmp_path)
+    assert done.status == 0, done.err
+    assert done.json["leaves"] == 1
+    assert TreeRun(tmp_path).config["settings"]["min_gain"] == 50
+
+
+def test_branches_that_few_take_are_cut_in_the_end(
+    digits: tuple[Path, Done], tmp_path: Path
+) -> None:
+    done = call(*DIGITS, "--prune", "0.999", "--out", tmp_path)
+    assert done.status == 0, done.err
+    run, whole = TreeRun(tmp_path), TreeRun(digits[0])
+    data = load_data(run.config["settings"])
+    expected = prune(whole.tree(), data.train, 0.999)
+    assert expected.num_leaves < whole.tree().num_leaves
+    assert done.json["leaves"] == run.tree().num_leaves == expected.num_leaves
+    before = counted(whole.tree().num_leaves, "leaf", "leaves")
+    assert f"pruning: {expected.num_leaves} of {before} stay\n" in done.out
+    assert torch.equal(output(run.tree(), data.test), output(expected, data.test))
+    assert run.grown_tree().num_leaves == whole.grown_tree().num_leaves
+    again = call("evaluate", tmp_path).json["test_error"]
+    assert again == pytest.approx(done.json["test_error"])
+
+
+def test_a_run_from_before_a_setting_has_what_it_then_was(
+    digits: tuple[Path, Done], tmp_path: Path
+) -> None:
+    run = TreeRun(shutil.copytree(digits[0], tmp_path / "run"))
+    settings = dict(run.config["settings"])
+    old = {name: value for name, value in settings.items() if name not in LATER}
+    run.write("config.json", run.config | {"settings": old})
+    run.refuse_other(settings)
+    done = call("train", "--resume", run)
+    assert done.status == 0, done.err
+    assert without_times(done.json) == without_times(digits[1].json)
+    with pytest.raises(ValueError, match=r"was trained with min-gain 0\.0, not 0\.5"):
+        run.refuse_other({**settings, "min_gain": 0.5})
+
+
 def test_evaluate_gives_the_errors_of_the_training(digits: tuple[Path, Done]) -> None:
     folder, done = digits
     whole = call("evaluate", folder)
@@ -385,6 +452,13 @@ def test_an_image_is_shifted_and_mirrored_whole() -> None:
         ("train neural-tree --data digits --no-routers --no-transformers", "nothing to grow"),
         ("train neural-tree --data digits --target 3", "--target is for a table"),
         ("train neural-tree --data digits --train-size 9999", "9,999 were asked for"),
+        (
+            "train neural-tree --data digits --train-size 8",
+            "digits has 10 classes; got 7 examples to train on, besides 1 for validation; "
+            "expected at least 10, one of each class",
+        ),
+        ("train neural-tree --data digits --min-gain -1", "must be a number of at least 0"),
+        ("train neural-tree --data digits --prune 5", "a number of at least 0 and at most 1"),
         ("train neural-tree --data digits --validation-fraction 0.0001", "is 0; expected at least"),
         ("reproduce neural-tree --table 5", "invalid choice: 5"),
         ("reproduce neural-tree --table 6 --only linear", "leaves nothing of table 6"),
@@ -399,6 +473,7 @@ def test_bad_arguments_are_said_in_one_line(
     assert done.status == 2
     assert message in done.err
     assert len(done.err.splitlines()) == 1
+    assert not list(tmp_path.iterdir())
 
 
 def test_modules_for_images_refuse_rows(table: tuple[Path, Path], tmp_path: Path) -> None:

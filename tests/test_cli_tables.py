@@ -12,7 +12,7 @@ from array_files import sarcos_rows, write_sarcos
 from test_cli_neural_tree import SMALL, call
 
 from structnet.cli.names import PATHS
-from structnet.cli.neural_tree import rows
+from structnet.cli.neural_tree import pictures, rows
 from structnet.cli.neural_tree.data import load_data
 from structnet.cli.neural_tree.measure import output
 from structnet.cli.neural_tree.run import TreeRun
@@ -180,6 +180,26 @@ def test_the_paths_lead_to_different_predictions(houses: Houses, tmp_path: Path)
     ]
     assert found[0] != found[1] and found[1] != found[2]
     assert found[0] == call("predict", houses.run, file).json["predictions"]
+
+
+def test_targets_are_told_and_drawn_in_their_units(
+    houses: Houses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, drawn = TreeRun(houses.run), []
+    data = load_data(run.config["settings"])
+    text = (houses.run / "summary.txt").read_text()
+    monkeypatch.setattr(
+        pictures, "plot_neural_tree", lambda tree, samples, names: drawn.append(samples)
+    )
+    pictures.pictures(run, data)["tree.png"]()
+    if data.arrays.classes is not None:
+        assert torch.equal(drawn[0].targets, data.test.targets)
+        assert "of them class new" in text
+        return
+    prices = data.arrays.y_scale.undo(data.test.targets.numpy())
+    assert f"router, 100.0 % of samples, mean {prices.mean():.4g}\n" in text
+    assert drawn[0].targets.numpy() == pytest.approx(prices)
+    assert drawn[0].x is data.test.x
 
 
 @pytest.fixture

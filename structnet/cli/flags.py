@@ -135,17 +135,19 @@ def whole(least: int) -> Callable[[str], int]:
     return convert
 
 
-def number(above: bool = False) -> Callable[[str], float]:
-    """The type of an argument that is a finite number, at least 0, or above it."""
+def number(above: bool = False, most: float | None = None) -> Callable[[str], float]:
+    """The type of an argument that is a finite number: at least 0, or above it, and at most so."""
 
     def convert(text: str) -> float:
         try:
             value = float(text)
         except ValueError:
             value = float("nan")
-        if not (0 <= value < float("inf")) or (above and value == 0):
-            least = "above 0" if above else "of at least 0"
-            raise argparse.ArgumentTypeError(f"must be a number {least}; got {text!r}")
+        too_large = most is not None and value > most
+        if not (0 <= value < float("inf")) or (above and value == 0) or too_large:
+            expected = "above 0" if above else "of at least 0"
+            expected += "" if most is None else f" and at most {most:g}"
+            raise argparse.ArgumentTypeError(f"must be a number {expected}; got {text!r}")
         return value
 
     return convert

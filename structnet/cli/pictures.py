@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -111,6 +113,24 @@ class _Parts:
 
     def color(self, node: Tree) -> str | None:
         return WRONG if node.children and self.is_wrong(node) else None
+
+
+@contextmanager
+def optional(picture: str, run: Run) -> Iterator[None]:
+    """Lets a picture of a run fail with a warning: the training that it is of may have taken days.
+
+    Args:
+        picture: the name of its file.
+        run: whose result it is not to be in the way of.
+    """
+    try:
+        yield
+    except Exception as error:
+        print(
+            f"structnet: warning: {picture} was not drawn: {type(error).__name__}: {error}; "
+            f"try again with: structnet plot {run}",
+            file=sys.stderr,
+        )
 
 
 def save(ax: Axes, path: Path) -> Path:

@@ -13,7 +13,13 @@ from tqdm.auto import tqdm
 from structnet.checkpoint import CheckpointError
 from structnet.cli.measure import measure
 from structnet.cli.models import build_model, first_weights, optimization
-from structnet.cli.pictures import choose_example, draw_by_operators, draw_history, draw_tree
+from structnet.cli.pictures import (
+    choose_example,
+    draw_by_operators,
+    draw_history,
+    draw_tree,
+    optional,
+)
 from structnet.cli.run import Run, Trained, check_same_data
 from structnet.cli.settings import Settings
 from structnet.cli.tasks import TASKS, Task, TaskData
@@ -186,9 +192,12 @@ def _finish(
         "example": trained.task.write(example),
         "run": str(run),
     }
-    draw_history(run, run.folder)
-    draw_tree(trained, example, run.folder)
+    with optional("history.png", run):
+        draw_history(run, run.folder)
+    with optional("tree.png", run):
+        draw_tree(trained, example, run.folder)
     if trained.task.grouped:
-        draw_by_operators({settings["aggregator"]: tested["accuracy_by_operators"]}, run.folder)
+        with optional("by_operators.png", run):
+            draw_by_operators({settings["aggregator"]: tested["accuracy_by_operators"]}, run.folder)
     run.write("result.json", result)
     return result

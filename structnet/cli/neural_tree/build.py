@@ -67,4 +67,5 @@ def optimizer_of(settings: Mapping[str, Any]) -> partial:
 
 def limits_of(settings: Mapping[str, Any]) -> Limits:
     """How far a tree may grow."""
-    return Limits(max_depth=settings["max_depth"], max_leaves=settings["max_leaves"])
+    names = ("max_depth", "max_leaves", "min_gain")
+    return Limits(**{name: settings[name] for name in names})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from structnet.cli.names import is_table
+from structnet.cli.words import counted, outputs
 from structnet.datasets import Arrays, DownloadError, cache_dir, load
 from structnet.neural_tree import Samples
 
@@ -31,6 +32,14 @@ class Data:
     train: Samples
     validation: Samples
     test: Samples
+
+    @property
+    def test_in_units(self) -> Samples:
+        """The test samples with targets in the units of the file: to be told, not compared."""
+        scale = self.arrays.y_scale
+        if scale is None:
+            return self.test
+        return replace(self.test, targets=torch.from_numpy(scale.undo(self.test.targets.numpy())))
 
     def describe(self) -> dict[str, Any]:
         """What ``config.json`` says of them, all that a trained tree needs to be asked."""
@@ -81,6 +90,17 @@ def load_data(settings: Mapping[str, Any]) -> Data:
         _samples(arrays.x_train, arrays.y_train, order[:held_out]),
         _samples(arrays.x_test, arrays.y_test, test),
     )
+
+
+def check_enough(data: Data) -> None:
+    """Raise ValueError if there are fewer samples to train on than classes."""
+    arrays, number = data.arrays, len(data.train)
+    if arrays.classes is not None and number < len(arrays.classes):
+        raise ValueError(
+            f"{arrays.name} has {outputs(arrays.num_outputs, True)}; got "
+            f"{counted(number, 'example')} to train on, besides {len(data.validation):,} for "
+            f"validation; expected at least {len(arrays.classes):,}, one of each class"
+        )
 
 
 def _arrays(settings: Mapping[str, Any]) -> Arrays:

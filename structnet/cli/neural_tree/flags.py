@@ -26,8 +26,9 @@ how probably it goes left, transformers on edges change it on the way, solvers o
 
 Training has two phases. Growth: the root is trained; then each leaf in turn may be split (a router
 and two new leaves), deepened (one more transformer above it) or kept, whichever has the lowest
-validation loss. Refinement: all modules are trained together. The test data decide nothing; they
-are measured before and after refinement.
+validation loss. Refinement: all modules are trained together; with --prune, branches that hardly
+any training example takes are then cut. The test data decide nothing; they are measured before and
+after refinement.
 
 The run folder gets config.json, growth.safetensors (the tree so far: a run that was killed goes on
 from there), model.safetensors, history.jsonl, result.json, summary.txt and pictures. The last line
@@ -142,6 +143,20 @@ def _module_flags(parser: argparse.ArgumentParser) -> None:
         "--max-depth", metavar="D", type=whole(0), help="routers on a path (default: no limit)"
     )
     group.add_argument("--max-leaves", metavar="L", type=whole(1), help="(default: no limit)")
+    group.add_argument(
+        "--min-gain",
+        metavar="G",
+        type=number(),
+        help="split or deepen only if the validation loss falls by more than G; of numbers, it is "
+        "that of the standardized targets (default: 0)",
+    )
+    group.add_argument(
+        "--prune",
+        metavar="SHARE",
+        type=number(most=1),
+        help="in the end, cut the branches that less than this share of the training examples "
+        "takes on its greedy paths (default: cut none)",
+    )
 
 
 def _training_flags(group: Any) -> None:

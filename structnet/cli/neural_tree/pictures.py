@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,25 +21,26 @@ PAPER, OURS = "#BBBBBB", "#4477AA"
 WIDE = 100  # figures further apart than this are drawn on a logarithmic scale
 
 
-def draw_all(run: TreeRun, data: Data, folder: Path) -> list[Path]:
-    """All pictures that the run has come to so far: of a tree that grows, or that is done.
+def pictures(run: TreeRun, data: Data) -> dict[str, Callable[[], Axes]]:
+    """The names of the pictures that a run has come to so far, and what draws each.
 
-    The trees are drawn with what the test samples do in them.
+    They are of a tree that grows, or that is done, with what the test samples do in it.
     """
-    names = data.arrays.classes
-    growth = plot_growth(run.history, [Decision(**each) for each in run.decisions])[0]
-    paths = [save(growth, folder / "growth.png")]
-    grown = plot_neural_tree(run.grown_tree(), data.test, names)
-    paths.append(save(grown, folder / "tree_grown.png"))
+    told = data.test_in_units, data.arrays.classes  # the trees are not asked for predictions
+    decisions = [Decision(**each) for each in run.decisions]
+    found = {
+        "growth.png": lambda: plot_growth(run.history, decisions)[0],
+        "tree_grown.png": lambda: plot_neural_tree(run.grown_tree(), *told),
+    }
     if not run.has_tree:
-        return paths
+        return found
     tree = run.tree()
-    paths.append(save(plot_neural_tree(tree, data.test, names), folder / "tree.png"))
+    found["tree.png"] = lambda: plot_neural_tree(tree, *told)
     if len(tree.shape) == 3:
-        paths.append(save(plot_leaf_means(tree, data.test, names), folder / "leaves.png"))
-    if names is not None:
-        paths.append(save(plot_leaf_classes(tree, data.test, names), folder / "classes.png"))
-    return paths
+        found["leaves.png"] = lambda: plot_leaf_means(tree, *told)
+    if data.arrays.classes is not None:
+        found["classes.png"] = lambda: plot_leaf_classes(tree, *told)
+    return found
 
 
 def draw_table(table: Table, path: Path) -> Path:

@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 
 from structnet.cli.neural_tree.evaluate import own_data
-from structnet.cli.neural_tree.pictures import draw_all
+from structnet.cli.neural_tree.pictures import pictures
 from structnet.cli.neural_tree.run import TreeRun
-from structnet.cli.pictures import named
+from structnet.cli.pictures import named, save
 
 
 def run(args: argparse.Namespace) -> None:
@@ -19,7 +19,9 @@ def run(args: argparse.Namespace) -> None:
         raise ValueError(f"{folder} is the run of a neural tree; leave out {args.expression[0]!r}")
     if not len(folder.history):
         raise ValueError(f"{folder} has nothing to draw yet: its root is not trained")
-    paths = draw_all(folder, own_data(folder, given), Path(given.get("out", args.run)))
+    out = Path(given.get("out", args.run))
+    found = pictures(folder, own_data(folder, given))
+    paths = [save(draw(), out / name) for name, draw in found.items()]
     for path in paths:
         print(path)
     print(json.dumps(named(paths)))

@@ -23,7 +23,7 @@ from typing import Any
 
 from structnet.checkpoint import CheckpointError, load_model
 from structnet.cli.neural_tree.build import build_tree
-from structnet.cli.neural_tree.settings import TASK
+from structnet.cli.neural_tree.settings import LATER, TASK
 from structnet.cli.run import Run
 from structnet.history import History
 from structnet.neural_tree import NeuralTree
@@ -36,6 +36,12 @@ class TreeRun(Run):
 
     keys = ("settings", "data")
     tasks = (TASK,)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What the run was told; a run from before a setting was there has what it then was."""
+        config = super().config
+        return {**config, "settings": {**LATER, **config["settings"]}}
 
     def write_history(self, records: Iterable[Mapping[str, Any]]) -> None:
         """Writes the records of all phases, whole or not at all."""

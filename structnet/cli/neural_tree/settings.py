@@ -48,6 +48,9 @@ WIDTHS = {"mlp": 128, "conv": 16, "sarcos": 128}
 IMAGE_PRESETS = ("mnist_a", "mnist_b", "mnist_c", "cifar10_a", "cifar10_b", "cifar10_c", "conv")
 PRESETS = (*IMAGE_PRESETS, "sarcos", "mlp")
 
+# Settings that runs did not always have, and what those that lack them were trained with.
+LATER = {"n_init": 1, "min_gain": 0.0, "prune": None}
+
 VARIANTS = {  # of Table 4: what the tree grows without
     "full": {},
     "no-routers": {"no_routers": True},
@@ -84,9 +87,9 @@ def settings_of(given: Mapping[str, Any]) -> Settings:
         "no_transformers": False,
         "max_depth": None,
         "max_leaves": None,
+        **LATER,
         "epochs": 100,
         "patience": 5,
-        "n_init": 1,
         "refine_epochs": recipe.refine_epochs,
         "batch_size": recipe.batch_size,
         "learning_rate": 1e-3,

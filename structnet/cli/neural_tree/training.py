@@ -10,16 +10,17 @@ from torch import nn
 from tqdm.auto import tqdm
 
 from structnet.cli.neural_tree.build import build_tree, limits_of, optimizer_of
-from structnet.cli.neural_tree.data import Data, load_data
+from structnet.cli.neural_tree.data import Data, check_enough, load_data
 from structnet.cli.neural_tree.measure import errors, unit
-from structnet.cli.neural_tree.pictures import draw_all
+from structnet.cli.neural_tree.pictures import pictures
 from structnet.cli.neural_tree.run import TreeRun
 from structnet.cli.neural_tree.settings import Settings
+from structnet.cli.pictures import optional, save
 from structnet.cli.run import check_same_data
 from structnet.cli.words import counted, outputs, percent
 from structnet.history import History
 from structnet.metrics import accuracy, evaluate
-from structnet.neural_tree import Decision, Growth, NeuralTree, refine
+from structnet.neural_tree import Decision, Growth, NeuralTree, prune, refine
 from structnet.neural_tree.report import export_text, summary
 from structnet.parallel import own_device
 
@@ -42,6 +43,7 @@ def prepared_data(settings: Settings, say: Say) -> Data:
         f"{len(data.test):,} to test ({arrays.split}); "
         f"inputs of {' x '.join(map(str, arrays.x_train.shape[1:]))}, {predicted}"
     )
+    check_enough(data)
     build_tree({"settings": settings, "data": data.describe()})
     return data
 
@@ -76,14 +78,16 @@ def train_run(
         refinement = _refine(run, growth, config, data, say)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"continue with: structnet train --resume {run}") from None
-    tree = growth.tree
+    tree = _pruned(growth.tree, settings["prune"], data, say)
     run.write_history(_records(growth, refinement))
     run.save_model(tree, {**config, "tree": tree.config()})
     say("testing ...")
-    result = _result(run, config, growth, refinement, data) | {"before_refinement": grown}
+    result = _result(run, tree, config, growth, refinement, data) | {"before_refinement": grown}
     _write_summary(run, tree, data)
     run.write("result.json", result)
-    draw_all(run, data, run.folder)
+    for name, draw in pictures(run, data).items():
+        with optional(name, run):
+            save(draw(), run.folder / name)
     return result
 
 
@@ -163,6 +167,15 @@ def _refine(
     )
 
 
+def _pruned(tree: NeuralTree, share: float | None, data: Data, say: Say) -> NeuralTree:
+    if share is None:
+        return tree
+    pruned = prune(tree, data.train, share)
+    before = counted(tree.num_leaves, "leaf", "leaves")
+    say(f"pruning: {pruned.num_leaves:,} of {before} stay")
+    return pruned
+
+
 def _records(growth: Growth, refinement: History) -> list[dict[str, Any]]:
     """One record an epoch of all phases."""
     return [*growth.history, *({"phase": "refine", **record} for record in refinement)]
@@ -196,11 +209,16 @@ def _scores(tree: NeuralTree, data: Data, config: Mapping[str, Any]) -> dict[str
 
 
 def _result(
-    run: TreeRun, config: Mapping[str, Any], growth: Growth, refinement: History, data: Data
+    run: TreeRun,
+    tree: NeuralTree,
+    config: Mapping[str, Any],
+    growth: Growth,
+    refinement: History,
+    data: Data,
 ) -> dict[str, Any]:
-    settings, tree = config["settings"], growth.tree
+    settings = config["settings"]
     size = summary(tree, data.test)
-    best = refinement.best
+    best = refinement.best  # None if no epoch was better than the tree as it had grown
     return {
         "task": settings["task"],
         "data": config["data"]["name"],
@@ -226,5 +244,6 @@ def _result(
 
 
 def _write_summary(run: TreeRun, tree: NeuralTree, data: Data) -> None:
-    text = f"{summary(tree, data.test)}\n\n{export_text(tree, data.test, data.arrays.classes)}\n"
+    told = export_text(tree, data.test_in_units, data.arrays.classes)
+    text = f"{summary(tree, data.test)}\n\n{told}\n"
     (run.folder / "summary.txt").write_text(text, encoding="utf-8")
