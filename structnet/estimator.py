@@ -13,7 +13,9 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from scipy.sparse import csr_matrix
+from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
@@ -23,6 +25,8 @@ from structnet.routing import Topology
 from structnet.scale import fractions, moments
 
 FLOATS = (np.float64, np.float32)
+AXES = {2: ("row", "column"), 4: ("sample", "channel", "row", "column")}
+KINDS = (str, (bool, np.bool_), Real)  # of labels; True is a Real too, so the order counts
 
 
 class Arrays(NamedTuple):
@@ -57,8 +61,35 @@ def check_inputs(estimator: BaseEstimator, X: Any) -> np.ndarray:
     Raises:
         ValueError: NaN, infinity, or samples of another shape than those it was fitted on.
     """
+    X = off_torch(X)
     _check_image_shape(estimator, X)
-    return validate_data(estimator, X, reset=False, dtype=FLOATS, allow_nd=True)
+    X = validate_data(
+        estimator, X, reset=False, dtype=FLOATS, allow_nd=True, ensure_all_finite=False
+    )
+    _check_finite(X)
+    return X
+
+
+def check_sample(estimator: BaseEstimator, x: Any) -> np.ndarray:
+    """One sample for a fitted estimator, checked as in :func:`check_inputs`.
+
+    Args:
+        estimator: the estimator.
+        x: a row or an image, or several of which there is one.
+
+    Shapes:
+        ``[*shape]`` or ``[1, *shape]`` -> ``[1, *shape]``.
+
+    Raises:
+        ValueError: NaN, infinity, or another shape.
+    """
+    x, shape = off_torch(x), estimator.sample_shape_
+    found = tuple(np.shape(x))
+    if found not in (shape, (1, *shape)):
+        raise ValueError(
+            f"x must be one sample, {list(shape)} or {[1, *shape]}. Got shape {list(found)}."
+        )
+    return check_inputs(estimator, np.asarray(x)[None] if found == shape else x)
 
 
 def check_training(
@@ -85,6 +116,7 @@ def check_training(
         ValueError: NaN or infinity, lengths or shapes that do not fit, weights below 0, too few
             samples.
     """
+    X, y, sample_weight = map(off_torch, (X, y, sample_weight))
     if not reset:
         _check_image_shape(estimator, X)
     X, y = validate_data(
@@ -94,6 +126,7 @@ def check_training(
         reset=reset,
         dtype=FLOATS,
         allow_nd=True,
+        ensure_all_finite=False,  # of X: scikit-learn would not say where
         ensure_min_samples=least,
         **of_y,
     )
@@ -102,6 +135,7 @@ def check_training(
             "X must be [samples, features] or images [samples, channels, height, width]. Got an "
             f"array of shape {list(X.shape)}."
         )
+    _check_finite(X)
     if reset:
         estimator.sample_shape_ = X.shape[1:]
     arrays = Arrays(X, y, check_weights(sample_weight, len(X)))
@@ -120,11 +154,30 @@ def _check_image_shape(estimator: BaseEstimator, X: Any) -> None:
     """For tables scikit-learn does it; of images it would compare the channels alone."""
     fitted = estimator.sample_shape_
     found = tuple((X if hasattr(X, "shape") else np.asarray(X)).shape)[1:]
-    if found != fitted and 3 in (len(found), len(fitted)):
+    if found != fitted and max(len(found), len(fitted)) > 1:
         raise ValueError(
             f"X has samples of shape {list(found)}; {type(estimator).__name__} was fitted on "
             f"samples of shape {list(fitted)}"
         )
+
+
+def _check_finite(X: np.ndarray) -> None:
+    bad = ~np.isfinite(X)
+    if get_config()["assume_finite"] or not bad.any():
+        return
+    found = {"NaN": np.isnan(X), "infinity": np.isinf(X)}
+    names = " and ".join(name for name, places in found.items() if places.any())
+    first = np.unravel_index(bad.argmax(), X.shape)
+    place = ", ".join(f"{axis} {i}" for axis, i in zip(AXES[X.ndim], first, strict=True))
+    count = f"{bad.sum():,} values, the first" if bad.sum() > 1 else "1 value,"
+    raise ValueError(
+        f"Input X contains {names}: {count} in {place} (counted from 0); expected finite numbers"
+    )
+
+
+def off_torch(values: Any) -> Any:
+    """A tensor as numpy takes it, without gradients and on the CPU; others as they are."""
+    return values.detach().cpu() if isinstance(values, torch.Tensor) else values
 
 
 def check_weights(sample_weight: Any, size: int) -> np.ndarray | None:
@@ -164,6 +217,52 @@ def mean_one(weights: np.ndarray | None) -> np.ndarray | None:
         return None
     weights = fractions(weights)[0]
     return weights / weights.mean()
+
+
+def plain_labels(y: Any) -> Any:
+    """Labels that numpy holds as objects, in its own type of numbers; others as they are.
+
+    Raises:
+        ValueError: they are not all text, all numbers, or all True and False; or one is missing.
+
+    Example:
+        >>> plain_labels(np.array([3, 7], dtype=object))
+        array([3, 7])
+        >>> plain_labels(["spam", None])
+        Traceback (most recent call last):
+        ValueError: y must be all text, all numbers, or all True and False, and none missing. Got
+        'spam' for sample 0 and None for sample 1.
+    """
+    y = off_torch(y)
+    labels = np.asarray(y)
+    if labels.dtype != object or labels.shape[:1] != (labels.size,):
+        return y
+    kinds = [_kind(label) for label in labels.flat]
+    other = next((i for i, kind in enumerate(kinds) if kind is None or kind != kinds[0]), None)
+    if other is not None:
+        found = [f"{labels.flat[i]!r} for sample {i}" for i in sorted({0, other})]
+        raise ValueError(
+            "y must be all text, all numbers, or all True and False, and none missing. Got "
+            f"{' and '.join(found)}."
+        )
+    return labels if kinds[:1] == [str] else np.array(labels.tolist())
+
+
+def _kind(label: Any) -> type | tuple | None:
+    known = (kind for kind in KINDS if isinstance(label, kind) and label == label)  # NaN is not
+    return next(known, None)
+
+
+def plain_numbers(y: Any) -> Any:
+    """Numbers that numpy holds as objects, in float64, None as NaN; others as they are.
+
+    Example:
+        >>> plain_numbers([1, None])
+        array([ 1., nan])
+    """
+    y = off_torch(y)
+    numbers = np.asarray(y)
+    return numbers.astype(np.float64) if numbers.dtype == object and numbers.ndim else y
 
 
 def encode_labels(y: np.ndarray, classes: np.ndarray | None = None) -> tuple[np.ndarray, ...]:

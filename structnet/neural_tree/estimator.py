@@ -15,7 +15,7 @@ import torch
 from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from structnet.estimator import Arrays, check_training, encode_labels
+from structnet.estimator import Arrays, check_training, encode_labels, plain_labels, plain_numbers
 from structnet.neural_tree.base import NeuralTreeEstimator
 from structnet.neural_tree.likelihood import (
     Categorical,
@@ -38,8 +38,10 @@ class NeuralTreeClassifier(ClassifierMixin, NeuralTreeEstimator):
             tables and "mnist_b" for images.
         routers, transformers: may the tree have any? One of the two must be True.
         max_depth: routers on a path, at most.
-        max_leaves, max_parameters: of the tree, at most.
-        max_transformers: on a path, at most.
+        max_leaves: of the tree, at most.
+        max_parameters: of the tree, at most; a root that has more by itself stays as it is.
+        max_transformers: on a path, at most. The root's own one counts and is always there (unless
+            ``transformers`` is False): 0 leaves that one, as does 1.
         min_gain: by how much more than this a candidate must lower the validation loss (nats).
         epochs: at most, for the root and for each candidate.
         refine_epochs: for the whole tree after its growth; the epoch of the highest validation
@@ -67,7 +69,7 @@ class NeuralTreeClassifier(ClassifierMixin, NeuralTreeEstimator):
         n_features_in_: columns of the table, or channels of the images.
         sample_shape_: of one sample.
         tree_: of the first member. It takes standardized inputs: ``samples(X, y)`` gives them, as
-            in ``plot_neural_tree(model.tree_, model.samples(X, y))``.
+            in ``plot_neural_tree(model.tree_, model.samples(X, y))``; ``explain(x)`` needs none.
         growth_, history_: of the first member; see there.
         members_: all of them, each with ``tree``, ``decisions`` and ``history``.
 
@@ -103,6 +105,7 @@ class NeuralTreeClassifier(ClassifierMixin, NeuralTreeEstimator):
         return logsumexp(outputs, axis=0) - np.log(len(outputs)) if len(outputs) > 1 else outputs[0]
 
     def _checked(self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool) -> Arrays:
+        y = plain_labels(y)
         arrays = check_training(self, X, y, sample_weight, reset=reset, least=1 + reset)
         classes, codes = encode_labels(arrays.y, None if reset else self.classes_)
         self.classes_ = classes
@@ -230,7 +233,7 @@ class NeuralTreeRegressor(RegressorMixin, NeuralTreeEstimator):
         arrays = check_training(
             self,
             X,
-            y,
+            plain_numbers(y),
             sample_weight,
             reset=reset,
             least=1 + reset,

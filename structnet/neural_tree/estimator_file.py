@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +33,8 @@ def save(estimator: NeuralTreeEstimator, path: str | Path) -> None:
         "members": [member.config() for member in estimator.members_],
         "fitted": estimator._fitted_config(),
     }
+    for name, value in (config["parameters"] | config["fitted"]).items():
+        json.dumps(value, default=partial(_refuse, name))
     save_model(path, nn.ModuleList(member.tree for member in estimator.members_), config)
 
 
@@ -56,3 +60,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     return str(value) if isinstance(value, Path | torch.device) else value
+
+
+def _refuse(name: str, value: Any) -> None:
+    """Says which part of an estimator JSON cannot hold."""
+    raise TypeError(
+        f"a file holds text, numbers, booleans and None; expected {name!r} to be made of these. "
+        f"Got {type(value).__name__}."
+    )
