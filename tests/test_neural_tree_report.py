@@ -306,6 +306,17 @@ def test_explanations_of_numbers(likelihood: object) -> None:
     assert str(found).splitlines()[-1] == f"of all leaves: {means}"
 
 
+def test_an_explanation_in_other_units() -> None:
+    tree, x = tree_of(likelihood=SquaredError()), draw(1)[0]
+    plain, found = explain(tree, x), explain(tree, x, to_units=lambda means: means * 100 + 7)
+    assert found.choices == plain.choices
+    for name in ("prediction", "mixture"):
+        expected = [mean * 100 + 7 for mean in getattr(plain, name)]
+        assert getattr(found, name) == pytest.approx(expected, rel=1e-10)
+    means = ", ".join(f"{mean:.4g}" for mean in found.prediction)
+    assert str(found).splitlines()[-2] == f"its prediction: {means}"
+
+
 def test_an_explanation_as_text() -> None:
     tree = constant(tree_of((((), ()), LEFT_LEAF)), -math.log(3))
     right = tree.topology.children[0][1]
@@ -385,6 +396,11 @@ def test_names_that_do_not_fit() -> None:
             ValueError, match=exactly("there are 2 class_names for 4 classes; expected one each")
         ):
             call(["a", "b"])
+    with pytest.raises(
+        ValueError,
+        match=exactly("there are to_units for a tree that predicts classes, not numbers"),
+    ):
+        explain(tree, x, to_units=lambda means: means)
     tree.likelihood = SquaredError()
     message = "there are class_names for a tree that predicts numbers, not classes"
     with pytest.raises(ValueError, match=exactly(message)):

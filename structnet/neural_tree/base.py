@@ -17,12 +17,14 @@ from structnet.checkpoint import check_settings, load_model, save_model
 from structnet.estimator import (
     Arrays,
     check_inputs,
+    check_sample,
     path_matrix,
     seed_from,
     split,
 )
 from structnet.history import History
 from structnet.neural_tree import estimator_file
+from structnet.neural_tree.explain import Explanation
 from structnet.neural_tree.growth import Decision, Limits
 from structnet.neural_tree.likelihood import Likelihood
 from structnet.neural_tree.member import Member, Training
@@ -155,12 +157,41 @@ class NeuralTreeEstimator(BaseEstimator):
         leaves = [member.apply(x, **self._how) for member in self.members_]
         return leaves[0] if len(leaves) == 1 else np.stack(leaves, axis=1)
 
+    def explain(self, x: Any) -> Explanation:
+        """Why one sample is predicted as it is: the routers' choices and the leaf they lead to.
+
+        Of several members it explains the first, as ``tree_`` is; classes have the names of
+        ``classes_``, numbers are in the units of the y to learn from.
+
+        Args:
+            x: the sample, as for ``predict``: a row or an image, or a table or images of that one.
+
+        Shapes:
+            x ``[*shape]`` or ``[1, *shape]``.
+
+        Raises:
+            ValueError: x is not one sample of the shape of those of :meth:`fit`, or has NaN or
+                infinity.
+
+        Example:
+            >>> from structnet import NeuralTreeRegressor
+            >>> X, y = np.repeat([[0.0], [1.0]], 10, axis=0), np.repeat([200.0, 300.0], 10)
+            >>> model = NeuralTreeRegressor(transformers=False, learning_rate=0.1, random_state=0)
+            >>> print(model.fit(X, y).explain([1.0]))
+            leaf 0, reached with 100.0 %
+            its prediction: 300
+            of all leaves: 300
+        """
+        first = self._first
+        names = getattr(self, "classes_", None)
+        return first.explain(check_sample(self, x), names, own_device(self.device))
+
     @property
     def tree_(self) -> NeuralTree:
         """The tree; of several members the first.
 
         It takes standardized inputs, and knows classes by their numbers: give it what
-        :meth:`samples` gives, not the user's own.
+        :meth:`samples` gives, not the user's own. :meth:`explain` takes the user's own.
         """
         return self._first.tree
 
@@ -330,7 +361,7 @@ class NeuralTreeEstimator(BaseEstimator):
             path: the file.
 
         Raises:
-            TypeError: ``primitives`` is no name, or another parameter is no plain value.
+            TypeError: ``primitives`` is no name, or another parameter or a class is no plain value.
         """
         check_is_fitted(self)
         estimator_file.save(self, path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,7 +31,8 @@ class Explanation:
         choices: on the greedy path, from the root down.
         probability: of the whole path.
         leaf: the node it ends in.
-        prediction: of that leaf alone: the probability of each class, or the means.
+        prediction: of that leaf alone: the probability of each class, or the means, in the units
+            that were asked for.
         mixture: of all leaves together, likewise.
         class_names: what the classes are called; None if the prediction is of numbers.
     """
@@ -60,19 +61,27 @@ class Explanation:
         return f"class {self.class_names[best]}, {percent(prediction[best])}"
 
 
-def explain(tree: NeuralTree, x: Tensor, class_names: Sequence[str] | None = None) -> Explanation:
+def explain(
+    tree: NeuralTree,
+    x: Tensor,
+    class_names: Sequence[str] | None = None,
+    to_units: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> Explanation:
     """The decisions on one sample's greedy path, and what they lead to.
 
     Args:
         tree: the tree.
         x: one sample.
         class_names: what the classes are called; their numbers by default.
+        to_units: takes means from the tree's units to those to tell them in, as
+            ``Standardizer.inverse`` does; by default they stay as the tree gives them.
 
     Shapes:
-        x ``[*shape]``, without a batch.
+        x ``[*shape]``, without a batch; to_units ``[1, columns] -> [1, columns]``.
 
     Raises:
-        ValueError: the sample has another shape, or there is not one name a class.
+        ValueError: the sample has another shape, there is not one name a class, or there are units
+            for classes.
 
     Example:
         >>> import torch
@@ -92,6 +101,8 @@ def explain(tree: NeuralTree, x: Tensor, class_names: Sequence[str] | None = Non
             f"x must be {list(tree.shape)}, one sample of the tree's shape. Got {list(x.shape)}."
         )
     names, logits = names_of(tree, class_names), []
+    if names is not None and to_units is not None:
+        raise ValueError("there are to_units for a tree that predicts classes, not numbers")
     batch = x.unsqueeze(0).to(next(tree.parameters(), x).device)
 
     def greedy(logit: Tensor) -> Tensor:
@@ -105,6 +116,8 @@ def explain(tree: NeuralTree, x: Tensor, class_names: Sequence[str] | None = Non
     path = tree.topology.path(int(leaf))
     if names is not None:
         prediction, mixture = prediction.exp(), mixture.exp()
+    if to_units is not None:
+        prediction, mixture = (to_units(part.cpu().numpy()) for part in (prediction, mixture))
     return Explanation(
         tuple(
             Choice(v, "left" if logit >= 0 else "right", math.exp(p))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from torch import Tensor
 from structnet.estimator import Arrays, Standardizer, mean_one
 from structnet.history import History
 from structnet.neural_tree.batched import ask
+from structnet.neural_tree.explain import Explanation, explain
 from structnet.neural_tree.growth import Decision, Growth, Limits
 from structnet.neural_tree.likelihood import Categorical, Likelihood
 from structnet.neural_tree.primitives import Primitives
@@ -70,6 +71,23 @@ class Member:
         """The leaf at the end of each sample's greedy path. ``[n, *shape] -> [n]``, int64."""
         return self._each(x, NeuralTree.apply_path, **how).numpy()
 
+    def explain(
+        self, x: np.ndarray, class_names: Sequence[str] | None, device: str | torch.device
+    ) -> Explanation:
+        """Why the tree predicts what it predicts for one sample, in the user's units.
+
+        Args:
+            x: the sample, as the user gave it.
+            class_names: as in :func:`.explain.explain`.
+            device: where to compute.
+
+        Shapes:
+            x ``[1, *shape]``.
+        """
+        tree, sample = self._ready(x, device)
+        units = None if self.targets is None else self.targets.inverse
+        return explain(tree, sample[0], class_names, units)
+
     def samples(self, arrays: Arrays) -> Samples:
         """What the tree takes, of samples as the user gave them."""
         return _samples(arrays, self.tree.likelihood, self.inputs, self.targets)
@@ -81,13 +99,17 @@ class Member:
         batch_size: int,
         device: str | torch.device,
     ) -> Tensor:
+        tree, x = self._ready(x, device)
+        return ask(tree, x, partial(question, tree), batch_size)
+
+    def _ready(self, x: np.ndarray, device: str | torch.device) -> tuple[NeuralTree, Tensor]:
+        """A copy of the tree on the device, and what it takes."""
         x = x if self.inputs is None else self.inputs(x)
         # In the precision of x, so that float64 gives the same whatever else is in the batch. An
         # accelerator, where double precision is slow or missing, stays with single.
         double = x.dtype == np.float64 and torch.device(device).type == "cpu"
         dtype = torch.float64 if double else torch.float32
-        tree = copy.deepcopy(self.tree).to(device, dtype)
-        return ask(tree, torch.tensor(x, dtype=dtype), partial(question, tree), batch_size)
+        return copy.deepcopy(self.tree).to(device, dtype), torch.tensor(x, dtype=dtype)
 
     def config(self) -> dict[str, Any]:
         """All but the weights, as JSON."""
