@@ -41,11 +41,13 @@ class History:
     def best(self) -> dict | None:
         """The record of the epoch whose weights ``fit`` leaves in the model.
 
-        That is the best epoch on the validation data, or the last one where there were none;
-        None before the first epoch.
+        That is the best epoch on the validation data, or the last one where there were none. None
+        if no epoch was the best: before the first one, or as none was better than the start that
+        ``keep_start`` holds on to.
         """
-        marked = [record for record in self.records if record.get("best")]
-        return (marked or self.records or [None])[-1]
+        judged = any("best" in record for record in self.records)
+        kept = [record for record in self.records if record.get("best") or not judged]
+        return kept[-1] if kept else None
 
     @property
     def epochs_since_best(self) -> int:
@@ -111,6 +113,8 @@ def _line(record: Mapping) -> str:
 class Monitor:
     """Which validation value decides the best epoch, and in which direction.
 
+    Of two epochs with the same value the one with the lower loss is the better.
+
     Args:
         name: ``"loss"`` or the name of a metric.
         mode: ``"min"`` if lower is better, ``"max"`` if higher is. None reads it off the name:
@@ -120,8 +124,13 @@ class Monitor:
         ValueError: the mode is none of these.
 
     Example:
-        >>> Monitor("accuracy").improves(0.8, best=0.7), Monitor("loss").improves(0.8, best=0.7)
-        (True, False)
+        >>> best = {"accuracy": 0.8, "loss": 0.5}
+        >>> Monitor("accuracy").improves({"accuracy": 0.9, "loss": 0.6}, best)
+        True
+        >>> Monitor("accuracy").improves({"accuracy": 0.8, "loss": 0.4}, best)
+        True
+        >>> Monitor("loss").improves({"accuracy": 0.9, "loss": 0.6}, best)
+        False
     """
 
     name: str = "loss"
@@ -140,10 +149,13 @@ class Monitor:
             return self.name.endswith(LOWER_IS_BETTER)
         return self.mode == "min"
 
-    def improves(self, value: float, best: float | None) -> bool:
-        """Is the value better than the best so far? A value that is not finite never is."""
+    def improves(self, scores: Mapping[str, float], best: Mapping[str, float] | None) -> bool:
+        """Are the scores better than the best so far? A value that is not finite never is."""
+        value = scores[self.name]
         if not math.isfinite(value):
             return False
         if best is None:
             return True
-        return value < best if self.lower else value > best
+        if value == best[self.name]:
+            return scores["loss"] < best["loss"]
+        return value < best[self.name] if self.lower else value > best[self.name]

@@ -93,7 +93,9 @@ class Loop:
     progress: bool
     history: History
     settings: Mapping[str, Any]  # what a resumed run must share with the interrupted one
+    keep_start: bool = False
     best: dict[str, Any] | None = None  # the state of the model in the best epoch
+    best_scores: dict[str, float] | None = None  # its validation scores
     parameters: list[nn.Parameter] = field(init=False)
     processes: Processes = field(init=False)
     bar: tqdm = field(init=False)
@@ -133,8 +135,6 @@ class Loop:
             "seconds": time.perf_counter() - begin,
             "examples_per_second": len(self.data) / trained,
         }
-        if record.get("best"):
-            self.best = copy_state(self.model)
         self.history.append(record)
         self._show(record["loss"], 0)
         if self.schedule is not None and self.schedule_per == "epoch":
@@ -150,8 +150,7 @@ class Loop:
         self.bar.set_description_str(f"epoch {epoch}/{self.epochs} ", refresh=False)
         self.model.train()
         total = seen = 0.0
-        for batch, start in enumerate(range(0, len(order), self.batch_size), 1):
-            indices = order[start : start + self.batch_size]
+        for batch, indices in enumerate(_batches(order, self.batch_size), 1):
             total += self._step(indices, epoch, batch) * len(indices)
             seen += len(indices)
             self._show(total / seen, len(indices))
@@ -208,11 +207,20 @@ class Loop:
         return culprits
 
     def _validate(self) -> dict[str, Any]:
-        """The validation part of an epoch's record; the same, to the bit, in all processes."""
+        """The validation part of an epoch's record; keeps the model if it is the best so far."""
         # Each process keeps its own running statistics; those of the first one count.
         self.processes.broadcast(list(self.model.buffers()))
         if self.validation is None:
             return {}
+        scores = self._scores()
+        self.note = f", val {self.monitor.name} {scores[self.monitor.name]:.3g}"
+        improved = self.monitor.improves(scores, self.best_scores)
+        if improved:
+            self.best, self.best_scores = copy_state(self.model), scores
+        return {f"validation_{name}": score for name, score in scores.items()} | {"best": improved}
+
+    def _scores(self) -> dict[str, float]:
+        """The validation scores; the same, to the bit, in all processes."""
         size, rank, world = self.validation_batch_size, self.processes.rank, self.processes.world
         starts = batch_starts(self.validation, size)
         scores = np.zeros((len(starts), 1 + len(self.metrics)))
@@ -220,12 +228,7 @@ class Loop:
             self.model, self.validation, starts[rank::world], size, self.device, self.metrics
         )
         scores = self.processes.sum(scores)
-        means = mean_scores(scores, self.validation, size, self.metrics)
-        best = self.history.best if self.best is not None else None
-        best_value = best and best[f"validation_{self.monitor.name}"]
-        self.note = f", val {self.monitor.name} {means[self.monitor.name]:.3g}"
-        improved = self.monitor.improves(means[self.monitor.name], best_value)
-        return {f"validation_{name}": mean for name, mean in means.items()} | {"best": improved}
+        return mean_scores(scores, self.validation, size, self.metrics)
 
     def _step_schedule(self, record: Mapping[str, Any]) -> None:
         watched = record.get(f"validation_{self.monitor.name}", record["loss"])
@@ -241,6 +244,8 @@ class Loop:
                 "that all of them share"
             )
         self.processes.broadcast([*self.parameters, *self.model.buffers()])
+        if self.keep_start and not found:
+            self._validate()
         if self.folder is not None and self.processes.rank == 0:
             # A fresh run leaves its mark at once: after a kill in its first epoch, nobody can
             # resume from what an older run left there.
@@ -265,6 +270,7 @@ class Loop:
             "history": self.history.records,
             "model": self.model.state_dict(),
             "best": self.best,
+            "best_scores": self.best_scores,
             "optimizer": self.optimizer.state_dict(),
             "schedule": self.schedule and self.schedule.state_dict(),
         }
@@ -274,7 +280,7 @@ class Loop:
         check_settings(self._file, state["settings"], self.settings)
         self.history.records[:] = state["history"]
         self.model.load_state_dict(state["model"])
-        self.best = state["best"]
+        self.best, self.best_scores = state["best"], state["best_scores"]
         load_optimizer(self.optimizer, state["optimizer"])
         if self.schedule is not None:
             self.schedule.load_state_dict(state["schedule"])
@@ -293,3 +299,14 @@ class Loop:
     def _show(self, loss: float, examples: int) -> None:
         self.bar.set_postfix_str(f"loss {loss:.3g}{self.note}", refresh=False)
         self.bar.update(examples)
+
+
+def _batches(order: np.ndarray, size: int) -> list[np.ndarray]:
+    """Batches of a size; the last may be smaller, or larger by one.
+
+    A last example by itself joins the batch before: batch normalisation learns nothing from one.
+    """
+    starts = list(range(0, len(order), size))
+    if len(starts) > 1 and size > 1 and len(order) - starts[-1] == 1:
+        starts.pop()
+    return np.split(order, starts[1:])

@@ -58,6 +58,7 @@ def fit(
     resume: bool = False,
     clip_norm: float | None = None,
     amp: bool = False,
+    keep_start: bool = False,
     callbacks: Sequence[Callback] = (),
     progress: bool = True,
     history: History | None = None,
@@ -78,13 +79,15 @@ def fit(
         data: has ``len(data)``, and ``data[indices]`` gives a batch for an int64 array.
         validation: the same, to evaluate on after every epoch.
         epochs: how often to go through the data, at most.
-        batch_size: examples a step, over all processes; the last batch may be smaller.
+        batch_size: examples a step, over all processes; the last batch may be smaller, and takes
+            in an example that would be left by itself.
         optimizer: gives the optimizer of the parameters.
         schedule: gives the learning rate scheduler of the optimizer. ``ReduceLROnPlateau`` is told
             the monitored value, or the training loss where there are no validation data.
         schedule_per: step the schedule after each "epoch" or each "batch".
         patience: stop after so many epochs in a row without a new best; None never stops.
-        monitor: the validation value that says what is best, "loss" or the name of a metric.
+        monitor: the validation value that says what is best, "loss" or the name of a metric; of
+            epochs with the same value, the one with the lower loss.
         mode: is the best one the "min" or the "max"? None takes the lowest if the monitor's name
             ends in loss, error or perplexity, else the highest.
         metrics: name -> ``metric(model, batch)``, the mean of a measure over a validation batch.
@@ -98,6 +101,8 @@ def fit(
             differ from the interrupted call. False begins anew and replaces the checkpoint.
         clip_norm: scale a longer gradient down to this norm; None leaves it.
         amp: compute the loss in bfloat16 where torch holds that to be safe.
+        keep_start: the weights that the training starts with count as well, and stay if no epoch
+            is better on the validation data.
         callbacks: each is called as ``callback(model, history)`` after every epoch.
         progress: show a bar, if somebody watches the terminal or notebook.
         history: an empty one to fill, for a caller who wants the records after an error too.
@@ -128,7 +133,7 @@ def fit(
     metrics = dict(metrics or {})
     history = History() if history is None else history
     _check_integers(epochs, batch_size, validation_batch_size, seed, patience)
-    _check_data(data, validation, patience, monitor, metrics)
+    _check_data(data, validation, patience, monitor, metrics, keep_start)
     _check_rest(schedule_per, clip_norm, checkpoint, resume, history)
     device = own_device(device)
     model.to(device)
@@ -151,6 +156,7 @@ def fit(
         "metrics": list(metrics),
         "clip_norm": clip_norm,
         "amp": amp,
+        "keep_start": keep_start,
         **{f"model.{name}": _kind(value) for name, value in model.state_dict().items()},
     }
     loop = Loop(
@@ -171,6 +177,7 @@ def fit(
         folder=None if checkpoint is None else Path(checkpoint),
         clip_norm=clip_norm,
         amp=amp,
+        keep_start=keep_start,
         callbacks=callbacks,
         progress=progress,
         history=history,
@@ -216,7 +223,12 @@ def _check_integers(
 
 
 def _check_data(
-    data: Any, validation: Any, patience: int | None, monitor: str, metrics: Mapping[str, Metric]
+    data: Any,
+    validation: Any,
+    patience: int | None,
+    monitor: str,
+    metrics: Mapping[str, Metric],
+    keep_start: bool,
 ) -> None:
     if len(data) == 0:
         raise _wrong("data", "at least 1 example", "0 examples")
@@ -226,7 +238,8 @@ def _check_data(
         raise _wrong("metrics", "named otherwise than 'loss', the model's own", list(metrics))
     if monitor != "loss" and monitor not in metrics:
         raise _wrong("monitor", f"one of {['loss', *metrics]}", monitor)
-    for name, value in (("patience", patience), ("metrics", metrics)):
+    needing = {"patience": patience, "metrics": metrics, "keep_start": keep_start}
+    for name, value in needing.items():
         if validation is None and value:
             raise _wrong(name, "left out without validation data", value)
 

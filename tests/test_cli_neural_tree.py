@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,7 +30,7 @@ from structnet.cli.words import counted
 from structnet.datasets.csv_file import TableError, read
 from structnet.history import History
 from structnet.metrics import accuracy, evaluate
-from structnet.neural_tree import prune
+from structnet.neural_tree import prune, refine
 from structnet.neural_tree import tree as library
 from structnet.neural_tree.presets import PRESETS as LIBRARY_PRESETS
 
@@ -239,6 +240,20 @@ def test_a_picture_that_fails_does_not_lose_the_result(
     assert is_picture(tmp_path / "classes.png")
     with pytest.raises(RuntimeError, match="no room for it"):
         call("plot", tmp_path)
+
+
+def test_no_epoch_is_the_best_if_none_was_better_than_the_grown_tree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    standing = partial(torch.optim.SGD, lr=0.0)
+    monkeypatch.setattr(
+        training, "refine", lambda *args, **how: refine(*args, **how | {"optimizer": standing})
+    )
+    done = call(*DIGITS, "--out", tmp_path)
+    assert done.status == 0, done.err
+    assert (done.json["best_refine_epoch"], done.json["refine_epochs"]) == (None, 2)
+    assert done.json["before_refinement"]["test_error"] == done.json["test_error"]
+    assert set(call("plot", tmp_path).json) >= {"growth", "tree"}
 
 
 def test_a_large_gain_is_never_made(digits: tuple[Path, Done], tmp_path: Path) -> None:

@@ -69,6 +69,18 @@ def test_a_tree_that_gets_worse_is_put_back_whole() -> None:
     assert_same_weights(tree, twin)  # the statistics of the normalisations, too
 
 
+def test_of_equally_accurate_epochs_the_surest_is_kept() -> None:
+    tree = make_grown(epochs=30)
+    train = make_samples(60, 60)
+    # Only the samples that it has right already: no epoch can be more accurate.
+    right = train[(tree.output(train.x).argmax(1) == train.targets).nonzero()[:, 0]]
+    before = evaluate(tree, right)["loss"]
+    how = {"monitor": "accuracy", "metrics": {"accuracy": accuracy}}
+    history = refine(tree, train, right, epochs=5, **how, **OPTIONS)
+    assert history.best["validation_accuracy"] == 1.0
+    assert evaluate(tree, right)["loss"] < before
+
+
 class Raising(torch.optim.SGD):
     """Ruins the weights, then stops as if somebody had pressed a key."""
 
@@ -133,9 +145,7 @@ def test_another_measure_decides() -> None:
 def test_what_is_monitored_must_be_measured() -> None:
     samples = make_samples(4)
     for metrics, names in ((None, ["loss"]), ({"error": accuracy}, ["loss", "error"])):
-        message = (
-            f"The 'monitor' parameter of refine must be one of {names}. Got 'accuracy' instead."
-        )
+        message = f"The 'monitor' parameter of fit must be one of {names}. Got 'accuracy' instead."
         with pytest.raises(ValueError, match=exactly(message)):
             refine(make_tree(), samples, samples, monitor="accuracy", metrics=metrics, **OPTIONS)
 

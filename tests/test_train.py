@@ -178,6 +178,38 @@ def test_monitor_a_metric() -> None:
         assert model.steps.item() == 4
 
 
+def test_of_equal_values_the_lower_loss_is_the_better() -> None:
+    steady = {"accuracy": lambda model, batch: 0.5}
+    model, history = scripted_fit([3.0, 1.0, 2.0, 1.0], metrics=steady, monitor="accuracy")
+    assert history["best"] == [True, True, False, False]
+    assert model.steps.item() == 2
+
+
+def test_the_start_counts_where_it_is_to_be_kept() -> None:
+    # Without a step, the script gives its last entry.
+    model, history = scripted_fit([3.0, 1.0, 4.0, 2.0], epochs=3, keep_start=True)
+    assert history["validation_loss"] == [3, 1, 4]
+    assert history["best"] == [False, True, False] and history.best["epoch"] == 2
+    model, history = scripted_fit([3.0, 2.0, 4.0, 2.0], epochs=3, keep_start=True)
+    assert (model.weight.item(), model.steps.item()) == (0, 0)
+    assert history["best"] == [False] * 3 and history.best is None
+    with pytest.raises(ValueError, match="'keep_start' parameter of fit must be left out without"):
+        fit(Scripted([]), torch.zeros(3), epochs=1, batch_size=3, keep_start=True)
+
+
+def test_a_last_example_by_itself_joins_the_batch_before() -> None:
+    sizes = []
+
+    class Counting(Classifier):
+        def loss(self, batch: Rows) -> torch.Tensor:
+            sizes.append(len(batch))
+            return super().loss(batch)
+
+    for count, size, norm in ((9, 4, True), (8, 4, True), (1, 4, False), (3, 1, False)):
+        fit(Counting(norm=norm), rows(count), epochs=1, batch_size=size)
+    assert sizes == [4, 5, 4, 4, 1, 1, 1, 1]
+
+
 def test_monitor_reads_the_direction_off_the_name() -> None:
     assert Monitor("loss").lower and Monitor("mean_error").lower and Monitor("perplexity").lower
     assert not Monitor("accuracy").lower and not Monitor("loss", "max").lower
