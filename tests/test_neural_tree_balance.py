@@ -47,6 +47,16 @@ def test_every_preset_router_is_scaled(name: str) -> None:
     assert router(x).std(correction=0).item() == pytest.approx(SPREAD, rel=1e-3)
 
 
+def test_a_router_that_gives_one_number_a_sample_is_scaled() -> None:
+    class Flat(nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return super().forward(x)[:, 0]
+
+    router, x = Flat(4, 1), features(shape=(4,))
+    balance(router, x)
+    assert router(x).std(correction=0).item() == pytest.approx(SPREAD, rel=1e-3)
+
+
 def test_what_does_not_vary_is_left_as_it_is() -> None:
     torch.manual_seed(0)
     router, same = nn.Linear(3, 1), torch.ones(10, 3)

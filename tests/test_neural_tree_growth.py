@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +19,7 @@ from growths import (
     OPTIONS,
     Eager,
     assert_same_growth,
+    assert_same_weights,
     grow,
     make_growth,
     make_primitives,
@@ -29,7 +32,7 @@ from growths import (
 from torch import Tensor, nn
 
 from structnet.metrics import evaluate
-from structnet.neural_tree import Decision, Growth, Limits, NeuralTree, Primitives, Samples
+from structnet.neural_tree import Decision, Growth, Limits, NeuralTree, Primitives, Samples, refine
 from structnet.neural_tree import growth as growth_module
 from structnet.neural_tree.candidate import AtLeaf
 from structnet.train import NonFiniteLossError
@@ -367,6 +370,54 @@ def test_a_transformer_that_can_learn_nothing_is_no_candidate() -> None:
     assert set(growth.decisions[1].candidates) == {"split"}
 
 
+@pytest.mark.parametrize(
+    ("router", "transformer", "solver", "length", "expected"),
+    [(7, 1, 1, 5, {"deepen"}), (1, 7, 1, 5, {"split"}), (1, 2, 7, 8, {"split"})],
+)
+def test_what_a_map_is_too_small_for_is_no_candidate(
+    router: int, transformer: int, solver: int, length: int, expected: set
+) -> None:
+    def pooled(kernel: int, outputs: int) -> Callable:
+        ends = nn.AdaptiveAvgPool1d(1), nn.Flatten()
+        return lambda shape: nn.Sequential(nn.Conv1d(shape[0], outputs, kernel), *ends)
+
+    primitives = Primitives(
+        pooled(router, 1), lambda shape: nn.Conv1d(shape[0], 2, transformer), pooled(solver, 4)
+    )
+    samples = Samples(torch.randn(20, 3, length), torch.arange(20) % 4)
+    growth = Growth(NeuralTree(primitives, (3, length)), samples, samples, epochs=1)
+    growth.step()
+    assert set(growth.step().candidates) == expected
+
+
+@pytest.mark.parametrize("shared", ["router", "transformer", "solver"])
+def test_modules_that_are_not_new_are_refused(shared: str) -> None:
+    plain = make_primitives()
+    parts = {name: getattr(plain, name) for name in ("router", "transformer", "solver")}
+    only = parts[shared]((5,))
+    parts[shared] = lambda shape: only
+    if shared == "transformer":  # its shape must not change on the way
+        only[0] = nn.Linear(3, 3)
+    growth = make_growth(make_tree(primitives=Primitives(**parts)), scripted("split", "split"))
+    growth.step()
+    message = r"^the modules of a \w+ must be new ones; the primitives gave a \w+ that shares"
+    with pytest.raises(ValueError, match=message):
+        growth.run()
+
+
+@pytest.mark.parametrize("cache", [True, False])
+def test_nothing_is_tried_where_hardly_a_sample_comes(cache: bool) -> None:
+    growth = make_growth(kind=scripted("split"), limits=Limits(min_samples=5), cache=cache)
+    growth.step()
+    growth.step()
+    nn.init.zeros_(growth.tree.nodes[0].router.weight)
+    # of 60 samples, 4 are expected at the left leaf and 56 at the right one
+    nn.init.constant_(growth.tree.nodes[0].router.bias, math.log(4 / 56))
+    left, right = growth.step(), growth.step()
+    assert (left.node, left.action, left.candidates) == (1, "keep", {})
+    assert right.node == 2 and set(right.candidates) == {"split", "deepen"}
+
+
 # ---- from which data
 
 
@@ -407,8 +458,9 @@ def test_how_often_a_sample_is_taken(cache: bool) -> None:
     options = OPTIONS | {"balance_routers": False}
     growth = scripted("split")(make_tree(), train, validation, **options, cache=cache)
     growth.step()
-    for samples in (train, validation):
-        assert (samples.taken == 2).all()  # once an epoch
+    assert (train.taken == 2).all()  # once an epoch
+    assert (validation.taken == 3).all()  # and before the first
+    validation.taken -= 1
     growth.run()
     candidates = sum(len(decision.candidates) for decision in growth.decisions)
     visited = sum(bool(decision.candidates) for decision in growth.decisions)
@@ -427,7 +479,7 @@ def test_a_cache_is_given_to_the_candidates_where_there_is_room(
     monkeypatch.setattr(
         Growth,
         "_train",
-        lambda self, model, phase, node, *data: kinds.append(tuple(map(type, data[:2]))) or 1.0,
+        lambda self, model, phase, node, *data, **_: kinds.append([*map(type, data[:2])]) or 1.0,
     )
     samples = make_samples(60)
     size = 60 * (5 + 1 + 1) * 8  # features, log-probability and class of the root's samples
@@ -439,7 +491,7 @@ def test_a_cache_is_given_to_the_candidates_where_there_is_room(
     ):
         kinds.clear()
         Growth(make_tree(), samples, samples, **OPTIONS, cache_bytes=room).run()
-        assert kinds[1:] == [expected] * 2
+        assert kinds[1:] == [list(expected)] * 2
 
 
 # ---- from which seed
@@ -549,18 +601,47 @@ def test_an_interrupted_step_is_done_again(monkeypatch: pytest.MonkeyPatch) -> N
     assert_same_growth(growth, whole)
 
 
-def test_a_loss_that_is_never_finite_is_never_taken() -> None:
+def test_validation_samples_that_are_not_finite_are_refused() -> None:
     train, validation = make_samples(60), make_samples(40)
     validation.x[3] = torch.nan
     growth = Growth(make_tree(), train, validation, **OPTIONS)
-    growth.run()
-    assert visits(growth) == [(0, "root"), (0, "keep")]
-    assert growth.decisions[1].candidates == {"split": float("inf"), "deepen": float("inf")}
+    message = "the validation loss of the root is nan; expected a finite one: look for nan and inf"
+    with pytest.raises(ValueError, match=message):
+        growth.step()
+    assert not growth.decisions
+
+
+def test_a_loss_that_is_never_finite_is_never_taken() -> None:
+    class Mean(nn.Linear):  # finite where it learns, nan where it is judged
+        def forward(self, x: Tensor) -> Tensor:
+            return super().forward(x) * (1.0 if self.training else torch.nan)
+
+    plain = make_primitives()
+    primitives = Primitives(lambda shape: Mean(*shape, 1), plain.transformer, plain.solver)
+    growth = make_growth(make_tree(primitives=primitives), balance_routers=False)
+    growth.step()
+    decision = growth.step()
+    assert decision.candidates["split"] == float("inf")
+    assert decision.action != "split"
+
+
+def test_a_root_that_begins_as_a_trained_network_does_not_get_worse() -> None:
+    first = make_growth(epochs=20)
+    first.step()
+    tree = make_tree()
+    tree.load_state_dict(first.tree.state_dict())
+    again = make_growth(tree, optimizer=partial(torch.optim.SGD, lr=300.0))
+    assert again.step().loss == pytest.approx(first.loss, abs=1e-12)
+    assert_same_weights(again.tree, first.tree)
+    assert min(again.history["validation_loss"]) > first.loss
+    assert again.history.best is None
 
 
 @pytest.mark.parametrize(
     ("how", "message"),
     [
+        ({"n_init": 0}, "The 'n_init' parameter of Growth must be an int in the range [1, inf). Got"
+         " 0 instead."),
         ({"epochs": 0}, "The 'epochs' parameter of Growth must be an int in the range [1, inf). Got"
          " 0 instead."),
         ({"patience": 0}, "The 'patience' parameter of Growth must be an int in the range [1, inf)."
@@ -616,6 +697,36 @@ def test_a_tree_that_has_grown_cannot_grow_again() -> None:
     message = "growth begins with a root alone; the tree has 2 leaves"
     with pytest.raises(ValueError, match=exactly(message)):
         make_growth(tree)
+
+
+def test_there_must_be_a_sample_for_each_class() -> None:
+    message = "there are 3 samples to learn 4 classes from; expected at least one for each"
+    with pytest.raises(ValueError, match=exactly(message)):
+        Growth(make_tree(), make_samples(3), make_samples(40))
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([0.0] * 5, "the weights of all 5 samples are 0; expected one that counts"),
+        ([3.0, 3.0, 0.0, 0.0, -1.0], "weights must be 0 or more. Got -1."),
+    ],
+)
+def test_weights_must_count(weights: list, message: str) -> None:
+    x, classes = torch.zeros(5, 3).double(), torch.arange(5) % 4
+    with pytest.raises(ValueError, match=exactly(message)):
+        Growth(make_tree(), make_samples(60), Samples(x, classes, torch.tensor(weights)))
+    with pytest.raises(ValueError, match=exactly(message)):
+        refine(make_tree(), Samples(x, classes, torch.tensor(weights)), make_samples(60))
+
+
+def test_limits_and_likelihoods_are_what_they_should_be() -> None:
+    with pytest.raises(TypeError, match=r"^The 'limits' parameter of Growth must be Limits. Got {"):
+        make_growth(limits={"max_leaves": 3})
+    with pytest.raises(TypeError, match=r"^the likelihood must be one, such as Sq.* Got 'gauss'"):
+        NeuralTree(make_primitives(), (3,), "gauss")
+    with pytest.raises(TypeError, match=r"^x must be a tensor. Got ndarray"):
+        Samples(np.zeros((3, 2)), torch.zeros(3))
 
 
 @pytest.mark.parametrize(("train", "validation"), [(0, 40), (60, 0)])

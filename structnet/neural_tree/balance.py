@@ -82,6 +82,7 @@ def _outputs(
 def _columns(layer: nn.Module, outputs: Sequence[Tensor]) -> Tensor:
     """The outputs of a layer, one column a unit. ``[m, units]``."""
     units = 1 if not isinstance(layer, nn.Linear) else -1
+    outputs = [each.unsqueeze(1) if each.dim() == 1 else each for each in outputs]
     return torch.cat([each.movedim(units, -1).flatten(0, -2) for each in outputs])
 
 

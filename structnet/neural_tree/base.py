@@ -60,6 +60,7 @@ class NeuralTreeEstimator(BaseEstimator):
         max_parameters: int | None = None,
         max_transformers: int | None = None,
         min_gain: float = 0.0,
+        min_samples: float = 2.0,
         epochs: int = 100,
         refine_epochs: int = 100,
         patience: int | None = 5,
@@ -85,6 +86,7 @@ class NeuralTreeEstimator(BaseEstimator):
         self.max_parameters = max_parameters
         self.max_transformers = max_transformers
         self.min_gain = min_gain
+        self.min_samples = min_samples
         self.epochs = epochs
         self.refine_epochs = refine_epochs
         self.patience = patience
@@ -305,6 +307,7 @@ class NeuralTreeEstimator(BaseEstimator):
                 self.max_parameters,
                 self.max_transformers,
                 self.min_gain,
+                self.min_samples,
             ),
             epochs=self.epochs,
             refine_epochs=self.refine_epochs,

@@ -15,9 +15,12 @@ class Limits:
     Args:
         max_depth: routers on a path.
         max_leaves: leaves.
-        max_parameters: numbers to learn in the whole tree.
-        max_transformers: transformers on a path.
+        max_parameters: numbers to learn in the whole tree; the root, which is always there, may
+            have more.
+        max_transformers: transformers on a path; the root's own is always there.
         min_gain: a candidate must lower the validation loss by more than this.
+        min_samples: at a leaf that fewer of the training samples are expected to reach, nothing is
+            tried: no gain there is more than noise, and each split would lead to others.
 
     Raises:
         ValueError: a number is out of its range.
@@ -35,6 +38,7 @@ class Limits:
     max_parameters: int | None = None
     max_transformers: int | None = None
     min_gain: float = 0.0
+    min_samples: float = 2.0
 
     def __post_init__(self) -> None:
         for name, least in (
@@ -45,11 +49,13 @@ class Limits:
         ):
             if getattr(self, name) is not None:
                 check_integer("Limits", name, getattr(self, name), least, also="None or ")
-        if not isinstance(self.min_gain, Real) or not math.isfinite(self.min_gain):
-            raise ValueError(
-                "The 'min_gain' parameter of Limits must be a finite number. Got "
-                f"{self.min_gain!r} instead."
-            )
+        for name in ("min_gain", "min_samples"):
+            value = getattr(self, name)
+            if not isinstance(value, Real) or not math.isfinite(value):
+                raise ValueError(
+                    f"The '{name}' parameter of Limits must be a finite number. Got {value!r} "
+                    "instead."
+                )
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ class NeuralTreeClassifier(ClassifierMixin, NeuralTreeEstimator):
         max_transformers: on a path, at most. The root's own one counts and is always there (unless
             ``transformers`` is False): 0 leaves that one, as does 1.
         min_gain: by how much more than this a candidate must lower the validation loss (nats).
+        min_samples: nothing is tried at a leaf that fewer training samples are expected to reach.
         epochs: at most, for the root and for each candidate.
         refine_epochs: for the whole tree after its growth; the epoch of the highest validation
             accuracy is kept, as in the paper, samples counted by their weights.
@@ -170,6 +171,7 @@ class NeuralTreeRegressor(RegressorMixin, NeuralTreeEstimator):
         max_parameters: int | None = None,
         max_transformers: int | None = None,
         min_gain: float = 0.0,
+        min_samples: float = 2.0,
         epochs: int = 100,
         refine_epochs: int = 100,
         patience: int | None = 5,
@@ -197,6 +199,7 @@ class NeuralTreeRegressor(RegressorMixin, NeuralTreeEstimator):
             max_parameters=max_parameters,
             max_transformers=max_transformers,
             min_gain=min_gain,
+            min_samples=min_samples,
             epochs=epochs,
             refine_epochs=refine_epochs,
             patience=patience,

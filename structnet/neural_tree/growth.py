@@ -20,12 +20,14 @@ import torch
 from torch import nn
 
 from structnet.history import History
+from structnet.metrics import evaluate
 from structnet.neural_tree import growth_file
 from structnet.neural_tree.candidate import AtLeaf, Candidate, cached
 from structnet.neural_tree.count import count_parameters
 from structnet.neural_tree.decision import Decision, Limits, check_integer
-from structnet.neural_tree.likelihood import check_targets
+from structnet.neural_tree.likelihood import Categorical, check_targets
 from structnet.neural_tree.proposal import propose
+from structnet.neural_tree.prune import visit_shares
 from structnet.neural_tree.samples import Samples
 from structnet.neural_tree.tree import NeuralTree
 from structnet.parallel import own_device
@@ -74,8 +76,9 @@ class Growth:
         loss: the tree's validation loss.
 
     Raises:
-        ValueError: the tree has grown already, there are no samples of either kind, a class has
-            no output of the tree, or a number is out of its range.
+        TypeError: the limits are no :class:`Limits`.
+        ValueError: the tree has grown already, there are no samples of either kind or fewer than
+            classes, a class has no output of the tree, or a number is out of its range.
         CheckpointError: the state on disk belongs to another growth.
 
     Example:
@@ -127,10 +130,12 @@ class Growth:
             ("seed", seed, 0),
         ):
             check_integer("Growth", name, value, least)
+        if not isinstance(limits, Limits | None):
+            raise TypeError(f"The 'limits' parameter of Growth must be Limits. Got {limits!r}.")
         self.device = own_device(device)
         self.tree = tree.to(self.device)
         self.train, self.validation = train, validation
-        self.limits = limits or Limits()
+        self.limits = Limits() if limits is None else limits
         self.seed, self.n_init, self.warm_start = seed, n_init, warm_start
         self.balance_routers = balance_routers
         self.cache, self.cache_bytes = cache, cache_bytes
@@ -202,8 +207,20 @@ class Growth:
     def _visit_next(self) -> tuple[int, str, dict[str, float]]:
         if self.decisions:
             return self._visit(self.undecided[0])
-        self.loss = self._train(self.tree, "root", 0, self.train, self.validation)
+        self.loss = self._train_root()
         return 0, "root", {}
+
+    def _train_root(self) -> float:
+        """Trains the root; one that begins as a trained network does not get worse by it."""
+        loss = self._train(self.tree, "root", 0, self.train, self.validation, keep_start=True)
+        if loss == math.inf:  # no epoch was better than the start
+            loss = evaluate(self.tree, self.validation, device=self.device)["loss"]
+        if not math.isfinite(loss):
+            raise ValueError(
+                f"the validation loss of the root is {loss}; expected a finite one: look for nan "
+                "and infinity among the validation samples"
+            )
+        return loss
 
     def _visit(self, leaf: int) -> tuple[int, str, dict[str, float]]:
         trained = self._train_candidates(leaf)
@@ -237,10 +254,18 @@ class Growth:
         for attempt in range(self.n_init):
             for kind, candidate in self._candidates(leaf, attempt).items():
                 data = data or self._both_at_leaf(leaf)
+                if self._expected(leaf, data[0]) < self.limits.min_samples:
+                    return {}
                 loss = self._train(candidate, kind, leaf, *data, attempt)
                 if kind not in best or loss < best[kind][0]:
                     best[kind] = loss, candidate
         return best
+
+    def _expected(self, leaf: int, train: Samples | AtLeaf) -> float:
+        """How many training samples are expected to reach a leaf, each counted by its weight."""
+        if isinstance(train, AtLeaf):
+            return len(train) * train.mean(train.log_prob.exp()).item()
+        return len(train) * visit_shares(self.tree, train, "multi")[leaf]
 
     def _both_at_leaf(self, leaf: int) -> list[Samples | AtLeaf]:
         data, room = [], self.cache_bytes if self.cache else 0
@@ -266,12 +291,21 @@ class Growth:
         train: Any,
         validation: Any,
         attempt: int = 0,
+        keep_start: bool = False,
     ) -> float:
         """Trains a model, leaves its best epoch in it, and gives that one's validation loss;
-        infinity if no epoch has a finite one. A candidate that diverges stops there."""
+        infinity if no epoch is the best one. A candidate that diverges stops there."""
         history, seed = History(), self._seed(phase, attempt)
         try:
-            fit(model, train, validation, seed=seed, history=history, **self.fitting)
+            fit(
+                model,
+                train,
+                validation,
+                seed=seed,
+                keep_start=keep_start,
+                history=history,
+                **self.fitting,
+            )
         except NonFiniteLossError as error:
             if model is self.tree:  # there is nothing else to go on with
                 raise
@@ -302,3 +336,9 @@ def _check_samples(tree: NeuralTree, train: Samples, validation: Samples) -> Non
         )
     for samples in (train, validation):
         check_targets(tree.likelihood, samples.targets, tree.num_outputs)
+        samples.counts()  # refuses weights that do not count
+    if isinstance(tree.likelihood, Categorical) and len(train) < tree.num_outputs:
+        raise ValueError(
+            f"there are {len(train)} samples to learn {tree.num_outputs} classes from; expected at "
+            "least one for each"
+        )

@@ -14,12 +14,13 @@ Reference:
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
 
+@runtime_checkable
 class Likelihood(Protocol):
     """What a neural tree needs to know of its task.
 

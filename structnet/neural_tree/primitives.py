@@ -19,7 +19,12 @@ from structnet.metrics import evaluating
 
 Shape = tuple[int, ...]
 Make = Callable[[Shape], nn.Module]
-LARGE = 64  # a map on which a module must work that fails on a smaller one only for its size
+LARGE = {2: 64, 3: 64, 4: 16}  # sides of a map, by the length of a sample's shape, on which a
+# module must work that fails on a smaller one only for its size
+
+
+class TooSmallError(ValueError):
+    """A router or a solver cannot be had, as the map has become too small for it."""
 
 
 @dataclass(frozen=True)
@@ -85,13 +90,14 @@ class Primitives:
         """A router for samples of a shape.
 
         Raises:
+            TooSmallError: their maps are too small for it.
             ValueError: the module does not run on such samples or gives more than one number each.
         """
-        module, after = make("router", self.router, shape) or (None, None)
+        module, after = self._made("router", self.router, shape)
         if after not in ((), (1,)):
-            found = "does not run on them" if after is None else f"gives {list(after)} for each"
             raise ValueError(
-                f"the router for samples of shape {list(shape)} {found}; expected one logit each"
+                f"the router for samples of shape {list(shape)} gives {list(after)} for each; "
+                "expected one logit each"
             )
         return module
 
@@ -99,15 +105,25 @@ class Primitives:
         """A solver for samples of a shape, and the number of its outputs.
 
         Raises:
+            TooSmallError: their maps are too small for it.
             ValueError: the module does not run on such samples, or its output is not a vector.
         """
-        module, after = make("solver", self.solver, shape) or (None, None)
-        if after is None or len(after) != 1:
-            found = "does not run on them" if after is None else f"gives {list(after)} for each"
+        module, after = self._made("solver", self.solver, shape)
+        if len(after) != 1:
             raise ValueError(
-                f"the solver for samples of shape {list(shape)} {found}; expected a vector each"
+                f"the solver for samples of shape {list(shape)} gives {list(after)} for each; "
+                "expected a vector each"
             )
         return module, after[0]
+
+    def _made(self, kind: str, function: Make, shape: Shape) -> tuple[nn.Module, Shape]:
+        made = make(kind, function, shape)
+        if made is None:
+            raise TooSmallError(
+                f"the {kind} for samples of shape {list(shape)} does not run on them, as their "
+                "map is too small; expected one that does"
+            )
+        return made
 
 
 def make(kind: str, function: Make, shape: Shape) -> tuple[nn.Module, Shape] | None:
@@ -128,7 +144,8 @@ def make(kind: str, function: Make, shape: Shape) -> tuple[nn.Module, Shape] | N
     try:
         return module, shape_after(module, shape)
     except (IndexError, RuntimeError, ValueError) as error:
-        if len(shape) == 3 and _runs(module, (shape[0], LARGE, LARGE)):
+        side = LARGE.get(len(shape))
+        if side and _runs(module, (shape[0], *[side] * (len(shape) - 1))):
             return None
         reason = str(error).splitlines()[0]
         raise ValueError(

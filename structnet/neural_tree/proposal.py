@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from structnet.neural_tree.balance import balance
 from structnet.neural_tree.candidate import Candidate, Deepening, Split, at_leaf
 from structnet.neural_tree.count import count_parameters
 from structnet.neural_tree.decision import Limits
+from structnet.neural_tree.primitives import TooSmallError
 from structnet.neural_tree.samples import Samples
 from structnet.neural_tree.tree import NeuralTree
 from structnet.seeding import seed_epoch
@@ -38,17 +41,25 @@ def propose(
 
     Returns:
         ``"split"`` and ``"deepen"``, as far as the tree's primitives and the limits permit them.
+
+    Raises:
+        ValueError: a module shares parameters with another, or with the tree.
     """
     seed_epoch(seed, 0)
     found: dict[str, Candidate] = {}
+    # What the map at the leaf is too small for is no candidate.
     if _may_split(tree, leaf, limits):
-        found["split"] = Split(tree, leaf, tree.new_split(leaf))
-        if balance_on is not None:
-            balance(found["split"].parts[0], _arriving(tree, leaf, balance_on))
+        with suppress(TooSmallError):
+            found["split"] = Split(tree, leaf, tree.new_split(leaf))
+            if balance_on is not None:
+                balance(found["split"].parts[0], _arriving(tree, leaf, balance_on))
     if _may_deepen(tree, leaf, limits):
-        modules = tree.new_deepening(leaf)
-        if count_parameters(modules[0]):  # an identity, where the map is too small, is no gain
-            found["deepen"] = Deepening(tree, leaf, modules)
+        with suppress(TooSmallError):
+            modules = tree.new_deepening(leaf)
+            if count_parameters(modules[0]):  # else it is an identity: no gain
+                found["deepen"] = Deepening(tree, leaf, modules)
+    for kind, candidate in found.items():
+        _check_new(tree, kind, candidate)
     if warm_start:
         for candidate in found.values():
             _start_solvers(tree, leaf, candidate)
@@ -69,6 +80,23 @@ def _may_split(tree: NeuralTree, leaf: int, limits: Limits) -> bool:
 def _may_deepen(tree: NeuralTree, leaf: int, limits: Limits) -> bool:
     within = _below(tree.num_transformers(leaf), limits.max_transformers)
     return tree.primitives.transformer is not None and within
+
+
+def _check_new(tree: NeuralTree, kind: str, candidate: Candidate) -> None:
+    """Training the candidate must leave the tree as it is."""
+    taken = _tensors(tree)
+    for module in candidate.parts:
+        if taken & _tensors(module):
+            raise ValueError(
+                f"the modules of a {kind} must be new ones; the primitives gave a "
+                f"{type(module).__name__} that shares parameters or buffers with the tree, or with "
+                "another new module"
+            )
+        taken |= _tensors(module)
+
+
+def _tensors(module: nn.Module) -> set[int]:
+    return {id(tensor) for tensor in (*module.parameters(), *module.buffers())}
 
 
 def _below(value: int, limit: int | None) -> bool:

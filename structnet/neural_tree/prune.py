@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from structnet.neural_tree.batched import answers
 from structnet.neural_tree.samples import Samples, counted
-from structnet.neural_tree.tree import NeuralTree
+from structnet.neural_tree.tree import PATHS, NeuralTree
 from structnet.routing import Topology
 
 
@@ -88,6 +88,8 @@ def visit_shares(tree: NeuralTree, x: Tensor | Samples, path: str = "greedy") ->
     Shapes:
         x ``[n, *shape]`` -> ``[num_nodes]``, float64.
     """
+    if path not in PATHS:
+        raise ValueError(f"The 'path' parameter must be one of {list(PATHS)}. Got {path!r}.")
     x, counts = counted(x)
     visits = np.zeros(tree.topology.num_nodes)
     for rows, reached in answers(tree, x, lambda batch: _at_leaves(tree, batch, path)):

@@ -25,6 +25,7 @@ class Samples:
         x ``[n, *shape]``; targets ``[n]``, int64, or ``[n, columns]``; weights ``[n]``.
 
     Raises:
+        TypeError: a part is no tensor.
         ValueError: the parts differ in length, or the weights are not one number each.
 
     Example:
@@ -39,6 +40,10 @@ class Samples:
     augment: Callable[[Tensor], Tensor] | None = None
 
     def __post_init__(self) -> None:
+        for name in ("x", "targets", "weights"):
+            part = getattr(self, name)
+            if not isinstance(part, Tensor) and (name != "weights" or part is not None):
+                raise TypeError(f"{name} must be a tensor. Got {type(part).__name__}.")
         for name, part in (("targets", self.targets), ("weights", self.weights)):
             if part is not None and len(part) != len(self.x):
                 raise ValueError(
@@ -75,7 +80,7 @@ class Samples:
         """What each sample counts: its weight, or 1 (then int64). ``[n]``.
 
         Raises:
-            ValueError: all weights are 0.
+            ValueError: all weights are 0, or one is below.
         """
         if self.weights is None:
             return np.ones(len(self), np.int64)
@@ -84,6 +89,8 @@ class Samples:
             raise ValueError(
                 f"the weights of all {len(counts):,} samples are 0; expected one that counts"
             )
+        if (counts < 0).any():
+            raise ValueError(f"weights must be 0 or more. Got {counts.min():g}.")
         return counts
 
     def mean(self, losses: Tensor) -> Tensor:

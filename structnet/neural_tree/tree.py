@@ -68,7 +68,7 @@ class NeuralTree(nn.Module):
         likelihood: how leaves predict together, and the loss.
 
     Raises:
-        TypeError: the primitives are no :class:`Primitives`.
+        TypeError: the primitives are no :class:`Primitives`, or the likelihood is none.
         ValueError: a function of theirs makes no module that fits the samples.
 
     Reference:
@@ -89,6 +89,10 @@ class NeuralTree(nn.Module):
         if not isinstance(primitives, Primitives):
             raise TypeError(
                 f"the primitives must be Primitives, such as presets.mlp makes. Got {primitives!r}."
+            )
+        if not isinstance(likelihood, Likelihood | None):
+            raise TypeError(
+                f"the likelihood must be one, such as SquaredError(). Got {likelihood!r}."
             )
         self.primitives = primitives
         self.likelihood = Categorical() if likelihood is None else likelihood
