@@ -18,6 +18,7 @@ RESULT = {
     "data": "mnist",
     "unit": "percent wrong",
     "test_error": {"multi": 2.0, "greedy": 3.0, "most_likely": 3.0, "least_likely": 90.0},
+    "leaves": 3,
     "parameters": 40,
     "growth_seconds": 30,
     "refine_seconds": 30,

@@ -172,7 +172,17 @@ def _says(found: Reach, leaf: int, names: Sequence[str] | None) -> str:
         return f"{name}: {share_text(counts.max() / counts.sum())}"
     if found.mean.shape[1] > 1:
         return ""
-    return f"{found.mean[leaf, 0]:.3g} ± {found.spread[leaf, 0]:.2g}"
+    return f"{_brief(found.mean[leaf, 0], 3)} ± {_brief(found.spread[leaf, 0], 2)}"
+
+
+def _brief(value: float, digits: int) -> str:
+    """A number in as few letters as it takes.
+
+    Example:
+        >>> [_brief(value, 3) for value in (1.5, 78712.0, -0.0000131)]
+        ['1.5', '7.87e4', '-1.31e-5']
+    """
+    return f"{value:.{digits}g}".replace("e+0", "e").replace("e+", "e").replace("e-0", "e-")
 
 
 def _draw_spreads(

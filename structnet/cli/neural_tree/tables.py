@@ -105,12 +105,13 @@ def ablation(members: Members) -> Table:
 
 def paths(members: Members) -> Table:
     """Table 6."""
-    quantities = (MULTI, SINGLE, "error, likeliest leaf", "error, least likely leaf")
-    keys = tuple(f"test_error.{p}" for p in ("multi", "greedy", "most_likely", "least_likely"))
+    quantities = (MULTI, SINGLE, "error, likeliest leaf", "error, least likely leaf", "leaves")
+    ways = ("multi", "greedy", "most_likely", "least_likely")
+    keys = (*(f"test_error.{way}" for way in ways), "leaves")
     rows = []
     for (preset, _), runs in members.trees.items():
         tree = paper.TREES[preset]
-        figures = (tree.multi, tree.single, None, tree.least_likely)
+        figures = (tree.multi, tree.single, None, tree.least_likely, None)
         known = dict(zip(quantities, figures, strict=True))
         rows.append(
             Row(_name(preset), known, _values(runs, dict(zip(quantities, keys, strict=True))))
