@@ -27,6 +27,7 @@ LAYERS = (
     {
         "checkpoint",
         "estimator",
+        "estimator_checks",
         "examples",
         "history",
         "loop",

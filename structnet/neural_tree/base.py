@@ -14,14 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from structnet.checkpoint import check_settings, load_model, save_model
-from structnet.estimator import (
-    Arrays,
-    check_inputs,
-    check_sample,
-    path_matrix,
-    seed_from,
-    split,
-)
+from structnet.estimator import Arrays, path_matrix, seed_from, split
+from structnet.estimator_checks import check_inputs, check_sample
 from structnet.history import History
 from structnet.neural_tree import estimator_file
 from structnet.neural_tree.explain import Explanation

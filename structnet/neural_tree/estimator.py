@@ -15,7 +15,8 @@ import torch
 from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from structnet.estimator import Arrays, check_training, encode_labels, plain_labels, plain_numbers
+from structnet.estimator import Arrays, encode_labels
+from structnet.estimator_checks import check_training, plain_labels, plain_numbers
 from structnet.neural_tree.base import NeuralTreeEstimator
 from structnet.neural_tree.likelihood import (
     Categorical,

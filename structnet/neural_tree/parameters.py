@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from structnet.estimator import check_bool, check_number
+from structnet.estimator_checks import check_bool, check_number
 from structnet.neural_tree import presets
 from structnet.neural_tree.tree import PATHS
 from structnet.parallel import own_device
