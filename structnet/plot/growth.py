@@ -107,7 +107,8 @@ def _trainings(records: Sequence[Mapping]) -> list[np.ndarray]:
 
 def _draw_training(ax: Axes, rows: np.ndarray, losses: np.ndarray, phase: str, taken: bool) -> None:
     best = []
-    if taken and np.isfinite(losses[rows]).any():
+    # Without a marker, a training of one epoch would not be seen.
+    if (taken or len(rows) == 1) and np.isfinite(losses[rows]).any():
         best = [int(np.nanargmin(losses[rows]))]
     ax.plot(
         rows + 1,
