@@ -42,8 +42,8 @@ class History:
         """The record of the epoch whose weights ``fit`` leaves in the model.
 
         That is the best epoch on the validation data, or the last one where there were none. None
-        if no epoch was the best: before the first one, or as none was better than the start that
-        ``keep_start`` holds on to.
+        if no epoch was the best: before the first one; as none was better than the start that
+        ``keep_start`` holds on to; or as none had a finite value, when the last weights stay.
         """
         judged = any("best" in record for record in self.records)
         kept = [record for record in self.records if record.get("best") or not judged]
@@ -157,5 +157,5 @@ class Monitor:
         if best is None:
             return True
         if value == best[self.name]:
-            return scores["loss"] < best["loss"]
+            return math.isfinite(scores["loss"]) and not scores["loss"] >= best["loss"]
         return value < best[self.name] if self.lower else value > best[self.name]

@@ -238,20 +238,27 @@ class Loop:
         found = resume and self.folder is not None and self._file.exists()
         if found:
             self._restore()
-        if not self.processes.agree(len(self.history)):
+        if not self.processes.agree(len(self.history) if found else -1):
             raise CheckpointError(
                 f"the processes found different checkpoints in {self.folder}; expected a folder "
                 "that all of them share"
             )
         self.processes.broadcast([*self.parameters, *self.model.buffers()])
         if self.keep_start and not found:
-            self._validate()
+            self._keep_start()
         if self.folder is not None and self.processes.rank == 0:
             # A fresh run leaves its mark at once: after a kill in its first epoch, nobody can
             # resume from what an older run left there.
             if not found:
                 save_state(self._file, self._state())
             self.history.save(self.folder / "history.jsonl")
+
+    def _keep_start(self) -> None:
+        seed_epoch(self.seed, 0, self.processes.rank)  # for what is random in validation
+        scores = self._scores()
+        self.best = copy_state(self.model)
+        if self.monitor.improves(scores, None):
+            self.best_scores = scores
 
     @property
     def _file(self) -> Path:
@@ -301,12 +308,19 @@ class Loop:
         self.bar.update(examples)
 
 
-def _batches(order: np.ndarray, size: int) -> list[np.ndarray]:
-    """Batches of a size; the last may be smaller, or larger by one.
+def steps_per_epoch(examples: int, batch_size: int) -> int:
+    """How many batches an epoch has.
 
     A last example by itself joins the batch before: batch normalisation learns nothing from one.
+
+    Example:
+        >>> steps_per_epoch(8, 4), steps_per_epoch(9, 4), steps_per_epoch(10, 4)
+        (2, 2, 3)
     """
-    starts = list(range(0, len(order), size))
-    if len(starts) > 1 and size > 1 and len(order) - starts[-1] == 1:
-        starts.pop()
-    return np.split(order, starts[1:])
+    whole, rest = divmod(examples, batch_size)
+    return whole + (rest > 1 or (rest == 1 and whole == 0))
+
+
+def _batches(order: np.ndarray, size: int) -> list[np.ndarray]:
+    """Batches of a size; the last may be smaller, or larger by one."""
+    return np.split(order, size * np.arange(1, steps_per_epoch(len(order), size)))

@@ -193,6 +193,10 @@ def test_the_start_counts_where_it_is_to_be_kept() -> None:
     model, history = scripted_fit([3.0, 2.0, 4.0, 2.0], epochs=3, keep_start=True)
     assert (model.weight.item(), model.steps.item()) == (0, 0)
     assert history["best"] == [False] * 3 and history.best is None
+    model, history = scripted_fit([math.nan, math.nan, math.nan], epochs=2, keep_start=True)
+    assert model.steps.item() == 0 and history.best is None
+    model, history = scripted_fit([3.0, 2.0, math.nan], epochs=2, keep_start=True)
+    assert model.steps.item() == 2
     with pytest.raises(ValueError, match="'keep_start' parameter of fit must be left out without"):
         fit(Scripted([]), torch.zeros(3), epochs=1, batch_size=3, keep_start=True)
 

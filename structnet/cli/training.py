@@ -25,6 +25,7 @@ from structnet.cli.settings import Settings
 from structnet.cli.tasks import TASKS, Task, TaskData
 from structnet.cli.words import percent
 from structnet.history import History
+from structnet.loop import steps_per_epoch
 from structnet.metrics import accuracy
 from structnet.parallel import own_device
 from structnet.tensor_tree import count_aggregation
@@ -120,7 +121,7 @@ def _fit(
     settings = config["settings"]
     vocabulary = TASKS[settings["task"]].vocabulary()
     batch_size, epochs = settings["batch_size"], settings["epochs"]
-    steps = epochs * -(-len(data.train) // batch_size)
+    steps = epochs * steps_per_epoch(len(data.train), batch_size)
     return fit(
         model,
         data.train.encoded(vocabulary),

@@ -49,12 +49,14 @@ class Limits:
         ):
             if getattr(self, name) is not None:
                 check_integer("Limits", name, getattr(self, name), least, also="None or ")
-        for name in ("min_gain", "min_samples"):
+        for name, least, kind in (
+            ("min_gain", -math.inf, "a finite number"),
+            ("min_samples", 0, "a finite number of at least 0"),
+        ):
             value = getattr(self, name)
-            if not isinstance(value, Real) or not math.isfinite(value):
+            if not isinstance(value, Real) or not math.isfinite(value) or value < least:
                 raise ValueError(
-                    f"The '{name}' parameter of Limits must be a finite number. Got {value!r} "
-                    "instead."
+                    f"The '{name}' parameter of Limits must be {kind}. Got {value!r} instead."
                 )
 
 

@@ -134,8 +134,9 @@ class NeuralTreeRegressor(RegressorMixin, NeuralTreeEstimator):
 
     Args:
         primitives, routers, transformers, max_depth, max_leaves, max_parameters, max_transformers,
-            epochs, patience, n_init, batch_size, learning_rate, warm_start_solvers, path, prune,
-            random_state, device, verbose, folder: as in :class:`NeuralTreeClassifier`.
+            min_samples, epochs, patience, n_init, batch_size, learning_rate, warm_start_solvers,
+            path, prune, random_state, device, verbose, folder: as in
+            :class:`NeuralTreeClassifier`.
         loss: "squared_error" of the mean of all leaves, or "gaussian", the negative log-likelihood
             of a mixture of a Gaussian a leaf.
         min_gain: by how much more than this a candidate must lower the validation loss, which is

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -237,7 +237,9 @@ class Growth:
                 self.undecided.append(leaf)
         return leaf, action, losses
 
-    def _candidates(self, leaf: int, attempt: int = 0) -> dict[str, Candidate]:
+    def _candidates(
+        self, leaf: int, attempt: int = 0, others: Iterable[nn.Module] = ()
+    ) -> dict[str, Candidate]:
         return propose(
             self.tree,
             leaf,
@@ -245,17 +247,23 @@ class Growth:
             seed=self._seed("modules", attempt),
             balance_on=self.train if self.balance_routers else None,
             warm_start=self.warm_start,
+            others=others,
         )
 
     def _train_candidates(self, leaf: int) -> dict[str, tuple[float, Candidate]]:
         """The best trained candidate of each kind, with its loss."""
+        candidates = self._candidates(leaf)
+        if not candidates:
+            return {}
+        data = self._both_at_leaf(leaf)
+        if self._expected(leaf, data[0]) < self.limits.min_samples:
+            return {}
         best: dict[str, tuple[float, Candidate]] = {}
-        data = None
         for attempt in range(self.n_init):
-            for kind, candidate in self._candidates(leaf, attempt).items():
-                data = data or self._both_at_leaf(leaf)
-                if self._expected(leaf, data[0]) < self.limits.min_samples:
-                    return {}
+            if attempt:
+                kept = [candidate for _, candidate in best.values()]
+                candidates = self._candidates(leaf, attempt, kept)
+            for kind, candidate in candidates.items():
                 loss = self._train(candidate, kind, leaf, *data, attempt)
                 if kind not in best or loss < best[kind][0]:
                     best[kind] = loss, candidate
@@ -264,7 +272,8 @@ class Growth:
     def _expected(self, leaf: int, train: Samples | AtLeaf) -> float:
         """How many training samples are expected to reach a leaf, each counted by its weight."""
         if isinstance(train, AtLeaf):
-            return len(train) * train.mean(train.log_prob.exp()).item()
+            reached = train.log_prob.exp()
+            return len(train) * (train.mean(reached) / train.mean(torch.ones_like(reached))).item()
         return len(train) * visit_shares(self.tree, train, "multi")[leaf]
 
     def _both_at_leaf(self, leaf: int) -> list[Samples | AtLeaf]:
@@ -309,7 +318,11 @@ class Growth:
         except NonFiniteLossError as error:
             if model is self.tree:  # there is nothing else to go on with
                 raise
-            warnings.warn(f"a {phase} of node {node} was stopped: {error}", stacklevel=2)
+            warnings.warn(
+                f"a {phase} of node {node} was stopped in epoch {error.epoch}, batch "
+                f"{error.batch}: its loss or gradient was not finite; its best epoch counts",
+                stacklevel=2,
+            )
         finally:
             for record in history:
                 place = {"phase": phase, "node": node, "decision": len(self.decisions)}

@@ -20,7 +20,7 @@ CHECKS = {  # name -> kind, low, high, are the ends outside, may it be None
     "max_parameters": (Integral, 0, np.inf, False, True),
     "max_transformers": (Integral, 0, np.inf, False, True),
     "min_gain": (Real, -np.inf, np.inf, True, False),
-    "min_samples": (Real, -np.inf, np.inf, True, False),
+    "min_samples": (Real, 0, np.inf, False, False),
     "epochs": (Integral, 1, np.inf, False, False),
     "refine_epochs": (Integral, 0, np.inf, False, False),
     "n_init": (Integral, 1, np.inf, False, False),

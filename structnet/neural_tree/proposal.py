@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 
 import numpy as np
@@ -28,6 +29,7 @@ def propose(
     seed: int,
     balance_on: Samples | None = None,
     warm_start: bool = False,
+    others: Iterable[nn.Module] = (),
 ) -> dict[str, Candidate]:
     """The candidates for a leaf, with new modules.
 
@@ -38,19 +40,22 @@ def propose(
         seed: of the new modules; torch's and numpy's global generators are seeded with it.
         balance_on: samples, some of which a new router is scaled to; None leaves it as it is made.
         warm_start: new solvers begin as copies of the leaf's own where that fits.
+        others: what new modules must share nothing with, besides the tree.
 
     Returns:
         ``"split"`` and ``"deepen"``, as far as the tree's primitives and the limits permit them.
 
     Raises:
-        ValueError: a module shares parameters with another, or with the tree.
+        ValueError: a module shares parameters with another, with the tree, or with the others.
     """
     seed_epoch(seed, 0)
+    taken = set().union(*map(_learned, (tree, *others)))
     found: dict[str, Candidate] = {}
     # What the map at the leaf is too small for is no candidate.
     if _may_split(tree, leaf, limits):
         with suppress(TooSmallError):
             found["split"] = Split(tree, leaf, tree.new_split(leaf))
+            _check_new(taken, found["split"])
             if balance_on is not None:
                 balance(found["split"].parts[0], _arriving(tree, leaf, balance_on))
     if _may_deepen(tree, leaf, limits):
@@ -58,8 +63,7 @@ def propose(
             modules = tree.new_deepening(leaf)
             if count_parameters(modules[0]):  # else it is an identity: no gain
                 found["deepen"] = Deepening(tree, leaf, modules)
-    for kind, candidate in found.items():
-        _check_new(tree, kind, candidate)
+                _check_new(taken, found["deepen"])
     if warm_start:
         for candidate in found.values():
             _start_solvers(tree, leaf, candidate)
@@ -82,21 +86,24 @@ def _may_deepen(tree: NeuralTree, leaf: int, limits: Limits) -> bool:
     return tree.primitives.transformer is not None and within
 
 
-def _check_new(tree: NeuralTree, kind: str, candidate: Candidate) -> None:
-    """Training the candidate must leave the tree as it is."""
-    taken = _tensors(tree)
+def _check_new(taken: set[int], candidate: Candidate) -> None:
+    """Training a candidate must leave all others, and the tree, as they are; adds it to them."""
     for module in candidate.parts:
-        if taken & _tensors(module):
+        learned = _learned(module)
+        if taken & learned:
             raise ValueError(
-                f"the modules of a {kind} must be new ones; the primitives gave a "
-                f"{type(module).__name__} that shares parameters or buffers with the tree, or with "
-                "another new module"
+                f"the primitives gave a {type(module).__name__} that shares what it learns with "
+                "another module of the tree, or with another new one; expected a new module each "
+                "time"
             )
-        taken |= _tensors(module)
+        taken |= learned
 
 
-def _tensors(module: nn.Module) -> set[int]:
-    return {id(tensor) for tensor in (*module.parameters(), *module.buffers())}
+def _learned(module: nn.Module) -> set[int]:
+    """What changes in training: parameters, if not frozen, and the statistics of normalisations."""
+    norms = (m for m in module.modules() if isinstance(m, nn.modules.batchnorm._NormBase))
+    statistics = (buffer for norm in norms for buffer in norm.buffers())
+    return {id(t) for t in (*filter(lambda p: p.requires_grad, module.parameters()), *statistics)}
 
 
 def _below(value: int, limit: int | None) -> bool:

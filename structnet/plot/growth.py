@@ -68,7 +68,7 @@ def plot_growth(
         first = records[rows[0]]
         # Of several attempts at a candidate, the one whose loss the tree has.
         loss = taken.get((first["phase"], first.get("decision")))
-        is_taken = loss is not None and loss in losses[rows]
+        is_taken = loss is not None and (first["phase"] == "root" or loss in losses[rows])
         _draw_training(ax, rows, losses, first["phase"], is_taken)
     tidy(ax)
     ax.set(xlabel="epoch, all trainings in a row", ylabel="validation loss")

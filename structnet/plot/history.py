@@ -120,7 +120,8 @@ def _draw(
 def _mark_best(axes: Sequence[Axes], records: Sequence[Mapping], epochs: Sequence[int]) -> None:
     best = [i for i, record in enumerate(records) if record.get("best")]
     losses = _values(records, VALIDATION_LOSS)
-    if not best and np.isfinite(losses).any():
+    judged = any("best" in record for record in records)
+    if not judged and np.isfinite(losses).any():
         best = [int(np.nanargmin(losses))]
     if best:
         epoch = epochs[best[-1]]
