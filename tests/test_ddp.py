@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from train_programs import routed_run
+from train_programs import ONE_BY_ONE, routed_run
 
 from structnet.checkpoint import load_state
 from structnet.history import History
@@ -55,12 +55,22 @@ def assert_close(actual: dict, expected: dict) -> None:
 
 @pytest.mark.parametrize("run", ["plain", "different start"])
 def test_gradients_are_those_of_one_process(ranks: list[dict], alone: dict, run: str) -> None:
-    # The last batch of an epoch has one example, so that the second process has none.
     assert len(alone["gradients"]) == 9
     for rank in ranks:
         assert len(rank[run]["gradients"]) == 9
         for actual, expected in zip(rank[run]["gradients"], alone["gradients"], strict=True):
             assert_close(actual, expected)
+
+
+def test_a_process_may_have_no_example(ranks: list[dict]) -> None:
+    expected = routed_run(**ONE_BY_ONE)
+    assert len(expected["gradients"]) == 23
+    for rank in ranks:
+        assert_close(rank["one by one"]["weights"], expected["weights"])
+        for actual, gradients in zip(
+            rank["one by one"]["gradients"], expected["gradients"], strict=True
+        ):
+            assert_close(actual, gradients)
 
 
 def test_an_expert_that_no_process_used_keeps_no_gradient(alone: dict) -> None:

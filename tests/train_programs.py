@@ -68,7 +68,10 @@ class Recorder(torch.optim.Adam):
 
 
 # 23 examples in batches of 11, 11 and 1: slices of 6 and 5, and of 1 and 0.
-ROUTED = {"batch_size": 11, "clip_norm": 0.5, "validation_batch_size": 7, "progress": False}
+ROUTED = {"batch_size": 10, "clip_norm": 0.5, "validation_batch_size": 7, "progress": False}
+
+
+ONE_BY_ONE = {"epochs": 1, "batch_size": 1}  # the second process never has an example
 
 
 def routed_run(epochs: int = 3, model: nn.Module | None = None, **options) -> dict:
@@ -81,8 +84,7 @@ def routed_run(epochs: int = 3, model: nn.Module | None = None, **options) -> di
         epochs=epochs,
         optimizer=Recorder,
         metrics={"accuracy": accuracy},
-        **ROUTED,
-        **options,
+        **(ROUTED | options),
     )
     return {
         "weights": model.state_dict(),
@@ -96,11 +98,12 @@ def routed_run(epochs: int = 3, model: nn.Module | None = None, **options) -> di
 def torchrun_main(folder: Path) -> None:
     rank, _ = process_rank()
     result = {"plain": routed_run(checkpoint=folder / "run")}
+    result["one by one"] = routed_run(**ONE_BY_ONE)
     # Weights that differ between the processes at the start: those of the first one count.
     different = Routed()
     with torch.no_grad():
         different.first.bias += rank
-    result["different start"] = routed_run(model=different)
+    result["different start"] = routed_run(model=different, keep_start=True)
     routed_run(epochs=1, checkpoint=folder / "resumed")
     result["resumed"] = routed_run(checkpoint=folder / "resumed", resume=True)
     norm = Classifier(norm=True)
