@@ -381,6 +381,14 @@ def test_accuracy_by_group() -> None:
     assert (span.get_x(), span.get_width()) == (-0.5, 2.0)
 
 
+def test_names_of_models_are_drawn_as_they_are_written() -> None:
+    names = ["$x_1$", "_plain", "sum"]
+    ax = plot_accuracy_by({name: {0: 0.5} for name in names}, "US$, $", axes(), trained_up_to=0)
+    texts = ax.get_legend().get_texts()
+    assert [text.get_text() for text in texts] == [*names, "trained on"]
+    assert not any(text.get_parse_math() for text in (*texts, ax.xaxis.label))
+
+
 def test_many_models_can_be_told_apart() -> None:
     ax = plot_accuracy_by({f"model {i}": {0: 0.5} for i in range(12)}, ax=axes())
     looks = {(line.get_color(), line.get_linestyle()) for line in ax.lines}

@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from structnet.plot.style import LINES, MARKERS, new_axes, percent, tidy
+from structnet.plot.style import (
+    LINES,
+    MARKERS,
+    add_legend,
+    as_written,
+    new_axes,
+    percent,
+    tidy,
+)
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
 
@@ -43,8 +52,9 @@ def plot_accuracy_by(
     if not any(results.values()):
         raise ValueError("there are no results to draw; expected at least one model and group")
     ax = ax if ax is not None else new_axes(1, width=5.5, height=3.8)[0]
+    handles: dict[str, Artist] = {}
     for number, (name, groups) in enumerate(results.items()):
-        ax.plot(
+        [handles[name]] = ax.plot(
             sorted(groups),
             [_accuracy(name, group, groups[group]) for group in sorted(groups)],
             label=name,
@@ -61,8 +71,10 @@ def plot_accuracy_by(
     ax.xaxis.get_major_locator().set_params(integer=True)
     if trained_up_to is not None:
         first = min(group for groups in results.values() for group in groups)
-        ax.axvspan(first - 0.5, trained_up_to + 0.5, color="#EEEEEE", label="trained on", zorder=0)
-    ax.legend(frameon=False)
+        ground = ax.axvspan(first - 0.5, trained_up_to + 0.5, color="#EEEEEE", zorder=0)
+        handles |= {"trained on": ground}
+    add_legend(ax, list(handles.values()), list(handles), frameon=False)
+    as_written(ax.xaxis.label)
     return ax
 
 
