@@ -212,7 +212,7 @@ class Growth:
 
     def _train_root(self) -> float:
         """Trains the root; one that begins as a trained network does not get worse by it."""
-        loss = self._train(self.tree, "root", 0, self.train, self.validation, keep_start=True)
+        loss = self._train(self.tree, "root", 0, self.train, self.validation)
         if loss == math.inf:  # no epoch was better than the start
             loss = evaluate(self.tree, self.validation, device=self.device)["loss"]
         if not math.isfinite(loss):
@@ -300,23 +300,22 @@ class Growth:
         train: Any,
         validation: Any,
         attempt: int = 0,
-        keep_start: bool = False,
     ) -> float:
         """Trains a model, leaves its best epoch in it, and gives that one's validation loss;
         infinity if no epoch is the best one. A candidate that diverges stops there."""
-        history, seed = History(), self._seed(phase, attempt)
+        history, is_root = History(), model is self.tree
         try:
             fit(
                 model,
                 train,
                 validation,
-                seed=seed,
-                keep_start=keep_start,
+                seed=self._seed(phase, attempt),
+                keep_start=is_root,
                 history=history,
                 **self.fitting,
             )
         except NonFiniteLossError as error:
-            if model is self.tree:  # there is nothing else to go on with
+            if is_root:  # there is nothing else to go on with
                 raise
             warnings.warn(
                 f"a {phase} of node {node} was stopped in epoch {error.epoch}, batch "
@@ -327,8 +326,7 @@ class Growth:
             for record in history:
                 place = {"phase": phase, "node": node, "decision": len(self.decisions)}
                 self.history.append(place | record)
-        loss = (history.best or {}).get("validation_loss", math.inf)
-        return loss if math.isfinite(loss) else math.inf
+        return history.best["validation_loss"] if history.best else math.inf
 
     def _forget_unfinished(self) -> None:
         # An interrupted step has left records of trainings that are now done again.
