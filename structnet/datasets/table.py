@@ -158,15 +158,36 @@ def _classes(texts: Sequence[str]) -> tuple[str, ...]:
 def _targets(table: Table, column: int, classes: tuple[str, ...] | None) -> np.ndarray:
     if classes is None:
         return table.numbers([column])
+    return class_numbers(table, column, classes, "the training rows have")
+
+
+def class_numbers(
+    table: Table, column: int, classes: Sequence[str], owner: str, hint: str = ""
+) -> np.ndarray:
+    """The places of the rows' classes among the names; numbers are the same if their values are.
+
+    Args:
+        table: the file.
+        column: of the classes.
+        classes: their names.
+        owner: what to say of a class that is none of them, as in "the tree has" no such class.
+        hint: what to say after it.
+
+    Shapes:
+        ``[rows]``, int64.
+
+    Raises:
+        TableError: a row has another class.
+    """
     numeric = all(map(csv_file.is_number, classes))
-    number = {float(name) if numeric else name: i for i, name in enumerate(classes)}
-    labels = []
+    places = {float(name) if numeric else name: i for i, name in enumerate(classes)}
+    found = []
     for row, text in enumerate(table.texts(column)):
         key = float(text) if numeric and csv_file.is_number(text) else text
-        if key not in number:
-            raise table.error(row, column, f"the training rows have no class {text!r}")
-        labels.append(number[key])
-    return np.array(labels, np.int64)
+        if key not in places:
+            raise table.error(row, column, f"{owner} no class {text!r}{hint}")
+        found.append(places[key])
+    return np.array(found, np.int64)
 
 
 def _features(table: Table, target: int) -> np.ndarray:

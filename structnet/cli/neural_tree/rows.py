@@ -13,8 +13,8 @@ from torch import Tensor
 from structnet.cli.names import is_table
 from structnet.cli.neural_tree.run import TreeRun
 from structnet.datasets import Scale
-from structnet.datasets.csv_file import Table, TableError, is_number, number, read
-from structnet.datasets.table import target_column
+from structnet.datasets.csv_file import Table, TableError, read
+from structnet.datasets.table import class_numbers, target_column
 from structnet.neural_tree import Samples
 
 SHOWN = 10  # classes that are named
@@ -115,16 +115,5 @@ def _target(table: Table, settings: Mapping[str, Any], data: Mapping[str, Any]) 
 
 
 def _classes(table: Table, column: int, names: Sequence[str]) -> np.ndarray:
-    """The places of the rows' classes among the names; numbers are the same if their values are."""
-    numeric = all(map(is_number, names))
-    places = {number(name) if numeric else name: i for i, name in enumerate(names)}
-    found = []
-    for row, text in enumerate(table.texts(column)):
-        key = number(text) if numeric and is_number(text) else text
-        if key not in places:
-            known = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
-            raise table.error(
-                row, column, f"the tree has no class {text!r}; expected one of {known}"
-            )
-        found.append(places[key])
-    return np.array(found, np.int64)
+    known = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
+    return class_numbers(table, column, names, "the tree has", f"; expected one of {known}")
