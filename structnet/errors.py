@@ -2,7 +2,7 @@
 
 
 class GraphError(ValueError):
-    """A graph that does not follow the schema of :mod:`structnet.graph`."""
+    """A graph that does not follow the schema of :mod:`structnet.trees.forest`."""
 
 
 class NotATreeError(GraphError):

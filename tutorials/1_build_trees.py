@@ -21,10 +21,11 @@ import matplotlib.pyplot as plt
 import networkx as nx
 
 from structnet import parse
-from structnet.graph import Forest, Vocabulary
-from structnet.networkx_graph import to_networkx
 from structnet.plot import plot_tree
-from structnet.tree import Tree
+from structnet.trees.forest import Forest
+from structnet.trees.networkx_graph import to_networkx
+from structnet.trees.tree import Tree
+from structnet.trees.vocabulary import Vocabulary
 
 SMOKE = os.environ.get("STRUCTNET_SMOKE") == "1"
 PICTURES = Path("runs/tutorials")

@@ -22,9 +22,6 @@ import torch
 
 from structnet import parse
 from structnet.datasets import listops
-from structnet.examples import TreeExamples
-from structnet.graph import Forest, Vocabulary
-from structnet.metrics import accuracy, accuracy_by
 from structnet.plot import plot_accuracy_by, plot_history, plot_tree
 from structnet.tensor_tree import (
     FullTensor,
@@ -34,7 +31,11 @@ from structnet.tensor_tree import (
     WeightedSum,
     count_aggregation,
 )
-from structnet.train import evaluate, fit, predict_all
+from structnet.training.fitting import evaluate, fit, predict_all
+from structnet.training.metrics import accuracy, accuracy_by
+from structnet.trees.examples import TreeExamples
+from structnet.trees.forest import Forest
+from structnet.trees.vocabulary import Vocabulary
 
 SMOKE = os.environ.get("STRUCTNET_SMOKE") == "1"
 PICTURES = Path("runs/tutorials")

@@ -20,12 +20,13 @@ import torch
 
 from structnet import parse
 from structnet.datasets import lrt
-from structnet.examples import TreeExamples
-from structnet.graph import Forest, Vocabulary
-from structnet.metrics import accuracy, accuracy_by
 from structnet.plot import plot_accuracy_by, plot_tree
 from structnet.tensor_tree import TreeLSTM, TreePairClassifier, Tucker, WeightedSum
-from structnet.train import fit, predict_all
+from structnet.training.fitting import fit, predict_all
+from structnet.training.metrics import accuracy, accuracy_by
+from structnet.trees.examples import TreeExamples
+from structnet.trees.forest import Forest
+from structnet.trees.vocabulary import Vocabulary
 
 SMOKE = os.environ.get("STRUCTNET_SMOKE") == "1"
 PICTURES = Path("runs/tutorials")

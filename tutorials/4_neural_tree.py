@@ -26,7 +26,6 @@ import torch
 from sklearn.decomposition import PCA
 
 from structnet.datasets import digits
-from structnet.metrics import accuracy, evaluate
 from structnet.neural_tree import (
     Growth,
     Limits,
@@ -47,6 +46,7 @@ from structnet.plot import (
     plot_partition,
     plot_refinement,
 )
+from structnet.training.metrics import accuracy, evaluate
 
 SMOKE = os.environ.get("STRUCTNET_SMOKE") == "1"
 PICTURES = Path("runs/tutorials")

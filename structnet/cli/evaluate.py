@@ -12,7 +12,7 @@ from structnet.cli.run import Run, Trained, check_same_data
 from structnet.cli.settings import PLACES
 from structnet.cli.tasks import Labelled
 from structnet.cli.words import percent
-from structnet.parallel import own_device
+from structnet.training.processes import own_device
 
 
 def run(args: argparse.Namespace) -> None:

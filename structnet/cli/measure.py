@@ -9,8 +9,8 @@ import torch
 
 from structnet.cli.run import Trained
 from structnet.cli.tasks import Labelled
-from structnet.metrics import accuracy_by, evaluating, predict_all
-from structnet.tree import Tree
+from structnet.training.metrics import accuracy_by, evaluating, predict_all
+from structnet.trees.tree import Tree
 
 
 def measure(trained: Trained, data: Labelled, batch_size: int = 1000) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from structnet.tensor_tree import (
     Tucker,
     WeightedSum,
 )
-from structnet.vocabulary import Vocabulary
+from structnet.trees.vocabulary import Vocabulary
 
 AGGREGATORS = {
     "sum": WeightedSum,

@@ -14,7 +14,7 @@ from structnet.cli.run import Run, Trained
 from structnet.cli.tasks import Labelled
 from structnet.cli.words import percent
 from structnet.plot import plot_accuracy_by, plot_history, plot_tree
-from structnet.tree import Tree
+from structnet.trees.tree import Tree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

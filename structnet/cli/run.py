@@ -21,12 +21,12 @@ from typing import Any
 
 from torch import nn
 
-from structnet.checkpoint import CheckpointError, load_model, save_model
 from structnet.cli.models import build_model
 from structnet.cli.settings import Settings, differences
 from structnet.cli.tasks import TASKS, Task
-from structnet.history import History
-from structnet.vocabulary import Vocabulary
+from structnet.training.checkpoint import CheckpointError, load_model, save_model
+from structnet.training.history import History
+from structnet.trees.vocabulary import Vocabulary
 
 CONFIG_KEYS = ("settings", "vocabulary", "classes", "data")
 

@@ -1,7 +1,7 @@
 """The two tasks: their classes, their data, and what a user may type for them.
 
 An example of a task is ``num_trees`` trees in a row, as in
-:class:`~structnet.examples.TreeExamples`: one expression of listops, two sentences of lrt.
+:class:`~structnet.trees.examples.TreeExamples`: one expression of listops, two sentences of lrt.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from structnet import parse
 from structnet.datasets import evaluate_expression, find, listops, lrt, num_operators, relation
 from structnet.datasets.lrt_generator import MAX_OPERATORS
 from structnet.datasets.truth import RELATIONS, VARIABLES
-from structnet.examples import TreeExamples
-from structnet.graph import Forest
-from structnet.tree import Tree
-from structnet.vocabulary import Vocabulary
+from structnet.trees.examples import TreeExamples
+from structnet.trees.forest import Forest
+from structnet.trees.tree import Tree
+from structnet.trees.vocabulary import Vocabulary
 
 # Data are made and split with this seed whatever the run's: all runs are tested on the same trees.
 DATA_SEED = 0

@@ -10,7 +10,6 @@ import torch
 from torch import nn
 from tqdm.auto import tqdm
 
-from structnet.checkpoint import CheckpointError
 from structnet.cli.measure import measure
 from structnet.cli.models import build_model, first_weights, optimization
 from structnet.cli.pictures import (
@@ -24,12 +23,13 @@ from structnet.cli.run import Run, Trained, check_same_data
 from structnet.cli.settings import Settings
 from structnet.cli.tasks import TASKS, Task, TaskData
 from structnet.cli.words import percent
-from structnet.history import History
-from structnet.loop import steps_per_epoch
-from structnet.metrics import accuracy
-from structnet.parallel import own_device
 from structnet.tensor_tree import count_aggregation
-from structnet.train import fit, process_rank
+from structnet.training.checkpoint import CheckpointError
+from structnet.training.fitting import fit, process_rank
+from structnet.training.history import History
+from structnet.training.loop import steps_per_epoch
+from structnet.training.metrics import accuracy
+from structnet.training.processes import own_device
 
 Config = dict[str, Any]
 Say = Callable[[str], None]

@@ -13,49 +13,6 @@ Nothing is downloaded unless ``download=True`` is said.
 
 from __future__ import annotations
 
-from structnet.datasets import cifar10, digits, listops, lrt, mnist, sarcos, table
-from structnet.datasets.arrays import Arrays, Scale
-from structnet.datasets.csv_file import TableError
-from structnet.datasets.held_out import hold_out
-from structnet.datasets.listops import ListOps, evaluate_expression
-from structnet.datasets.lrt import LogicalRelations, Pair
-from structnet.datasets.named import load
-from structnet.datasets.source import (
-    DownloadError,
-    Source,
-    WrongFileError,
-    cache_dir,
-    fetch,
-    find,
-    verify,
-)
-from structnet.datasets.truth import num_operators, relation, truth_table
+import lazy_loader
 
-__all__ = [
-    "Arrays",
-    "DownloadError",
-    "ListOps",
-    "LogicalRelations",
-    "Pair",
-    "Scale",
-    "Source",
-    "TableError",
-    "WrongFileError",
-    "cache_dir",
-    "cifar10",
-    "digits",
-    "evaluate_expression",
-    "fetch",
-    "find",
-    "hold_out",
-    "listops",
-    "load",
-    "lrt",
-    "mnist",
-    "num_operators",
-    "relation",
-    "sarcos",
-    "table",
-    "truth_table",
-    "verify",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from structnet.scale import moments
+from structnet.estimators.scale import moments
 
 Task = Literal["classification", "regression"]
 

@@ -19,8 +19,8 @@ import numpy as np
 
 from structnet import parse
 from structnet.datasets.source import Source, fetch, find
-from structnet.memory import collector_paused
-from structnet.tree import Tree
+from structnet.trees.memory import collector_paused
+from structnet.trees.tree import Tree
 
 OPERATORS = ("MIN", "MAX", "MED", "SM")
 ARITIES = (2, 3, 4, 5)

@@ -34,8 +34,8 @@ from structnet import parse
 from structnet.datasets.lrt_generator import MAX_OPERATORS, Pair, generate
 from structnet.datasets.source import Source, fetch
 from structnet.datasets.truth import RELATIONS, num_operators, relation
-from structnet.memory import collector_paused
-from structnet.tree import Tree
+from structnet.trees.memory import collector_paused
+from structnet.trees.tree import Tree
 
 PUBLISHED_TRAIN, PUBLISHED_TEST, PUBLISHED_UP_TO_4 = 211_702, 37_367, 68_425
 

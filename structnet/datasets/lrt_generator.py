@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from structnet.datasets.truth import ALL_WORLDS, VARIABLES, relation_of_worlds, truth_table
-from structnet.memory import collector_paused
-from structnet.tree import Tree
+from structnet.trees.memory import collector_paused
+from structnet.trees.tree import Tree
 
 MAX_OPERATORS = 12
 

@@ -6,7 +6,7 @@ the i-th variable true if bit i of w is set.
 
 from __future__ import annotations
 
-from structnet.tree import Tree
+from structnet.trees.tree import Tree
 
 RELATIONS = ("=", "<", ">", "^", "|", "v", "#")
 VARIABLES = ("a", "b", "c", "d", "e", "f")

@@ -15,15 +15,10 @@ import torch
 from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from structnet.estimator import Arrays, encode_labels
-from structnet.estimator_checks import check_training, plain_labels, plain_numbers
+from structnet.estimators.checked import Arrays, encode_labels
+from structnet.estimators.inputs import check_training, plain_labels, plain_numbers
 from structnet.neural_tree.base import NeuralTreeEstimator
-from structnet.neural_tree.likelihood import (
-    Categorical,
-    GaussianMixture,
-    Likelihood,
-    SquaredError,
-)
+from structnet.neural_tree.likelihood import Categorical, GaussianMixture, Likelihood, SquaredError
 from structnet.neural_tree.parameters import check_one_of
 from structnet.neural_tree.primitives import Primitives
 

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from structnet.checkpoint import CheckpointError, load_model, save_model
 from structnet.neural_tree.member import Member
 from structnet.neural_tree.parameters import NAMED
+from structnet.training.checkpoint import CheckpointError, load_model, save_model
 
 if TYPE_CHECKING:
     from structnet.neural_tree.base import NeuralTreeEstimator

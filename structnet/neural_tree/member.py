@@ -13,18 +13,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from structnet.estimator import Arrays, Standardizer, mean_one
-from structnet.history import History
-from structnet.neural_tree.batched import ask
-from structnet.neural_tree.explain import Explanation, explain
-from structnet.neural_tree.growth import Decision, Growth, Limits
+from structnet.estimators.checked import Arrays, Standardizer, mean_one
+from structnet.neural_tree.batches import ask
+from structnet.neural_tree.explanation import Explanation, explain
+from structnet.neural_tree.growth.growth import Decision, Growth, Limits
 from structnet.neural_tree.likelihood import Categorical, Likelihood
 from structnet.neural_tree.primitives import Primitives
-from structnet.neural_tree.prune import prune
-from structnet.neural_tree.refine import refine
+from structnet.neural_tree.pruning import prune
+from structnet.neural_tree.refinement import refine
 from structnet.neural_tree.samples import Samples
 from structnet.neural_tree.tree import NeuralTree
-from structnet.seeding import random_states_kept
+from structnet.training.history import History
+from structnet.training.seeding import random_states_kept
 
 
 def accuracy(tree: NeuralTree, batch: Samples) -> float:

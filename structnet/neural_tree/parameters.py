@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from structnet.estimator_checks import check_bool, check_number
+from structnet.estimators.inputs import check_bool, check_number
 from structnet.neural_tree import presets
 from structnet.neural_tree.tree import PATHS
-from structnet.parallel import own_device
+from structnet.training.processes import own_device
 
 NAMED = {"mlp": presets.mlp, **presets.PRESETS}
 CHECKS = {  # name -> kind, low, high, are the ends outside, may it be None

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from structnet.metrics import evaluating
+from structnet.training.metrics import evaluating
 
 Shape = tuple[int, ...]
 Make = Callable[[Shape], nn.Module]

@@ -9,14 +9,14 @@ import networkx as nx
 import numpy as np
 from torch import Tensor
 
-from structnet import networkx_graph
-from structnet.neural_tree.batched import greedy_leaves
-from structnet.neural_tree.count import count_parameters, node_cost, path_cost
-from structnet.neural_tree.explain import names_of, percent
+from structnet.neural_tree.batches import greedy_leaves
+from structnet.neural_tree.cost import count_parameters, node_cost, path_cost
+from structnet.neural_tree.explanation import names_of, percent
 from structnet.neural_tree.likelihood import Categorical, check_targets
 from structnet.neural_tree.primitives import Shape
 from structnet.neural_tree.samples import Samples, counted
 from structnet.neural_tree.tree import NeuralTree
+from structnet.trees import networkx_graph
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ def export_text(
 def to_networkx(tree: NeuralTree) -> nx.DiGraph:
     """The tree as a networkx graph, edges parent -> child.
 
-    Nodes have what :func:`structnet.networkx_graph.to_networkx` gives them, and ``kind`` ("router"
+    Nodes have what :func:`structnet.to_networkx` gives them, and ``kind`` ("router"
     or "solver"), ``shape`` (of a sample after the transformers), ``parameters`` and
     ``transformers`` (how many).
 

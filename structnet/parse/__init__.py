@@ -1,4 +1,4 @@
-"""From text, and from the objects of other libraries, to :class:`structnet.tree.Tree`.
+"""From text, and from the objects of other libraries, to :class:`structnet.trees.tree.Tree`.
 
 ==========================  ====================================================================
 ``listops``                 ``[MAX 2 9 [MIN 4 7 ] ]``, plain or with the published parentheses
@@ -27,37 +27,6 @@ source is the exception, because Python's own parser does.
 
 from __future__ import annotations
 
-from structnet.parse.bracketed import bracketed, bracketed_many, to_bracketed
-from structnet.parse.conllu import conllu, conllu_many
-from structnet.parse.errors import ParseError
-from structnet.parse.files import ParsedLines, read_lines
-from structnet.parse.graphs import networkx_tree
-from structnet.parse.json_tree import json
-from structnet.parse.listops import listops, to_listops
-from structnet.parse.logic import logic, to_logic
-from structnet.parse.markup import html, xml
-from structnet.parse.objects import from_conllu, from_nltk, from_spacy
-from structnet.parse.python_source import python
+import lazy_loader
 
-__all__ = [
-    "ParseError",
-    "ParsedLines",
-    "bracketed",
-    "bracketed_many",
-    "conllu",
-    "conllu_many",
-    "from_conllu",
-    "from_nltk",
-    "from_spacy",
-    "html",
-    "json",
-    "listops",
-    "logic",
-    "networkx_tree",
-    "python",
-    "read_lines",
-    "to_bracketed",
-    "to_listops",
-    "to_logic",
-    "xml",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -9,8 +9,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Literal
 
-from structnet.memory import collector_paused
 from structnet.parse.errors import ParseError
+from structnet.trees.memory import collector_paused
 
 
 @dataclass

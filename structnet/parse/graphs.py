@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from structnet.errors import NotATreeError
 from structnet.parse.reading import unfold
-from structnet.tree import Tree
+from structnet.trees.tree import Tree
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -13,7 +13,7 @@ from json.decoder import scanstring
 
 from structnet.parse.errors import ParseError
 from structnet.parse.reading import Builder, unfold
-from structnet.tree import Tree
+from structnet.trees.tree import Tree
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _SCALAR = re.compile(

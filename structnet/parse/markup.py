@@ -14,7 +14,7 @@ from xml.parsers import expat
 
 from structnet.parse.errors import ParseError
 from structnet.parse.reading import Builder
-from structnet.tree import Tree
+from structnet.trees.tree import Tree
 
 _VOID = frozenset(
     {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track"}

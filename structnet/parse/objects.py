@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from structnet.parse.reading import unfold
-from structnet.tree import Tree
+from structnet.trees.tree import Tree
 
 
 def from_nltk(tree: object) -> Tree:

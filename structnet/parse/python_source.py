@@ -8,7 +8,7 @@ from collections.abc import Hashable, Sequence
 
 from structnet.parse.errors import ParseError
 from structnet.parse.reading import unfold
-from structnet.tree import Tree
+from structnet.trees.tree import Tree
 
 
 def python(source: str, *, fields: bool = False, contexts: bool = True) -> Tree:

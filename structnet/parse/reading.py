@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import islice
 
-from structnet.tree import Tree
+from structnet.trees.tree import Tree
 
 # The tokens of split_parentheses, with their places.
 ATOM_OR_PARENTHESIS = re.compile(r"[()]|[^\s()]+")

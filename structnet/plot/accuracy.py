@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from structnet.plot.style import (
-    LINES,
-    MARKERS,
-    add_legend,
-    as_written,
-    new_axes,
-    percent,
-    tidy,
-)
+from structnet.plot.style import LINES, MARKERS, add_legend, as_written, new_axes, percent, tidy
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -31,7 +23,7 @@ def plot_accuracy_by(
 
     Args:
         results: model -> group, a number -> accuracy in [0, 1]; or accuracy and number of examples,
-            as :func:`structnet.metrics.accuracy_by` gives them.
+            as :func:`structnet.training.metrics.accuracy_by` gives them.
         xlabel: what the groups are numbered by.
         ax: where to draw; by default on new axes.
         trained_up_to: the largest group that was trained on; those up to it have a grey ground.

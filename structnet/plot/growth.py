@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from structnet.history import History
-from structnet.neural_tree.growth import Decision
+from structnet.neural_tree.growth.growth import Decision
 from structnet.plot.style import GREY, LINES, new_axes, tidy
+from structnet.training.history import History
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

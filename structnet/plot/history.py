@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from structnet.history import History
 from structnet.plot.style import GREY, LINES, MARKERS, new_axes, percent, tidy
+from structnet.training.history import History
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +29,7 @@ def plot_history(
     loss, has a vertical line through it.
 
     Args:
-        history: a :class:`structnet.history.History`, its records, or the path of its file. The
+        history: a :class:`structnet.History`, its records, or the path of its file. The
             fields drawn are ``loss`` (or ``train_loss``) and all whose names begin with
             ``validation_``, over ``epoch``.
         ax: one or two axes: the losses go on the first, the measures on the second, or, on one

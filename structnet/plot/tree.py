@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from structnet.graph import Forest
 from structnet.parse import networkx_tree
-from structnet.plot.layout import Collapsed, Layout, layout
 from structnet.plot.style import GREY, INNER, LEAF
-from structnet.tree import Tree
+from structnet.plot.tree_layout import Collapsed, Layout, layout
+from structnet.trees.forest import Forest
+from structnet.trees.tree import Tree
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -14,26 +14,8 @@ beyond it    canonical polyadic, tensor train            :class:`CP`, :class:`Te
 ===========  ==========================================  =======================================
 """
 
-from structnet.tensor_tree.aggregate import Aggregator
-from structnet.tensor_tree.count import count_aggregation
-from structnet.tensor_tree.cp import CP
-from structnet.tensor_tree.full_tensor import FullTensor
-from structnet.tensor_tree.heads import TreeClassifier, TreePairClassifier
-from structnet.tensor_tree.tensor_train import TensorTrain
-from structnet.tensor_tree.tree_lstm import TreeLSTM
-from structnet.tensor_tree.tucker import Tucker
-from structnet.tensor_tree.weighted_sum import ChildSum, WeightedSum
+from __future__ import annotations
 
-__all__ = [
-    "Aggregator",
-    "CP",
-    "ChildSum",
-    "FullTensor",
-    "TensorTrain",
-    "TreeClassifier",
-    "TreeLSTM",
-    "TreePairClassifier",
-    "Tucker",
-    "WeightedSum",
-    "count_aggregation",
-]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

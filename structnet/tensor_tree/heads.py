@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from structnet.examples import TreeExamples
-from structnet.graph import Forest
+from structnet.trees.examples import TreeExamples
+from structnet.trees.forest import Forest
 
 
 class _Head(nn.Module):

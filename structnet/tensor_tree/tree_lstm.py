@@ -10,13 +10,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from structnet.graph import Forest, GraphError
-from structnet.propagate import Edges, Nodes, State, propagate
-from structnet.schedule import Layout
-from structnet.tensor_tree.aggregate import HIDDEN_MOMENT, Aggregator
+from structnet.errors import GraphError
+from structnet.message_passing.cell import Edges, Nodes, State
+from structnet.message_passing.propagation import propagate
+from structnet.message_passing.scheduling import Layout
+from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT, Aggregator
+from structnet.tensor_tree.aggregators.tucker import Tucker
+from structnet.tensor_tree.compiled.tree_sweep import covers, sweep
 from structnet.tensor_tree.gates import Forget, LSTMState
-from structnet.tensor_tree.sweep import covers, sweep
-from structnet.tensor_tree.tucker import Tucker
+from structnet.trees.forest import Forest
 
 
 class TreeLSTM(nn.Module):
@@ -53,8 +55,9 @@ class TreeLSTM(nn.Module):
     Reference: Castellana and Bacciu, IJCNN 2020, Eq. (11)-(13).
 
     Example:
-        >>> from structnet.graph import Forest, Vocabulary
-        >>> from structnet.tree import Tree
+        >>> from structnet.trees.forest import Forest
+        >>> from structnet.trees.vocabulary import Vocabulary
+        >>> from structnet.trees.tree import Tree
         >>> _ = torch.manual_seed(0)
         >>> trees = [Tree("MAX", [Tree("2"), Tree("MIN", [Tree("4"), Tree("7")])])]
         >>> vocabulary = Vocabulary(["MAX", "MIN"], "0123456789", arity=5)
@@ -159,8 +162,8 @@ class TreeLSTM(nn.Module):
         Args:
             forest: the trees.
             nodes: numbers of nodes of the forest.
-            backend: as in :func:`structnet.propagate.propagate`; on a CPU "levels" is compiled
-                where :mod:`structnet.tensor_tree.sweep` can do it, with equal results.
+            backend: as in :func:`structnet.message_passing.propagate`; on a CPU "levels" is
+                compiled where :mod:`structnet.tensor_tree.compiled` can do it, with equal results.
 
         Shapes:
             output: ``h`` and ``c``, each ``[len(nodes), hidden_size]``.

@@ -9,10 +9,11 @@ import torch
 from common import arguments, report, seconds, spread
 
 from structnet.datasets import listops
-from structnet.graph import Forest, Vocabulary
-from structnet.schedule import Layout, schedule
+from structnet.message_passing.scheduling import Layout, schedule
 from structnet.tensor_tree import ChildSum, TreeLSTM
-from structnet.tree import Tree
+from structnet.trees.forest import Forest
+from structnet.trees.tree import Tree
+from structnet.trees.vocabulary import Vocabulary
 
 
 def timed(function, *args):

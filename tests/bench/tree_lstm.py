@@ -19,10 +19,11 @@ import torch
 from common import arguments, report, seconds, spread
 
 from structnet.datasets import listops
-from structnet.examples import TreeExamples
-from structnet.graph import Forest, Vocabulary
 from structnet.tensor_tree import FullTensor, TreeClassifier, TreeLSTM, Tucker, WeightedSum
-from structnet.tensor_tree.products import TypedProduct
+from structnet.tensor_tree.compiled.products import TypedProduct
+from structnet.trees.examples import TreeExamples
+from structnet.trees.forest import Forest
+from structnet.trees.vocabulary import Vocabulary
 
 MODELS = {
     "tucker c=20 r=3": (20, partial(Tucker, rank=3)),

@@ -14,7 +14,7 @@ from structnet.cli.neural_tree.run import TreeRun
 from structnet.cli.run import check_same_data
 from structnet.cli.settings import PLACES
 from structnet.neural_tree.tree import PATHS
-from structnet.parallel import own_device
+from structnet.training.processes import own_device
 
 
 def run(args: argparse.Namespace) -> None:

@@ -8,13 +8,7 @@ from typing import Any
 
 from structnet.cli.flags import machine_flags, number, whole
 from structnet.cli.names import data_name
-from structnet.cli.neural_tree.settings import (
-    PRESETS,
-    RECIPES,
-    VARIANTS,
-    WIDTHS,
-    recipes_table,
-)
+from structnet.cli.neural_tree.settings import PRESETS, RECIPES, VARIANTS, WIDTHS, recipes_table
 
 PAPER_DATA = ("mnist", "sarcos", "cifar10")
 PAPER_TABLES = (3, 4, 6, 7, 8)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from structnet.neural_tree import NeuralTree, Samples
-from structnet.neural_tree.batched import BATCH, ask
+from structnet.neural_tree.batches import BATCH, ask
 from structnet.neural_tree.tree import PATHS
 
 

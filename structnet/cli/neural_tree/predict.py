@@ -20,8 +20,8 @@ from structnet.cli.neural_tree.run import TreeRun
 from structnet.cli.words import percent
 from structnet.datasets.csv_file import Table
 from structnet.neural_tree import NeuralTree, Samples
-from structnet.neural_tree.explain import explain
-from structnet.parallel import own_device
+from structnet.neural_tree.explanation import explain
+from structnet.training.processes import own_device
 
 SHOWN = 10  # rows that are told in words
 TOLD = ("multi", "greedy")  # the paths of which an explanation has the predictions

@@ -21,12 +21,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from structnet.checkpoint import CheckpointError, load_model
 from structnet.cli.neural_tree.build import build_tree
 from structnet.cli.neural_tree.settings import LATER, TASK
 from structnet.cli.run import Run
-from structnet.history import History
 from structnet.neural_tree import NeuralTree
+from structnet.training.checkpoint import CheckpointError, load_model
+from structnet.training.history import History
 
 GROWTH, MODEL = "growth.safetensors", "model.safetensors"
 

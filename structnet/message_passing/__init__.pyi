@@ -1,0 +1,7 @@
+from .cell import Cell as Cell
+from .cell import Edges as Edges
+from .cell import Nodes as Nodes
+from .cell import Rows as Rows
+from .cell import State as State
+from .propagation import propagate as propagate
+from .scheduling import Layout as Layout

@@ -1,0 +1,273 @@
+"""The loops that plan a sweep over a forest: compiled once by numba, cached on disk.
+
+All take and give int64 arrays. What the nodes of a forest receive are *slots*; equal messages of
+one child are one *message*; rows of equal key are *runs*, and stacks of equally long runs are
+*batches*.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from structnet.trees._kernels import compiled
+
+
+@compiled
+def _pack_level(keys: np.ndarray, counts: np.ndarray, num_keys: int, slack: int) -> tuple:
+    """Batch and place of each of one level's runs; rows a run of each batch; which hold all keys.
+
+    A batch is a stack of equally long runs, so its runs are padded to the longest. Runs join a
+    batch from the longest down, as long as its padding rows are no more than ``slack``, nor, save
+    for a few, than its real ones.
+    """
+    order = np.argsort(-counts)
+    batch = np.empty(len(keys), np.int64)
+    place = np.empty(len(keys), np.int64)
+    length = np.empty(len(keys), np.int64)
+    size = np.zeros(len(keys), np.int64)
+    real = 0
+    b = -1
+    for run in order:
+        allowed = real + counts[run] + min(slack, real + counts[run] + 64)
+        if b < 0 or (size[b] + 1) * length[b] > allowed:
+            b += 1
+            length[b] = counts[run]
+            real = 0
+        batch[run] = b
+        place[run] = size[b]
+        size[b] += 1
+        real += counts[run]
+    complete = np.zeros(b + 1, np.bool_)
+    # One batch that nearly has every key takes them all: its weights need no gathering. Reading
+    # the weights of a key that is absent costs about as much as four more rows.
+    absent = num_keys - size[0]
+    if b == 0 and num_keys * length[0] + 4 * absent <= real + min(slack, real + 64):
+        complete[0] = True
+        size[0] = num_keys
+        for run in range(len(keys)):
+            place[run] = keys[run]
+    return batch, place, length[: b + 1], size[: b + 1], complete
+
+
+@compiled
+def pack(level: np.ndarray, key: np.ndarray, num_keys: int, slack: int) -> tuple:
+    """Rows for items sorted by level, then key: a level's batches are stacks of equal runs.
+
+    Gives ``row`` of each item and, for each batch, its level, first row, runs, rows a run, whether
+    it holds every key in order, and where its keys begin in the last array, the keys of the runs.
+    """
+    n = len(level)
+    row = np.empty(n, np.int64)
+    starts = np.empty(n + 1, np.int64)  # of the runs of equal level and key
+    runs = 0
+    for i in range(n):
+        if i == 0 or level[i] != level[i - 1] or key[i] != key[i - 1]:
+            starts[runs] = i
+            runs += 1
+    starts[runs] = n
+    batches = np.empty((runs, 6), np.int64)
+    batch_keys = np.empty(runs, np.int64)
+    num_batches = num_rows = num_batch_keys = first = 0
+    while first < runs:
+        last = first
+        while last < runs and level[starts[last]] == level[starts[first]]:
+            last += 1
+        begins = starts[first:last]
+        counts = starts[first + 1 : last + 1] - begins
+        batch, place, length, size, complete = _pack_level(key[begins], counts, num_keys, slack)
+        for b in range(len(length)):
+            batches[num_batches + b, 0] = level[begins[0]]
+            batches[num_batches + b, 1] = num_rows
+            batches[num_batches + b, 2] = size[b]
+            batches[num_batches + b, 3] = length[b]
+            batches[num_batches + b, 4] = complete[b]
+            batches[num_batches + b, 5] = num_batch_keys
+            num_rows += size[b] * length[b]
+            if not complete[b]:
+                num_batch_keys += size[b]
+        for run in range(last - first):
+            b = num_batches + batch[run]
+            row0 = batches[b, 1] + place[run] * batches[b, 3]
+            for i in range(counts[run]):
+                row[begins[run] + i] = row0 + i
+            if not batches[b, 4]:
+                batch_keys[batches[b, 5] + place[run]] = key[begins[run]]
+        num_batches += len(length)
+        first = last
+    return row, batches[:num_batches], batch_keys[:num_batch_keys], num_rows
+
+
+@compiled
+def slots(
+    types: np.ndarray,
+    offsets: np.ndarray,
+    children: np.ndarray,
+    pos: np.ndarray,
+    arity: int,
+    positional: bool,
+    pads: bool,
+) -> tuple:
+    """Source and key of what each typed node receives, by node, then place.
+
+    A message's key is ``type * arity + pos``, or the type where positions do not matter. With
+    ``pads`` every place receives one, from node ``len(types)``, the bottom, if there is no child.
+    """
+    n = len(types)
+    first = np.zeros(n + 1, np.int64)
+    for v in range(n):
+        size = arity if pads and types[v] >= 0 else offsets[v + 1] - offsets[v]
+        first[v + 1] = first[v] + size
+    source = np.full(first[-1], n, np.int64)
+    key = np.empty(first[-1], np.int64)
+    for v in range(n):
+        if pads and types[v] >= 0:
+            for j in range(arity):
+                key[first[v] + j] = types[v] * arity + j if positional else types[v]
+        for e in range(offsets[v], offsets[v + 1]):
+            slot = first[v] + (pos[e] if pads else e - offsets[v])
+            source[slot] = children[e]
+            key[slot] = types[v] * arity + pos[e] if positional else types[v]
+    return first, source, key
+
+
+@compiled
+def distinct_messages(
+    source: np.ndarray, key: np.ndarray, height: np.ndarray, num_keys: int
+) -> tuple:
+    """Distinct (source, key) pairs, by the source's level, then key, then source.
+
+    Gives the level, source and key of each pair, and the pair of each slot. ``height`` has one
+    entry a node and one, 0, for the bottom. Two counting sorts: linear.
+    """
+    n, m = len(height), len(source)
+    fill = np.zeros(n + 1, np.int64)
+    for s in source:
+        fill[s + 1] += 1
+    fill = np.cumsum(fill)
+    by_source = np.empty(m, np.int64)
+    for slot in range(m):
+        by_source[fill[source[slot]]] = slot
+        fill[source[slot]] += 1
+    top = height.max() if n else 0
+    level_fill = np.zeros(top + 2, np.int64)  # the bottom, last by number, is of level 0
+    for slot in by_source:
+        level_fill[height[source[slot]] + 1] += 1
+    level_fill = np.cumsum(level_fill)
+    by_level = np.empty(m, np.int64)
+    starts = level_fill.copy()
+    for slot in by_source:
+        h = height[source[slot]]
+        by_level[level_fill[h]] = slot
+        level_fill[h] += 1
+    order = np.empty(m, np.int64)
+    key_fill = np.zeros(num_keys + 1, np.int64)
+    for h in range(top + 1):
+        begin, end = starts[h], starts[h + 1]
+        if begin == end:
+            continue
+        key_fill[:] = 0
+        for i in range(begin, end):
+            key_fill[key[by_level[i]] + 1] += 1
+        key_fill = np.cumsum(key_fill)
+        for i in range(begin, end):
+            k = key[by_level[i]]
+            order[begin + key_fill[k]] = by_level[i]
+            key_fill[k] += 1
+    pair = np.empty(m, np.int64)
+    pair_slot = np.empty(m, np.int64)  # one slot of each pair
+    pairs = 0
+    for i in range(m):
+        slot = order[i]
+        if i == 0 or source[slot] != source[order[i - 1]] or key[slot] != key[order[i - 1]]:
+            pair_slot[pairs] = slot
+            pairs += 1
+        pair[slot] = pairs - 1
+    pair_slot = pair_slot[:pairs]
+    return height[source[pair_slot]], source[pair_slot], key[pair_slot], pair
+
+
+@compiled
+def inboxes(
+    nodes: np.ndarray,
+    node_row: np.ndarray,
+    num_rows: int,
+    first: np.ndarray,
+    message_row: np.ndarray,
+    num_messages: int,
+    width: int,
+) -> tuple:
+    """Which message rows each node row receives, and the transpose, both as CSR lists.
+
+    ``width`` > 0 gives every row, padding rows too, that many slots. Without it a padding row
+    receives one message, so that a cell that divides by what it received does not divide by none.
+    Gives ``offsets, messages`` of the rows and ``offsets, slots, rows`` of the messages.
+    """
+    offsets = np.zeros(num_rows + 1, np.int64)
+    offsets[1:] = min(num_messages, 1)
+    for i in range(len(nodes)):
+        offsets[node_row[i] + 1] = first[nodes[i] + 1] - first[nodes[i]]
+    if width > 0:
+        offsets[1:] = width
+    offsets = np.cumsum(offsets)
+    messages = np.zeros(offsets[-1], np.int64)  # a padding row reads row 0; nobody reads it
+    back_offsets = np.zeros(num_messages + 1, np.int64)
+    total = 0
+    for i in range(len(nodes)):
+        v = nodes[i]
+        for j in range(first[v + 1] - first[v]):
+            message = message_row[first[v] + j]
+            messages[offsets[node_row[i]] + j] = message
+            back_offsets[message + 1] += 1
+            total += 1
+    back_offsets = np.cumsum(back_offsets)
+    back_slots = np.empty(total, np.int64)
+    back_rows = np.empty(total, np.int64)
+    fill = back_offsets[:-1].copy()
+    for i in range(len(nodes)):
+        v = nodes[i]
+        for j in range(first[v + 1] - first[v]):
+            message = message_row[first[v] + j]
+            back_slots[fill[message]] = offsets[node_row[i]] + j
+            back_rows[fill[message]] = node_row[i]
+            fill[message] += 1
+    return offsets, messages, back_offsets, back_slots, back_rows
+
+
+@compiled
+def runs(stacks: np.ndarray, run_keys: np.ndarray, num_levels: int) -> tuple:
+    """The runs of the stacks that :func:`pack` gives, ``[n, 3]``: first row, rows, key.
+
+    And where each level's begin; their rows are counted from its first.
+    """
+    total = 0
+    for s in range(len(stacks)):
+        total += stacks[s, 2]
+    table = np.empty((total, 3), np.int64)
+    offsets = np.zeros(num_levels + 1, np.int64)
+    r = begin = 0
+    for s in range(len(stacks)):
+        level, first, count, length = stacks[s, 0], stacks[s, 1], stacks[s, 2], stacks[s, 3]
+        if s == 0 or level != stacks[s - 1, 0]:
+            begin = first
+        offsets[level + 1] += count
+        for run in range(count):
+            table[r, 0] = first - begin + run * length
+            table[r, 1] = length
+            table[r, 2] = run if stacks[s, 4] else run_keys[stacks[s, 5] + run]
+            r += 1
+    return table, np.cumsum(offsets)
+
+
+@compiled
+def grouped(keys: np.ndarray, num_keys: int) -> tuple:
+    """Rows in the order of their keys, and where each key's begin: a counting sort."""
+    offsets = np.zeros(num_keys + 1, np.int64)
+    for key in keys:
+        offsets[key + 1] += 1
+    offsets = np.cumsum(offsets)
+    fill = offsets[:-1].copy()
+    order = np.empty(len(keys), np.int64)
+    for row in range(len(keys)):
+        order[fill[keys[row]]] = row
+        fill[keys[row]] += 1
+    return order, offsets

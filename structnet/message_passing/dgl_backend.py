@@ -1,0 +1,118 @@
+"""The reference backend of :mod:`structnet.message_passing.propagation`: DGL's own message passing.
+
+``DGLGraph.prop_nodes`` walks the levels, autograd remembers. DGL hands a user-defined function
+edges and nodes in an order of its own, in buckets of equal degree; every row gathers its own
+parameters, and every mailbox is put in order of ``pos`` with the bottom's message in the empty
+places. Slow, plain, and what the fast backend is tested against.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from structnet.message_passing.cell import Cell, Edges, Nodes, State, example_message
+from structnet.message_passing.scheduling import Stack
+from structnet.trees.forest import Forest
+from structnet.trees.schema import dgl
+
+
+def by_dgl(forest: Forest, cell: Cell, nodes: np.ndarray) -> State:
+    """The states of ``nodes``, computed with DGL; arguments as in :func:`propagate`."""
+    cell.layout.check(forest)
+    graph = forest.graph.local_var()
+    graph.edata["key"] = _keys(forest, cell)
+    bottom = _bottom_messages(cell)
+
+    def message(edges) -> State:  # DGL's EdgeBatch
+        src = {name: edges.src[name] for name in state_names}
+        sent = cell.message(Edges(_one_each(edges.data["key"]), src))
+        return {"message/" + name: x for name, x in sent.items()} | {"pos": edges.data["pos"]}
+
+    def reduce(nodes) -> State:  # DGL's NodeBatch
+        received = {
+            name.removeprefix("message/"): x
+            for name, x in nodes.mailbox.items()
+            if name.startswith("message/")
+        }
+        mailbox = _by_place(received, nodes.mailbox["pos"], nodes.data["type"], bottom, cell)
+        return _reduce(cell, mailbox, nodes.data["type"], nodes.data["token"])
+
+    frontiers = dgl().topological_nodes_generator(graph)
+    leaves = frontiers[0]
+    typed = graph.ndata["type"][leaves] >= 0
+    untyped_leaves, typed_leaves = leaves[~typed], leaves[typed]
+    state_names: list[str] = []
+    for chosen, compute in ((untyped_leaves, _leaf), (typed_leaves, _childless)):
+        if len(chosen):
+            state = compute(cell, graph, chosen, bottom)
+            state_names[:] = list(state)
+            for name, x in state.items():
+                if name not in graph.ndata:
+                    graph.ndata[name] = x.new_zeros(graph.num_nodes(), *x.shape[1:])
+                graph.ndata[name] = graph.ndata[name].index_copy(0, chosen, x)
+    if len(frontiers) > 1:
+        graph.prop_nodes(frontiers[1:], message, reduce)
+    index = torch.from_numpy(nodes)
+    return {name: graph.ndata[name][index] for name in state_names}
+
+
+def _keys(forest: Forest, cell: Cell) -> Tensor:
+    """The kind of each edge's message."""
+    parent = np.repeat(np.arange(forest.num_nodes), np.diff(forest.offsets))
+    key = forest.types[parent]
+    if cell.layout.positional:
+        key = key * cell.layout.arity + forest.pos
+    return torch.from_numpy(key)
+
+
+def _bottom_messages(cell: Cell) -> State:
+    """What a missing child sends, a row for each kind of message."""
+    num_keys = cell.layout.num_keys
+    if not cell.layout.pads or not num_keys:
+        return {}
+    src = {name: x.expand(num_keys, *x.shape[1:]) for name, x in cell.bottom().items()}
+    return cell.message(Edges(Stack(num_keys, 1, None, 0), src))
+
+
+def _one_each(keys: Tensor) -> Stack:
+    """Every row a run of its own, with its own copy of its parameters."""
+    return Stack(len(keys), 1, keys, 0)
+
+
+def _by_place(received: State, pos: Tensor, types: Tensor, bottom: State, cell: Cell) -> State:
+    """Mailboxes ``[n, degree, ...]`` in order of place, padded and summed as the cell asks."""
+    mailbox = {}
+    width = cell.layout.arity
+    for name, x in received.items():
+        if cell.layout.pads:
+            kind = types[:, None].expand(-1, width)
+            if cell.layout.positional:
+                kind = kind * width + torch.arange(width)
+            rows = torch.arange(len(x))[:, None].expand_as(pos)
+            x = bottom[name][kind].index_put((rows, pos), x)
+        mailbox[name] = x.sum(1) if name in cell.sums else x
+    return mailbox
+
+
+def _reduce(cell: Cell, mailbox: State, types: Tensor, tokens: Tensor) -> State:
+    owner = None
+    for name, x in mailbox.items():
+        if name not in cell.sums and not cell.layout.pads:
+            owner = torch.arange(len(x)).repeat_interleave(x.shape[1])
+            mailbox[name] = x.flatten(0, 1)
+    return cell.reduce(Nodes(_one_each(types), tokens, mailbox, owner))
+
+
+def _leaf(cell: Cell, graph, chosen: Tensor, bottom: State) -> State:
+    return cell.leaf(Nodes(Stack(1, len(chosen), None, 0), graph.ndata["token"][chosen], {}))
+
+
+def _childless(cell: Cell, graph, chosen: Tensor, bottom: State) -> State:
+    """Typed nodes without children: every place holds the bottom."""
+    types, tokens = graph.ndata["type"][chosen], graph.ndata["token"][chosen]
+    example = bottom or example_message(cell)
+    received = {name: x.new_empty(len(chosen), 0, *x.shape[1:]) for name, x in example.items()}
+    nothing = torch.empty(len(chosen), 0, dtype=torch.long)
+    return _reduce(cell, _by_place(received, nothing, types, bottom, cell), types, tokens)

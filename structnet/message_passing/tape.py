@@ -1,0 +1,259 @@
+"""The memory of one sweep, which autograd cannot keep without copying it at each level.
+
+The messages of all levels lie in one buffer. Three small autograd functions do what autograd would,
+tied by empty tensors ("ties") that make the engine run them in the right order:
+
+- :class:`_Send` writes a level's messages into the buffer; its backward pulls, for each message,
+  the gradients of those who received it;
+- :class:`_Receive` reads a level's inboxes; its backward leaves their gradients for _Send to pull;
+- :class:`_Product` multiplies by typed weights; its backward leaves its factors to
+  :class:`_WeightGradient`, which computes one weight gradient for the whole sweep, not one a level.
+
+Pulling in both directions needs no scattered addition, which is slow on a CPU and in random
+order on a GPU.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from structnet.message_passing.cell import State, matrices
+from structnet.message_passing.scheduling import Inbox, Outbox, Schedule, Stack
+
+
+class Tape:
+    """The buffers of one sweep, and what its backward leaves for later.
+
+    ``buffers`` hold the messages; ``left`` holds the gradients of what was received. Both have
+    one tensor a message field.
+    """
+
+    def __init__(self, plan: Schedule, sums: frozenset[str], width: int):
+        self.plan = plan
+        self.sums = sums
+        self.width = width
+        self.buffers: dict[str, Tensor] = {}
+        self.shapes: dict[str, torch.Size] = {}  # of one message
+        self.left: dict[str, Tensor] = {}
+        self.tie: Tensor | None = None  # of the last send: what must come after it in forward
+        # By the ids of the weights: the weights, the same side by side, their tie.
+        self.weights: dict[tuple, tuple[tuple[Tensor, ...], Tensor, Tensor]] = {}
+        self.factors: dict[tuple, list[tuple[Tensor, Tensor, Tensor | None]]] = {}
+
+    def open(self, fields: State) -> None:
+        for name, x in fields.items():
+            self.buffers[name] = x.new_zeros(self.plan.num_messages, *x.shape[1:])
+            self.shapes[name] = x.shape[1:]
+        first = next(iter(fields.values()))
+        self.tie = torch.empty(0, device=first.device, requires_grad=torch.is_grad_enabled())
+
+    def close(self) -> None:
+        """Let go of what only the forward needs.
+
+        The ties must go: they know the autograd functions, which know the tape, and Python's
+        garbage collector cannot see through that circle.
+        """
+        self.buffers, self.weights, self.tie = {}, {}, None
+
+    def send(self, stack: Stack, outbox: Outbox, fields: State) -> None:
+        if not self.buffers:
+            self.open(fields)
+        in_order = [fields[name] for name in self.buffers]
+        self.tie = _Send.apply(self, stack, outbox, self.tie, *in_order)
+
+    def receive(self, stack: Stack, inbox: Inbox) -> State:
+        received = _Receive.apply(self, stack, inbox, self.tie)
+        return dict(zip(self.buffers, received, strict=True))
+
+    def product(self, x: Tensor, weights: tuple[Tensor, ...], keys: Tensor | None) -> Tensor:
+        name = tuple(map(id, weights))
+        if name not in self.weights:
+            with torch.no_grad():
+                joined = matrices(weights, x)
+            tie = _WeightGradient.apply(self, name, *weights)
+            # Holding the weights keeps their ids their own.
+            self.weights[name] = (weights, joined.detach(), tie)
+        _, joined, tie = self.weights[name]
+        return _Product.apply(self, name, keys, tie, x, joined)
+
+
+class _Send(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, tape: Tape, stack: Stack, outbox: Outbox, tie: Tensor, *fields: Tensor):
+        ctx.tape, ctx.outbox = tape, outbox
+        for buffer, x in zip(tape.buffers.values(), fields, strict=True):
+            buffer[stack.first : stack.end] = x
+        return tie.new_empty(0)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, _: Tensor):
+        tape, outbox = ctx.tape, ctx.outbox
+        gradients = []
+        for name in tape.shapes:
+            receivers = outbox.rows if name in tape.sums else outbox.slots
+            left = tape.left.get(name)  # None: nobody who received it has a gradient
+            gradients.append(None if left is None else _sum_rows(left, receivers, outbox.offsets))
+        return None, None, None, None, *gradients
+
+
+class _Receive(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, tape: Tape, stack: Stack, inbox: Inbox, tie: Tensor):
+        ctx.tape, ctx.stack, ctx.inbox = tape, stack, inbox
+        received = []
+        for name, buffer in tape.buffers.items():
+            if name in tape.sums:
+                received.append(_sum_rows(buffer, inbox.messages, inbox.offsets))
+            else:
+                x = buffer.index_select(0, inbox.messages)
+                received.append(x.view(-1, tape.width, *x.shape[1:]) if tape.width else x)
+        return tuple(received)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, *gradients: Tensor):
+        tape, stack, first = ctx.tape, ctx.stack, ctx.inbox.first
+        for (name, shape), gradient in zip(tape.shapes.items(), gradients, strict=True):
+            if gradient is None or not gradient.is_floating_point():
+                continue  # integers have none
+            summed = name in tape.sums
+            if name not in tape.left:
+                rows = tape.plan.num_rows if summed else tape.plan.num_slots
+                # Zeros: a cell may stop gradients, and then its receivers never come by here.
+                tape.left[name] = gradient.new_zeros(rows, *shape)
+            if summed:
+                tape.left[name][stack.first : stack.end] = gradient
+            else:
+                gradient = gradient.reshape(-1, *shape)
+                tape.left[name][first : first + len(gradient)] = gradient
+        return None, None, None, None
+
+
+class Finish(torch.autograd.Function):
+    """The identity; its backward runs first and clears what an earlier one left."""
+
+    @staticmethod
+    def forward(ctx, tape: Tape, *states: Tensor):
+        ctx.tape = tape
+        return tuple(x.clone() for x in states)  # their own: the caller may change them
+
+    @staticmethod
+    def backward(ctx, *gradients: Tensor):
+        if torch.is_grad_enabled():  # create_graph=True; otherwise a backward records nothing
+            raise RuntimeError("the levels backend has no second derivatives; backend='dgl' has")
+        ctx.tape.left.clear()
+        ctx.tape.factors.clear()
+        return None, *gradients
+
+
+class _Product(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx,
+        tape: Tape,
+        name: tuple,
+        keys: Tensor | None,
+        tie: Tensor,
+        x: Tensor,
+        weight: Tensor,
+    ):
+        ctx.tape, ctx.name, ctx.keys = tape, name, keys
+        ctx.save_for_backward(x, weight)
+        return _typed_product(x, weight, keys)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient: Tensor):
+        x, weight = ctx.saved_tensors
+        if ctx.needs_input_grad[3]:  # the tie's, hence the weight's
+            # Detached, or the tape would hold the graph that holds the tape.
+            ctx.tape.factors.setdefault(ctx.name, []).append((x.detach(), gradient, ctx.keys))
+        return None, None, None, None, _typed_product(gradient, weight.mT, ctx.keys), None
+
+
+class _WeightGradient(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, tape: Tape, name: tuple, *weights: Tensor):
+        ctx.tape, ctx.name = tape, name
+        ctx.shapes = [weight.shape for weight in weights]
+        return weights[0].new_empty(0)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, tie: Tensor):
+        factors = ctx.tape.factors.pop(ctx.name)
+        few, many, parts = [], [], []
+        for x, dy, keys in factors:
+            if keys is not None:
+                parts.append((x, dy, keys))
+            elif x.numel() + dy.numel() < sum(map(math.prod, ctx.shapes)):
+                few.append((x, dy))  # cheaper to join than to add to every weight
+            else:
+                many.append((x, dy))
+        if few:
+            many.append(tuple(torch.cat(same, -2) for same in zip(*few, strict=True)))
+        gradients = []
+        begin = 0
+        for shape in ctx.shapes:
+            lead, rows = factors[0][0].dim() - 2, factors[0][0].shape[-1]
+            columns = slice(begin, begin + math.prod(shape[lead:]) // rows)
+            begin = columns.stop
+            gradient = None
+            for x, dy in many:
+                gradient = _add_outer(gradient, x, dy[..., columns])
+            if gradient is None:
+                gradient = tie.new_zeros(*shape[:lead], rows, columns.stop - columns.start)
+            for x, dy, keys in parts:
+                _add_typed_outer(gradient, x, dy[..., columns], keys)
+            gradients.append(gradient.view(shape))
+        return None, None, *gradients
+
+
+# Above this many entries a matrix on the CPU costs more to copy than to multiply by on its own.
+_LARGE = 4096
+
+
+def _typed_product(x: Tensor, weight: Tensor, keys: Tensor | None) -> Tensor:
+    """Run i of x times the keys[i]-th weight."""
+    if keys is None:
+        return torch.matmul(x, weight)
+    if x.device.type == "cpu" and weight[0].numel() > _LARGE:
+        y = x.new_empty(*x.shape[:-1], weight.shape[-1])
+        for i, key in enumerate(keys.tolist()):
+            torch.matmul(x[i], weight[key], out=y[i])
+        return y
+    return torch.matmul(x, weight.index_select(0, keys))
+
+
+def _add_outer(total: Tensor | None, x: Tensor, dy: Tensor) -> Tensor:
+    """``total + x' dy`` for each key, in place."""
+    if total is None:
+        return torch.matmul(x.mT, dy)
+    total.flatten(0, -3).baddbmm_(x.mT.flatten(0, -3), dy.flatten(0, -3))
+    return total
+
+
+def _add_typed_outer(total: Tensor, x: Tensor, dy: Tensor, keys: Tensor) -> None:
+    """Add the gradient of :func:`_typed_product` with respect to its weight."""
+    if x.device.type == "cpu" and total.dim() == 3 and total[0].numel() > _LARGE:
+        for i, key in enumerate(keys.tolist()):
+            total[key].addmm_(x[i].mT, dy[i])
+    else:
+        total.index_add_(0, keys, torch.matmul(x.mT, dy))
+
+
+def _sum_rows(x: Tensor, index: Tensor, offsets: Tensor) -> Tensor:
+    """Row i is the sum of the rows of x that the i-th list of ``index`` names."""
+    flat = x.reshape(len(x), math.prod(x.shape[1:]))
+    if x.is_floating_point():
+        out = torch.embedding_bag(flat, index, offsets, False, 0)[0]
+    else:
+        sizes = torch.diff(offsets, append=offsets.new_tensor([len(index)]))
+        owner = torch.arange(len(offsets), device=x.device).repeat_interleave(sizes)
+        out = flat.new_zeros(len(offsets), flat.shape[1]).index_add_(0, owner, flat[index])
+    return out.view(len(offsets), *x.shape[1:])

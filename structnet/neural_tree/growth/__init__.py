@@ -1,0 +1,17 @@
+"""Algorithm 1: a leaf is split, deepened or kept, whichever serves validation samples best.
+
+======================  ==========================================================================
+``growth``              :class:`Growth`: leaf after leaf, as an object that is stepped
+``proposal``            :func:`propose`: trains the candidates of one leaf
+``candidate``           a split or a deepening beside the frozen tree, whose part is cached
+``decision``            :class:`Limits` and :class:`Decision`: what is allowed, what was decided
+``router_start``        how a new router begins: with samples going both ways
+``state``               growth on disk, to go on from
+======================  ==========================================================================
+"""
+
+from __future__ import annotations
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,175 @@
+"""One way to grow a leaf, trained while the rest of the tree stays as it is.
+
+All that lies above the new modules is fixed, so a sample can be replaced by what reaches them: its
+features at the leaf, the log-probability of getting there, and the total of all other leaves. This
+is computed once, if the same sample always leads to the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import logsigmoid
+
+from structnet.neural_tree.samples import Samples
+from structnet.neural_tree.tree import NeuralTree
+from structnet.training.metrics import evaluating
+
+PROBE = 32  # samples that tell whether the fixed part is random
+
+
+@dataclass(frozen=True)
+class AtLeaf:
+    """Samples as they come to one leaf of a fixed tree.
+
+    Shapes:
+        features: ``[n, *shape of the leaf]``.
+        log_prob: ``[n]``, of reaching the leaf.
+        rest: ``[n, ...]``, the total of the other leaves, or None if there are none.
+        targets, weights: as in :class:`Samples`.
+    """
+
+    features: Tensor
+    log_prob: Tensor
+    rest: Tensor | None
+    targets: Tensor
+    weights: Tensor | None
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def __getitem__(self, indices: np.ndarray) -> AtLeaf:
+        indices = torch.from_numpy(indices)
+        return AtLeaf(*(part if part is None else part[indices] for part in self.parts))
+
+    def to(self, device: str | torch.device) -> AtLeaf:
+        """The same on a device."""
+        return AtLeaf(*(part if part is None else part.to(device) for part in self.parts))
+
+    @property
+    def parts(self) -> list[Tensor | None]:
+        return [getattr(self, field.name) for field in fields(self)]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes for part in self.parts if part is not None)
+
+    mean = Samples.mean
+
+
+def at_leaf(tree: NeuralTree, leaf: int, batch: Samples) -> AtLeaf:
+    """What reaches a leaf; the tree in evaluation mode and without gradients."""
+    keep = {leaf: batch.x}
+    with evaluating(tree):
+        log_prob, outputs = tree(batch.x, keep)
+        place = int(np.searchsorted(tree.topology.leaves, leaf))
+        others = [i for i in range(tree.num_leaves) if i != place]
+        rest = None
+        if others:
+            terms = tree.likelihood.term(log_prob[:, others], outputs[:, others], batch.targets)
+            rest = tree.likelihood.join(terms)
+    return AtLeaf(keep[leaf], log_prob[:, place], rest, batch.targets, batch.weights)
+
+
+def cached(
+    tree: NeuralTree,
+    leaf: int,
+    samples: Samples,
+    *,
+    batch_size: int,
+    device: torch.device,
+    max_bytes: float,
+) -> AtLeaf | None:
+    """All samples as they come to a leaf, on the CPU.
+
+    None if that would take more memory than allowed, or if a sample may come differently each time:
+    because it is augmented, or a module draws random numbers even in evaluation mode.
+    """
+    if samples.augment is not None:
+        return None
+    probe = samples[np.arange(min(PROBE, len(samples)))].to(device)
+    once, again = (at_leaf(tree, leaf, probe).to("cpu") for _ in range(2))
+    if not _equal(once, again) or once.nbytes / len(probe) * len(samples) > max_bytes:
+        return None
+    starts = range(0, len(samples), batch_size)
+    rows = (np.arange(start, min(start + batch_size, len(samples))) for start in starts)
+    batches = (at_leaf(tree, leaf, samples[each].to(device)) for each in rows)
+    return _joined(batches, once, len(samples))
+
+
+def _joined(batches: Iterable[AtLeaf], like: AtLeaf, length: int) -> AtLeaf:
+    # Batch by batch into their place: joined at the end, all would be there twice.
+    whole = [
+        None if part is None else part.new_empty((length, *part.shape[1:])) for part in like.parts
+    ]
+    start = 0
+    for batch in batches:
+        for part, found in zip(whole, batch.parts, strict=True):
+            if part is not None:
+                part[start : start + len(batch)] = found
+        start += len(batch)
+    return AtLeaf(*whole)
+
+
+def _equal(a: AtLeaf, b: AtLeaf) -> bool:
+    return all(
+        x is None or torch.allclose(x, y, equal_nan=True)
+        for x, y in zip(a.parts, b.parts, strict=True)
+    )
+
+
+class Candidate(nn.Module):
+    """New modules for one leaf; the loss is that of the whole tree with them in place.
+
+    It trains on :class:`Samples`, or on the same samples :class:`AtLeaf`, to the same loss.
+
+    Args:
+        tree: stays as it is, and is no part of this module.
+        leaf: the node to grow.
+        modules: from the tree's ``new_split`` or ``new_deepening``.
+    """
+
+    def __init__(self, tree: NeuralTree, leaf: int, modules: tuple[nn.Module, ...]):
+        super().__init__()
+        self._tree = (tree,)  # in a tuple, or torch would take the tree's parameters for ours
+        self.leaf = leaf
+        self.parts = nn.ModuleList(modules)
+
+    def loss(self, batch: Samples | AtLeaf) -> Tensor:
+        """The mean loss of the grown tree."""
+        (tree,) = self._tree
+        if isinstance(batch, Samples):
+            batch = at_leaf(tree, self.leaf, batch)
+        log_prob, outputs = self.new_leaves(batch)
+        terms = tree.likelihood.term(log_prob, outputs, batch.targets)
+        if batch.rest is not None:
+            terms = torch.cat([batch.rest.unsqueeze(1), terms], dim=1)
+        return batch.mean(tree.likelihood.losses(tree.likelihood.join(terms), batch.targets))
+
+    def new_leaves(self, batch: AtLeaf) -> tuple[Tensor, Tensor]:
+        """Log-probabilities ``[n, new leaves]`` and outputs ``[n, new leaves, outputs]``."""
+        raise NotImplementedError
+
+
+class Split(Candidate):
+    """A router and two solvers in place of a solver."""
+
+    def new_leaves(self, batch: AtLeaf) -> tuple[Tensor, Tensor]:
+        router, left, right = self.parts
+        logit = router(batch.features).reshape(len(batch))
+        sides = torch.stack([logsigmoid(logit), logsigmoid(-logit)], dim=1)
+        outputs = torch.stack([left(batch.features), right(batch.features)], dim=1)
+        return batch.log_prob.unsqueeze(1) + sides, outputs
+
+
+class Deepening(Candidate):
+    """One more transformer and a solver in place of a solver."""
+
+    def new_leaves(self, batch: AtLeaf) -> tuple[Tensor, Tensor]:
+        transformer, solver = self.parts
+        outputs = solver(transformer(batch.features))
+        return batch.log_prob.unsqueeze(1), outputs.unsqueeze(1)

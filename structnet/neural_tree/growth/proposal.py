@@ -1,0 +1,127 @@
+"""What may be tried at a leaf: a split, a deepening, or neither."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from structnet.neural_tree.cost import count_parameters
+from structnet.neural_tree.growth.candidate import Candidate, Deepening, Split, at_leaf
+from structnet.neural_tree.growth.decision import Limits
+from structnet.neural_tree.growth.router_start import balance
+from structnet.neural_tree.primitives import TooSmallError
+from structnet.neural_tree.samples import Samples
+from structnet.neural_tree.tree import NeuralTree
+from structnet.training.seeding import seed_epoch
+
+PROBED = 2000  # samples that a new router is scaled to
+
+
+def propose(
+    tree: NeuralTree,
+    leaf: int,
+    limits: Limits,
+    *,
+    seed: int,
+    balance_on: Samples | None = None,
+    warm_start: bool = False,
+    others: Iterable[nn.Module] = (),
+) -> dict[str, Candidate]:
+    """The candidates for a leaf, with new modules.
+
+    Args:
+        tree: stays as it is.
+        leaf: its node.
+        limits: how far the tree may grow.
+        seed: of the new modules; torch's and numpy's global generators are seeded with it.
+        balance_on: samples, some of which a new router is scaled to; None leaves it as it is made.
+        warm_start: new solvers begin as copies of the leaf's own where that fits.
+        others: what new modules must share nothing with, besides the tree.
+
+    Returns:
+        ``"split"`` and ``"deepen"``, as far as the tree's primitives and the limits permit them.
+
+    Raises:
+        ValueError: a module shares parameters with another, with the tree, or with the others.
+    """
+    seed_epoch(seed, 0)
+    taken = set().union(*map(_learned, (tree, *others)))
+    found: dict[str, Candidate] = {}
+    # What the map at the leaf is too small for is no candidate.
+    if _may_split(tree, leaf, limits):
+        with suppress(TooSmallError):
+            found["split"] = Split(tree, leaf, tree.new_split(leaf))
+            _check_new(taken, found["split"])
+            if balance_on is not None:
+                balance(found["split"].parts[0], _arriving(tree, leaf, balance_on))
+    if _may_deepen(tree, leaf, limits):
+        with suppress(TooSmallError):
+            modules = tree.new_deepening(leaf)
+            if count_parameters(modules[0]):  # else it is an identity: no gain
+                found["deepen"] = Deepening(tree, leaf, modules)
+                _check_new(taken, found["deepen"])
+    if warm_start:
+        for candidate in found.values():
+            _start_solvers(tree, leaf, candidate)
+    without = count_parameters(tree) - count_parameters(tree.nodes[leaf].solver) - 1
+    return {
+        kind: candidate
+        for kind, candidate in found.items()
+        if _below(without + count_parameters(candidate), limits.max_parameters)
+    }
+
+
+def _may_split(tree: NeuralTree, leaf: int, limits: Limits) -> bool:
+    depth = int(tree.topology.depth[leaf])
+    within = _below(depth, limits.max_depth) and _below(tree.num_leaves, limits.max_leaves)
+    return tree.primitives.router is not None and within
+
+
+def _may_deepen(tree: NeuralTree, leaf: int, limits: Limits) -> bool:
+    within = _below(tree.num_transformers(leaf), limits.max_transformers)
+    return tree.primitives.transformer is not None and within
+
+
+def _check_new(taken: set[int], candidate: Candidate) -> None:
+    """Training a candidate must leave all others, and the tree, as they are; adds it to them."""
+    for module in candidate.parts:
+        learned = _learned(module)
+        if taken & learned:
+            raise ValueError(
+                f"the primitives gave a {type(module).__name__} that shares what it learns with "
+                "another module of the tree, or with another new one; expected a new module each "
+                "time"
+            )
+        taken |= learned
+
+
+def _learned(module: nn.Module) -> set[int]:
+    """What changes in training: parameters, if not frozen, and the statistics of normalisations."""
+    norms = (m for m in module.modules() if isinstance(m, nn.modules.batchnorm._NormBase))
+    statistics = (buffer for norm in norms for buffer in norm.buffers())
+    return {id(t) for t in (*filter(lambda p: p.requires_grad, module.parameters()), *statistics)}
+
+
+def _below(value: int, limit: int | None) -> bool:
+    return limit is None or value < limit
+
+
+def _arriving(tree: NeuralTree, leaf: int, samples: Samples) -> Tensor:
+    """Some samples as they arrive at a leaf, those more often that come there more likely."""
+    some = np.linspace(0, len(samples) - 1, min(PROBED, len(samples))).astype(np.int64)
+    device = next(tree.parameters(), samples.x).device
+    here = at_leaf(tree, leaf, samples[some].to(device))
+    chosen = torch.multinomial(here.log_prob.softmax(0), len(some), replacement=True)
+    return here.features[chosen]
+
+
+def _start_solvers(tree: NeuralTree, leaf: int, candidate: Candidate) -> None:
+    old = tree.nodes[leaf].solver.state_dict()
+    for solver in candidate.parts[1:]:
+        new = solver.state_dict()
+        if [(k, v.shape) for k, v in old.items()] == [(k, v.shape) for k, v in new.items()]:
+            solver.load_state_dict(old)  # copies the values

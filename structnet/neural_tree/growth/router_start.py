@@ -1,0 +1,96 @@
+"""How a new router begins: with every unit alive, and samples going both ways.
+
+A small router may be dead at birth. Its few units see averages that hardly differ from sample to
+sample, so each of them is on for all samples or off for all, and what it sends left does not depend
+on the sample. The split then mixes two solvers by a constant, and never becomes a decision. Scaled
+to what arrives, the same router starts as one.
+
+Reference:
+    Krähenbühl, Doersch, Donahue, Darrell: Data-dependent Initializations of Convolutional Neural
+    Networks, ICLR 2016.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from structnet.training.metrics import evaluating
+
+SCALED = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
+SPREAD = 3.0  # of the logit: most samples start on a side, few beyond recall
+
+
+def balance(router: nn.Module, features: Tensor, spread: float = SPREAD) -> None:
+    """Scales a router's linear layers and convolutions to the samples that it will decide about.
+
+    From the first to the last, each unit's output is shifted and scaled to mean 0 and standard
+    deviation 1 over the samples; the last layer's, the logit, to ``spread``. A unit whose output
+    does not vary is left as it is, and so are layers without a bias, those whose weight is computed
+    from other parameters (weight normalisation), and those that are not called as modules (the
+    projection of ``nn.MultiheadAttention``).
+
+    Args:
+        router: changed in place.
+        features: samples as they arrive at it.
+        spread: the standard deviation of the logit.
+
+    Shapes:
+        features ``[n, *shape]``.
+
+    Example:
+        >>> router = nn.Linear(3, 1)
+        >>> features = torch.rand(100, 3, generator=torch.Generator().manual_seed(0))
+        >>> balance(router, features)
+        >>> logit = router(features)
+        >>> logit.mean().abs().item() < 1e-5, round(logit.std(correction=0).item(), 3)
+        (True, 3.0)
+    """
+    layers = [layer for layer in router.modules() if isinstance(layer, SCALED)]
+    called = list(_outputs(router, layers, features[:1]))
+    for layer in called:
+        if _has_own(layer, "weight") and _has_own(layer, "bias"):
+            output = _columns(layer, _outputs(router, [layer], features)[layer])
+            _scale(layer, output, spread if layer is called[-1] else 1.0)
+
+
+def _has_own(layer: nn.Module, name: str) -> bool:
+    return isinstance(layer._parameters.get(name), nn.Parameter)
+
+
+def _outputs(
+    router: nn.Module, layers: Sequence[nn.Module], features: Tensor
+) -> dict[nn.Module, list[Tensor]]:
+    """What each layer gives each time that it is called; the layers in the order of their calls."""
+    found: dict[nn.Module, list[Tensor]] = {}
+
+    def keep(layer: nn.Module, inputs: tuple, output: Tensor) -> None:
+        found.setdefault(layer, []).append(output)
+
+    hooks = [layer.register_forward_hook(keep) for layer in layers]
+    try:
+        with evaluating(router):
+            router(features)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return found
+
+
+def _columns(layer: nn.Module, outputs: Sequence[Tensor]) -> Tensor:
+    """The outputs of a layer, one column a unit. ``[m, units]``."""
+    units = 1 if not isinstance(layer, nn.Linear) else -1
+    outputs = [each.unsqueeze(1) if each.dim() == 1 else each for each in outputs]
+    return torch.cat([each.movedim(units, -1).flatten(0, -2) for each in outputs])
+
+
+@torch.no_grad()
+def _scale(layer: nn.Module, output: Tensor, spread: float) -> None:
+    mean, sd = output.mean(0), output.std(0, correction=0)
+    varies = sd > 1e-6 * mean.abs().clamp(min=1e-6)
+    factor = torch.where(varies, spread / sd.clamp(min=1e-30), torch.ones_like(sd))
+    shift = torch.where(varies, mean, torch.zeros_like(mean))
+    layer.weight.mul_(factor.view(-1, *[1] * (layer.weight.dim() - 1)))
+    layer.bias.sub_(shift).mul_(factor)

@@ -1,0 +1,167 @@
+"""ListOps expressions: nested list operations on digits, as ``[MAX 2 9 [MIN 4 7 ] 0 ]``.
+
+Reference:
+    Nangia and Bowman, "ListOps: A Diagnostic Dataset for Latent Tree Learning", NAACL SRW 2018.
+"""
+
+from __future__ import annotations
+
+import re
+
+from structnet.parse.errors import ParseError
+from structnet.parse.reading import token_offset
+from structnet.trees.tree import Tree
+
+_DIGITS = {digit: Tree(digit) for digit in "0123456789"}
+_TRAILING = "text after the end of the expression"
+# The tokens that _split finds, with their places: only errors need them.
+_TOKEN = re.compile(r"[()\]]|\[[^\s()\[\]]*|[^\s()\[\]]+")
+
+
+def listops(text: str) -> Tree:
+    """The tree of a ListOps expression.
+
+    Two notations are read: the plain one, and the published one in which parentheses pair the
+    tokens up, ``( ( ( [MAX 1 ) 2 ) ] )``. The parentheses say nothing that the brackets do not, so
+    they are only checked to balance.
+
+    Args:
+        text: one expression; inner labels are the operators' names, leaves the digits 0 to 9.
+
+    Raises:
+        ParseError: an unknown token, brackets or parentheses that do not balance, an operator
+            without operands, text after the expression, or no text.
+
+    Example:
+        >>> listops("[MAX 2 9 [MIN 4 7 ] 0 ]")
+        <Tree (MAX 2 9 (MIN 4 7) 0)>
+        >>> listops("( ( ( [MAX 1 ) 2 ) ] )")
+        <Tree (MAX 1 2)>
+        >>> listops("[MAX 1 [MIN 2")
+        Traceback (most recent call last):
+            ...
+        structnet.parse.errors.ParseError: line 1, column 8: 2 unclosed '['
+            [MAX 1 [MIN 2
+                   ^
+    """
+    roots: list[Tree] = []
+    children = roots
+    unclosed: list[tuple[str, list[Tree]]] = []  # the open operators, each with its siblings
+    parentheses = 0
+    # One loop over split tokens, the commonest tests first: a training file has millions of them.
+    for place, token in enumerate(_split(text)):
+        if token in _DIGITS:
+            children.append(_DIGITS[token])
+        elif token == ")":
+            parentheses -= 1
+            if parentheses < 0:
+                raise _error("unopened ')'", text, place)
+        elif token == "(":
+            if roots:
+                raise _error(_TRAILING, text, place)
+            parentheses += 1
+        elif token == "]":
+            if not unclosed or not children:
+                raise _error(_bad_close(unclosed), text, place)
+            operator, siblings = unclosed.pop()
+            siblings.append(Tree(operator, children))
+            children = siblings
+        elif token[0] == "[" and len(token) > 1:
+            unclosed.append((token[1:], children))
+            children = []
+        else:
+            raise _error(_unknown(token), text, place)
+    if unclosed or parentheses or len(roots) != 1:
+        raise _incomplete(text)
+    return roots[0]
+
+
+def to_listops(tree: Tree, binary: bool = False) -> str:
+    """The expression of a tree: the inverse of :func:`listops`.
+
+    Args:
+        tree: inner labels are operators, leaves the digits 0 to 9.
+        binary: write the published notation, with parentheses that pair the tokens up.
+
+    Raises:
+        ValueError: a leaf that is no digit, or a label with a blank or a bracket in it.
+
+    Example:
+        >>> tree = Tree("MAX", [Tree("1"), Tree("MIN", [Tree("4"), Tree("7")])])
+        >>> to_listops(tree)
+        '[MAX 1 [MIN 4 7 ] ]'
+        >>> to_listops(tree, binary=True)
+        '( ( ( [MAX 1 ) ( ( ( [MIN 4 ) 7 ) ] ) ) ] )'
+    """
+    tokens: list[str] = []
+    stack: list[Tree | str] = [tree]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            tokens.append(item)
+        elif not item.children:
+            tokens.append(_checked_digit(item))
+        else:
+            # k operands and the bracket close k + 1 pairs, all of which open before the operator.
+            tokens += ["("] * (len(item.children) + 1) if binary else []
+            tokens.append(_checked_operator(item))
+            stack += [")", "]"] if binary else ["]"]
+            for child in reversed(item.children):
+                stack += [")", child] if binary else [child]
+    return " ".join(tokens)
+
+
+def _split(text: str) -> list[str]:
+    spaced = text.replace("[", " [").replace("]", " ] ")
+    return spaced.replace("(", " ( ").replace(")", " ) ").split()
+
+
+def _error(message: str, text: str, place: int) -> ParseError:
+    return ParseError.at(message, text, token_offset(_TOKEN, text, place))
+
+
+def _bad_close(unclosed: list) -> str:
+    return f"operator {unclosed[-1][0]!r} has no operands" if unclosed else "unopened ']'"
+
+
+def _unknown(token: str) -> str:
+    if token == "[":
+        return "an operator's name must follow '[' directly"
+    return f"unknown token {token!r}; expected a digit 0-9, '[NAME' or ']'"
+
+
+def _incomplete(text: str) -> ParseError:
+    """What is wrong with a text in which every token by itself was right."""
+    unclosed: dict[str, list[int]] = {"[": [], "(": []}
+    roots = 0
+    for place, token in enumerate(_split(text)):
+        if token == "]":
+            unclosed["["].pop()
+        elif token == ")":
+            unclosed["("].pop()
+        else:
+            if token != "(" and not unclosed["["]:
+                roots += 1
+            if roots > 1:
+                return _error(_TRAILING, text, place)
+            if token[0] in unclosed:
+                unclosed[token[0]].append(place)
+    for bracket, places in unclosed.items():
+        if places and roots:
+            return _error(f"{len(places)} unclosed {bracket!r}", text, places[-1])
+    return ParseError.at("no expression", text, len(text.rstrip()))
+
+
+def _checked_digit(leaf: Tree) -> str:
+    if leaf.label not in _DIGITS:
+        raise ValueError(f"a leaf of a ListOps tree must be a digit '0' to '9'; got {leaf.label!r}")
+    return leaf.label
+
+
+def _checked_operator(node: Tree) -> str:
+    if not isinstance(node.label, str) or not re.fullmatch(r"[^\s()\[\]]+", node.label):
+        raise ValueError(
+            f"an operator of a ListOps tree must be a name without blanks or brackets; "
+            f"got {node.label!r}"
+        )
+    return "[" + node.label

@@ -1,0 +1,243 @@
+"""What the leaves of a neural tree are for: which classes, which images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from structnet.neural_tree.batches import greedy_leaves
+from structnet.neural_tree.explanation import names_of
+from structnet.neural_tree.samples import Samples
+from structnet.neural_tree.tree import NeuralTree
+from structnet.plot.model_tree.panels import GREEDY, share_text
+from structnet.plot.model_tree.reached import from_left, reach
+from structnet.plot.model_tree.sheet import INCH, room
+from structnet.plot.style import GREY, as_written, cut, new_axes, percent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+
+MAX_CELLS = 20  # leaves, and classes, up to which each cell has its number
+MAX_TICKS = 40
+LEVEL, SLANT = 3, 0.055  # the letters up to which names are level; inches of each letter, slanted
+# Of a picture's side: between pictures, above each for two lines, and below all for one.
+GAP, TITLE, NOTE = 0.12, 0.34, 0.1
+SIDE, FONT = 1.2, 8.0  # of a picture on new axes, in inches, and the letters, in points
+MAX_NAME = 12  # characters of a class above a picture
+
+
+def plot_leaf_classes(
+    tree: NeuralTree,
+    samples: Samples,
+    class_names: Sequence[str] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draws how probably the samples of each class reach each leaf, on average, as a heat map.
+
+    The leaves stand in the order of :func:`plot_neural_tree`, its leftmost on top. Each sample
+    counts at all leaves, by its probability of getting there: each column sums to 100 %. That of a
+    class without samples is empty.
+
+    Args:
+        tree: the tree; it predicts classes.
+        samples: what to send through it.
+        class_names: what the classes are called; their numbers by default.
+        ax: where to draw; by default on new axes.
+
+    Returns:
+        The axes.
+
+    Raises:
+        ValueError: the tree predicts numbers, there are no samples, they do not fit the tree, or
+            there is not one name a class.
+
+    Example:
+        >>> from matplotlib.figure import Figure
+        >>> from structnet.neural_tree import presets
+        >>> tree = NeuralTree(presets.mlp(num_outputs=2, width=8), shape=(4,))
+        >>> _ = tree.split(0)
+        >>> samples = Samples(torch.rand(6, 4), torch.arange(6) % 2)
+        >>> ax = plot_leaf_classes(tree, samples, ["cat", "dog"], Figure().add_subplot())
+        >>> [label.get_text() for label in ax.get_xticklabels() + ax.get_yticklabels()]
+        ['cat', 'dog', 'leaf 1', 'leaf 2']
+    """
+    names = names_of(tree, class_names)
+    if names is None:
+        raise ValueError("the tree predicts numbers; expected one that predicts classes")
+    leaves, counts = from_left(tree.topology), reach(tree, samples).classes
+    with np.errstate(invalid="ignore"):  # 0 / 0 for a class without samples
+        shares = counts[leaves] / counts[0]
+    names = list(map(cut, names))
+    ax = ax if ax is not None else _new_heat_map(names, len(leaves))
+    image = ax.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="none")
+    bar = ax.figure.colorbar(image, ax=ax, label="mean probability\nof the leaf")
+    percent(bar.ax)
+    ax.set_xlabel("class")
+    # A slanted name ends below its column.
+    slanted = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+    _label(ax.xaxis, names, **(slanted if _longest(names) > LEVEL else {}))
+    _label(ax.yaxis, [f"leaf {leaf}" for leaf in leaves])
+    ax.spines[:].set_visible(False)
+    if max(shares.shape) <= MAX_CELLS:
+        _write_shares(ax, shares)
+    return ax
+
+
+def plot_leaf_means(
+    tree: NeuralTree,
+    x: Tensor | Samples,
+    class_names: Sequence[str] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draws the mean image of the samples whose greedy path ends in each leaf.
+
+    Above each stand the leaf's number, the share of the samples that end there and, if there are
+    classes, the commonest of those. So the shares are those of :func:`plot_neural_tree` with
+    ``greedy=True``; without it, that counts each sample at all leaves, by its probability of
+    getting there. The leaves stand in the same order.
+
+    Args:
+        tree: the tree; its samples are images.
+        x: images, or samples, whose weights count.
+        class_names: what the classes are called; their numbers by default.
+        ax: where to draw; by default on new axes.
+
+    Shapes:
+        x ``[n, height, width]`` or ``[n, channels, height, width]``, 1 channel (dark is high) or 3.
+
+    Returns:
+        The axes, on which each image is 1 wide and as high as it is in proportion.
+
+    Raises:
+        ValueError: there are no samples, they are no images, or there is not one name a class.
+
+    Example:
+        >>> from matplotlib.figure import Figure
+        >>> from structnet.neural_tree import presets
+        >>> tree = NeuralTree(presets.conv(num_outputs=2, width=2, kernel=3), shape=(1, 8, 8))
+        >>> ax = plot_leaf_means(tree, torch.rand(6, 1, 8, 8), ax=Figure().add_subplot())
+        >>> ax.images[0].get_array().shape, [text.get_text() for text in ax.texts]
+        ((8, 8), ['leaf 0: 100 %\\n', 'shares: greedy paths'])
+    """
+    _check_images(tree.shape)
+    names = names_of(tree, class_names)
+    samples = x if isinstance(x, Samples) else None
+    x = x if samples is None else samples.x
+    leaves, reached = from_left(tree.topology), torch.from_numpy(greedy_leaves(tree, x))
+    weights = torch.ones(len(x)) if samples is None or samples.weights is None else samples.weights
+    weights, images = weights.double().cpu(), _pictures(x.detach().cpu())
+    scale = float(images.min()), float(images.max())
+    ratio = images.shape[1] / images.shape[2]
+    columns, rows = _montage(len(leaves))
+    step = np.array([1 + GAP, ratio + TITLE + GAP])
+    size = step * (columns, rows) + (GAP, NOTE)
+    ax = ax if ax is not None else new_axes(1, *(SIDE * size))[0]
+    ax.set_xlim(-GAP, size[0] - GAP)
+    ax.set_ylim(size[1] - TITLE, -TITLE)
+    ax.set_aspect("equal")
+    ax.set_axis_off()
+    font = min(FONT, *FONT * room(ax) / INCH / SIDE / size)
+    for number, leaf in enumerate(leaves):
+        left, top = step * (number % columns, number // columns)
+        here = reached == leaf
+        text = f"leaf {leaf}: {share_text(float(weights[here].sum() / weights.sum()))}\n"
+        text += (
+            "" if samples is None else _commonest(names, samples.targets.cpu()[here], weights[here])
+        )
+        title = ax.text(left + 0.5, top - 0.03, text, ha="center", va="bottom", fontsize=font)
+        as_written(title)
+        place = (left, left + 1, top + ratio, top)
+        _draw_mean(ax, images[here].double(), weights[here], scale, place, font)
+    middle, low = size[0] / 2 - GAP, size[1] - TITLE
+    ax.text(middle, low, GREEDY, ha="center", va="bottom", color=GREY, fontsize=font)
+    return ax
+
+
+def _montage(number: int) -> tuple[int, int]:
+    """Columns and rows for so many pictures, somewhat wider than high."""
+    rows = -(-number // int(np.ceil(np.sqrt(1.5 * number))))
+    return -(-number // rows), rows
+
+
+def _draw_mean(
+    ax: Axes,
+    images: Tensor,
+    weights: Tensor,
+    scale: tuple[float, float],
+    place: tuple[float, ...],
+    font: float,
+) -> None:
+    """The mean of the images in a frame; the scale is from white to black."""
+    from matplotlib.patches import Rectangle
+
+    left, right, bottom, top = place
+    frame = {"fill": False, "edgecolor": "#BBBBBB", "linewidth": 0.6}
+    ax.add_patch(Rectangle((left, top), right - left, bottom - top, **frame))
+    if not weights.sum():
+        middle = (left + right) / 2, (top + bottom) / 2
+        ax.text(*middle, "no samples", ha="center", va="center", color=GREY, fontsize=font)
+        return
+    mean = torch.einsum("n,n...->...", weights / weights.sum(), images).numpy()
+    low, high = scale
+    if mean.ndim == 3:
+        mean = np.clip((mean - low) / (high - low or 1), 0, 1)
+    style = {"cmap": "gray_r", "vmin": low, "vmax": high, "interpolation": "none"}
+    # The axes have their limits and their aspect already, which imshow would change.
+    limits = ax.get_xlim(), ax.get_ylim()
+    ax.imshow(mean, extent=place, **style)
+    ax.set(xlim=limits[0], ylim=limits[1])
+
+
+def _new_heat_map(names: Sequence[str], leaves: int) -> Axes:
+    """Axes with cells that hold their number, and room for the names and the colours' label."""
+    slant = SLANT * _longest(names)
+    width, height = 2.7 + 0.42 * min(len(names), 40), 0.9 + max(1.4, 0.3 * min(leaves, 60))
+    return new_axes(1, width=width + slant, height=height + slant)[0]
+
+
+def _longest(names: Sequence[str]) -> int:
+    return max(map(len, names))
+
+
+def _label(axis: Axis, names: Sequence[str], **style: str | float) -> None:
+    every = -(-len(names) // MAX_TICKS)
+    axis.set_ticks(range(0, len(names), every), names[::every], **style)
+    for tick in axis.get_major_ticks():
+        as_written(tick.label1, tick.label2)
+
+
+def _write_shares(ax: Axes, shares: np.ndarray) -> None:
+    """The percentages, but for those that are 0 when rounded."""
+    for (row, column), share in np.ndenumerate(np.nan_to_num(shares)):
+        if share >= 0.005:
+            color = "white" if share > 0.5 else "black"
+            style = {"ha": "center", "va": "center", "fontsize": 8, "color": color}
+            ax.text(column, row, f"{100 * share:.0f}", **style)
+
+
+def _check_images(shape: tuple[int, ...]) -> None:
+    if len(shape) == 2 or (len(shape) == 3 and shape[0] in (1, 3)):
+        return
+    raise ValueError(
+        f"samples must be images, [height, width] or [1 or 3, height, width]. Got {list(shape)}."
+    )
+
+
+def _pictures(x: Tensor) -> Tensor:
+    """As matplotlib takes them: ``[n, height, width]`` or ``[n, height, width, 3]``."""
+    if x.dim() == 3:
+        return x
+    return x.squeeze(1) if x.shape[1] == 1 else x.movedim(1, -1)
+
+
+def _commonest(names: Sequence[str] | None, targets: Tensor, weights: Tensor) -> str:
+    if names is None or not weights.sum():
+        return ""
+    counts = torch.bincount(targets, weights)
+    name = cut(names[int(counts.argmax())], MAX_NAME)
+    return f"{name}: {share_text(float(counts.max() / counts.sum()))}"

@@ -1,0 +1,139 @@
+"""Where the parts of a neural tree's picture go, in points, and how they are scaled to its axes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from structnet.plot.tree_layout import Layout, layout
+from structnet.routing.topology import Topology
+from structnet.trees.tree import Tree
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+INCH = 72.0  # points
+MAX_SIDE = 24 * INCH  # of new axes
+MIN_SIDE = 4 * INCH  # of new axes across: the key needs it, however small the tree
+MIN_SCALE = 0.35  # what would be drawn smaller is drawn as dots
+MAX_SCALE = 1.5  # a small tree does not fill large axes
+DOT, MAX_DOTS = 6.0, 5  # room of a transformer on an edge; more of them are written as a number
+
+
+@dataclass(frozen=True)
+class Form:
+    """How nodes are drawn, and what room that takes in points.
+
+    Args:
+        unit: across, for a leaf and the gap beside it.
+        caption: the height of the line above a node.
+        body: the height of an inner node.
+        leaf: the height of a leaf.
+        foot: the height of the line below a node.
+        stem: from there to the bar over the children.
+        drop: from the bar to the children.
+    """
+
+    unit: float
+    caption: float
+    body: float
+    leaf: float
+    foot: float
+    stem: float
+    drop: float
+
+    @property
+    def level(self) -> float:
+        return self.drop + self.caption + self.body + self.foot + self.stem
+
+
+HISTOGRAMS = Form(unit=70, caption=9, body=52, leaf=34, foot=9, stem=8, drop=8)
+BOXES = Form(unit=36, caption=0, body=16, leaf=16, foot=0, stem=8, drop=8)
+DOTS = Form(unit=9, caption=0, body=6, leaf=6, foot=0, stem=4, drop=6)
+FLAT = 4  # dots are drawn no wider than so many times their height, by longer edges
+
+
+class Sheet(NamedTuple):
+    """The places of all nodes, x to the right and y up from 0 at the upper edge.
+
+    Attributes:
+        form: how nodes are drawn.
+        nodes: the number of each drawn node; -1 for what stands for nodes there is no room for.
+        placed: what is drawn, in the same order.
+        x: the middles of the nodes.
+        bar: the height of the bar over a node and its sibling.
+        top, bottom: where the node itself begins and ends, between its caption and its foot.
+        size: width and height of all.
+
+    Shapes:
+        the arrays ``[n]``.
+    """
+
+    form: Form
+    nodes: np.ndarray
+    placed: Layout
+    x: np.ndarray
+    bar: np.ndarray
+    top: np.ndarray
+    bottom: np.ndarray
+    size: tuple[float, float]
+
+
+def place(topology: Topology, form: Form, dots: int, max_depth: int | None) -> Sheet:
+    """Places the nodes of a tree.
+
+    Args:
+        topology: of the tree.
+        form: how nodes are drawn.
+        dots: the most transformers to draw on an edge.
+        max_depth: nodes below are left out.
+    """
+    placed = layout(as_tree(topology), max_depth=max_depth)
+    width, depth = form.unit * (placed.x.max() - placed.x.min() + 1), placed.depth.max()
+    drop = form.drop + DOT * min(dots, MAX_DOTS)
+    if form == DOTS:
+        drop = max(drop, width / FLAT / (depth + 1) - form.level)
+    form = replace(form, drop=drop)
+    nodes = np.array([v.label if isinstance(v, Tree) else -1 for v in placed.nodes])
+    inner = np.array([v >= 0 and bool(topology.children[v]) for v in nodes])
+    bar = -form.level * placed.depth
+    top = bar - form.drop - form.caption
+    bottom = top - np.where(inner, form.body, form.leaf)
+    x = form.unit * (placed.x - placed.x.min() + 0.5)
+    return Sheet(form, nodes, placed, x, bar, top, bottom, (width, form.foot - bottom.min()))
+
+
+def as_tree(topology: Topology) -> Tree:
+    """The model's tree as one for the layout, its labels the nodes' numbers."""
+    built: dict[int, Tree] = {}
+    for v in reversed(range(topology.num_nodes)):  # children have higher numbers
+        built[v] = Tree(v, [built.pop(u) for u in topology.children[v]])
+    return built[0]
+
+
+def scale_to(points: np.ndarray, sheet: Sheet, key: float) -> float:
+    """How large a point of the sheet comes out, in points, where there is so much room.
+
+    Args:
+        points: width and height of the room.
+        sheet: what to fit in.
+        key: the height that the key takes above it, on any scale.
+    """
+    across, down = (points - [0, key]) / np.array(sheet.size)
+    return min(MAX_SCALE, max(min(across, down), 1e-3))
+
+
+def fit_limits(ax: Axes, sheet: Sheet, scale: float, key: float) -> None:
+    """Sets the limits of the axes so that sheet and key stand in their middle."""
+    width, height = room(ax) / scale
+    middle = (key / scale - sheet.size[1]) / 2
+    ax.set_xlim((sheet.size[0] - width) / 2, (sheet.size[0] + width) / 2)
+    ax.set_ylim(middle - height / 2, middle + height / 2)
+    ax.set_axis_off()
+
+
+def room(ax: Axes) -> np.ndarray:
+    """Width and height of axes in points."""
+    return np.array(ax.get_window_extent().size) * INCH / ax.figure.dpi

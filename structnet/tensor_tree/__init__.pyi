@@ -1,0 +1,11 @@
+from .aggregators.base import Aggregator as Aggregator
+from .aggregators.count import count_aggregation as count_aggregation
+from .aggregators.cp import CP as CP
+from .aggregators.full_tensor import FullTensor as FullTensor
+from .aggregators.tensor_train import TensorTrain as TensorTrain
+from .aggregators.tucker import Tucker as Tucker
+from .aggregators.weighted_sum import ChildSum as ChildSum
+from .aggregators.weighted_sum import WeightedSum as WeightedSum
+from .heads import TreeClassifier as TreeClassifier
+from .heads import TreePairClassifier as TreePairClassifier
+from .tree_lstm import TreeLSTM as TreeLSTM

@@ -1,0 +1,149 @@
+"""What the aggregators share: how the children's hidden states become one vector a gate.
+
+Notation, after the paper: L the arity, c the hidden size, r the rank, G the number of gates that
+aggregate; ``h_j`` the state of the child in place j, ``hbar = [h; 1]`` its homogeneous form, ``x``
+the input that the node itself may carry. Every node type has parameters of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Integral
+
+import torch
+from torch import Tensor, nn
+
+from structnet.message_passing.cell import Edges, Nodes
+
+# The mean of h^2 to which a Tree-LSTM settles when its pre-activations have variance one:
+# E[sigmoid(a)^2] E[tanh(c)^2] with E[c^2] = 2 E[sigmoid(a)^2] E[tanh(a)^2], for normal a.
+HIDDEN_MOMENT = 0.056
+
+
+class Aggregator(nn.Module):
+    """Maps the states of up to L children, and the node's input, to G vectors of size c.
+
+    A subclass says what a child sends (:meth:`message`) and how a node combines what it received
+    (:meth:`reduce`). The linear part of the message, ``message_weight``, is applied by the cell,
+    in one product with its own.
+
+    Args:
+        hidden_size: c.
+        arity: L.
+        num_types: how many sets of parameters there are.
+        gates: G.
+        input_size: size of the input that inner nodes carry; 0 if they carry none.
+
+    Attributes:
+        positional: whether children in different places use different parameters.
+        pads: whether a missing child takes part, as the bottom state.
+        summed: whether messages are only ever added up.
+    """
+
+    positional = True
+    pads = True
+    summed = False
+
+    def __init__(
+        self,
+        hidden_size: int,
+        arity: int,
+        num_types: int,
+        gates: int = 3,
+        input_size: int = 0,
+    ):
+        super().__init__()
+        for name, value, least in (
+            ("hidden_size", hidden_size, 1),
+            ("arity", arity, 1),
+            ("num_types", num_types, 0),
+            ("gates", gates, 1),
+            ("input_size", input_size, 0),
+        ):
+            setattr(self, name, checked_size(name, value, least, self))
+
+    @property
+    def num_keys(self) -> int:
+        """How many kinds of edge there are, a parent's type and a place each."""
+        return self.num_types * (self.arity if self.positional else 1)
+
+    @property
+    def num_modes(self) -> int:
+        """How many vectors are multiplied: the children, and the input if there is one."""
+        return self.arity + (self.input_size > 0)
+
+    def numbers_a_node(self) -> int:
+        """How many weights it takes to combine what one node received."""
+        return self.gates * self.hidden_size
+
+    def message_weight(self) -> Tensor | None:
+        """``[num_keys, c, width]``, what a child's h is multiplied by; None to send h itself."""
+        raise NotImplementedError
+
+    def message(self, edges: Edges, z: Tensor) -> Tensor:
+        """What a child sends; ``z`` is h times the message weight, ``[runs, length, width]``."""
+        return z
+
+    def reduce(self, nodes: Nodes, received: Tensor, x: Tensor | None) -> Sequence[Tensor]:
+        """Combine what was received: G tensors ``[runs, length, c]``."""
+        raise NotImplementedError
+
+    def to_full(self) -> Tensor:
+        """The same map as one dense tensor ``[num_types, G, (input_size + 1), (c+1)^L.., c]``.
+
+        One mode for the input, if there is one, then one a child; index -1 of each is the
+        homogeneous one.
+        """
+        raise NotImplementedError
+
+    def extra_repr(self) -> str:
+        return (
+            f"hidden_size={self.hidden_size}, arity={self.arity}, num_types={self.num_types}, "
+            f"gates={self.gates}"
+        )
+
+    def _all_modes(self, nodes: Nodes, received: Tensor, x: Tensor | None) -> list[Tensor]:
+        """What is multiplied, mode by mode: each ``[runs, length, ..]`` as a child's message is."""
+        modes = list(nodes.split(received).unbind(2))
+        if self.input_size:
+            modes.insert(0, self.input_mode(nodes, nodes.split(x)))
+        return modes
+
+    def input_mode(self, nodes: Nodes, x: Tensor) -> Tensor:
+        """What the node's own input contributes, in the form of a child's message."""
+        raise NotImplementedError
+
+
+def checked_size(name: str, value: int, least: int, owner: object) -> int:
+    """The value as an int, if it is one.
+
+    Raises:
+        ValueError: it is not an int, or less than ``least``.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(
+            f"{name} of {type(owner).__name__} must be an int >= {least}; got {value!r}"
+        )
+    return int(value)
+
+
+def homogeneous_moments(modes: int, sizes: Sequence[int]) -> Tensor:
+    """Variances for a core over homogeneous modes that keep the output's variance near one.
+
+    The entries of a mode of size n share ``1 / modes`` of the weight of its homogeneous one, so
+    that terms of low order dominate, and a missing child, which leaves only the one, changes the
+    output's variance little. The constant term gets none. Entries are scaled to unit total
+    variance when half of the modes, rounded up, are present.
+
+    Shapes:
+        output: ``[n_1 + 1, .., n_M + 1]``.
+    """
+    share = 1 / modes
+    product = torch.ones(())
+    for n in sizes:
+        weights = torch.full((n + 1,), share / n)
+        weights[-1] = 1
+        product = product.unsqueeze(-1) * weights
+    product[(-1,) * len(sizes)] = 0
+    return product / ((1 + share) ** math.ceil((modes + 1) / 2) - 1)

@@ -1,0 +1,132 @@
+"""The canonical polyadic form: a sum of r products of one number a child."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from structnet.message_passing.cell import Edges, Nodes
+from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT, Aggregator, checked_size
+from structnet.tensor_tree.aggregators.full_tensor import from_dense
+
+
+class CP(Aggregator):
+    """``y = Q (z_1 * .. * z_L) + b`` with ``z_j = A_j hbar_j`` of size r, ``*`` entry by entry.
+
+    Args:
+        rank: r.
+        others: as :class:`~structnet.tensor_tree.aggregators.base.Aggregator`.
+
+    Shapes:
+        factors: ``[num_types * L, c, G r]``; ones: the homogeneous part, ``[num_types * L, G r]``.
+        input_factors, input_ones: ``[num_types, input_size, G r]``, ``[num_types, G r]``.
+        output: ``[num_types, G, r, c]``; bias: ``[num_types, G, c]``.
+
+    Reference: Kolda and Bader, SIAM Review 51(3), 2009, Sec. 3.
+    """
+
+    def __init__(self, *args, rank: int = 3, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.rank = rank = checked_size("rank", rank, 1, self)
+        c, t, g, m = self.hidden_size, self.num_types, self.gates, self.num_modes
+        # z_j = 1 + noise of variance 1/M: low orders dominate, and the bias takes the constant.
+        self.factors = nn.Parameter(torch.randn(self.num_keys, c, g * rank))
+        self.factors.data *= (HIDDEN_MOMENT * c * m) ** -0.5
+        self.ones = nn.Parameter(torch.ones(self.num_keys, g * rank))
+        self.output = nn.Parameter(torch.randn(t, g, rank, c) * rank**-0.5)
+        self.bias = nn.Parameter(-self.output.detach().sum(2))
+        if self.input_size:
+            self.input_factors = nn.Parameter(torch.randn(t, self.input_size, g * rank))
+            self.input_factors.data *= (self.input_size * m) ** -0.5
+            self.input_ones = nn.Parameter(torch.ones(t, g * rank))
+
+    def message_weight(self) -> Tensor:
+        return self.factors
+
+    def message(self, edges: Edges, z: Tensor) -> Tensor:
+        return z + edges.select(self.ones).unsqueeze(1)
+
+    def input_mode(self, nodes: Nodes, x: Tensor) -> Tensor:
+        z = nodes.product(x, self.input_factors)
+        return z + nodes.select(self.input_ones).unsqueeze(1)
+
+    def reduce(self, nodes: Nodes, received: Tensor, x: Tensor | None) -> Sequence[Tensor]:
+        z, *others = self._all_modes(nodes, received, x)
+        for other in others:
+            z = z * other
+        z = z.unflatten(-1, (self.gates, -1)).transpose(1, 2)  # [runs, G, length, r]
+        y = nodes.product(z, self.output) + nodes.select(self.bias).unsqueeze(2)
+        return y.unbind(1)
+
+    def to_full(self) -> Tensor:
+        product, *others = self._homogeneous_factors()  # [types, G, n + 1, r]
+        sizes = [product.shape[2], *[other.shape[2] for other in others]]
+        for other in others:
+            product = torch.einsum("tgar,tgbr->tgabr", product, other).flatten(2, 3)
+        full = (product @ self.output).unflatten(2, sizes)
+        one = (slice(None), slice(None), *[-1] * self.num_modes)
+        full[one] = full[one] + self.bias
+        return full
+
+    def _homogeneous_factors(self) -> list[Tensor]:
+        pairs = list(
+            zip(
+                self.factors.unflatten(0, (self.num_types, -1)).unbind(1),
+                self.ones.unflatten(0, (self.num_types, -1)).unbind(1),
+                strict=True,
+            )
+        )
+        if self.input_size:
+            pairs.insert(0, (self.input_factors, self.input_ones))
+        joined = [torch.cat([factor, one.unsqueeze(1)], 1) for factor, one in pairs]
+        return [j.unflatten(-1, (self.gates, -1)).transpose(1, 2) for j in joined]
+
+    @classmethod
+    def from_full(cls, tensor: Tensor, rank: int, input_size: int = 0, sweeps: int = 200) -> CP:
+        """A CP form of a dense tensor, by alternating least squares.
+
+        Args:
+            tensor: as :meth:`to_full` gives it.
+            rank: r; the best approximation of a given rank is not always found, and need not exist.
+            input_size: the size of the input's mode, 0 for none.
+            sweeps: how often each factor is solved for.
+
+        Reference: Kolda and Bader, SIAM Review 51(3), 2009, Fig. 3.3.
+        """
+        aggregator = from_dense(cls, tensor, input_size, rank=rank)
+        aggregator.load_full(tensor, sweeps)
+        return aggregator
+
+    def load_full(self, tensor: Tensor, sweeps: int = 0) -> None:
+        generator = torch.Generator().manual_seed(0)
+        factors = [
+            torch.randn(*tensor.shape[:2], n, self.rank, generator=generator).to(tensor)
+            for n in tensor.shape[2:]
+        ]
+        for _ in range(sweeps):
+            for mode in range(len(factors)):
+                _solve_factor(tensor, factors, mode)
+        *modes, output = factors
+        self.bias.data.zero_()
+        self.output.data.copy_(output.mT)
+        flat = [m.transpose(1, 2).flatten(2) for m in modes]  # [types, n + 1, G r]
+        if self.input_size:
+            own = flat.pop(0)
+            self.input_factors.data.copy_(own[:, :-1])
+            self.input_ones.data.copy_(own[:, -1])
+        children = torch.stack(flat, 1).flatten(0, 1)
+        self.factors.data.copy_(children[:, :-1])
+        self.ones.data.copy_(children[:, -1])
+
+
+def _solve_factor(tensor: Tensor, factors: list[Tensor], mode: int) -> None:
+    """Replace one factor by the least-squares solution given the others."""
+    others = [f for m, f in enumerate(factors) if m != mode]
+    gram = torch.stack([f.mT @ f for f in others]).prod(0)  # [types, G, r, r]
+    khatri_rao = others[0]
+    for other in others[1:]:
+        khatri_rao = torch.einsum("tgar,tgbr->tgabr", khatri_rao, other).flatten(2, 3)
+    unfolding = tensor.movedim(2 + mode, 2).flatten(3)
+    factors[mode] = unfolding @ khatri_rao @ torch.linalg.pinv(gram, hermitian=True)

@@ -1,0 +1,93 @@
+"""The full tensor: every product of the children's entries has a weight of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from structnet.message_passing.cell import Edges, Nodes
+from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT, Aggregator, homogeneous_moments
+from structnet.tensor_tree.aggregators.contraction import multilinear
+
+
+class FullTensor(Aggregator):
+    """``y(k) = sum T(i, j_1, .., j_L, k) xbar(i) hbar_1(j_1) .. hbar_L(j_L)``.
+
+    Args: as :class:`~structnet.tensor_tree.aggregators.base.Aggregator`.
+
+    Shapes:
+        tensor: ``[num_types, (input_size + 1), (c + 1)^L.., G c]``; the input's mode only if there
+            is one. The gates share their modes, so they stand side by side in the last one.
+
+    Reference: Castellana and Bacciu, IJCNN 2020, Eq. (4).
+    """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        c = self.hidden_size
+        sizes = [self.input_size] * (self.input_size > 0) + [c] * self.arity
+        variance = homogeneous_moments(self.num_modes, sizes)
+        for mode, n in enumerate(sizes):
+            # The entries of h are smaller than one, so their weights are larger.
+            moment = 1 if self.input_size and mode == 0 else HIDDEN_MOMENT
+            scale = torch.ones(n + 1)
+            scale[:n] = 1 / moment
+            variance = variance * scale.view(-1, *[1] * (len(sizes) - mode - 1))
+        noise = torch.randn(self.num_types, *variance.shape, self.gates * c)
+        self.tensor = nn.Parameter(noise * variance.sqrt().unsqueeze(-1))
+
+    def numbers_a_node(self) -> int:
+        return self.tensor.numel() // max(self.num_types, 1)
+
+    def message_weight(self) -> None:
+        return None
+
+    def message(self, edges: Edges, z: Tensor) -> Tensor:
+        return F.pad(z, (0, 1), value=1.0)  # hbar
+
+    def input_mode(self, nodes: Nodes, x: Tensor) -> Tensor:
+        return F.pad(x, (0, 1), value=1.0)
+
+    def reduce(self, nodes: Nodes, received: Tensor, x: Tensor | None) -> Sequence[Tensor]:
+        modes = [mode.unsqueeze(2) for mode in self._all_modes(nodes, received, x)]
+        y = multilinear(nodes, modes, self.tensor)  # [runs, 1, length, G c]
+        return y.squeeze(1).unflatten(-1, (self.gates, -1)).unbind(-2)
+
+    def to_full(self) -> Tensor:
+        return self.tensor.unflatten(-1, (self.gates, -1)).movedim(-2, 1)
+
+    @classmethod
+    def from_full(cls, tensor: Tensor, input_size: int = 0) -> FullTensor:
+        """The aggregator whose :meth:`to_full` is ``tensor``."""
+        return from_dense(cls, tensor, input_size)
+
+    def load_full(self, tensor: Tensor) -> None:
+        self.tensor = nn.Parameter(tensor.movedim(1, -2).flatten(-2).clone())
+
+
+def from_dense(cls: type, tensor: Tensor, input_size: int, **kwargs: int) -> Aggregator:
+    """An aggregator of class ``cls`` that stands for a dense tensor, as :meth:`to_full` gives it.
+
+    Raises:
+        ValueError: the tensor's modes are not those of an aggregator.
+    """
+    num_types, gates, *modes, c = tensor.shape if tensor.dim() > 3 else (0, 0, 0, 0)
+    children = modes[1:] if input_size else modes
+    if set(children) != {c + 1} or (input_size and modes[0] != input_size + 1):
+        raise ValueError(
+            f"a full tensor has shape [num_types, gates, (input_size + 1,) (c + 1) a child, c]; "
+            f"got {list(tensor.shape)} with input_size={input_size}"
+        )
+    aggregator = cls(
+        hidden_size=c,
+        arity=len(children),
+        num_types=num_types,
+        gates=gates,
+        input_size=input_size,
+        **kwargs,
+    ).to(tensor)
+    aggregator.load_full(tensor)
+    return aggregator

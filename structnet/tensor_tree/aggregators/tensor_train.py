@@ -1,0 +1,119 @@
+"""The tensor-train form: each child is a matrix, a node their product."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from structnet.message_passing.cell import Edges, Nodes
+from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT, Aggregator, checked_size
+from structnet.tensor_tree.aggregators.full_tensor import from_dense
+
+
+class TensorTrain(Aggregator):
+    """``y = Q (v M_1 .. M_L) + b`` where ``M_j = A_j(hbar_j)`` is r x r, linear in its child.
+
+    Args:
+        rank: r.
+        others: as :class:`~structnet.tensor_tree.aggregators.base.Aggregator`.
+
+    Shapes:
+        cores: ``[num_types * L, c, G r r]``.
+        ones: their homogeneous part, ``[num_types * L, G r r]``.
+        input_cores, input_ones: ``[num_types, input_size, G r r]``, ``[num_types, G r r]``.
+        start: v, ``[num_types, G, r]``.
+        output: ``[num_types, G, r, c]``; bias: ``[num_types, G, c]``.
+
+    Reference: Oseledets, SIAM J. Sci. Comput. 33(5), 2011, Eq. (1.2).
+    """
+
+    def __init__(self, *args, rank: int = 3, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.rank = rank = checked_size("rank", rank, 1, self)
+        c, t, g, m = self.hidden_size, self.num_types, self.gates, self.num_modes
+        # M_j = identity + noise of which v M_j has variance 1/M; the bias takes the constant.
+        identity = torch.eye(rank).flatten().repeat(g)
+        self.cores = nn.Parameter(torch.randn(self.num_keys, c, g * rank * rank))
+        self.cores.data *= (HIDDEN_MOMENT * c * m * rank) ** -0.5
+        self.ones = nn.Parameter(identity.repeat(self.num_keys, 1))
+        self.start = nn.Parameter(torch.randn(t, g, rank))
+        self.output = nn.Parameter(torch.randn(t, g, rank, c) * rank**-0.5)
+        self.bias = nn.Parameter(-(self.start.unsqueeze(2) @ self.output).squeeze(2).detach())
+        if self.input_size:
+            self.input_cores = nn.Parameter(torch.randn(t, self.input_size, g * rank * rank))
+            self.input_cores.data *= (self.input_size * m * rank) ** -0.5
+            self.input_ones = nn.Parameter(identity.repeat(t, 1))
+
+    def message_weight(self) -> Tensor:
+        return self.cores
+
+    def message(self, edges: Edges, z: Tensor) -> Tensor:
+        return z + edges.select(self.ones).unsqueeze(1)
+
+    def input_mode(self, nodes: Nodes, x: Tensor) -> Tensor:
+        z = nodes.product(x, self.input_cores)
+        return z + nodes.select(self.input_ones).unsqueeze(1)
+
+    def reduce(self, nodes: Nodes, received: Tensor, x: Tensor | None) -> Sequence[Tensor]:
+        v = nodes.select(self.start)[:, None, :, None]  # [runs, 1, G, 1, r]
+        for matrix in self._all_modes(nodes, received, x):
+            v = v @ matrix.unflatten(-1, (self.gates, self.rank, self.rank))
+        v = v.squeeze(-2).transpose(1, 2)  # [runs, G, length, r]
+        y = nodes.product(v, self.output) + nodes.select(self.bias).unsqueeze(2)
+        return y.unbind(1)
+
+    def to_full(self) -> Tensor:
+        v = self.start.unsqueeze(2)  # [types, G, combinations so far, r]
+        cores = self._homogeneous_cores()  # [types, G, n + 1, r, r]
+        for core in cores:
+            v = torch.einsum("tgar,tgbrs->tgabs", v, core).flatten(2, 3)
+        full = (v @ self.output).unflatten(2, [core.shape[2] for core in cores])
+        one = (slice(None), slice(None), *[-1] * self.num_modes)
+        full[one] = full[one] + self.bias
+        return full
+
+    def _homogeneous_cores(self) -> list[Tensor]:
+        joined = torch.cat([self.cores, self.ones.unsqueeze(1)], 1)
+        cores = list(joined.unflatten(0, (self.num_types, -1)).unbind(1))
+        if self.input_size:
+            cores.insert(0, torch.cat([self.input_cores, self.input_ones.unsqueeze(1)], 1))
+        shape = (self.gates, self.rank, self.rank)
+        return [core.unflatten(-1, shape).transpose(1, 2) for core in cores]
+
+    @classmethod
+    def from_full(cls, tensor: Tensor, rank: int, input_size: int = 0) -> TensorTrain:
+        """A tensor train of a dense tensor, by successive truncated SVDs (TT-SVD).
+
+        Exact if every unfolding has at most the given rank.
+
+        Reference: Oseledets, SIAM J. Sci. Comput. 33(5), 2011, Algorithm 1.
+        """
+        return from_dense(cls, tensor, input_size, rank=rank)
+
+    def load_full(self, tensor: Tensor) -> None:
+        r = self.rank
+        self.start.data.zero_()
+        self.start.data[..., 0] = 1
+        self.bias.data.zero_()
+        rest = tensor.flatten(2).unsqueeze(2)  # [types, G, ranks so far, what is left]
+        rest = F.pad(rest, (0, 0, 0, r - 1))
+        cores = []
+        for n in tensor.shape[2:-1]:
+            unfolding = rest.unflatten(-1, (n, -1)).flatten(2, 3)  # [types, G, r n, left]
+            u, s, vh = torch.linalg.svd(unfolding, full_matrices=False)
+            short = max(r - s.shape[-1], 0)
+            u = F.pad(u[..., :r], (0, short))
+            rest = F.pad(s[..., :r, None] * vh[..., :r, :], (0, 0, 0, short))
+            cores.append(u.unflatten(2, (r, n)).transpose(2, 3))  # [types, G, n, r, r]
+        self.output.data.copy_(rest)
+        flat = [core.transpose(1, 2).flatten(2) for core in cores]  # [types, n, G r r]
+        if self.input_size:
+            own = flat.pop(0)
+            self.input_cores.data.copy_(own[:, :-1])
+            self.input_ones.data.copy_(own[:, -1])
+        children = torch.stack(flat, 1).flatten(0, 1)
+        self.cores.data.copy_(children[:, :-1])
+        self.ones.data.copy_(children[:, -1])

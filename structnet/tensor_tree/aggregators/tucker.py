@@ -1,0 +1,140 @@
+"""The Tucker form: a small core between low-rank projections of the children."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from structnet.message_passing.cell import Edges, Nodes
+from structnet.tensor_tree.aggregators.base import (
+    HIDDEN_MOMENT,
+    Aggregator,
+    checked_size,
+    homogeneous_moments,
+)
+from structnet.tensor_tree.aggregators.contraction import expand_outer, multilinear
+from structnet.tensor_tree.aggregators.full_tensor import from_dense
+
+
+class Tucker(Aggregator):
+    """``y = q(sum G(i_1, .., i_L, :) zbar_1(i_1) .. zbar_L(i_L))`` with ``z_j = U_j h_j``.
+
+    Each gate has modes, a core and an output map of its own. A node's input, if it has one, is one
+    mode more.
+
+    Args:
+        rank: r, the size of the modes z.
+        others: as :class:`~structnet.tensor_tree.aggregators.base.Aggregator`.
+
+    Shapes:
+        modes: ``[num_types * L, c, G r]``.
+        input_modes: ``[num_types, input_size, G r]``.
+        core: ``[num_types, G, (r + 1)^M.., r]``, M modes.
+        output: ``[num_types, G, r, c]``; bias: ``[num_types, G, c]``.
+
+    Reference: Castellana and Bacciu, IJCNN 2020, Eq. (10). ("HOSVD" names an algorithm that finds
+    such a form, here :meth:`from_full`.)
+    """
+
+    def __init__(self, *args, rank: int = 3, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.rank = rank = checked_size("rank", rank, 1, self)
+        c, t, g = self.hidden_size, self.num_types, self.gates
+        self.modes = nn.Parameter(torch.randn(self.num_keys, c, g * rank))
+        self.modes.data *= (HIDDEN_MOMENT * c) ** -0.5
+        variance = homogeneous_moments(self.num_modes, [rank] * self.num_modes)
+        noise = torch.randn(t, g, *variance.shape, rank)
+        self.core = nn.Parameter(noise * variance.sqrt().unsqueeze(-1))
+        self.output = nn.Parameter(torch.randn(t, g, rank, c) * rank**-0.5)
+        self.bias = nn.Parameter(torch.zeros(t, g, c))
+        if self.input_size:
+            self.input_modes = nn.Parameter(torch.randn(t, self.input_size, g * rank))
+            self.input_modes.data *= self.input_size**-0.5
+
+    def numbers_a_node(self) -> int:
+        return self.core.numel() // max(self.num_types, 1)
+
+    def message_weight(self) -> Tensor:
+        return self.modes
+
+    def message(self, edges: Edges, z: Tensor) -> Tensor:
+        return F.pad(z.unflatten(-1, (self.gates, -1)), (0, 1), value=1.0)  # zbar, [.., G, r + 1]
+
+    def input_mode(self, nodes: Nodes, x: Tensor) -> Tensor:
+        return self.message(None, nodes.product(x, self.input_modes))
+
+    def reduce(self, nodes: Nodes, received: Tensor, x: Tensor | None) -> Sequence[Tensor]:
+        y = multilinear(
+            nodes, self._all_modes(nodes, received, x), self.core
+        )  # [runs, G, length, r]
+        y = nodes.product(y, self.output) + nodes.select(self.bias).unsqueeze(2)
+        return y.unbind(1)
+
+    def to_full(self) -> Tensor:
+        matrices = [homogeneous(m.transpose(1, 2)) for m in self._mode_matrices()]
+        projection = expand_outer(matrices)  # [types, G, (c+1)^M, (r+1)^M]
+        core = self.core.flatten(2, -2)
+        full = projection @ core @ self.output
+        full = full.unflatten(2, [m.shape[-2] for m in matrices])
+        one = (slice(None), slice(None), *[-1] * self.num_modes)
+        full[one] = full[one] + self.bias
+        return full
+
+    def _mode_matrices(self) -> list[Tensor]:
+        """One ``[num_types, n, G, r]`` a mode."""
+        children = self.modes.unflatten(0, (self.num_types, -1)).unbind(1)
+        own = [self.input_modes] if self.input_size else []
+        return [m.unflatten(-1, (self.gates, -1)) for m in (*own, *children)]
+
+    @classmethod
+    def from_full(cls, tensor: Tensor, rank: int, input_size: int = 0) -> Tucker:
+        """A Tucker form of a dense tensor, by truncated higher-order SVD; exact if rank >= c.
+
+        Shapes:
+            tensor: ``[num_types, G, (input_size + 1), (c + 1)^L.., c]``.
+
+        Reference: De Lathauwer et al., SIAM J. Matrix Anal. Appl. 21(4), 2000.
+        """
+        return from_dense(cls, tensor, input_size, rank=rank)
+
+    def load_full(self, tensor: Tensor) -> None:
+        one = (slice(None), slice(None), *[-1] * self.num_modes)
+        self.bias.data.copy_(tensor[one])
+        core = tensor.clone()
+        core[one] = 0  # the bias holds the constant term
+        matrices = []
+        for mode in range(self.num_modes):
+            # The homogeneous one stays as it is; the other entries are projected.
+            inner = core.movedim(2 + mode, 2)[:, :, :-1].flatten(3)  # [types, G, n, rest]
+            matrices.append(leading_vectors(inner, self.rank))
+        output = leading_vectors(core.movedim(-1, 2).flatten(3), self.rank)  # [types, G, c, r]
+        for mode, matrix in enumerate(matrices):
+            turned = core.movedim(2 + mode, -1)
+            shape = turned.shape
+            turned = turned.flatten(2, -2) @ homogeneous(matrix)
+            core = turned.unflatten(2, shape[2:-1]).movedim(-1, 2 + mode)
+        shape = core.shape
+        core = (core.flatten(2, -2) @ output).unflatten(2, shape[2:-1])
+        self.core.data.copy_(core)
+        self.output.data.copy_(output.mT)
+        flat = [m.transpose(1, 2).flatten(2) for m in matrices]  # [types, n, G r]
+        if self.input_size:
+            self.input_modes.data.copy_(flat.pop(0))
+        self.modes.data.copy_(torch.stack(flat, 1).flatten(0, 1))
+
+
+def homogeneous(matrix: Tensor) -> Tensor:
+    """``[.., n, r]`` -> ``[.., n + 1, r + 1]``, the one passing to the one."""
+    padded = F.pad(matrix, (0, 1, 0, 1))
+    corner = torch.zeros_like(padded)
+    corner[..., -1, -1] = 1
+    return padded + corner
+
+
+def leading_vectors(unfolding: Tensor, rank: int) -> Tensor:
+    """The first left singular vectors of ``[.., n, m]``, padded with zeros: ``[.., n, rank]``."""
+    u = torch.linalg.svd(unfolding, full_matrices=False).U[..., :rank]
+    return F.pad(u, (0, rank - u.shape[-1]))

@@ -1,0 +1,83 @@
+"""Sums: the aggregations without products between children."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from structnet.message_passing.cell import Nodes
+from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT, Aggregator
+
+
+class WeightedSum(Aggregator):
+    """``W x + sum_j U_j h_j + b``: one matrix for each place.
+
+    Args: as :class:`~structnet.tensor_tree.aggregators.base.Aggregator`.
+
+    Shapes:
+        weight: ``[num_types * L, c, G c]``.
+        input_weight: ``[num_types, input_size, G c]``.
+        bias: ``[num_types, G c]``.
+
+    Reference: Castellana and Bacciu, IJCNN 2020, Eq. (5); Tai et al., ACL 2015 (N-ary).
+    """
+
+    pads = False  # a missing child adds nothing, unless the bottom state is learned
+    summed = True
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        c, out = self.hidden_size, self.gates * self.hidden_size
+        self.weight = nn.Parameter(torch.empty(self.num_keys, c, out))
+        self.bias = nn.Parameter(torch.zeros(self.num_types, out))
+        present = (self.arity + 1) / 2 if self.positional else 2
+        nn.init.normal_(self.weight, std=(HIDDEN_MOMENT * c * present) ** -0.5)
+        if self.input_size:
+            self.input_weight = nn.Parameter(torch.empty(self.num_types, self.input_size, out))
+            nn.init.normal_(self.input_weight, std=self.input_size**-0.5)
+
+    def message_weight(self) -> Tensor:
+        return self.weight
+
+    def reduce(self, nodes: Nodes, received: Tensor, x: Tensor | None) -> Sequence[Tensor]:
+        y = nodes.split(received) + nodes.select(self.bias).unsqueeze(1)
+        if self.input_size:
+            y = y + nodes.product(nodes.split(x), self.input_weight)
+        return y.unflatten(-1, (self.gates, -1)).unbind(-2)
+
+    def to_full(self) -> Tensor:
+        sizes = [self.input_size] * (self.input_size > 0) + [self.hidden_size] * self.arity
+        full = self.bias.new_zeros(
+            self.num_types, self.gates, *[n + 1 for n in sizes], self.hidden_size
+        )
+        one = (-1,) * len(sizes)
+        by_gate = (self.gates, self.hidden_size)
+        full[(slice(None), slice(None), *one)] = self.bias.unflatten(-1, by_gate)
+        matrices = list(self._matrices())
+        for place, matrix in enumerate(matrices):  # [num_types, n, G c]
+            index = (*one[:place], slice(-1), *one[place + 1 :])
+            full[(slice(None), slice(None), *index)] = matrix.unflatten(-1, by_gate).transpose(1, 2)
+        return full
+
+    def _matrices(self) -> Sequence[Tensor]:
+        children = self.weight.unflatten(0, (self.num_types, -1))
+        if not self.positional:
+            children = children.expand(-1, self.arity, -1, -1)
+        own = [self.input_weight] if self.input_size else []
+        return [*own, *children.unbind(1)]
+
+
+class ChildSum(WeightedSum):
+    """``W x + U sum_j h_j + b``: the order of the children does not matter, nor how many there are.
+
+    Args: as :class:`WeightedSum`; ``arity`` does not limit the number of children.
+
+    Shapes:
+        weight: ``[num_types, c, G c]``.
+
+    Reference: Tai et al., ACL 2015, Eq. (2)-(8).
+    """
+
+    positional = False

@@ -1,0 +1,10 @@
+"""The Tree-LSTM's sweep as a few compiled loops a level, on a CPU; its own forward and backward.
+
+======================  ==========================================================================
+``tree_sweep``          one autograd function for all levels, and which models it covers
+``combine``             the aggregators' products and sums, a level at a time
+``products``            each row times its own key's matrix
+``_kernels``            the loops over rows of gates and states
+``_combine_kernels``    the loops over rows of what the children sent
+======================  ==========================================================================
+"""

@@ -1,0 +1,107 @@
+"""Products of rows with the weights of their own keys, level by level."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from structnet.message_passing import _kernels as indices
+from structnet.message_passing.scheduling import Packed
+from structnet.tensor_tree.compiled import _kernels as kernels
+
+# From so many multiplications on, a run of rows is worth a call of the matrix library.
+_LARGE = 2**20
+
+
+class Runs:
+    """Rows of one kind, those of a level and a key next to each other, none of them padding.
+
+    Attributes:
+        table: ``[n, 3]``, each run's first row, counted from its level's, its length and its key.
+        starts: where each level's runs begin, and the end.
+        rows: where each level's rows begin, and the end.
+        keys: of each row.
+    """
+
+    def __init__(self, packed: Packed, num_levels: int):
+        self.table, starts = indices.runs(packed.stacks, packed.run_keys, num_levels)
+        self.starts = starts.tolist()
+        self.rows = np.concatenate(([0], np.cumsum(self.table[:, 1])))[starts].tolist()
+        self.keys = np.empty_like(packed.keys)
+        self.keys[packed.rows] = packed.keys
+
+
+class TypedProduct:
+    """``y = x W`` with the weights of each row's key.
+
+    Args:
+        weights: each ``[num_keys, parts, i, o]``, or other modes of as many numbers; they stand
+            side by side, o summed up.
+        parts, i: their sizes.
+        runs: of the rows.
+
+    Shapes:
+        x, y: ``[rows, parts, i]`` and ``[.., o]``.
+    """
+
+    def __init__(self, weights: Sequence[Tensor], parts: int, i: int, runs: Runs):
+        self.shapes = [weight.shape for weight in weights]
+        self.widths = [shape[1:].numel() // (parts * i) for shape in self.shapes]
+        self.weight = torch.cat(
+            [
+                weight.reshape(len(weight), parts, i, width)
+                for weight, width in zip(weights, self.widths, strict=True)
+            ],
+            -1,
+        )
+        self.transposed: Tensor | None = None
+        self.runs = runs
+        self.most = _LARGE // (i * sum(self.widths))
+        self.long: list[list[int]] = [[] for _ in runs.starts[1:]]
+        for run in np.flatnonzero(runs.table[:, 1] > self.most).tolist():
+            self.long[np.searchsorted(runs.starts, run, "right") - 1].append(run)
+
+    def forward(self, level: int, x: np.ndarray, y: np.ndarray) -> None:
+        """Fill y, the rows of one level."""
+        self._multiply(level, x, self.weight, y)
+
+    def backward(self, level: int, dy: np.ndarray, dx: np.ndarray) -> None:
+        """Fill dx, the rows of one level."""
+        if self.transposed is None:
+            self.transposed = self.weight.mT.contiguous()
+        self._multiply(level, dy, self.transposed, dx)
+
+    def _multiply(self, level: int, x: np.ndarray, weight: Tensor, y: np.ndarray) -> None:
+        begin, end = self.runs.starts[level : level + 2]
+        kernels.multiply_runs(self.runs.table, begin, end, self.most, x, weight.numpy(), y)
+        for run in self.long[level]:
+            first, length, key = self.runs.table[run].tolist()
+            x_run, y_run = (torch.from_numpy(a[first : first + length]) for a in (x, y))
+            for part, w in enumerate(weight[key]):
+                torch.mm(x_run[:, part], w, out=y_run[:, part])
+
+    def gradients(self, x: np.ndarray, dy: np.ndarray, source: np.ndarray) -> list[Tensor]:
+        """Of the weights: one product a key for all levels.
+
+        Args:
+            x: its row ``source[m]`` was multiplied for row m of y.
+            dy: the rows of all levels.
+        """
+        order, starts = indices.grouped(self.runs.keys, len(self.weight))
+        x, dy = (
+            torch.from_numpy(rows).index_select(0, torch.from_numpy(index))
+            for rows, index in ((x, source[order]), (dy, order))
+        )
+        gradients = []
+        for shape, part in zip(self.shapes, dy.split(self.widths, -1), strict=True):
+            total = x.new_zeros(*self.weight.shape[:3], part.shape[-1])
+            for key, (lo, hi) in enumerate(itertools.pairwise(starts.tolist())):
+                if hi > lo:  # [parts, i, rows] times [parts, rows, o]
+                    x_t = x[lo:hi].permute(1, 2, 0)
+                    torch.bmm(x_t, part[lo:hi].transpose(0, 1), out=total[key])
+            gradients.append(total.view(shape))
+        return gradients

@@ -1,0 +1,18 @@
+"""One training loop, which knows one thing of a model: its loss.
+
+======================  ==========================================================================
+``fitting``             :func:`fit`: what can be set, and its checks
+``loop``                the loop itself: epochs, batches, early stopping, exact resuming
+``history``             :class:`History`: a record an epoch, and which epoch was the best
+``metrics``             :func:`accuracy`, :func:`evaluate`, :func:`predict_all`
+``checkpoint``          models and states on disk, without pickle
+``processes``           several processes of one run (torchrun)
+``seeding``             the global random generators, seeded for an epoch and given back
+======================  ==========================================================================
+"""
+
+from __future__ import annotations
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,11 @@
+from .checkpoint import CheckpointError as CheckpointError
+from .checkpoint import load_model as load_model
+from .checkpoint import save_model as save_model
+from .fitting import fit as fit
+from .history import History as History
+from .loop import NonFiniteLossError as NonFiniteLossError
+from .metrics import Metric as Metric
+from .metrics import accuracy as accuracy
+from .metrics import accuracy_by as accuracy_by
+from .metrics import evaluate as evaluate
+from .metrics import predict_all as predict_all

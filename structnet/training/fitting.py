@@ -1,0 +1,261 @@
+"""The training loop of every model in the library; it knows one thing of a model: its loss.
+
+``fit`` trains, ``evaluate`` measures. Structure learning is outside and calls them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
+
+from structnet.training.checkpoint import CheckpointError, describe, load_model, save_model
+from structnet.training.history import History, Monitor
+from structnet.training.loop import Callback, Loop, NonFiniteLossError
+from structnet.training.metrics import Metric, evaluate, predict_all
+from structnet.training.processes import own_device, process_rank
+
+__all__ = [
+    "CheckpointError",
+    "History",
+    "NonFiniteLossError",
+    "evaluate",
+    "fit",
+    "load_model",
+    "predict_all",
+    "process_rank",
+    "save_model",
+]
+
+ADAM = partial(torch.optim.Adam, lr=1e-3)
+
+
+def fit(
+    model: nn.Module,
+    data: Any,
+    validation: Any = None,
+    *,
+    epochs: int,
+    batch_size: int,
+    optimizer: Callable[[Iterator[nn.Parameter]], Optimizer] = ADAM,
+    schedule: Callable[[Optimizer], LRScheduler] | None = None,
+    schedule_per: str = "epoch",
+    patience: int | None = None,
+    monitor: str = "loss",
+    mode: str | None = None,
+    metrics: Mapping[str, Metric] | None = None,
+    validation_batch_size: int = 1000,
+    seed: int = 0,
+    device: str | torch.device = "cpu",
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
+    clip_norm: float | None = None,
+    amp: bool = False,
+    keep_start: bool = False,
+    callbacks: Sequence[Callback] = (),
+    progress: bool = True,
+    history: History | None = None,
+) -> History:
+    """Trains a model on minibatches, and leaves the weights of its best epoch in it.
+
+    However the training ends, by ``KeyboardInterrupt`` or another error too, the model is left in
+    evaluation mode with the weights (and buffers) of the best epoch so far on the validation data,
+    or with the last weights where there are none. Python's, numpy's and torch's random generators
+    are seeded anew at each epoch and given back as they were found.
+
+    Under ``torchrun`` each process takes its share of every batch, and the gradients are those of
+    one process; only the first process writes files and shows the bar.
+
+    Args:
+        model: a module with ``loss(batch)``, the mean loss over the batch, a scalar. It is moved to
+            the device.
+        data: has ``len(data)``, and ``data[indices]`` gives a batch for an int64 array.
+        validation: the same, to evaluate on after every epoch.
+        epochs: how often to go through the data, at most.
+        batch_size: examples a step, over all processes; the last batch may be smaller, and takes
+            in an example that would be left by itself.
+        optimizer: gives the optimizer of the parameters.
+        schedule: gives the learning rate scheduler of the optimizer. ``ReduceLROnPlateau`` is told
+            the monitored value, or the training loss where there are no validation data.
+        schedule_per: step the schedule after each "epoch" or each "batch".
+        patience: stop after so many epochs in a row without a new best; None never stops.
+        monitor: the validation value that says what is best, "loss" or the name of a metric; of
+            epochs with the same value, the one with the lower loss.
+        mode: is the best one the "min" or the "max"? None takes the lowest if the monitor's name
+            ends in loss, error or perplexity, else the highest.
+        metrics: name -> ``metric(model, batch)``, the mean of a measure over a validation batch.
+        validation_batch_size: examples a batch in validation.
+        seed: the order of the examples and all random numbers follow from it and the epoch.
+        device: "cpu", "cuda", ...
+        checkpoint: the folder for ``checkpoint.safetensors`` and ``history.jsonl``, written after
+            every epoch in place of the last.
+        resume: continue from the checkpoint, to the same weights and records (times apart) as
+            without the break; begin where there is none yet. Only ``epochs`` and ``patience`` may
+            differ from the interrupted call. False begins anew and replaces the checkpoint.
+        clip_norm: scale a longer gradient down to this norm; None leaves it.
+        amp: compute the loss in bfloat16 where torch holds that to be safe.
+        keep_start: the weights that the training starts with count as well, and stay if no epoch
+            is better on the validation data.
+        callbacks: each is called as ``callback(model, history)`` after every epoch.
+        progress: show a bar, if somebody watches the terminal or notebook.
+        history: an empty one to fill, for a caller who wants the records after an error too.
+
+    Returns:
+        One record an epoch; see ``History`` for the fields.
+
+    Raises:
+        TypeError: the model has no loss, or no optimizer or scheduler is made.
+        ValueError: an argument is out of its range, or two do not go together.
+        NonFiniteLossError: the loss or the gradient is infinite or not a number.
+        CheckpointError: the checkpoint cannot be read, or belongs to another training.
+
+    Example:
+        >>> class Line(nn.Linear):
+        ...     def loss(self, batch):
+        ...         return (self(batch) - 3 * batch).square().mean()
+        >>> data = torch.linspace(-1, 1, 100)[:, None]
+        >>> sgd = partial(torch.optim.SGD, lr=0.5)
+        >>> history = fit(Line(1, 1), data, epochs=5, batch_size=10, optimizer=sgd)
+        >>> len(history), history["loss"][-1] < 1e-6
+        (5, True)
+    """
+    if not callable(getattr(model, "loss", None)):
+        raise TypeError(
+            f"a model to fit must have a method loss(batch). Got {type(model).__name__}."
+        )
+    metrics = dict(metrics or {})
+    history = History() if history is None else history
+    _check_integers(epochs, batch_size, validation_batch_size, seed, patience)
+    _check_data(data, validation, patience, monitor, metrics, keep_start)
+    _check_rest(schedule_per, clip_norm, checkpoint, resume, history)
+    device = own_device(device)
+    model.to(device)
+    built = _build("optimizer", optimizer, model.parameters(), Optimizer)
+    settings = describe("optimizer", built)  # now, as a schedule changes the learning rate
+    scheduler = None
+    if schedule is not None:
+        scheduler = _build("schedule", schedule, built, LRScheduler)
+        settings |= {"schedule_per": schedule_per, **describe("schedule", scheduler)}
+        if schedule_per == "batch" and isinstance(scheduler, ReduceLROnPlateau):
+            raise ValueError("ReduceLROnPlateau goes by epochs; got schedule_per='batch'.")
+    settings |= {
+        "batch_size": batch_size,
+        "seed": seed,
+        "examples": len(data),
+        "validation_examples": 0 if validation is None else len(validation),
+        "validation_batch_size": validation_batch_size,
+        "monitor": monitor,
+        "mode": mode,
+        "metrics": list(metrics),
+        "clip_norm": clip_norm,
+        "amp": amp,
+        "keep_start": keep_start,
+        **{f"model.{name}": _kind(value) for name, value in model.state_dict().items()},
+    }
+    loop = Loop(
+        model=model,
+        data=data,
+        validation=validation,
+        epochs=epochs,
+        batch_size=batch_size,
+        optimizer=built,
+        schedule=scheduler,
+        schedule_per=schedule_per,
+        patience=patience,
+        monitor=Monitor(monitor, mode),
+        metrics=metrics,
+        validation_batch_size=validation_batch_size,
+        seed=seed,
+        device=device,
+        folder=None if checkpoint is None else Path(checkpoint),
+        clip_norm=clip_norm,
+        amp=amp,
+        keep_start=keep_start,
+        callbacks=callbacks,
+        progress=progress,
+        history=history,
+        settings=settings,
+    )
+    return loop.run(resume)
+
+
+def _kind(value: Any) -> str:
+    if not isinstance(value, torch.Tensor):
+        return type(value).__name__
+    return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
+
+
+def _build(name: str, make: Callable, argument: Any, expected: type) -> Any:
+    built = make(argument) if callable(make) else make
+    if not callable(make) or not isinstance(built, expected):
+        given = "the parameters" if expected is Optimizer else "the optimizer"
+        raise TypeError(
+            f"The '{name}' parameter of fit must be a function that takes {given} and returns a "
+            f"{expected.__name__}. Got {make!r}"
+            + (f", which returned a {type(built).__name__}." if callable(make) else ".")
+        )
+    return built
+
+
+def _wrong(name: str, expected: str, value: Any) -> ValueError:
+    return ValueError(f"The '{name}' parameter of fit must be {expected}. Got {value!r} instead.")
+
+
+def _check_integers(
+    epochs: int, batch_size: int, validation_batch_size: int, seed: int, patience: int | None
+) -> None:
+    for name, value, least in (
+        ("epochs", epochs, 0),
+        ("batch_size", batch_size, 1),
+        ("validation_batch_size", validation_batch_size, 1),
+        ("seed", seed, 0),
+        ("patience", 1 if patience is None else patience, 1),
+    ):
+        if not isinstance(value, Integral) or value < least:
+            raise _wrong(name, f"an int in the range [{least}, inf)", value)
+
+
+def _check_data(
+    data: Any,
+    validation: Any,
+    patience: int | None,
+    monitor: str,
+    metrics: Mapping[str, Metric],
+    keep_start: bool,
+) -> None:
+    if len(data) == 0:
+        raise _wrong("data", "at least 1 example", "0 examples")
+    if validation is not None and len(validation) == 0:
+        raise _wrong("validation", "None or at least 1 example", "0 examples")
+    if "loss" in metrics:
+        raise _wrong("metrics", "named otherwise than 'loss', the model's own", list(metrics))
+    if monitor != "loss" and monitor not in metrics:
+        raise _wrong("monitor", f"one of {['loss', *metrics]}", monitor)
+    needing = {"patience": patience, "metrics": metrics, "keep_start": keep_start}
+    for name, value in needing.items():
+        if validation is None and value:
+            raise _wrong(name, "left out without validation data", value)
+
+
+def _check_rest(
+    schedule_per: str,
+    clip_norm: float | None,
+    checkpoint: str | Path | None,
+    resume: bool,
+    history: History,
+) -> None:
+    if schedule_per not in ("epoch", "batch"):
+        raise _wrong("schedule_per", "'epoch' or 'batch'", schedule_per)
+    if clip_norm is not None and not (isinstance(clip_norm, Real) and clip_norm > 0):
+        raise _wrong("clip_norm", "a number above 0, or None", clip_norm)
+    if resume and checkpoint is None:
+        raise ValueError("resume=True needs checkpoint=FOLDER, to resume from; got None.")
+    if len(history):
+        raise _wrong("history", "empty", history)

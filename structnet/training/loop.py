@@ -1,0 +1,326 @@
+"""What ``fit`` does at each epoch and step, once its arguments are checked."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import torch
+from torch import nn
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
+from tqdm.auto import tqdm
+
+from structnet.training.checkpoint import (
+    CheckpointError,
+    check_settings,
+    copy_state,
+    load_optimizer,
+    load_state,
+    save_state,
+)
+from structnet.training.history import History, Monitor
+from structnet.training.metrics import (
+    Metric,
+    batch_scores,
+    batch_starts,
+    evaluating,
+    mean_scores,
+    to_device,
+)
+from structnet.training.processes import Processes
+from structnet.training.seeding import epoch_order, random_states_kept, seed_epoch
+
+BAR = "{desc}{percentage:3.0f}%|{bar}| {elapsed}<{remaining}, {rate_fmt}{postfix}"
+Callback = Callable[[nn.Module, History], Any]
+
+
+class NonFiniteLossError(RuntimeError):
+    """The loss or its gradient became infinite or not a number; the step was not taken.
+
+    Args:
+        what: "loss" or "gradient".
+        epoch: from 1.
+        batch: from 1, within the epoch.
+        indices: the examples of the batch, as places in the training data.
+        culprits: up to five of them whose loss is not finite when they are a batch of their own.
+    """
+
+    def __init__(
+        self, what: str, epoch: int, batch: int, indices: Sequence[int], culprits: Sequence[int]
+    ):
+        self.epoch, self.batch = epoch, batch
+        self.indices, self.culprits = [int(i) for i in indices], list(culprits)
+        named = self.culprits or self.indices
+        examples = ", ".join(map(str, named[:5]))
+        if len(named) > 5:
+            examples += f" and {len(named) - 5} more"
+        super().__init__(
+            f"the {what} is not finite in epoch {epoch}, batch {batch}: examples {examples} "
+            f"{'by themselves' if self.culprits else 'together'}. No step was taken with this "
+            "batch; look at these examples, or try a lower learning rate or clip_norm=1.0."
+        )
+
+
+@dataclass
+class Loop:
+    """One run of ``fit``: its arguments, and what changes from epoch to epoch."""
+
+    model: nn.Module
+    data: Any
+    validation: Any
+    epochs: int
+    batch_size: int
+    optimizer: Optimizer
+    schedule: LRScheduler | None
+    schedule_per: str
+    patience: int | None
+    monitor: Monitor
+    metrics: Mapping[str, Metric]
+    validation_batch_size: int
+    seed: int
+    device: torch.device
+    folder: Path | None
+    clip_norm: float | None
+    amp: bool
+    callbacks: Sequence[Callback]
+    progress: bool
+    history: History
+    settings: Mapping[str, Any]  # what a resumed run must share with the interrupted one
+    keep_start: bool = False
+    best: dict[str, Any] | None = None  # the state of the model in the best epoch
+    best_scores: dict[str, float] | None = None  # its validation scores
+    parameters: list[nn.Parameter] = field(init=False)
+    processes: Processes = field(init=False)
+    bar: tqdm = field(init=False)
+    note: str = ""  # what the bar says of the last validation
+
+    def run(self, resume: bool) -> History:
+        """Trains to the end, from the checkpoint if asked to."""
+        self.processes = Processes(self.device)
+        self.parameters = list(self.model.parameters())
+        with random_states_kept(self.device):
+            self._start(resume)
+            self.bar = self._open_bar()
+            try:
+                while not self._finished():
+                    self._epoch(len(self.history) + 1)
+            finally:
+                self.bar.close()
+                self.model.eval()
+                if self.best is not None:
+                    self.model.load_state_dict(self.best)
+        return self.history
+
+    def _finished(self) -> bool:
+        if len(self.history) >= self.epochs:
+            return True
+        return self.patience is not None and self.history.epochs_since_best >= self.patience
+
+    def _epoch(self, number: int) -> None:
+        begin = time.perf_counter()
+        seed_epoch(self.seed, number, self.processes.rank)
+        learning_rate = float(self.optimizer.param_groups[0]["lr"])
+        record = {"epoch": number, "loss": self._train(number)}
+        trained = time.perf_counter() - begin
+        record |= self._validate()
+        record |= {
+            "learning_rate": learning_rate,
+            "seconds": time.perf_counter() - begin,
+            "examples_per_second": len(self.data) / trained,
+        }
+        self.history.append(record)
+        self._show(record["loss"], 0)
+        if self.schedule is not None and self.schedule_per == "epoch":
+            self._step_schedule(record)
+        # Before the checkpoint: what a callback does to the model is part of the epoch.
+        for callback in self.callbacks:
+            callback(self.model, self.history)
+        self._save()
+
+    def _train(self, epoch: int) -> float:
+        """One pass through the data in an order of its own; the mean loss."""
+        order = epoch_order(len(self.data), self.seed, epoch)
+        self.bar.set_description_str(f"epoch {epoch}/{self.epochs} ", refresh=False)
+        self.model.train()
+        total = seen = 0.0
+        for batch, indices in enumerate(_batches(order, self.batch_size), 1):
+            total += self._step(indices, epoch, batch) * len(indices)
+            seen += len(indices)
+            self._show(total / seen, len(indices))
+        return total / len(order)
+
+    def _step(self, indices: np.ndarray, epoch: int, batch: int) -> float:
+        mine = self.processes.share(indices)
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = self._backward(mine, len(mine) / len(indices)) if len(mine) else 0.0
+        loss = self.processes.add_gradients(self.parameters, loss)
+        # Both checks wait for an accelerator to finish this step. That is the price of never
+        # taking a step that cannot be taken back.
+        if not math.isfinite(loss):
+            self._stop("loss", epoch, batch, indices)
+        if not math.isfinite(self._gradient_size()):
+            self._stop("gradient", epoch, batch, indices)
+        self.optimizer.step()
+        if self.schedule is not None and self.schedule_per == "batch":
+            self.schedule.step()
+        return loss
+
+    def _backward(self, indices: np.ndarray, share: float) -> float:
+        batch = to_device(self.data[indices], self.device)
+        with torch.autocast(self.device.type, torch.bfloat16) if self.amp else nullcontext():
+            loss = self.model.loss(batch)
+        if share != 1.0:
+            loss = loss * share
+        loss.backward()
+        return loss.item()
+
+    def _gradient_size(self) -> float:
+        if self.clip_norm is not None:
+            return nn.utils.clip_grad_norm_(self.parameters, self.clip_norm).item()
+        given = [p.grad for p in self.parameters if p.grad is not None]
+        gradients = [grad.coalesce().values() if grad.is_sparse else grad for grad in given]
+        return torch.stack(torch._foreach_norm(gradients)).max().item()
+
+    def _stop(self, what: str, epoch: int, batch: int, indices: np.ndarray) -> NoReturn:
+        self.optimizer.zero_grad(set_to_none=True)
+        raise NonFiniteLossError(what, epoch, batch, indices, self._culprits(indices))
+
+    def _culprits(self, indices: np.ndarray, most: int = 5) -> list[int]:
+        """The first examples whose loss is not finite in a batch of their own, by bisection."""
+        culprits, parts = [], [indices]
+        with evaluating(self.model):
+            while parts and len(culprits) < most:
+                part = parts.pop()
+                if self.model.loss(to_device(self.data[part], self.device)).isfinite():
+                    continue
+                if len(part) == 1:
+                    culprits.append(int(part[0]))
+                else:
+                    parts += [part[len(part) // 2 :], part[: len(part) // 2]]
+        return culprits
+
+    def _validate(self) -> dict[str, Any]:
+        """The validation part of an epoch's record; keeps the model if it is the best so far."""
+        # Each process keeps its own running statistics; those of the first one count.
+        self.processes.broadcast(list(self.model.buffers()))
+        if self.validation is None:
+            return {}
+        scores = self._scores()
+        self.note = f", val {self.monitor.name} {scores[self.monitor.name]:.3g}"
+        improved = self.monitor.improves(scores, self.best_scores)
+        if improved:
+            self.best, self.best_scores = copy_state(self.model), scores
+        return {f"validation_{name}": score for name, score in scores.items()} | {"best": improved}
+
+    def _scores(self) -> dict[str, float]:
+        """The validation scores; the same, to the bit, in all processes."""
+        size, rank, world = self.validation_batch_size, self.processes.rank, self.processes.world
+        starts = batch_starts(self.validation, size)
+        scores = np.zeros((len(starts), 1 + len(self.metrics)))
+        scores[rank::world] = batch_scores(
+            self.model, self.validation, starts[rank::world], size, self.device, self.metrics
+        )
+        scores = self.processes.sum(scores)
+        return mean_scores(scores, self.validation, size, self.metrics)
+
+    def _step_schedule(self, record: Mapping[str, Any]) -> None:
+        watched = record.get(f"validation_{self.monitor.name}", record["loss"])
+        self.schedule.step(*([watched] if isinstance(self.schedule, ReduceLROnPlateau) else []))
+
+    def _start(self, resume: bool) -> None:
+        found = resume and self.folder is not None and self._file.exists()
+        if found:
+            self._restore()
+        if not self.processes.agree(len(self.history) if found else -1):
+            raise CheckpointError(
+                f"the processes found different checkpoints in {self.folder}; expected a folder "
+                "that all of them share"
+            )
+        self.processes.broadcast([*self.parameters, *self.model.buffers()])
+        if self.keep_start and not found:
+            self._keep_start()
+        if self.folder is not None and self.processes.rank == 0:
+            # A fresh run leaves its mark at once: after a kill in its first epoch, nobody can
+            # resume from what an older run left there.
+            if not found:
+                save_state(self._file, self._state())
+            self.history.save(self.folder / "history.jsonl")
+
+    def _keep_start(self) -> None:
+        seed_epoch(self.seed, 0, self.processes.rank)  # for what is random in validation
+        scores = self._scores()
+        self.best = copy_state(self.model)
+        if self.monitor.improves(scores, None):
+            self.best_scores = scores
+
+    @property
+    def _file(self) -> Path:
+        return self.folder / "checkpoint.safetensors"
+
+    def _save(self) -> None:
+        if self.folder is not None and self.processes.rank == 0:
+            save_state(self._file, self._state())
+            self.history.append_last_to(self.folder / "history.jsonl")
+        self.processes.wait()  # else one of them could read the files before they are written
+
+    def _state(self) -> dict[str, Any]:
+        # No random states: they are a function of the seed and the epoch.
+        return {
+            "settings": self.settings,
+            "history": self.history.records,
+            "model": self.model.state_dict(),
+            "best": self.best,
+            "best_scores": self.best_scores,
+            "optimizer": self.optimizer.state_dict(),
+            "schedule": self.schedule and self.schedule.state_dict(),
+        }
+
+    def _restore(self) -> None:
+        state = load_state(self._file)
+        check_settings(self._file, state["settings"], self.settings)
+        self.history.records[:] = state["history"]
+        self.model.load_state_dict(state["model"])
+        self.best, self.best_scores = state["best"], state["best_scores"]
+        load_optimizer(self.optimizer, state["optimizer"])
+        if self.schedule is not None:
+            self.schedule.load_state_dict(state["schedule"])
+
+    def _open_bar(self) -> tqdm:
+        return tqdm(
+            total=self.epochs * len(self.data),
+            initial=len(self.history) * len(self.data),
+            unit=" ex",
+            unit_scale=True,
+            bar_format=BAR,
+            # None is for tqdm to decide: it shows a bar in a terminal or notebook only.
+            disable=None if self.progress and self.processes.rank == 0 else True,
+        )
+
+    def _show(self, loss: float, examples: int) -> None:
+        self.bar.set_postfix_str(f"loss {loss:.3g}{self.note}", refresh=False)
+        self.bar.update(examples)
+
+
+def steps_per_epoch(examples: int, batch_size: int) -> int:
+    """How many batches an epoch has.
+
+    A last example by itself joins the batch before: batch normalisation learns nothing from one.
+
+    Example:
+        >>> steps_per_epoch(8, 4), steps_per_epoch(9, 4), steps_per_epoch(10, 4)
+        (2, 2, 3)
+    """
+    whole, rest = divmod(examples, batch_size)
+    return whole + (rest > 1 or (rest == 1 and whole == 0))
+
+
+def _batches(order: np.ndarray, size: int) -> list[np.ndarray]:
+    """Batches of a size; the last may be smaller, or larger by one."""
+    return np.split(order, size * np.arange(1, steps_per_epoch(len(order), size)))

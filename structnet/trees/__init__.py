@@ -1,0 +1,19 @@
+"""Trees that are data: one tree, its labels' numbers, and many trees in one graph.
+
+======================  ==========================================================================
+``tree``                :class:`Tree`, plain and immutable: what parsers give
+``vocabulary``          :class:`Vocabulary`: the labels of inner nodes as types, of leaves as tokens
+``forest``              :class:`Forest`: many trees in one graph, equal subtrees stored once
+``schema``              the fields of every DGL graph, and the only ``import dgl``
+``networkx_graph``      to networkx and back
+``examples``            :class:`TreeExamples`: trees with what is to be learned of them
+``numbering``           how trees become arrays of nodes
+``memory``              how millions of them are built quickly
+======================  ==========================================================================
+"""
+
+from __future__ import annotations
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

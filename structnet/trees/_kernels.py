@@ -1,0 +1,115 @@
+"""The loops over nodes that numpy cannot say: compiled once by numba, cached on disk.
+
+All take and give int64 arrays. Children are in CSR form: those of node v are
+``children[offsets[v]:offsets[v + 1]]``, and every child has a smaller number than its parent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numba import njit
+
+
+def compiled(function: Callable, **options: object) -> Callable:
+    """Compile on first use and keep the result on disk, if there is a place to keep it."""
+    try:
+        return njit(cache=True, **options)(function)
+    except RuntimeError:  # neither beside the library nor in the user's cache
+        return njit(**options)(function)
+
+
+@compiled
+def heights(offsets: np.ndarray, children: np.ndarray) -> np.ndarray:
+    """Edges on the longest way from each node down to a leaf."""
+    height = np.zeros(len(offsets) - 1, np.int64)
+    for v in range(len(height)):
+        for e in range(offsets[v], offsets[v + 1]):
+            height[v] = max(height[v], height[children[e]] + 1)
+    return height
+
+
+@compiled
+def below(roots: np.ndarray, offsets: np.ndarray, children: np.ndarray) -> np.ndarray:
+    """All nodes at or below the roots, ascending; the work is linear in them and their edges."""
+    seen = np.zeros(len(offsets) - 1, np.bool_)
+    found = np.empty(64, np.int64)
+    n = 0
+    for r in roots:
+        if not seen[r]:
+            if n == len(found):
+                found = np.concatenate((found, np.empty_like(found)))
+            seen[r] = True
+            found[n] = r
+            n += 1
+    i = 0
+    while i < n:  # found is its own queue
+        v = found[i]
+        i += 1
+        for e in range(offsets[v], offsets[v + 1]):
+            u = children[e]
+            if not seen[u]:
+                if n == len(found):
+                    found = np.concatenate((found, np.empty_like(found)))
+                seen[u] = True
+                found[n] = u
+                n += 1
+    return np.sort(found[:n])
+
+
+@compiled
+def restrict(
+    nodes: np.ndarray, roots: np.ndarray, offsets: np.ndarray, children: np.ndarray
+) -> tuple:
+    """CSR and roots of the sub-forest on ``nodes`` (ascending, closed downward), renumbered."""
+    local = np.empty(len(offsets) - 1, np.int64)  # only the entries of ``nodes`` are ever touched
+    new_offsets = np.zeros(len(nodes) + 1, np.int64)
+    for i in range(len(nodes)):
+        v = nodes[i]
+        local[v] = i
+        new_offsets[i + 1] = new_offsets[i] + offsets[v + 1] - offsets[v]
+    edges = np.empty(new_offsets[-1], np.int64)  # where each kept edge was
+    new_children = np.empty(new_offsets[-1], np.int64)
+    k = 0
+    for v in nodes:
+        for e in range(offsets[v], offsets[v + 1]):
+            edges[k] = e
+            new_children[k] = local[children[e]]
+            k += 1
+    new_roots = np.empty(len(roots), np.int64)
+    for i in range(len(roots)):
+        new_roots[i] = local[roots[i]]
+    return new_offsets, new_children, edges, new_roots
+
+
+@compiled
+def topological_order(child: np.ndarray, parent: np.ndarray, num_nodes: int) -> np.ndarray:
+    """Nodes with children before parents; shorter than ``num_nodes`` if there is a cycle."""
+    waiting = np.zeros(num_nodes, np.int64)  # children not yet placed
+    offsets = np.zeros(num_nodes + 1, np.int64)
+    for e in range(len(child)):
+        waiting[parent[e]] += 1
+        offsets[child[e] + 1] += 1
+    offsets = np.cumsum(offsets)
+    parents = np.empty(len(child), np.int64)
+    fill = offsets[:-1].copy()
+    for e in range(len(child)):
+        parents[fill[child[e]]] = parent[e]
+        fill[child[e]] += 1
+    order = np.empty(num_nodes, np.int64)
+    n = 0
+    for v in range(num_nodes):
+        if waiting[v] == 0:
+            order[n] = v
+            n += 1
+    i = 0
+    while i < n:
+        v = order[i]
+        i += 1
+        for e in range(offsets[v], offsets[v + 1]):
+            waiting[parents[e]] -= 1
+            if waiting[parents[e]] == 0:
+                order[n] = parents[e]
+                n += 1
+    return order[:n]

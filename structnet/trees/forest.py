@@ -1,0 +1,279 @@
+"""Many trees in one graph of the schema, equal subtrees stored once: checked, shared, sliced.
+
+A :class:`Forest` is acyclic rather than a tree, as an equal subtree may stand below several nodes.
+Order is data: nothing here relies on the order of edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import torch
+
+from structnet.errors import GraphError
+from structnet.trees import _kernels
+from structnet.trees.memory import collector_paused
+from structnet.trees.numbering import add_shared, add_unshared, permuted, positions
+from structnet.trees.schema import check_fields, make_graph
+from structnet.trees.tree import Tree
+from structnet.trees.vocabulary import NONE, Vocabulary
+
+if TYPE_CHECKING:
+    from dgl import DGLGraph
+
+
+class Level(NamedTuple):
+    """The nodes of one height.
+
+    Shapes:
+        nodes: ``[n]``, ascending.
+        children: ``[n, arity]``, -1 where there is no child.
+    """
+
+    nodes: np.ndarray
+    children: np.ndarray
+
+
+class Forest:
+    """Many trees in one graph, equal subtrees stored once.
+
+    Nodes are numbered by height, then type: a level is a run of numbers, and children come before
+    parents. Build one with :meth:`from_trees` or :meth:`from_graph`. Everything is held in numpy
+    arrays on the CPU; ``device`` says where models put the tensors they derive from them.
+
+    Attributes:
+        types, tokens: ``[num_nodes]``, int64, -1 for none.
+        height: ``[num_nodes]``, edges on the longest way down to a leaf.
+        offsets, children, pos: CSR lists of children, ``[num_nodes + 1]``, ``[num_edges]``,
+            ``[num_edges]``, those of one node in the order of their places.
+        roots: ``[len(forest)]``, the node at which each tree is rooted.
+        vocabulary: what types and tokens mean, or None.
+        arity: the number of places of a node.
+
+    Example:
+        >>> a, b = Tree("a"), Tree("b")
+        >>> trees = [Tree("and", [a, b]), Tree("not", [Tree("and", [a, b])])]
+        >>> forest = Forest.from_trees(trees, Vocabulary.from_trees(trees))
+        >>> len(forest), forest.num_nodes  # of 7 nodes, 4 differ
+        (2, 4)
+        >>> forest.tree(1)
+        <Tree (not (and a b))>
+    """
+
+    def __init__(
+        self,
+        types: np.ndarray,
+        tokens: np.ndarray,
+        height: np.ndarray,
+        offsets: np.ndarray,
+        children: np.ndarray,
+        pos: np.ndarray,
+        roots: np.ndarray,
+        arity: int,
+        vocabulary: Vocabulary | None = None,
+        device: str | torch.device = "cpu",
+    ):
+        self.types, self.tokens, self.height = types, tokens, height
+        self.offsets, self.children, self.pos = offsets, children, pos
+        self.roots = roots
+        self.arity = arity
+        self.vocabulary = vocabulary
+        self.device = torch.device(device)
+        self._graph = None
+
+    @classmethod
+    def from_trees(
+        cls, trees: Sequence[Tree], vocabulary: Vocabulary, share: bool = True
+    ) -> Forest:
+        """The forest of ``trees``.
+
+        Args:
+            trees: root ``i`` of the forest is the i-th of them.
+            vocabulary: the numbers of their labels.
+            share: store equal subtrees once. False stores every node of every tree: the same
+                values and gradients for more work.
+
+        Raises:
+            VocabularyError: a label that the vocabulary does not know, or too many children.
+        """
+        trees = list(trees)
+        add = add_shared if share else add_unshared
+        with collector_paused():
+            types, tokens, offsets, children, roots = add(trees, vocabulary)
+        pos = np.arange(len(children)) - np.repeat(offsets[:-1], np.diff(offsets))
+        return cls._sorted(
+            types, tokens, offsets, children, pos, roots, vocabulary.arity, vocabulary
+        )
+
+    @classmethod
+    def from_graph(
+        cls,
+        graph: DGLGraph,
+        roots: Sequence[int] | None = None,
+        vocabulary: Vocabulary | None = None,
+    ) -> Forest:
+        """The forest of a DGL graph that follows the schema; the graph is left as it was.
+
+        Args:
+            graph: edges child -> parent, with ``pos``, ``type`` and ``token``.
+            roots: node numbers in ``graph``; by default the nodes without a parent, ascending.
+            vocabulary: what types and tokens mean, if known.
+
+        Raises:
+            GraphError: a missing field, a cycle, or two children in one place.
+        """
+        check_fields(graph)
+        child, parent = (ends.numpy() for ends in graph.edges())
+        pos = graph.edata["pos"].numpy()
+        types, tokens = graph.ndata["type"].numpy(), graph.ndata["token"].numpy()
+        by_place = np.lexsort((pos, parent))
+        child, parent, pos = child[by_place], parent[by_place], pos[by_place]
+        clash = (parent[1:] == parent[:-1]) & (pos[1:] == pos[:-1])
+        if clash.any():
+            e = int(clash.argmax())
+            raise GraphError(f"node {parent[e]} has two children in place {pos[e]}; places differ")
+        if len(pos) and pos.min() < 0:
+            raise GraphError(f"edata['pos'] holds {pos.min()}; places count from 0")
+        if roots is None:
+            roots = np.flatnonzero(np.bincount(child, minlength=len(types)) == 0)
+        order = _kernels.topological_order(child, parent, len(types))
+        if len(order) < len(types):
+            raise GraphError("the graph has a cycle; children must come before their parents")
+        arity = max(int(pos.max(initial=-1)) + 1, vocabulary.arity if vocabulary is not None else 0)
+        offsets = np.concatenate(([0], np.cumsum(np.bincount(parent, minlength=len(types)))))
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        roots = np.asarray(roots, np.int64)
+        outside = (roots < 0) | (roots >= len(types))
+        if outside.any():
+            raise GraphError(f"root {roots[outside][0]} is no node; the graph has {len(types)}")
+        offsets, edges = permuted(offsets, order)
+        return cls._sorted(
+            types[order],
+            tokens[order],
+            offsets,
+            rank[child[edges]],
+            pos[edges],
+            rank[roots],
+            arity,
+            vocabulary,
+        )
+
+    @classmethod
+    def _sorted(
+        cls,
+        types: np.ndarray,
+        tokens: np.ndarray,
+        offsets: np.ndarray,
+        children: np.ndarray,
+        pos: np.ndarray,
+        roots: np.ndarray,
+        arity: int,
+        vocabulary: Vocabulary | None,
+    ) -> Forest:
+        """Renumber topologically ordered nodes by height, then type."""
+        height = _kernels.heights(offsets, children)
+        order = np.lexsort((types, height))
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        offsets, edges = permuted(offsets, order)
+        return cls(
+            types[order],
+            tokens[order],
+            height[order],
+            offsets,
+            rank[children[edges]],
+            pos[edges],
+            rank[roots],
+            arity,
+            vocabulary,
+        )
+
+    def __len__(self) -> int:
+        return len(self.roots)
+
+    @property
+    def num_nodes(self) -> int:
+        """How many distinct nodes the forest stores."""
+        return len(self.types)
+
+    def __getitem__(self, indices: int | slice | Sequence[int] | np.ndarray) -> Forest:
+        """The sub-forest at and below the chosen roots, in the order in which they are named."""
+        chosen = self.roots[positions(indices, len(self))]
+        nodes = _kernels.below(chosen, self.offsets, self.children)
+        offsets, children, edges, roots = _kernels.restrict(
+            nodes, chosen, self.offsets, self.children
+        )
+        return Forest(
+            self.types[nodes],
+            self.tokens[nodes],
+            self.height[nodes],
+            offsets,
+            children,
+            self.pos[edges],
+            roots,
+            self.arity,
+            self.vocabulary,
+            self.device,
+        )
+
+    def to(self, device: str | torch.device) -> Forest:
+        """The same forest for models on ``device``; the arrays are shared, not copied."""
+        moved = Forest.__new__(Forest)
+        moved.__dict__.update(self.__dict__)
+        moved.device = torch.device(device)
+        return moved
+
+    @property
+    def levels(self) -> list[Level]:
+        """The nodes by height, from the leaves up, with their children padded to the arity."""
+        table = np.full((self.num_nodes, self.arity), NONE, np.int64)
+        parent = np.repeat(np.arange(self.num_nodes), np.diff(self.offsets))
+        table[parent, self.pos] = self.children
+        ends = np.cumsum(np.bincount(self.height)) if self.num_nodes else []
+        nodes = np.split(np.arange(self.num_nodes), ends[:-1]) if len(ends) else []
+        return [Level(level, table[level]) for level in nodes]
+
+    @property
+    def graph(self) -> DGLGraph:
+        """The DGL graph, of the schema above; node i is node i of the forest."""
+        if self._graph is None:
+            parent = np.repeat(np.arange(self.num_nodes), np.diff(self.offsets))
+            arrays = (parent, self.children, self.pos, self.types, self.tokens)
+            self._graph = make_graph(*(array.copy() for array in arrays))
+        return self._graph
+
+    def tree(self, index: int) -> Tree:
+        """The tree at one root, with the vocabulary's labels (the numbers where there is none).
+
+        Raises:
+            IndexError: there is no such root.
+        """
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"root {index} of a forest of {len(self)} trees")
+        forest = self[index]
+        vocabulary = self.vocabulary
+        types = list(vocabulary.types) if vocabulary and vocabulary.types else None
+        tokens = list(vocabulary.tokens) if vocabulary else None
+        built: list[Tree] = []
+        for v in range(forest.num_nodes):
+            start, end = forest.offsets[v : v + 2]
+            below = [built[u] for u in forest.children[start:end]]
+            label = _label(forest.types[v], types)
+            token = _label(forest.tokens[v], tokens)
+            is_leaf = forest.types[v] == NONE and not below
+            built.append(Tree(token) if is_leaf else Tree(label, below, token))
+        return built[forest.roots[0]]
+
+    def __repr__(self) -> str:
+        return f"Forest({len(self)} trees, {self.num_nodes} distinct nodes, arity {self.arity})"
+
+
+def _label(number: int, labels: list | None) -> object:
+    if number == NONE:
+        return None
+    if labels is None:
+        return int(number)
+    return labels[number] if number < len(labels) else "<unknown>"

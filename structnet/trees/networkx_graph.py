@@ -1,0 +1,122 @@
+"""Trees and schema graphs as networkx graphs, and back.
+
+In networkx edges run parent -> child, so that ``networkx.is_arborescence`` holds for a tree.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import networkx as nx
+import numpy as np
+
+from structnet.errors import GraphError
+from structnet.trees.forest import Forest
+from structnet.trees.schema import check_fields, make_graph
+from structnet.trees.tree import Tree
+
+if TYPE_CHECKING:
+    from dgl import DGLGraph
+
+
+def to_networkx(graph: Tree | Forest | DGLGraph) -> nx.DiGraph:
+    """The same tree or forest with edges parent -> child, each with its ``pos``.
+
+    Nodes are numbered: those of a Tree in preorder (the root is 0), with ``label`` and, if it has
+    one, ``token``; those of a Forest or a DGL graph as there, with ``type`` and ``token``. The
+    graph attribute ``roots`` lists the roots.
+
+    Raises:
+        GraphError: a DGL graph that does not follow the schema.
+
+    Example:
+        >>> tree = Tree("MAX", [Tree("2"), Tree("9")])
+        >>> digraph = to_networkx(tree)
+        >>> digraph.nodes(data="label")
+        NodeDataView({0: 'MAX', 1: '2', 2: '9'}, data='label')
+        >>> nx.is_arborescence(digraph)
+        True
+    """
+    if isinstance(graph, Tree):
+        return _from_tree(graph)
+    forest = graph if isinstance(graph, Forest) else None
+    if forest is not None:
+        child, pos, roots = forest.children, forest.pos, forest.roots
+        parent = np.repeat(np.arange(forest.num_nodes), np.diff(forest.offsets))
+        types, tokens = forest.types, forest.tokens
+    else:
+        check_fields(graph)
+        child, parent = (ends.numpy() for ends in graph.edges())
+        pos = graph.edata["pos"].numpy()
+        types, tokens = graph.ndata["type"].numpy(), graph.ndata["token"].numpy()
+        roots = np.flatnonzero(graph.out_degrees().numpy() == 0)
+    digraph = nx.DiGraph(roots=roots.tolist())
+    digraph.add_nodes_from(
+        (v, {"type": t, "token": k})
+        for v, (t, k) in enumerate(zip(types.tolist(), tokens.tolist(), strict=True))
+    )
+    if len(set(zip(parent.tolist(), child.tolist(), strict=True))) < len(child):
+        raise GraphError(
+            "a node has the same child in two places, which a networkx.DiGraph cannot say; "
+            "build the forest with share=False"
+        )
+    digraph.add_edges_from(
+        (p, c, {"pos": place})
+        for p, c, place in zip(parent.tolist(), child.tolist(), pos.tolist(), strict=True)
+    )
+    return digraph
+
+
+def _from_tree(tree: Tree) -> nx.DiGraph:
+    digraph = nx.DiGraph(roots=[0])
+    stack = [(tree, None, 0)]
+    while stack:
+        node, parent, pos = stack.pop()
+        number = len(digraph)
+        token = {} if node.token is None else {"token": node.token}
+        digraph.add_node(number, label=node.label, **token)
+        if parent is not None:
+            digraph.add_edge(parent, number, pos=pos)
+        below = [(child, number, place) for place, child in enumerate(node.children)]
+        stack.extend(reversed(below))
+    return digraph
+
+
+def from_networkx(digraph: nx.DiGraph) -> DGLGraph:
+    """The DGL graph of the schema that :func:`to_networkx` made the digraph from.
+
+    Args:
+        digraph: edges parent -> child with ``pos``; nodes with ``type`` and ``token`` (-1 where
+            there is none). Nodes are numbered in the digraph's order. A digraph whose nodes have
+            labels is read by :func:`structnet.parse.networkx_tree` instead.
+
+    Raises:
+        GraphError: a node or an edge lacks an attribute.
+
+    Example:
+        >>> digraph = nx.DiGraph()
+        >>> digraph.add_node("f", type=0, token=-1)
+        >>> digraph.add_node("x", type=-1, token=3)
+        >>> digraph.add_edge("f", "x", pos=0)
+        >>> graph = from_networkx(digraph)
+        >>> graph.edges()  # child -> parent
+        (tensor([1]), tensor([0]))
+    """
+    number = {node: i for i, node in enumerate(digraph)}
+    fields = {}
+    for name in ("type", "token"):
+        values = list(digraph.nodes(data=name))
+        missing = [node for node, value in values if value is None]
+        if missing:
+            raise GraphError(
+                f"node {missing[0]!r} has no {name!r}; from_networkx needs 'type' and 'token' "
+                "(structnet.parse.networkx_tree reads labels)"
+            )
+        fields[name] = np.array([value for _, value in values], np.int64)
+    edges = []
+    for parent, child, pos in digraph.edges(data="pos"):
+        if pos is None:
+            raise GraphError(f"edge {parent!r} -> {child!r} has no 'pos', the child's place")
+        edges.append((number[parent], number[child], pos))
+    parent, child, pos = np.array(edges, np.int64).reshape(-1, 3).T.copy()
+    return make_graph(parent, child, pos, fields["type"], fields["token"])

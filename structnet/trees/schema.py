@@ -1,0 +1,62 @@
+"""The one representation: every tree, of data or of a model, is a DGL graph of this schema.
+
+=================  =======  =====================================================================
+``edges``                   child -> parent
+``edata["pos"]``   int64    the child's place among its siblings, from 0
+``ndata["type"]``  int64    which parameters a node uses (operator, tag, relation); -1 for none
+``ndata["token"]`` int64    which input vector a node carries (word, digit, variable); -1 for none
+=================  =======  =====================================================================
+
+Order is data: nothing relies on the order of edges. This is the one module that imports dgl.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from structnet.errors import GraphError
+
+if TYPE_CHECKING:
+    from dgl import DGLGraph
+
+
+def dgl():
+    """The dgl module, imported on first use.
+
+    Importing dgl takes a second, prints, and writes a file into the home folder unless a backend
+    is named; here nobody pays for that who does not ask for a graph.
+    """
+    os.environ.setdefault("DGLBACKEND", "pytorch")
+    import dgl
+
+    return dgl
+
+
+def make_graph(
+    parent: np.ndarray, child: np.ndarray, pos: np.ndarray, types: np.ndarray, tokens: np.ndarray
+) -> DGLGraph:
+    """A DGL graph of the schema.
+
+    Args:
+        parent, child, pos: one entry an edge, int64.
+        types, tokens: one entry a node, int64.
+    """
+    graph = dgl().graph((torch.from_numpy(child), torch.from_numpy(parent)), num_nodes=len(types))
+    graph.edata["pos"] = torch.from_numpy(pos)
+    graph.ndata["type"] = torch.from_numpy(types)
+    graph.ndata["token"] = torch.from_numpy(tokens)
+    return graph
+
+
+def check_fields(graph: DGLGraph) -> None:
+    """Raise GraphError unless a DGL graph has the schema's fields."""
+    for where, name in (("edata", "pos"), ("ndata", "type"), ("ndata", "token")):
+        if name not in getattr(graph, where):
+            raise GraphError(f"the graph has no {where}[{name!r}]; the schema needs one")
+        dtype = getattr(graph, where)[name].dtype
+        if dtype != torch.int64:
+            raise GraphError(f"{where}[{name!r}] must be int64; got {dtype}")

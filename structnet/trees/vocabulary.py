@@ -1,0 +1,174 @@
+"""Which number a label has: inner labels are types, leaf labels and tokens are tokens."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Hashable, Iterable, Sequence
+from numbers import Integral
+
+from structnet.trees.tree import Tree
+
+NONE = -1  # the type of a node without parameters, the token of a node without input
+
+
+class VocabularyError(ValueError):
+    """A label that a vocabulary does not know, or a node wider than its arity."""
+
+
+class Vocabulary:
+    """The numbers of labels, fixed once, so that every forest built with it agrees.
+
+    Args:
+        types: labels of inner nodes; the i-th has type i. None gives every inner node type 0.
+        tokens: labels of leaves, and tokens that inner nodes carry; the i-th has token i.
+        arity: the largest number of children of a node.
+        unknown: map labels not listed to one extra type and one extra token, the last of each,
+            instead of raising.
+
+    Raises:
+        VocabularyError: a label is listed twice, or the arity is no number of children.
+
+    Example:
+        >>> vocabulary = Vocabulary(types=["MAX", "MIN"], tokens="0123456789", arity=5)
+        >>> vocabulary.type_of("MIN"), vocabulary.token_of("7")
+        (1, 7)
+        >>> vocabulary.type_of("MINN")
+        Traceback (most recent call last):
+            ...
+        structnet.trees.vocabulary.VocabularyError: unknown inner label 'MINN'; did you mean 'MIN'?
+    """
+
+    def __init__(
+        self,
+        types: Sequence[Hashable] | None,
+        tokens: Sequence[Hashable],
+        arity: int,
+        unknown: bool = False,
+    ):
+        if isinstance(arity, bool) or not isinstance(arity, Integral) or arity < 0:
+            raise VocabularyError(f"the arity must be an int >= 0; got {arity!r}")
+        arity = int(arity)
+        self.types = None if types is None else _numbered(types, "inner label")
+        self.tokens = _numbered(tokens, "token")
+        self.arity = arity
+        self.unknown = unknown
+
+    @classmethod
+    def from_trees(
+        cls, trees: Iterable[Tree], typed: bool = True, unknown: bool = False
+    ) -> Vocabulary:
+        """All labels that occur in ``trees``, in the order in which they first occur.
+
+        Args:
+            trees: the trees to read.
+            typed: give each inner label a type of its own; False gives all of them type 0, as
+                for sentiment trees, whose inner labels are targets.
+            unknown: as in the constructor.
+        """
+        types: dict[Hashable, None] = {}
+        tokens: dict[Hashable, None] = {}
+        arity = 0
+        for tree in trees:
+            # Subtrees that are one object are read once, or sharing would cost what it saves.
+            seen: set[int] = set()
+            stack = [tree]
+            while stack:
+                node = stack.pop()
+                if id(node) in seen:
+                    continue
+                seen.add(id(node))
+                stack.extend(reversed(node.children))
+                if node.token is not None:
+                    tokens.setdefault(node.token)
+                if node.children or node.token is not None:
+                    types.setdefault(node.label)
+                    arity = max(arity, len(node.children))
+                else:
+                    tokens.setdefault(node.label)
+        return cls(list(types) if typed else None, list(tokens), arity, unknown)
+
+    @property
+    def num_types(self) -> int:
+        """How many types there are, the unknown one included."""
+        return 1 if self.types is None else len(self.types) + self.unknown
+
+    @property
+    def num_tokens(self) -> int:
+        """How many tokens there are, the unknown one included."""
+        return len(self.tokens) + self.unknown
+
+    def type_of(self, label: Hashable) -> int:
+        """The type of an inner label.
+
+        Raises:
+            VocabularyError: the label is not listed and there is no unknown type.
+        """
+        if self.types is None:
+            return 0
+        return self._look_up(label, self.types, "inner label")
+
+    def token_of(self, label: Hashable) -> int:
+        """The number of a leaf's label or of a token.
+
+        Raises:
+            VocabularyError: the label is not listed and there is no unknown token.
+        """
+        return self._look_up(label, self.tokens, "token")
+
+    def encode(self, node: Tree) -> tuple[int, int]:
+        """Type and token of one node, each ``NONE`` (-1) where the node has none.
+
+        Raises:
+            VocabularyError: an unknown label, or more children than the arity.
+        """
+        if len(node.children) > self.arity:
+            raise VocabularyError(
+                f"node {node.label!r} has {len(node.children)} children; "
+                f"the vocabulary's arity is {self.arity}"
+            )
+        if node.token is not None:
+            return self.type_of(node.label), self.token_of(node.token)
+        if node.children:
+            return self.type_of(node.label), NONE
+        return NONE, self.token_of(node.label)
+
+    def to_dict(self) -> dict:
+        """Plain lists and numbers, ready for JSON; :meth:`from_dict` is the inverse."""
+        return {
+            "types": None if self.types is None else list(self.types),
+            "tokens": list(self.tokens),
+            "arity": self.arity,
+            "unknown": self.unknown,
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict) -> Vocabulary:
+        """The vocabulary that :meth:`to_dict` described."""
+        return cls(**values)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vocabulary) and self.to_dict() == other.to_dict()
+
+    def __repr__(self) -> str:
+        return (
+            f"Vocabulary({self.num_types} types, {self.num_tokens} tokens, arity {self.arity}"
+            f"{', unknown allowed' if self.unknown else ''})"
+        )
+
+    def _look_up(self, label: Hashable, numbers: dict[Hashable, int], kind: str) -> int:
+        number = numbers.get(label)
+        if number is not None:
+            return number
+        if self.unknown:
+            return len(numbers)
+        close = difflib.get_close_matches(str(label), [str(known) for known in numbers], n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"{len(numbers)} are known"
+        raise VocabularyError(f"unknown {kind} {label!r}; {hint}")
+
+
+def _numbered(labels: Sequence[Hashable], kind: str) -> dict[Hashable, int]:
+    numbers = {label: number for number, label in enumerate(labels)}
+    if len(numbers) < len(labels):
+        twice = next(label for number, label in enumerate(labels) if numbers[label] != number)
+        raise VocabularyError(f"{kind} {twice!r} is listed twice in a vocabulary")
+    return numbers

@@ -1,0 +1,146 @@
+"""Cells that users write: on both backends, against plain recursion."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+import torch
+from configurations import both_backends, gradients
+from random_trees import VOCABULARY, chain, random_tree, random_trees
+from torch import Tensor
+from user_cells import Concatenate, Counter, Gated, Mean, Sum, by_recursion
+
+from structnet.message_passing.propagation import propagate
+from structnet.message_passing.scheduling import Layout
+from structnet.trees.forest import Forest
+from structnet.trees.tree import Tree
+
+CELLS = {"sum": Sum, "gated": Gated, "concatenate": Concatenate}
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_user_cells(name: str):
+    cell = CELLS[name]().double()
+    for seed in range(10):
+        trees = random_trees(random.Random(seed))
+        forest = Forest.from_trees(trees, VOCABULARY)
+        truth = torch.stack([by_recursion(cell, tree) for tree in trees])
+        wanted = gradients(truth.square().sum(), cell)
+        for backend in ("levels", "dgl"):
+            h = propagate(forest, cell, backend=backend)["h"]
+            torch.testing.assert_close(h, truth, rtol=1e-10, atol=1e-10)
+            found = gradients(h.square().sum(), cell)
+            torch.testing.assert_close(found, wanted, rtol=1e-10, atol=1e-10)
+
+
+@both_backends
+def test_counting_cell(backend: str):
+    trees = [random_tree(random.Random(seed), 6) for seed in range(20)]
+    for share in (True, False):
+        forest = Forest.from_trees(trees, VOCABULARY, share=share)
+        states = propagate(forest, Counter(torch.float64), backend=backend)
+        assert states["size"].squeeze(1).tolist() == [tree.size for tree in trees]
+        assert states["leaves"].squeeze(1).tolist() == [
+            sum(1 for _ in tree.leaves()) for tree in trees
+        ]
+        assert states["depth"].squeeze(1).tolist() == [tree.height for tree in trees]
+
+
+def test_deep_chain():
+    """Ten times deeper than Python recurses, against the same chain written as a loop."""
+    length = 10_000
+    forest = Forest.from_trees([chain(length)], VOCABULARY)
+    cell = Sum(size=2).double()
+    h = propagate(forest, cell, nodes=range(length))["h"]
+    x = torch.tanh(cell.embedding[0])
+    steps = [x]
+    for node in range(length - 1):
+        x = torch.tanh(x @ cell.weight[node % 2])
+        steps.append(x)
+    truth = torch.stack(steps)
+    torch.testing.assert_close(h, truth)
+    torch.testing.assert_close(gradients(h.sum(), cell), gradients(truth.sum(), cell))
+
+
+FOREST = Forest.from_trees(random_trees(random.Random(0)), VOCABULARY)
+
+
+def test_second_derivatives_are_right_or_refused():
+    cell = Sum().double()
+
+    def second(backend: str) -> Tensor:
+        h = propagate(FOREST, cell, backend=backend)["h"]
+        (first,) = torch.autograd.grad(h.square().sum(), cell.weight, create_graph=True)
+        return torch.autograd.grad(first.square().sum(), cell.weight)[0]
+
+    truth = second("dgl")
+    try:
+        ours = second("levels")
+    except RuntimeError:
+        return  # refused, as torch's once_differentiable does
+    torch.testing.assert_close(ours, truth)
+
+
+def test_second_derivatives_of_a_linear_loss_are_not_dropped():
+    """A gradient penalty added to a loss would otherwise do nothing."""
+    cell = Sum().double()
+    h = propagate(FOREST, cell)["h"]
+    try:
+        (first,) = torch.autograd.grad(h.sum(), cell.weight, create_graph=True)
+    except RuntimeError:
+        return  # refused
+    assert first.requires_grad
+
+
+class Blind(Sum):
+    """Nodes of the second type take no gradient from below."""
+
+    layout = Layout(2, 3, False, False, slack=0)  # one run a stack
+
+    def reduce(self, nodes) -> dict[str, Tensor]:
+        h = super().reduce(nodes)["h"]
+        return {"h": h.detach() if nodes.stack.keys.tolist() == [1] else h}
+
+
+def test_a_cell_that_stops_gradients(poisoned_memory: None):
+    tree = Tree("A", [Tree("A", [Tree("B", [Tree("A", [Tree("z")])])]), Tree("x"), Tree("y")])
+    forest = Forest.from_trees([tree], VOCABULARY)
+    cell = Blind().double()
+    wanted = gradients(propagate(forest, cell, backend="dgl")["h"].sum(), cell)
+    found = gradients(propagate(forest, cell)["h"].sum(), cell)
+    torch.testing.assert_close(found, wanted)
+
+
+def test_a_cell_that_takes_means():
+    cell = Mean().double()
+    wanted = gradients(propagate(FOREST, cell, backend="dgl")["h"].sum(), cell)
+    found = gradients(propagate(FOREST, cell)["h"].sum(), cell)
+    torch.testing.assert_close(found, wanted)
+
+
+@pytest.mark.parametrize("grad", [True, False])
+def test_a_cell_that_counts_in_integers(grad: bool):
+    with torch.set_grad_enabled(grad):
+        truth = propagate(FOREST, Counter(torch.int64), backend="dgl")
+        torch.testing.assert_close(propagate(FOREST, Counter(torch.int64)), truth)
+
+
+def test_a_cell_whose_state_is_one_number_a_node():
+    cell = Counter(torch.float64, shape=())
+    truth = propagate(FOREST, cell, backend="dgl")
+    torch.testing.assert_close(propagate(FOREST, cell), truth)
+
+
+def test_a_cell_that_names_its_fields_in_another_order():
+    cell = Counter(torch.float64)
+    truth = propagate(FOREST, cell)
+    sent, calls = cell.message, []
+
+    def message(edges) -> dict[str, Tensor]:
+        calls.append(edges)
+        items = list(sent(edges).items())
+        return dict(items[::-1] if len(calls) % 2 else items)
+
+    cell.message = message
+    torch.testing.assert_close(propagate(FOREST, cell), truth)

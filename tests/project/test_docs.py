@@ -1,0 +1,161 @@
+"""What is written for users is true: README, tutorials, docstrings, ``--help``."""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import inspect
+import io
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib
+import pytest
+
+import structnet
+from structnet.cli import main
+from structnet.cli.parser import build_parser, parse_arguments
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+TUTORIALS = sorted((ROOT / "tutorials").glob("*.py"))
+MATCH = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def blocks(text: str, language: str) -> list[tuple[int, str]]:
+    """The fenced blocks of a language, each with the number of its first line."""
+    fences = re.finditer(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    return [(text.count("\n", 0, match.start(1)) + 1, match[1]) for match in fences]
+
+
+def run_block(line: int, code: str, names: dict) -> None:
+    """Executes a block; what it prints must be what stands behind its ``# ->``."""
+    printed = io.StringIO()
+    # Leading newlines make a traceback name the line of README.md.
+    program = compile("\n" * (line - 1) + code, str(ROOT / "README.md"), "exec")
+    with contextlib.redirect_stdout(printed):
+        exec(program, names)
+    expected = "".join(text.lstrip() + "\n" for text in re.findall(r"# ->(.*)", code))
+    # Indentation is not compared.
+    got = "".join(text.lstrip() + "\n" for text in printed.getvalue().splitlines())
+    if not doctest.OutputChecker().check_output(expected, got, MATCH):
+        pytest.fail(f"README.md, the block at line {line} prints\n{got}\ninstead of\n{expected}")
+
+
+def commands(text: str) -> list[str]:
+    """The lines of all shell blocks."""
+    return [line for _, block in blocks(text, "sh") for line in block.splitlines() if line]
+
+
+def subcommands() -> list[str]:
+    action = next(a for a in build_parser()._actions if a.dest == "command")
+    return list(action.choices)
+
+
+def test_readme_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    matplotlib.use("Agg")
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "readme"}
+    found = blocks(README, "python")
+    assert len(found) >= 8
+    for line, code in found:
+        run_block(line, code, names)
+    matplotlib.pyplot.close("all")
+    assert {path.name for path in tmp_path.iterdir()} == {"tree.png", "history.png"}
+
+
+def test_a_wrong_readme_would_be_noticed() -> None:
+    run_block(1, "print(1)  # -> 1\nprint([1, 2])  # -> [1, ...]\n", {})
+    for wrong in ("print(1)  # -> 2\n", "print(1)\n", "x = 1  # -> 1\n"):
+        with pytest.raises(pytest.fail.Exception, match="the block at line 7"):
+            run_block(7, wrong, {})
+
+
+@pytest.mark.parametrize(
+    "line", [line for line in commands(README) if re.search(r"\bstructnet \w", line)]
+)
+def test_readme_commands_are_understood(line: str) -> None:
+    words = shlex.split(line)
+    args = parse_arguments(words[words.index("structnet") + 1 :])
+    assert args.command in subcommands()
+
+
+def test_readme_names_what_there_is() -> None:
+    named = {words[1] for line in commands(README) if (words := line.split())[0] == "make"}
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert {"demo", "test"} <= named <= targets
+    for line in commands(README):
+        if line.startswith("python "):
+            assert (ROOT / line.split()[1]).is_file(), line
+    for link in re.findall(r"\]\(([^)#]+)\)", README):
+        assert "://" in link or (ROOT / link).exists(), link
+    for tutorial in TUTORIALS:
+        assert f"tutorials/{tutorial.name}" in README
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
+def test_the_demo_is_a_command_that_is_understood() -> None:
+    make = ["make", "--no-print-directory", "-n", "demo", f"PYTHON={sys.executable}"]
+    planned = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    [line] = [line for line in planned.splitlines() if "/structnet " in line]
+    args = parse_arguments(shlex.split(line)[1:])
+    assert (args.command, args.task, args.out) == ("train", "listops", "runs/demo")
+
+
+@pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
+def test_tutorials_run(path: Path, tmp_path: Path) -> None:
+    environment = os.environ | {
+        "STRUCTNET_SMOKE": "1",
+        "MPLBACKEND": "Agg",
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": str(ROOT),
+    }
+    done = subprocess.run(
+        [sys.executable, "-W", "error", path],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+
+
+@pytest.mark.parametrize("name", structnet.__all__)
+def test_public_names_are_documented(name: str) -> None:
+    value = getattr(structnet, name)
+    doc = inspect.getdoc(value) or ""
+    assert doc.split("\n")[0].rstrip().endswith((".", ":", "?")) or inspect.ismodule(value), doc
+    explains_itself = inspect.ismodule(value) or (
+        isinstance(value, type) and issubclass(value, Exception)
+    )
+    assert explains_itself or ">>>" in doc or "Args:" in doc, f"{name}: add Args or an example"
+
+
+@pytest.mark.parametrize("name", subcommands())
+def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith(f"usage: structnet {name} ")
+    assert f"  structnet {name} " in text, "there is no example"
+    assert f"`structnet {name} " in README
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_the_command_is_a_module_too(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "structnet", "--help"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("usage: structnet ")
+    for name in subcommands():
+        assert re.search(rf"^    {name}\s", done.stdout, re.MULTILINE)

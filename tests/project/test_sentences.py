@@ -1,0 +1,125 @@
+"""What the commands say: of data that changed or are missing, of numbers, in help and tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from structnet.cli import main
+from structnet.cli.neural_tree.predict import _in_words
+from structnet.cli.neural_tree.tables import Members, ensembles, paths
+from structnet.cli.parser import build_parser
+from structnet.cli.run import Run, check_same_data
+from structnet.datasets import DownloadError, TableError, table
+from structnet.training.checkpoint import CheckpointError
+
+RESULT = {
+    "data": "mnist",
+    "unit": "percent wrong",
+    "test_error": {"multi": 2.0, "greedy": 3.0, "most_likely": 3.0, "least_likely": 90.0},
+    "leaves": 3,
+    "parameters": 40,
+    "growth_seconds": 30,
+    "refine_seconds": 30,
+    "train_size": 90,
+    "validation_size": 10,
+    "test_size": 20,
+}
+SETTINGS = {
+    "task": "neural-tree",
+    "epochs": 1,
+    "patience": 1,
+    "n_init": 1,
+    "max_leaves": None,
+    "refine_epochs": 1,
+    "batch_size": 1,
+    "learning_rate": 0.1,
+    "device": "cpu",
+    "threads": 1,
+}
+
+
+def a_run(**data: object) -> Run:
+    run = type("Trained", (Run,), {"config": {"settings": SETTINGS, "data": data}})("runs/a")
+    run.__class__.result = RESULT
+    return run
+
+
+def test_data_that_changed_are_named_and_nothing_else() -> None:
+    run = a_run(name="houses", train=96, features=["area"] * 500)
+    check_same_data(run, {"name": "houses", "train": 96, "features": ["area"] * 500})
+    changed = {"name": "houses", "train": 97, "features": ["age"] * 500}
+    expected = "the data at hand are not those of runs/a: other train, features than in its "
+    with pytest.raises(CheckpointError) as caught:
+        check_same_data(run, changed)
+    assert str(caught.value).startswith(expected + "config.json; bring the old data back")
+    assert len(str(caught.value)) < 250
+    with pytest.raises(CheckpointError, match="other features than"):
+        check_same_data(run, {"name": "houses", "train": 96})
+
+
+@pytest.mark.parametrize("data", ["mnist", "cifar10", "sarcos"])
+def test_missing_files_are_had_by_a_command(
+    data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setenv("STRUCTNET_DATA", str(tmp_path / "cache"))
+    command = ["train", "neural-tree", "--data", data, "--data-dir", str(tmp_path / "data")]
+    assert main([*command, "--out", str(tmp_path / "out")]) == 1
+    expected = (
+        f"the files of {data} are not in {tmp_path / 'data'} or {tmp_path / 'cache'}; get them "
+        f"with: structnet data {data}\n"
+    )
+    assert capsys.readouterr().err.endswith(expected)
+    with pytest.raises(DownloadError):
+        main([*command, "--out", str(tmp_path / "out"), "--debug"])
+
+
+@pytest.mark.parametrize("values", [["oak"] * 9, ["5"] * 9, ["5", "5.0", "5"] * 3])
+def test_a_table_of_one_class_is_refused(values: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "trees.csv"
+    path.write_text("height,species\n" + "".join(f"{i},{v}\n" for i, v in enumerate(values)))
+    with pytest.raises(TableError, match=r"column 2 \('species'\): expected at least two classes"):
+        table.load(path)
+    if values[0] == "5":
+        assert table.load(path, task="regression").classes is None
+
+
+def test_one_of_a_thing_is_in_the_singular(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    path = tmp_path / "houses.csv"
+    path.write_text("area,price\n" + "".join(f"{i},{i}.5\n" for i in range(9)))
+    assert main(["data", str(path)]) == 0
+    assert "inputs of 1, 1 target\n" in capsys.readouterr().out
+
+
+def test_a_table_says_what_was_run() -> None:
+    run = a_run(shape=[1, 28, 28], split="as published")
+    notes = paths(Members({("mnist_c", "full"): [run]}, {})).notes
+    assert notes[0].endswith("Ours: 1 seed. The paper's are of one tree each.")
+    assert notes[2].endswith("1 minute a tree on cpu, 1 thread.")
+
+
+def test_the_papers_ensembles_are_not_said_to_be_of_one_tree(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("structnet.cli.neural_tree.tables._together", lambda *_: [1.0, 2.0])
+    run = a_run(shape=[1, 28, 28], split="as published")
+    notes = ensembles(Members({("mnist_a", "full"): [run]}, {})).notes
+    assert notes[0] == "Errors: percent wrong of the test examples. Ours: 1 seed."
+    assert "The paper: 8 trees together." in notes[-1]
+
+
+def test_percent_is_written_in_one_way() -> None:
+    assert _in_words({"class": "3", "probability": 0.1372}) == "class 3, 13.7 %"
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        ("train neural-tree", "The test data decide nothing; they are measured before and after"),
+        ("predict", "or the numbers that a neural tree predicts"),
+    ],
+)
+def test_help_says_what_is_so(command: str, sentence: str) -> None:
+    (commands,) = (a for a in build_parser()._actions if a.dest == "command")
+    assert sentence in " ".join(commands.choices[command].description.split())

@@ -1,0 +1,181 @@
+"""Aggregators: each against its dense tensor, in value and gradient; shapes, counts, from_full."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import torch
+from aggregators import aggregated, contracted, data, every_aggregator, made, with_and_without_input
+from configurations import AGGREGATORS
+from reference import tensor_tree as reference
+from torch import Tensor
+
+from structnet.tensor_tree import (
+    CP,
+    Aggregator,
+    ChildSum,
+    FullTensor,
+    TensorTrain,
+    Tucker,
+    WeightedSum,
+)
+
+
+@with_and_without_input
+@every_aggregator
+def test_dense_twin_in_value_and_gradient(name: str, input_size: int):
+    aggregator = made(name, input_size)
+    h, x = data(aggregator)
+    inputs = [h, *([] if x is None else [x]), *aggregator.parameters()]
+    for tensor in inputs:
+        tensor.requires_grad_()
+    for t in range(aggregator.num_types):
+        ours, theirs = aggregated(aggregator, t, h, x), contracted(aggregator, t, h, x)
+        assert ours.shape == (5, 2, 3)
+        torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-10)
+        weight = torch.randn_like(ours)
+        torch.testing.assert_close(
+            torch.autograd.grad((ours * weight).sum(), inputs),
+            torch.autograd.grad((theirs * weight).sum(), inputs),
+            rtol=1e-10,
+            atol=1e-10,
+        )
+
+
+@with_and_without_input
+@every_aggregator
+def test_equation_node_by_node(name: str, input_size: int):
+    aggregator = made(name, input_size)
+    h, x = data(aggregator, 2)
+    for t in range(2):
+        ours = aggregated(aggregator, t, h, x)
+        for row in range(2):
+            own = None if x is None else x[row]
+            for gate in range(2):
+                wanted = reference.aggregate(aggregator, t, gate, own, list(h[row]))
+                torch.testing.assert_close(ours[row, gate], wanted)
+
+
+@with_and_without_input
+@every_aggregator
+def test_dense_twin_index_by_index(name: str, input_size: int):
+    aggregator = made(name, input_size, c=2, arity=2)
+    h, x = data(aggregator, 1)
+    modes = ([] if x is None else [x[0]]) + list(h[0])
+    vectors = [reference.bar(v) for v in modes]
+    ours = aggregated(aggregator, 1, h, x)[0]
+    for gate in range(2):
+        full = aggregator.to_full()[1, gate]
+        assert full.shape == (*(len(v) for v in vectors), 2)
+        wanted = reference.contract_by_index(full, vectors)
+        assert ours[gate].tolist() == pytest.approx(wanted, rel=1e-10, abs=1e-10)
+
+
+@with_and_without_input
+@every_aggregator
+def test_gradcheck(name: str, input_size: int):
+    aggregator = made(name, input_size, c=2, arity=2, types=1)
+    h, x = data(aggregator, 2)
+    names = ["inner." + key for key, _ in aggregator.named_parameters()]
+
+    def function(h: Tensor, x: Tensor | None, *parameters: Tensor) -> Tensor:
+        named = dict(zip(names, parameters, strict=True))
+        return torch.func.functional_call(Wrapper(aggregator), named, (h, x))
+
+    inputs = [h, x, *(p.detach().clone() for p in aggregator.parameters())]
+    for tensor in inputs:
+        if tensor is not None:
+            tensor.requires_grad_()
+    assert torch.autograd.gradcheck(function, inputs)
+
+
+class Wrapper(torch.nn.Module):
+    """``aggregated`` as a module, so that its parameters can be replaced."""
+
+    def __init__(self, inner: Aggregator):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, h: Tensor, x: Tensor | None) -> Tensor:
+        return aggregated(self.inner, 0, h, x)
+
+
+@every_aggregator
+def test_all_parameters_matter(name: str):
+    aggregator = made(name, input_size=2)
+    h, x = data(aggregator)
+    sum(aggregated(aggregator, t, h, x).square().sum() for t in range(2)).backward()
+    for key, parameter in aggregator.named_parameters():
+        assert (parameter.grad != 0).all(), key
+
+
+def test_child_sum_is_free_of_order_and_number():
+    aggregator = made("child-sum")
+    h, _ = data(aggregator)
+    turned = aggregated(aggregator, 1, h[:, [2, 0, 1]], None)
+    torch.testing.assert_close(turned, aggregated(aggregator, 1, h, None))
+
+
+@pytest.mark.parametrize("name", [name for name in AGGREGATORS if name != "child-sum"])
+def test_the_others_tell_places_apart(name: str):
+    aggregator = made(name)
+    h, _ = data(aggregator)
+    turned = aggregated(aggregator, 1, h[:, [2, 0, 1]], None)
+    assert (turned - aggregated(aggregator, 1, h, None)).abs().max() > 1e-3
+
+
+def test_weighted_sum_is_its_formula():
+    a = made("sum", input_size=2)
+    h, x = data(a)
+    for t in range(2):
+        y = x @ a.input_weight[t] + a.bias[t]
+        for j in range(3):
+            y = y + h[:, j] @ a.weight[3 * t + j]
+        torch.testing.assert_close(aggregated(a, t, h, x), y.view(5, 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Tucker(0, 2, 1), "hidden_size of Tucker must be an int >= 1; got 0"),
+        (lambda: CP(2, 0, 1), "arity of CP must be an int >= 1; got 0"),
+        (lambda: FullTensor(2, 2, -1), "num_types of FullTensor must be an int >= 0; got -1"),
+        (lambda: WeightedSum(2, 2, 1, gates=0), "gates of WeightedSum must be an int >= 1; got 0"),
+        (
+            lambda: ChildSum(2, 2, 1, input_size=-1),
+            "input_size of ChildSum must be an int >= 0; got -1",
+        ),
+        (lambda: WeightedSum(2.0, 2, 1), "hidden_size of WeightedSum must be an int >= 1; got 2.0"),
+        (lambda: Tucker(2, 2, 1, rank=0), "rank of Tucker must be an int >= 1; got 0"),
+        (lambda: CP(2, 2, 1, rank=1.5), "rank of CP must be an int >= 1; got 1.5"),
+        (
+            lambda: TensorTrain(2, 2, 1, rank="3"),
+            "rank of TensorTrain must be an int >= 1; got '3'",
+        ),
+        (
+            lambda: FullTensor.from_full(torch.ones(1, 1, 3, 3, 4)),
+            "a full tensor has shape [num_types, gates, (input_size + 1,) (c + 1) a child, c]; "
+            "got [1, 1, 3, 3, 4] with input_size=0",
+        ),
+        (
+            lambda: Tucker.from_full(torch.ones(1, 1, 3, 3, 2), rank=2, input_size=4),
+            "a full tensor has shape [num_types, gates, (input_size + 1,) (c + 1) a child, c]; "
+            "got [1, 1, 3, 3, 2] with input_size=4",
+        ),
+    ],
+)
+def test_arguments_out_of_range(make, message: str):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        make()
+
+
+def test_a_bool_is_no_size():
+    with pytest.raises(ValueError, match="hidden_size of Tucker must be an int >= 1; got True"):
+        Tucker(True, 2, 1)
+
+
+def test_a_numpy_integer_is_a_size():
+    import numpy as np
+
+    assert Tucker(np.int64(3), 2, 1).hidden_size == 3

@@ -1,0 +1,244 @@
+"""Backward through a sweep: again, in part, interleaved, in other precisions, without a trace."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+import torch
+from configurations import (
+    AGGREGATORS,
+    CONFIGURATIONS,
+    Configuration,
+    assert_equal,
+    forest_for,
+    gradients,
+    some_configurations,
+    values_and_gradients,
+    with_gradients,
+)
+from random_trees import VOCABULARY, chain
+from torch import Tensor, nn
+
+from structnet.message_passing import tape
+from structnet.message_passing.propagation import propagate
+from structnet.tensor_tree import TreeLSTM, tree_lstm
+from structnet.tensor_tree.tree_lstm import _Cell
+from structnet.trees.forest import Forest
+
+
+@pytest.fixture(params=["compiled", "general"])
+def each_path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same test once by the compiled sweep, once by the path that all cells can take."""
+    if request.param == "general":
+        monkeypatch.setattr(tree_lstm, "covers", lambda *_: False)
+
+
+by_each_path = pytest.mark.usefixtures("each_path")
+
+
+@by_each_path
+@some_configurations
+def test_backward_twice(configuration: Configuration):
+    model = configuration.model()
+    h = model(forest_for(configuration, 0))
+    first, second = (gradients(h.square().sum(), model) for _ in range(2))
+    torch.testing.assert_close(first, second, rtol=0, atol=0)
+
+
+@by_each_path
+@some_configurations
+def test_backward_of_different_losses(configuration: Configuration):
+    model = configuration.model()
+    forest = forest_for(configuration, 0)
+    for losses in (
+        lambda s: [s["h"].square().sum(), s["c"].square().sum()],
+        lambda s: [s["h"][0].sum(), s["h"][1:].exp().sum(), s["c"].sum()],
+    ):
+        states = model.states(forest)
+        ours = [gradients(loss, model) for loss in losses(states)]
+        truth = [
+            gradients(losses(model.states(forest, backend="dgl"))[i], model)
+            for i in range(len(ours))
+        ]
+        torch.testing.assert_close(ours, truth, rtol=1e-10, atol=1e-10)
+
+
+@by_each_path
+def test_backward_in_part_and_then_in_full():
+    """What a first backward left for parameters that it was not asked for is not counted twice."""
+    model = TreeLSTM(4, 2, 3, torch.eye(3)).double()
+    forest = forest_for(CONFIGURATIONS[0], 0)
+    truth = gradients(model(forest).square().sum(), model)
+    loss = model(forest).square().sum()
+    for parameter in (model.leaf_bias, model.aggregator.output):
+        torch.autograd.grad(loss, parameter, retain_graph=True)
+    torch.testing.assert_close(gradients(loss, model), truth)
+
+
+@by_each_path
+def test_interleaved_sweeps():
+    configuration = CONFIGURATIONS[0]
+    model = configuration.model()
+    forests = [forest_for(configuration, seed) for seed in (0, 1)]
+    alone = [gradients(model(forest).square().sum(), model) for forest in forests]
+    first, second = (model(forest) for forest in forests)
+    for h, truth in ((first, alone[0]), (second, alone[1]), (first, alone[0])):
+        torch.testing.assert_close(gradients(h.square().sum(), model), truth)
+    both = gradients(first.square().sum() + second.square().sum(), model)
+    torch.testing.assert_close(both, [a + b for a, b in zip(*alone, strict=True)])
+
+
+@by_each_path
+@some_configurations
+def test_gradients_of_some_parameters(configuration: Configuration):
+    model = configuration.model()
+    forest = forest_for(configuration, 1)
+    truth = values_and_gradients(model, forest)
+    parameters = dict(model.named_parameters())
+
+    def found(name: str) -> Tensor:
+        states, generator = model.states(forest), torch.Generator().manual_seed(0)
+        loss = sum(
+            (state * torch.randn(state.shape, generator=generator, dtype=torch.float64)).sum()
+            for state in states.values()
+        )
+        return torch.autograd.grad(loss / len(forest), parameters[name])[0]
+
+    for name in parameters:
+        if not truth["gradient of " + name].any():
+            continue  # leaf parameters where every node has a type
+        torch.testing.assert_close(found(name), truth["gradient of " + name])
+        for other, parameter in parameters.items():
+            parameter.requires_grad_(other == name)
+        torch.testing.assert_close(found(name), truth["gradient of " + name])
+        model.requires_grad_(True)
+
+
+@by_each_path
+def test_no_gradient_where_none_is_wanted():
+    model = CONFIGURATIONS[0].model()
+    forest = forest_for(CONFIGURATIONS[0], 0)
+    truth = model(forest).detach()
+    with torch.no_grad():
+        h = model(forest)
+    assert not h.requires_grad
+    assert torch.equal(h, truth)
+    with torch.inference_mode():
+        assert torch.equal(model(forest), truth)
+    model.requires_grad_(False)
+    torch.testing.assert_close(model(forest).detach(), truth)
+
+
+@by_each_path
+def test_two_threads_of_gradients_add_up():
+    """Gradients accumulate over calls, as everywhere in torch."""
+    model = CONFIGURATIONS[0].model()
+    forest = forest_for(CONFIGURATIONS[0], 0)
+    once = gradients(model(forest).sum(), model)
+    model.zero_grad()
+    for _ in range(3):
+        model(forest).sum().backward()
+    torch.testing.assert_close([p.grad for p in model.parameters()], [3 * g for g in once])
+
+
+def test_weights_computed_from_others():
+    """Parametrised weights are no leaves of the autograd graph."""
+    model = CONFIGURATIONS[0].model()
+    forest = forest_for(CONFIGURATIONS[0], 1)
+    nn.utils.parametrizations.weight_norm(model.aggregator, "weight")
+    ours = values_and_gradients(model, forest)
+    assert_equal(ours, values_and_gradients(model, forest, "dgl"), 1e-10)
+    assert all(ours["gradient of " + name].any() for name, _ in model.named_parameters())
+
+
+@pytest.mark.parametrize("configuration", CONFIGURATIONS[::3], ids=str)
+def test_autocast(configuration: Configuration):
+    model = configuration.model(hidden_size=8, dtype=torch.float32)
+    forest = forest_for(configuration, 0)
+    truth = values_and_gradients(model, forest)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        states = model.states(forest)
+    ours = with_gradients(model, states)
+    for name, value in truth.items():
+        scale = value.abs().max()
+        assert ours[name].isfinite().all(), name
+        assert (ours[name].float() - value).abs().max() <= 0.1 * scale, name
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an accelerator")
+def test_accelerator():
+    for configuration in CONFIGURATIONS:
+        model = configuration.model(dtype=torch.float32)
+        forest = forest_for(configuration, 0)
+        truth = values_and_gradients(model, forest)
+        ours = values_and_gradients(model.cuda(), forest.to("cuda"))
+        assert_equal({name: x.cpu() for name, x in ours.items()}, truth, 1e-4)
+
+
+@by_each_path
+def test_states_may_be_changed_in_place():
+    """As ``nn.ReLU(inplace=True)`` on top of an encoder does."""
+    model = CONFIGURATIONS[0].model()
+    forest = forest_for(CONFIGURATIONS[0], 0)
+    truth = gradients(torch.relu(model(forest)).sum(), model)
+    torch.testing.assert_close(gradients(model(forest).relu_().sum(), model), truth)
+
+
+def broken(*arguments: object) -> None:
+    raise ZeroDivisionError
+
+
+def tapes_alive() -> int:
+    gc.collect()
+    return sum(type(thing) is tape.Tape for thing in gc.get_objects())
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "backward",
+        "forward",
+        "no_grad",
+        "twice",
+        "all",
+        "error",
+        "part",
+        "frozen",
+    ],
+)
+def test_a_sweep_leaves_nothing_behind(use: str):
+    model = TreeLSTM(4, 2, 3, torch.eye(3))
+    model.aggregator.core.requires_grad_(use != "frozen")
+    forest = forest_for(CONFIGURATIONS[0], 0)
+    before = tapes_alive()
+    for _ in range(3):
+        if use == "error":
+            model.aggregator.reduce = broken  # fails within the sweep, messages sent
+            with pytest.raises(ZeroDivisionError):
+                propagate(forest, _Cell(model))
+            continue
+        with torch.set_grad_enabled(use != "no_grad"):
+            h = propagate(forest, _Cell(model))["h"]
+        if use in ("backward", "frozen"):
+            h.sum().backward()
+        elif use == "twice":
+            h.sum().backward(retain_graph=True)
+            h.sum().backward()
+        elif use == "part":
+            torch.autograd.grad(h.sum(), model.leaf_bias)
+        elif use == "all":
+            torch.autograd.grad(h.sum(), list(model.parameters()))
+        del h
+    assert tapes_alive() == before
+
+
+@pytest.mark.parametrize("aggregator", AGGREGATORS)
+def test_one_weight_gradient_a_sweep(aggregator: str, monkeypatch: pytest.MonkeyPatch):
+    made = []
+    apply = tape._WeightGradient.apply
+    monkeypatch.setattr(tape._WeightGradient, "apply", lambda *a: made.append(a) or apply(*a))
+    configuration = Configuration(aggregator, "child", "zero", False)
+    forest = Forest.from_trees([chain(50)], VOCABULARY)
+    propagate(forest, _Cell(configuration.model()))
+    assert 1 <= len(made) <= 3

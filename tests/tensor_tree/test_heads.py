@@ -1,0 +1,169 @@
+"""Classifiers on top of an encoder: their formulas, their losses, their errors."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+
+import pytest
+import torch
+import torch.nn.functional as F
+from random_trees import VOCABULARY, random_tree
+from torch import Tensor, nn
+
+from structnet.tensor_tree import TreeClassifier, TreeLSTM, TreePairClassifier
+from structnet.trees.examples import TreeExamples
+from structnet.trees.forest import Forest
+
+
+def examples(count: int, roots: int = 1, classes: int = 3) -> TreeExamples:
+    rng = random.Random(5)
+    trees = [random_tree(rng) for _ in range(count * roots)]
+    targets = [rng.randrange(classes) for _ in range(count)]
+    return TreeExamples(Forest.from_trees(trees, VOCABULARY), targets)
+
+
+def encoder(size: int = 4) -> TreeLSTM:
+    return TreeLSTM(size, 2, 3, torch.eye(3)).double()
+
+
+class Fixed(nn.Module):
+    """An encoder that gives the states it was given."""
+
+    def __init__(self, states: Tensor):
+        super().__init__()
+        self.states, self.hidden_size = states, states.shape[1]
+        self.backends: list[str] = []
+
+    def forward(self, forest: Forest, backend: str = "levels") -> Tensor:
+        self.backends.append(backend)
+        return self.states
+
+
+def test_classifier_has_two_hidden_layers_of_twenty():
+    model = TreeClassifier(encoder(), num_classes=10)
+    sizes = [(m.in_features, m.out_features) for m in model.layers if isinstance(m, nn.Linear)]
+    assert sizes == [(4, 20), (20, 20), (20, 10)]
+    assert [type(m).__name__ for m in model.layers] == ["Linear", "ReLU"] * 2 + ["Linear"]
+    assert not TreeClassifier(encoder(), 3, hidden_sizes=()).layers[0].weight.shape[1] - 4
+
+
+def test_classifier_is_its_formula():
+    model = TreeClassifier(encoder(), 3).double()
+    batch = examples(5)
+    h = model.encoder(batch.forest)
+    a, b, c = (m for m in model.layers if isinstance(m, nn.Linear))
+    for row in range(5):
+        hidden = (a.weight @ h[row] + a.bias).clamp_min(0)
+        hidden = (b.weight @ hidden + b.bias).clamp_min(0)
+        torch.testing.assert_close(model(batch.forest)[row], c.weight @ hidden + c.bias)
+
+
+def test_kaiming_scale_of_hidden_layers():
+    model = TreeClassifier(encoder(50), 3, hidden_sizes=(400, 400))
+    for layer in (model.layers[0], model.layers[2]):
+        wanted = math.sqrt(2 / layer.in_features)
+        assert layer.weight.std().item() == pytest.approx(wanted, rel=0.05)
+
+
+def test_pair_classifier_is_its_formula():
+    """``z_k = leaky_relu(sum_ij l_i T_ijk r_j + (A l)_k + (B r)_k + b_k)``, entry by entry."""
+    c, size, n = 3, 5, 4
+    states = torch.randn(2 * n, c, dtype=torch.float64)
+    model = TreePairClassifier(Fixed(states), 7, combined_size=size, negative_slope=0.01).double()
+    tensor = model.tensor.view(c, c, size)
+    logits = model(range(2 * n))
+    assert logits.shape == (n, 7)
+    for pair in range(n):
+        left, right = states[2 * pair], states[2 * pair + 1]
+        z = model.linear.bias.clone()
+        for k in range(size):
+            for i in range(c):
+                z[k] += left[i] * model.linear.weight[k, i]
+                z[k] += right[i] * model.linear.weight[k, c + i]
+                for j in range(c):
+                    z[k] += left[i] * tensor[i, j, k] * right[j]
+        z = torch.where(z > 0, z, 0.01 * z)
+        torch.testing.assert_close(logits[pair], model.output(z))
+
+
+def test_pairs_are_ordered():
+    model = TreePairClassifier(encoder(), 7).double()
+    batch = examples(1, roots=2)
+    assert model(batch.forest).sub(model(batch.forest[[1, 0]])).abs().max() > 1e-6
+
+
+def test_an_odd_number_of_trees():
+    model = TreePairClassifier(encoder(), 7).double()
+    message = "pairs need an even number of trees; got 3"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        model(examples(3).forest)
+
+
+HEADS = {
+    "tree": (lambda: TreeClassifier(encoder(), 3).double(), 1),
+    "pair": (lambda: TreePairClassifier(encoder(), 3, combined_size=6).double(), 2),
+}
+both = pytest.mark.parametrize("name", HEADS)
+
+
+@both
+def test_loss_and_predictions_follow_from_the_logits(name: str):
+    make, roots = HEADS[name]
+    model, batch = make(), examples(6, roots)
+    logits = model(batch.forest)
+    log_prob = logits.log_softmax(-1)
+    picked = log_prob[torch.arange(6), batch.targets]
+    torch.testing.assert_close(model.loss(batch), -picked.mean())
+    torch.testing.assert_close(model.predict_log_proba(batch), log_prob)
+    torch.testing.assert_close(model.predict_proba(batch), log_prob.exp())
+    assert torch.equal(model.predict(batch), logits.argmax(-1))
+    for method in (model.predict, model.predict_proba, model.predict_log_proba):
+        assert torch.equal(method(batch), method(batch.forest))
+
+
+@both
+def test_backends(name: str):
+    make, roots = HEADS[name]
+    model, forest = make(), examples(4, roots).forest
+    torch.testing.assert_close(model(forest), model(forest, backend="dgl"))
+    fixed = Fixed(torch.zeros(4 * roots, 4, dtype=torch.float64))
+    model.encoder = fixed
+    model(forest, backend="dgl")
+    assert fixed.backends == ["dgl"]
+
+
+@both
+def test_gradcheck(name: str):
+    make, roots = HEADS[name]
+    model, batch = make(), examples(3, roots)
+    names, parameters = zip(*model.named_parameters(), strict=True)
+
+    def loss(*values: Tensor) -> Tensor:
+        named = dict(zip(names, values, strict=True))
+        return F.cross_entropy(
+            torch.func.functional_call(model, named, (batch.forest,)), batch.targets
+        )
+
+    values = [p.detach().clone().requires_grad_() for p in parameters]
+    assert torch.autograd.gradcheck(loss, values, fast_mode=True)
+
+
+@both
+def test_two_classifiers_may_share_an_encoder(name: str):
+    shared = encoder()
+    kind = type(HEADS[name][0]())
+    first, second = kind(shared, 3).double(), kind(shared, 5).double()
+    batch = examples(2, HEADS[name][1])
+    (first.loss(batch) + second.loss(batch)).backward()
+    assert shared.leaf_weight.grad.abs().sum() > 0
+
+
+@both
+def test_a_batch_of_none(name: str):
+    """Nothing to encode is an error with a name, not a nan."""
+    make, _ = HEADS[name]
+    batch = examples(2, HEADS[name][1])[[]]
+    with pytest.raises(ValueError, match=r"^the forest is empty; a sweep needs at least one node$"):
+        make().loss(batch)

@@ -1,0 +1,241 @@
+"""The compiled sweep: equal to the general path, in value and in every gradient."""
+
+from __future__ import annotations
+
+import gc
+import math
+import random
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from configurations import (
+    CONFIGURATIONS,
+    Configuration,
+    assert_equal,
+    forest_for,
+    values_and_gradients,
+    with_gradients,
+)
+from random_trees import TOKENS, TYPES, VOCABULARY, chain, doubled, random_tree
+from torch import Tensor
+
+from structnet.message_passing.propagation import propagate
+from structnet.tensor_tree import CP, TensorTrain, TreeLSTM, Tucker, WeightedSum
+from structnet.tensor_tree.compiled import _kernels as kernels
+from structnet.tensor_tree.compiled import products
+from structnet.tensor_tree.compiled.tree_sweep import Sweep, covers
+from structnet.tensor_tree.tree_lstm import _Cell
+from structnet.trees.forest import Forest
+from structnet.trees.schema import dgl
+from structnet.trees.tree import Tree
+from structnet.trees.vocabulary import Vocabulary
+
+COVERED = [c for c in CONFIGURATIONS if c.forget == "child" and not c.inner]
+every_covered = pytest.mark.parametrize("configuration", COVERED, ids=str)
+TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-4}
+
+
+def general(model: TreeLSTM, forest: Forest) -> dict[str, Tensor]:
+    """``values_and_gradients`` by the path that all cells can take."""
+    return with_gradients(model, propagate(forest, _Cell(model)))
+
+
+def assert_same(model: TreeLSTM, forest: Forest) -> None:
+    assert covers(model, forest)
+    for parameter in model.parameters():
+        parameter.data += 0.1 * torch.randn_like(parameter)  # biases too
+    tolerance = TOLERANCE[next(model.parameters()).dtype]
+    assert_equal(values_and_gradients(model, forest), general(model, forest), tolerance)
+
+
+@every_covered
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+@pytest.mark.parametrize("share", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_random_forests(configuration: Configuration, dtype: torch.dtype, share: bool, seed: int):
+    torch.manual_seed(seed)
+    model = configuration.model(hidden_size=5 + seed, dtype=dtype)  # not only multiples of four
+    assert_same(model, forest_for(configuration, seed, share))
+
+
+FORESTS = {
+    "a single leaf": [Tree("x")],
+    "leaves": [Tree(x) for x in TOKENS],
+    "one node": [Tree("A", [Tree("x")])],
+    "a unary chain": [chain(12)],
+    "one type": [Tree("B", [Tree("B", [Tree("y"), Tree("z")]), Tree("x"), Tree("x")])],
+    "much shared": [doubled(6, "A"), Tree("B", [doubled(5, "A")] * 3)],
+}
+
+
+@every_covered
+@pytest.mark.parametrize("trees", FORESTS.values(), ids=list(FORESTS))
+def test_odd_forests(configuration: Configuration, trees: list[Tree]):
+    assert_same(configuration.model(), Forest.from_trees(trees, VOCABULARY))
+
+
+@every_covered
+def test_nodes_with_a_type_and_no_children(configuration: Configuration):
+    graph = dgl().graph(([0, 1], [2, 2]), num_nodes=4)
+    graph.edata["pos"] = torch.tensor([0, 2])
+    graph.ndata["type"] = torch.tensor([-1, 1, 0, 1])
+    graph.ndata["token"] = torch.tensor([2, -1, -1, -1])
+    assert_same(configuration.model(), Forest.from_graph(graph, vocabulary=VOCABULARY))
+
+
+def test_no_types():
+    model = TreeLSTM(3, 0, 2, torch.eye(3), WeightedSum).double()
+    forest = Forest.from_trees([Tree("x"), Tree("z")], VOCABULARY)
+    assert covers(model, forest)
+    torch.testing.assert_close(model(forest), propagate(forest, _Cell(model))["h"])
+
+
+@pytest.mark.parametrize("arity", [1, 2, 5])
+@pytest.mark.parametrize("aggregator", [Tucker, CP, TensorTrain], ids=lambda a: a.__name__)
+@pytest.mark.parametrize("rank", [1, 3])
+def test_arities_and_ranks(arity: int, aggregator: type, rank: int):
+    model = TreeLSTM(4, 2, arity, torch.eye(3), partial(aggregator, rank=rank)).double()
+    trees = [random_tree(random.Random(seed), 3, arity) for seed in range(6)]
+    assert_same(model, Forest.from_trees(trees, Vocabulary(TYPES, TOKENS, arity)))
+
+
+@every_covered
+def test_long_runs_by_the_matrix_library(
+    configuration: Configuration, monkeypatch: pytest.MonkeyPatch
+):
+    calls = []
+    mm = torch.mm
+    monkeypatch.setattr(torch, "mm", lambda *a, **k: calls.append(a) or mm(*a, **k))
+    forest, model = forest_for(configuration, 0), configuration.model()
+    assert_same(model, forest)
+    assert not calls  # all of them are short
+    monkeypatch.setattr(products, "_LARGE", 0)
+    assert_same(model, forest)
+    assert calls
+
+
+@every_covered
+def test_states_of_chosen_nodes(configuration: Configuration):
+    model, forest = configuration.model(), forest_for(configuration, 1)
+    nodes = [*range(forest.num_nodes), 0, forest.num_nodes - 1, 0]
+    ours = with_gradients(model, model.states(forest, nodes))
+    truth = with_gradients(model, propagate(forest, _Cell(model), nodes))
+    assert_equal(ours, truth, 1e-10)
+
+
+@every_covered
+def test_without_gradients(configuration: Configuration):
+    """The factors of one level are then thrown away at the next."""
+    model, forest = configuration.model(), forest_for(configuration, 2)
+    with torch.no_grad():
+        h = model(forest)
+    assert torch.equal(h, model(forest))
+
+
+def test_what_takes_the_general_path():
+    forest = Forest.from_trees([Tree("A", [Tree("x")])], VOCABULARY)
+    make = partial(TreeLSTM, 4, 2, 3, torch.eye(3))
+    assert covers(make(), forest)
+    assert not covers(make(forget="all"), forest)
+    assert not covers(make(inner_inputs=True), forest)
+    assert not covers(make().bfloat16(), forest)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert not covers(make(), forest)
+
+    class Mine(WeightedSum):
+        pass
+
+    assert not covers(make(Mine), forest)
+    model = make()
+    model.aggregator.reduce = lambda *arguments: None
+    assert not covers(model, forest)
+    moved = forest.to("meta")
+    assert not covers(make(), moved)
+
+
+@every_covered
+def test_buffers_go_with_the_backward(configuration: Configuration):
+    """Not with the states: a loop may keep its losses."""
+    model, forest = configuration.model(), forest_for(configuration, 0)
+    h = model(forest)
+    swept = h.grad_fn.sweep
+    h.sum().backward()
+    assert not {"H", "C", "T", "Y", "Z"} & vars(swept).keys()
+    with pytest.raises(RuntimeError, match="second time"):
+        _ = h.grad_fn.saved_tensors
+
+
+@every_covered
+def test_buffers_go_with_the_graph(configuration: Configuration):
+    """By count of references: no circle waits for the garbage collector."""
+    model, forest = configuration.model(), forest_for(configuration, 0)
+
+    def alive() -> int:
+        return sum(type(thing) is Sweep for thing in gc.get_objects())
+
+    gc.collect()
+    gc.disable()
+    try:
+        before = alive()
+        h = model(forest)
+        assert alive() == before + 1
+        h.sum().backward()
+        del h
+        with torch.no_grad():
+            model(forest)
+        assert alive() == before
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("gates", [1, 6])
+def test_sizes_that_do_not_fit_are_left_to_torch(gates: int):
+    """The compiled loops check no index."""
+    model = TreeLSTM(4, 2, 3, torch.eye(3))
+    model.aggregator = Tucker(4, 3, 2, gates=gates)
+    assert not covers(model, Forest.from_trees([Tree("x")], VOCABULARY))
+
+
+def test_on_the_cpu_whatever_the_default_device():
+    model, forest = COVERED[0].model(), forest_for(COVERED[0], 0)
+    truth = model(forest)
+    with torch.device("meta"):
+        assert torch.equal(model(forest), truth)
+
+
+def test_a_weight_changed_before_the_backward():
+    model, forest = COVERED[0].model(), forest_for(COVERED[0], 0)
+    h = model(forest)
+    with torch.no_grad():
+        model.forget_weight.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        h.sum().backward()
+
+
+def test_backward_without_its_graph():
+    h = COVERED[0].model()(forest_for(COVERED[0], 0)).sum()
+    h.backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        h.backward()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_tanh_and_sigmoid(dtype: type):
+    x = np.concatenate([np.linspace(-25, 25, 2001), [1e-30, -1e-9, np.inf, -np.inf]]).astype(dtype)
+    tiny = np.finfo(dtype).eps
+    tanh = np.array([kernels._tanh(value) for value in x])
+    np.testing.assert_allclose(tanh, np.tanh(x.astype(np.float64)), rtol=8 * tiny)
+    sigmoid = np.array([kernels._sigmoid(value) for value in x])
+    truth = 1 / (1 + np.exp(-x.astype(np.float64)))
+    np.testing.assert_allclose(sigmoid, truth, rtol=0, atol=2 * tiny)
+    assert np.abs(tanh).max() <= 1 and sigmoid.min() >= 0
+    assert math.isnan(kernels._tanh(dtype("nan")))
+
+
+def test_a_broken_weight_is_seen():
+    """NaN is passed on: training stops on a loss that is not finite."""
+    model = COVERED[0].model()
+    model.forget_bias.data[:] = torch.nan
+    assert model(forest_for(COVERED[0], 0)).isnan().any()

@@ -1,0 +1,121 @@
+"""Evaluation, metrics and the records of a training."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from train_helpers import (
+    Classifier,
+    Rows,
+    rows,
+)
+
+from structnet.training.fitting import fit
+from structnet.training.history import History
+from structnet.training.metrics import accuracy, accuracy_by, evaluate, predict_all
+
+# ---- evaluation and metrics
+
+
+def test_evaluation_does_not_depend_on_the_batch_size() -> None:
+    model, data = Classifier(), rows(23)
+    results = [
+        evaluate(model, data, batch_size=size, metrics={"accuracy": accuracy})
+        for size in (1, 4, 23, 100)
+    ]
+    for result in results:
+        assert result == pytest.approx(results[0], rel=1e-12)
+    right = predict_all(model, data, batch_size=4) == data.targets
+    assert results[0]["accuracy"] == pytest.approx(right.double().mean().item())
+
+
+def test_evaluation_puts_every_mode_back() -> None:
+    model = Classifier().train()
+    model.dropout.eval()
+    modes = [module.training for module in model.modules()]
+    seen = []
+
+    def look(model: nn.Module, batch: Rows) -> float:
+        seen.append((model.training, torch.is_grad_enabled()))
+        return 0.0
+
+    evaluate(model, rows(5), metrics={"look": look})
+    assert seen == [(False, False)]
+    assert [module.training for module in model.modules()] == modes
+
+
+def test_accuracy_refuses_to_broadcast() -> None:
+    class Column(Classifier):
+        def predict(self, batch: Rows) -> torch.Tensor:
+            return super().predict(batch)[:, None]
+
+    with pytest.raises(ValueError, match=r"gave shape \[5, 1\] for targets of shape \[5\]"):
+        accuracy(Column(), rows(5))
+
+
+def test_accuracy_by_group() -> None:
+    predictions, targets = torch.tensor([0, 1, 2, 2]), np.array([0, 1, 1, 2])
+    assert accuracy_by(predictions, targets, ["b", "a", "a", "c"]) == {
+        "a": (0.5, 2),
+        "b": (1.0, 1),
+        "c": (1.0, 1),
+    }
+    assert accuracy_by([], [], []) == {}
+    with pytest.raises(ValueError, match="4 predictions, 4 targets and 1 groups"):
+        accuracy_by(predictions, targets, [1])
+
+
+# ---- history
+
+
+def test_a_history_survives_a_torn_last_line(tmp_path: Path) -> None:
+    path = tmp_path / "history.jsonl"
+    history = History([{"epoch": 1, "loss": 1.5}, {"epoch": 2, "loss": math.inf}])
+    history.save(path)
+    whole = path.read_bytes()
+    assert History.load(path).records == history.records
+    first = whole.index(b"\n") + 1
+    for size in range(first, len(whole) - 2):
+        path.write_bytes(whole[:size])
+        assert History.load(path).records == history.records[:1]
+    path.write_bytes(b'{"epoch":\n' + whole)
+    with pytest.raises(ValueError, match=r"history.jsonl, line 1: expected one JSON object"):
+        History.load(path)
+
+
+def test_history_columns() -> None:
+    history = History([{"epoch": 1, "loss": 2.0}, {"epoch": 2, "loss": 1.0, "best": True}])
+    assert history["best"] == [None, True] and History()["loss"] == []
+    assert history[0]["loss"] == 2.0 and len(list(history)) == 2
+    with pytest.raises(KeyError, match="no record has a field 'accuracy'; the fields are epoch"):
+        history["accuracy"]
+    assert History().best is None
+
+
+def test_the_record_of_an_epoch(tmp_path: Path) -> None:
+    fit(
+        Classifier(),
+        rows(8),
+        rows(4),
+        epochs=1,
+        batch_size=4,
+        metrics={"accuracy": accuracy},
+        checkpoint=tmp_path,
+    )
+    (line,) = (tmp_path / "history.jsonl").read_text().splitlines()
+    assert list(json.loads(line)) == [
+        "epoch",
+        "loss",
+        "validation_loss",
+        "validation_accuracy",
+        "best",
+        "learning_rate",
+        "seconds",
+        "examples_per_second",
+    ]
