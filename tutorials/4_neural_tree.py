@@ -26,18 +26,7 @@ import torch
 from sklearn.decomposition import PCA
 
 from structnet.datasets import digits
-from structnet.neural_tree import (
-    Growth,
-    Limits,
-    NeuralTree,
-    NeuralTreeClassifier,
-    Samples,
-    explain,
-    export_text,
-    presets,
-    refine,
-    summary,
-)
+from structnet.neural_tree import Growth, Limits, NeuralTree, NeuralTreeClassifier, presets, refine
 from structnet.plot import (
     plot_growth,
     plot_leaf_classes,
@@ -46,6 +35,7 @@ from structnet.plot import (
     plot_partition,
     plot_refinement,
 )
+from structnet.routing import Samples, explain, export_text, summary
 from structnet.training.metrics import accuracy, evaluate
 
 SMOKE = os.environ.get("STRUCTNET_SMOKE") == "1"

@@ -3,7 +3,6 @@ from .cost import count_flops as count_flops
 from .cost import count_parameters as count_parameters
 from .estimator import NeuralTreeClassifier as NeuralTreeClassifier
 from .estimator import NeuralTreeRegressor as NeuralTreeRegressor
-from .explanation import explain as explain
 from .growth.decision import Decision as Decision
 from .growth.decision import Limits as Limits
 from .growth.growth import Growth as Growth
@@ -15,8 +14,4 @@ from .pretrained import from_sequential as from_sequential
 from .primitives import Primitives as Primitives
 from .pruning import prune as prune
 from .refinement import refine as refine
-from .report import export_text as export_text
-from .report import summary as summary
-from .report import to_networkx as to_networkx
-from .samples import Samples as Samples
 from .tree import NeuralTree as NeuralTree

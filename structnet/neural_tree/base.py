@@ -16,14 +16,14 @@ from torch import nn
 from structnet.estimators.checked import Arrays, path_matrix, seed_from, split
 from structnet.estimators.inputs import check_inputs, check_sample
 from structnet.neural_tree import estimator_file
-from structnet.neural_tree.explanation import Explanation
 from structnet.neural_tree.growth.growth import Decision, Limits
 from structnet.neural_tree.likelihood import Likelihood
 from structnet.neural_tree.member import Member, Training
 from structnet.neural_tree.parameters import NAMED, as_text, check_one_of, check_parameters
 from structnet.neural_tree.primitives import Primitives
-from structnet.neural_tree.samples import Samples
 from structnet.neural_tree.tree import PATHS, NeuralTree
+from structnet.routing.explanation import Explanation
+from structnet.routing.samples import Samples
 from structnet.training.checkpoint import check_settings, load_model, save_model
 from structnet.training.history import History
 from structnet.training.processes import own_device

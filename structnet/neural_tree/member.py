@@ -14,15 +14,15 @@ import torch
 from torch import Tensor
 
 from structnet.estimators.checked import Arrays, Standardizer, mean_one
-from structnet.neural_tree.batches import ask
-from structnet.neural_tree.explanation import Explanation, explain
 from structnet.neural_tree.growth.growth import Decision, Growth, Limits
 from structnet.neural_tree.likelihood import Categorical, Likelihood
 from structnet.neural_tree.primitives import Primitives
 from structnet.neural_tree.pruning import prune
 from structnet.neural_tree.refinement import refine
-from structnet.neural_tree.samples import Samples
 from structnet.neural_tree.tree import NeuralTree
+from structnet.routing.batches import ask
+from structnet.routing.explanation import Explanation, explain
+from structnet.routing.samples import Samples
 from structnet.training.history import History
 from structnet.training.seeding import random_states_kept
 

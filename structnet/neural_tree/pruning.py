@@ -12,9 +12,9 @@ from numbers import Real
 import numpy as np
 from torch import Tensor, nn
 
-from structnet.neural_tree.batches import answers
-from structnet.neural_tree.samples import Samples, counted
 from structnet.neural_tree.tree import PATHS, NeuralTree
+from structnet.routing.batches import answers
+from structnet.routing.samples import Samples, counted
 from structnet.routing.topology import Topology
 
 

@@ -13,8 +13,8 @@ from typing import Any
 from torch.optim.lr_scheduler import StepLR
 
 from structnet.neural_tree.likelihood import check_targets
-from structnet.neural_tree.samples import Samples
 from structnet.neural_tree.tree import NeuralTree
+from structnet.routing.samples import Samples
 from structnet.training.fitting import ADAM, fit
 from structnet.training.history import History
 

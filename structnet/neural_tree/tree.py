@@ -12,8 +12,8 @@ from torch.nn.functional import logsigmoid
 
 from structnet.neural_tree.likelihood import Categorical, Likelihood
 from structnet.neural_tree.primitives import Primitives, Shape, shape_after
-from structnet.neural_tree.samples import Samples
 from structnet.routing.path_log_prob import leaf_log_prob
+from structnet.routing.samples import Samples
 from structnet.routing.topology import NONE, Topology
 
 if TYPE_CHECKING:

@@ -1,6 +1,15 @@
+from .batches import answers as answers
+from .batches import ask as ask
+from .explanation import Explanation as Explanation
+from .explanation import explain as explain
 from .hard_path import group as group
 from .hard_path import hard_route as hard_route
 from .path_log_prob import leaf_log_prob as leaf_log_prob
 from .path_log_prob import node_log_prob as node_log_prob
+from .report import Summary as Summary
+from .report import export_text as export_text
+from .report import summary as summary
+from .report import to_networkx as to_networkx
+from .samples import Samples as Samples
 from .topology import Topology as Topology
 from .topology import as_topology as as_topology

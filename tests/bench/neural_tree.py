@@ -19,8 +19,9 @@ import torch
 from common import arguments, report, seconds, spread
 from torch import Tensor, nn
 
-from structnet.neural_tree import NeuralTree, Samples, presets
+from structnet.neural_tree import NeuralTree, presets
 from structnet.neural_tree.growth.candidate import Candidate, Deepening, Split, cached
+from structnet.routing import Samples
 from structnet.routing.path_log_prob import leaf_log_prob
 from structnet.routing.topology import Topology
 

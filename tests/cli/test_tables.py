@@ -18,7 +18,7 @@ from structnet.cli.neural_tree.measure import output
 from structnet.cli.neural_tree.run import TreeRun
 from structnet.datasets import sarcos
 from structnet.datasets.csv_file import TableError, read
-from structnet.neural_tree import Samples
+from structnet.routing import Samples
 
 FEATURES = ("area", "age", "rooms")
 

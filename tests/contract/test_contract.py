@@ -21,8 +21,9 @@ from random_trees import (
 )
 from torch import Tensor, nn
 
-from structnet.neural_tree import NeuralTree, Primitives, Samples, presets
+from structnet.neural_tree import NeuralTree, Primitives, presets
 from structnet.neural_tree.tree import Mixture
+from structnet.routing import Samples
 from structnet.tensor_tree import TreeClassifier, TreeLSTM, TreePairClassifier
 from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest

@@ -17,7 +17,7 @@ from growths import (
 )
 from torch import Tensor, nn
 
-from structnet.neural_tree import NeuralTree, Primitives, Samples
+from structnet.neural_tree import NeuralTree, Primitives
 from structnet.neural_tree.growth.candidate import (
     AtLeaf,
     Candidate,
@@ -26,6 +26,7 @@ from structnet.neural_tree.growth.candidate import (
     at_leaf,
     cached,
 )
+from structnet.routing import Samples
 from structnet.training.fitting import fit
 from structnet.training.history import History
 from structnet.training.metrics import evaluate

@@ -31,17 +31,10 @@ from growths import (
 )
 from torch import Tensor, nn
 
-from structnet.neural_tree import (
-    Decision,
-    Growth,
-    Limits,
-    NeuralTree,
-    Primitives,
-    Samples,
-    refine,
-)
+from structnet.neural_tree import Decision, Growth, Limits, NeuralTree, Primitives, refine
 from structnet.neural_tree.growth import growth as growth_module
 from structnet.neural_tree.growth.candidate import AtLeaf
+from structnet.routing import Samples
 from structnet.training.fitting import NonFiniteLossError
 from structnet.training.metrics import evaluate
 

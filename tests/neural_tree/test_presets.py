@@ -14,8 +14,8 @@ from structnet.neural_tree import presets
 from structnet.neural_tree.cost import count_flops, count_parameters, node_cost, path_cost
 from structnet.neural_tree.likelihood import SquaredError
 from structnet.neural_tree.primitives import Primitives
-from structnet.neural_tree.samples import Samples
 from structnet.neural_tree.tree import NeuralTree
+from structnet.routing.samples import Samples
 
 DATA = {"sarcos": (21,), "mnist": (1, 28, 28), "cifar10": (3, 32, 32)}
 MNIST = DATA["mnist"]

@@ -9,10 +9,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from structnet.neural_tree import Growth, NeuralTree, Samples, presets
+from structnet.neural_tree import Growth, NeuralTree, presets
 from structnet.neural_tree.pretrained import from_sequential
 from structnet.neural_tree.pruning import prune, visit_shares
-from structnet.neural_tree.report import export_text, summary
+from structnet.routing import Samples
+from structnet.routing.report import export_text, summary
 
 
 def grown(seed: int, splits: int = 6) -> NeuralTree:

@@ -8,8 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from structnet.neural_tree import Growth, NeuralTree, Samples, presets
+from structnet.neural_tree import Growth, NeuralTree, presets
 from structnet.neural_tree.growth.router_start import SPREAD, balance
+from structnet.routing import Samples
 
 
 def features(n: int = 200, shape: tuple[int, ...] = (5, 6, 6)) -> torch.Tensor:

@@ -15,9 +15,9 @@ from tree_shapes import LEFT_LEAF, SMALL, grown, scaled, small_primitives
 
 from structnet.neural_tree.likelihood import Categorical, GaussianMixture, SquaredError
 from structnet.neural_tree.primitives import Primitives, shape_after
-from structnet.neural_tree.samples import Samples
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.path_log_prob import leaf_log_prob
+from structnet.routing.samples import Samples
 from structnet.routing.topology import Topology
 
 LIKELIHOODS = {

@@ -17,16 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from structnet.neural_tree import (
-    GaussianMixture,
-    NeuralTree,
-    Samples,
-    SquaredError,
-    presets,
-)
-from structnet.neural_tree import (
-    batches as batched,
-)
+from structnet.neural_tree import GaussianMixture, NeuralTree, SquaredError, presets
 from structnet.neural_tree.growth.growth import Decision
 from structnet.plot import (
     plot_growth,
@@ -38,10 +29,12 @@ from structnet.plot import (
 )
 from structnet.plot.growth import PHASES
 from structnet.plot.model_tree.panels import CLASSES, GREEDY, ROUTER, SOFT, WIDTH
-from structnet.plot.model_tree.reached import BINS, Reach, from_left, reach
 from structnet.plot.model_tree.sheet import DOTS, MAX_SIDE
 from structnet.plot.palette import class_colors
+from structnet.routing import Samples
+from structnet.routing import batches as batched
 from structnet.routing.topology import Topology
+from structnet.routing.visits import BINS, Reach, from_left, reach
 
 COLUMNS = 5
 

@@ -24,13 +24,7 @@ from matplotlib.text import Text
 
 from structnet import parse
 from structnet.datasets import listops
-from structnet.plot import (
-    Collapsed,
-    layout,
-    plot_accuracy_by,
-    plot_history,
-    plot_tree,
-)
+from structnet.plot import Collapsed, layout, plot_accuracy_by, plot_history, plot_tree
 from structnet.plot.style import INNER, LEAF
 from structnet.training.history import History
 from structnet.trees.forest import Forest

@@ -14,9 +14,9 @@ from structnet.neural_tree import (
     Growth,
     NeuralTree,
     Primitives,
-    Samples,
     SquaredError,
 )
+from structnet.routing import Samples
 from structnet.training.history import History
 
 TIMES = ("seconds", "examples_per_second")  # what two equal runs differ in

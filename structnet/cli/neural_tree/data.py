@@ -14,7 +14,7 @@ from torch.nn.functional import pad
 from structnet.cli.names import is_table
 from structnet.cli.words import counted, outputs
 from structnet.datasets import Arrays, DownloadError, cache_dir, load
-from structnet.neural_tree import Samples
+from structnet.routing import Samples
 
 EDGE = 4  # pixels by which an augmented image may be shifted
 

@@ -8,9 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from structnet.neural_tree import NeuralTree, Samples
-from structnet.neural_tree.batches import BATCH, ask
+from structnet.neural_tree import NeuralTree
 from structnet.neural_tree.tree import PATHS
+from structnet.routing import Samples
+from structnet.routing.batches import BATCH, ask
 
 
 def output(

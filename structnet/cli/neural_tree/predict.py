@@ -19,8 +19,9 @@ from structnet.cli.neural_tree.rows import inputs, read_table, scale_of
 from structnet.cli.neural_tree.run import TreeRun
 from structnet.cli.words import percent
 from structnet.datasets.csv_file import Table
-from structnet.neural_tree import NeuralTree, Samples
-from structnet.neural_tree.explanation import explain
+from structnet.neural_tree import NeuralTree
+from structnet.routing import Samples
+from structnet.routing.explanation import explain
 from structnet.training.processes import own_device
 
 SHOWN = 10  # rows that are told in words

@@ -15,7 +15,7 @@ from structnet.cli.neural_tree.run import TreeRun
 from structnet.datasets import Scale
 from structnet.datasets.csv_file import Table, TableError, read
 from structnet.datasets.table import class_numbers, target_column
-from structnet.neural_tree import Samples
+from structnet.routing import Samples
 
 SHOWN = 10  # classes that are named
 

@@ -18,14 +18,8 @@ from structnet.cli.neural_tree.settings import Settings
 from structnet.cli.pictures import optional, save
 from structnet.cli.run import check_same_data
 from structnet.cli.words import counted, outputs, percent
-from structnet.neural_tree import (
-    Decision,
-    Growth,
-    NeuralTree,
-    prune,
-    refine,
-)
-from structnet.neural_tree.report import export_text, summary
+from structnet.neural_tree import Decision, Growth, NeuralTree, prune, refine
+from structnet.routing.report import export_text, summary
 from structnet.training.history import History
 from structnet.training.metrics import accuracy, evaluate
 from structnet.training.processes import own_device

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
-from structnet.neural_tree.samples import Samples
 from structnet.neural_tree.tree import NeuralTree
+from structnet.routing.samples import Samples
 from structnet.training.metrics import evaluating
 
 PROBE = 32  # samples that tell whether the fixed part is random

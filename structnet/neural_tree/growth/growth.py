@@ -26,8 +26,8 @@ from structnet.neural_tree.growth.decision import Decision, Limits, check_intege
 from structnet.neural_tree.growth.proposal import propose
 from structnet.neural_tree.likelihood import Categorical, check_targets
 from structnet.neural_tree.pruning import visit_shares
-from structnet.neural_tree.samples import Samples
 from structnet.neural_tree.tree import NeuralTree
+from structnet.routing.samples import Samples
 from structnet.training.fitting import ADAM, NonFiniteLossError, fit
 from structnet.training.history import History
 from structnet.training.metrics import evaluate

@@ -14,8 +14,8 @@ from structnet.neural_tree.growth.candidate import Candidate, Deepening, Split, 
 from structnet.neural_tree.growth.decision import Limits
 from structnet.neural_tree.growth.router_start import balance
 from structnet.neural_tree.primitives import TooSmallError
-from structnet.neural_tree.samples import Samples
 from structnet.neural_tree.tree import NeuralTree
+from structnet.routing.samples import Samples
 from structnet.training.seeding import seed_epoch
 
 PROBED = 2000  # samples that a new router is scaled to

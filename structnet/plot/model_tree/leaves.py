@@ -9,14 +9,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from structnet.neural_tree.batches import greedy_leaves
-from structnet.neural_tree.explanation import names_of
-from structnet.neural_tree.samples import Samples
 from structnet.neural_tree.tree import NeuralTree
 from structnet.plot.model_tree.panels import GREEDY, share_text
-from structnet.plot.model_tree.reached import from_left, reach
 from structnet.plot.model_tree.sheet import INCH, room
 from structnet.plot.style import GREY, as_written, cut, new_axes, percent
+from structnet.routing.batches import greedy_leaves
+from structnet.routing.explanation import names_of
+from structnet.routing.samples import Samples
+from structnet.routing.visits import from_left, reach
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from structnet.neural_tree.tree import NeuralTree
-from structnet.plot.model_tree.reached import Reach
 from structnet.plot.model_tree.sheet import Sheet
 from structnet.plot.palette import class_colors
 from structnet.plot.style import GREY, INNER, LEAF, LINES, add_legend, cut
+from structnet.routing.visits import Reach
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,14 +9,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from structnet.neural_tree.batches import ask, greedy_leaves
-from structnet.neural_tree.explanation import names_of
-from structnet.neural_tree.samples import Samples
 from structnet.neural_tree.tree import NeuralTree
-from structnet.plot.model_tree.reached import from_left
 from structnet.plot.model_tree.sheet import room
 from structnet.plot.palette import PALE, class_colors
 from structnet.plot.style import GREY, MARKERS, add_legend, as_written, cut, new_axes
+from structnet.routing.batches import ask, greedy_leaves
+from structnet.routing.explanation import names_of
+from structnet.routing.samples import Samples
+from structnet.routing.visits import from_left
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

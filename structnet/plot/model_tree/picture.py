@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from structnet.neural_tree.explanation import names_of
-from structnet.neural_tree.samples import Samples
 from structnet.neural_tree.tree import NeuralTree
 from structnet.plot.model_tree.panels import (
     GREEDY,
@@ -25,7 +23,6 @@ from structnet.plot.model_tree.panels import (
     draw_panels,
     key_height,
 )
-from structnet.plot.model_tree.reached import Reach, reach
 from structnet.plot.model_tree.sheet import (
     BOXES,
     DOT,
@@ -42,6 +39,9 @@ from structnet.plot.model_tree.sheet import (
     room,
     scale_to,
 )
+from structnet.routing.explanation import names_of
+from structnet.routing.samples import Samples
+from structnet.routing.visits import Reach, reach
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

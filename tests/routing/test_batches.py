@@ -11,9 +11,9 @@ from forests import exactly
 from tree_shapes import LEFT_LEAF, grown, small_primitives
 
 from structnet.neural_tree import NeuralTree
-from structnet.neural_tree import batches as batched
-from structnet.neural_tree.batches import answers, ask, greedy_leaves
 from structnet.neural_tree.pruning import visit_shares
+from structnet.routing import batches as batched
+from structnet.routing.batches import answers, ask, greedy_leaves
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor
 
-from structnet.neural_tree.batches import answers
 from structnet.neural_tree.likelihood import Categorical, check_targets
-from structnet.neural_tree.samples import Samples
 from structnet.neural_tree.tree import NeuralTree
+from structnet.routing.batches import answers
+from structnet.routing.samples import Samples
 from structnet.routing.topology import Topology
 
 BINS = 10  # of a router's probabilities

@@ -9,13 +9,13 @@ import networkx as nx
 import numpy as np
 from torch import Tensor
 
-from structnet.neural_tree.batches import greedy_leaves
 from structnet.neural_tree.cost import count_parameters, node_cost, path_cost
-from structnet.neural_tree.explanation import names_of, percent
 from structnet.neural_tree.likelihood import Categorical, check_targets
 from structnet.neural_tree.primitives import Shape
-from structnet.neural_tree.samples import Samples, counted
 from structnet.neural_tree.tree import NeuralTree
+from structnet.routing.batches import greedy_leaves
+from structnet.routing.explanation import names_of, percent
+from structnet.routing.samples import Samples, counted
 from structnet.trees import networkx_graph
 
 

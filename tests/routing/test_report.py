@@ -15,14 +15,14 @@ from reference import neural_tree as reference
 from torch import nn
 from tree_shapes import LEFT_LEAF, SMALL, grown, small_primitives
 
-from structnet.neural_tree import batches as batched
 from structnet.neural_tree import presets
 from structnet.neural_tree.cost import count_flops, count_parameters
-from structnet.neural_tree.explanation import Choice, explain
 from structnet.neural_tree.likelihood import GaussianMixture, SquaredError
-from structnet.neural_tree.report import export_text, summary, to_networkx
-from structnet.neural_tree.samples import Samples
 from structnet.neural_tree.tree import NeuralTree
+from structnet.routing import batches as batched
+from structnet.routing.explanation import Choice, explain
+from structnet.routing.report import export_text, summary, to_networkx
+from structnet.routing.samples import Samples
 from structnet.routing.topology import Topology
 
 
