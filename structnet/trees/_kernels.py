@@ -6,18 +6,47 @@ All take and give int64 arrays. Children are in CSR form: those of node v are
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
 
 import numpy as np
 from numba import njit
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+
+class CacheFiles(IndexDataCacheFile):
+    """Compiled functions on disk, in files that are named after what they hold.
+
+    Numba numbers them. Two processes that compile for different types at the same time may then
+    both write number 1, and whoever reads it later calls code made for other types: a crash, at
+    every start, until the files are removed. Here a lost race costs a compilation, no more.
+    """
+
+    def save(self, key: tuple, data: Any) -> None:
+        """Keeps what was compiled for a signature (``key``)."""
+        digest = hashlib.sha256(repr((self._source_stamp, key)).encode()).hexdigest()[:16]
+        name = self._index_name.replace(".nbi", f".{digest}.nbc")
+        self._save_data(name, data)  # before the index says that it is there
+        self._save_index({**self._load_index(), key: name})
+
+
+class Cache(FunctionCache):
+    """Numba's cache of one function, on :class:`CacheFiles`."""
+
+    def __init__(self, function: Callable):
+        super().__init__(function)
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file = CacheFiles(self._cache_path, self._impl.filename_base, stamp)
 
 
 def compiled(function: Callable, **options: object) -> Callable:
     """Compile on first use and keep the result on disk, if there is a place to keep it."""
-    try:
-        return njit(cache=True, **options)(function)
-    except RuntimeError:  # neither beside the library nor in the user's cache
-        return njit(**options)(function)
+    dispatcher = njit(**options)(function)
+    with suppress(RuntimeError):  # no place, neither beside the library nor in the user's cache
+        dispatcher._cache = Cache(function)
+    return dispatcher
 
 
 @compiled

@@ -1,0 +1,51 @@
+"""Compiled loops on disk: what is read is what was compiled for these types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from structnet.trees import _kernels
+from structnet.trees._kernels import CacheFiles
+
+
+@pytest.mark.parametrize("step", ["_load_index", "_save_data", "_save_index"])
+def test_two_processes_that_compile_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def files() -> CacheFiles:
+        return CacheFiles(str(tmp_path), "function", source_stamp=(1.0, 2))
+
+    def other_first(own: Callable) -> Callable:
+        def interrupted(*args: object) -> object:
+            files().save(("float64",), "for float64")
+            return own(*args)
+
+        return interrupted
+
+    one = files()
+    monkeypatch.setattr(one, step, other_first(getattr(one, step)))
+    one.save(("float32",), "for float32")
+    found = {key: files().load((key,)) for key in ("float32", "float64")}
+    assert found["float32"] == "for float32"
+    assert found["float64"] in (None, "for float64")
+
+
+def test_what_an_older_source_left_is_not_read(tmp_path: Path) -> None:
+    CacheFiles(str(tmp_path), "function", source_stamp=(1.0, 2)).save(("int64",), "old")
+    newer = CacheFiles(str(tmp_path), "function", source_stamp=(3.0, 4))
+    assert newer.load(("int64",)) is None
+    newer.save(("int64",), "new")
+    assert newer.load(("int64",)) == "new"
+
+
+def test_compiled_functions_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
+    offsets, children = np.array([0, 0, 1]), np.array([0])
+    for hits in (0, 1):
+        heights = _kernels.compiled(_kernels.heights.py_func)
+        assert heights(offsets, children).tolist() == [0, 1]
+        assert sum(heights.stats.cache_hits.values()) == hits
