@@ -6,9 +6,11 @@
 ``full_tensor``         Eq. (4): one dense tensor
 ``weighted_sum``        Eq. (5): :class:`WeightedSum`, a matrix a place, and :class:`ChildSum`
 ``tucker``              Eq. (10): a small core between projections
-``cp``, ``tensor_train``  beyond the paper: sums and chains of products
-``contraction``         the products of vectors that the dense ones share
-``count``               Sec. IV: the number of parameters
+``cp``                  beyond the paper: a sum of r products of one number a child
+``tensor_train``        beyond the paper: a chain of r x r matrices, one a child
+``low_rank``            :class:`LowRank`, what the last three share: r numbers a gate, mapped out
+``contraction``         the products of vectors that the dense core of two of them takes
+``names``               :data:`AGGREGATORS`, each by its name; Sec. IV: the number of parameters
 ======================  ==========================================================================
 """
 

@@ -36,11 +36,15 @@ class Aggregator(nn.Module):
         input_size: size of the input that inner nodes carry; 0 if they carry none.
 
     Attributes:
+        name: the form's name in tables and in the command.
+        ranked: whether it has a rank.
         positional: whether children in different places use different parameters.
         pads: whether a missing child takes part, as the bottom state.
         summed: whether messages are only ever added up.
     """
 
+    name = ""
+    ranked = False
     positional = True
     pads = True
     summed = False
@@ -62,6 +66,47 @@ class Aggregator(nn.Module):
             ("input_size", input_size, 0),
         ):
             setattr(self, name, checked_size(name, value, least, self))
+
+    @classmethod
+    def count(
+        cls,
+        hidden_size: int,
+        arity: int,
+        rank: int | None = None,
+        gates: int = 1,
+        output: bool = False,
+    ) -> int:
+        """The number of parameters for one node type, as the paper counts them.
+
+        Args:
+            hidden_size: c.
+            arity: L.
+            rank: r, for the low-rank forms.
+            gates: G.
+            output: whether the output map (``r c`` a gate of a low-rank form) and the bias (``c``)
+                count too, which the paper leaves out. The full tensor holds its bias.
+
+        Raises:
+            ValueError: a rank missing or given in vain.
+
+        Reference: Castellana and Bacciu, IJCNN 2020, Sec. IV.
+        """
+        if (rank is not None) != cls.ranked:
+            raise ValueError(
+                f"{cls.name} {'needs a' if cls.ranked else 'has no'} rank; got {rank!r}"
+            )
+        inner = cls._count_inner(hidden_size, arity, rank)
+        return gates * (inner + output * cls._count_outer(hidden_size, rank))
+
+    @classmethod
+    def _count_inner(cls, c: int, L: int, r: int | None) -> int:
+        """What combines the children's states, of one gate."""
+        raise NotImplementedError
+
+    @classmethod
+    def _count_outer(cls, c: int, r: int | None) -> int:
+        """What maps the result out, of one gate."""
+        return c
 
     @property
     def num_keys(self) -> int:

@@ -24,6 +24,7 @@ class WeightedSum(Aggregator):
     Reference: Castellana and Bacciu, IJCNN 2020, Eq. (5); Tai et al., ACL 2015 (N-ary).
     """
 
+    name = "sum"
     pads = False  # a missing child adds nothing, unless the bottom state is learned
     summed = True
 
@@ -37,6 +38,10 @@ class WeightedSum(Aggregator):
         if self.input_size:
             self.input_weight = nn.Parameter(torch.empty(self.num_types, self.input_size, out))
             nn.init.normal_(self.input_weight, std=self.input_size**-0.5)
+
+    @classmethod
+    def _count_inner(cls, c: int, L: int, r: int | None) -> int:
+        return (L if cls.positional else 1) * c**2
 
     def message_weight(self) -> Tensor:
         return self.weight
@@ -80,4 +85,5 @@ class ChildSum(WeightedSum):
     Reference: Tai et al., ACL 2015, Eq. (2)-(8).
     """
 
+    name = "child-sum"
     positional = False
