@@ -78,7 +78,8 @@ class TypedProduct:
     def _multiply(self, level: int, x: np.ndarray, weight: Tensor, y: np.ndarray) -> None:
         begin, end = self.runs.starts[level : level + 2]
         kernels.multiply_runs(self.runs.table, begin, end, self.most, x, weight.numpy(), y)
-        for run in self.runs.table[self.long[level]]:
+        for index in self.long[level]:
+            run = self.runs.table[index]
             rows = slice(run["first"], run["first"] + run["length"])
             x_run, y_run = (torch.from_numpy(a[rows]) for a in (x, y))
             for part, w in enumerate(weight[run["key"]]):
