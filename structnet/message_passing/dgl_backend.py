@@ -19,7 +19,7 @@ from structnet.trees.schema import dgl
 
 
 def by_dgl(forest: Forest, cell: Cell, nodes: np.ndarray) -> State:
-    """The states of ``nodes``, computed with DGL; arguments as in :func:`propagate`."""
+    """The states of ``nodes``, ``[n]``, computed with DGL; arguments as in :func:`propagate`."""
     cell.layout.check(forest)
     graph = forest.graph.local_var()
     graph.edata["key"] = _keys(forest, cell)

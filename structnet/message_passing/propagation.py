@@ -27,7 +27,7 @@ def propagate(
     """Run a cell from the leaves to the roots and give the states of the roots.
 
     Args:
-        forest: what to run over.
+        forest: the trees to run over.
         cell: the functions to run.
         nodes: numbers of the nodes whose states to give; by default ``forest.roots``.
         backend: "levels", or "dgl" for the reference.

@@ -24,8 +24,7 @@ class Stack(NamedTuple):
     """Rows in ``runs`` equally long runs; the rows of one run share their parameters.
 
     ``keys`` says which parameters each run uses, ``[runs]``; None means run i uses the i-th of
-    all. ``first`` is the first row's place among all rows of its kind, ``end`` that of the next
-    stack's.
+    all. ``first`` is the first row's place among all rows of its kind.
     """
 
     runs: int
@@ -35,6 +34,7 @@ class Stack(NamedTuple):
 
     @property
     def end(self) -> int:
+        """The row after the last one."""
         return self.first + self.runs * self.length
 
 
@@ -84,9 +84,9 @@ class Layout(NamedTuple):
     Attributes:
         num_types: the number of types it has parameters for.
         arity: the number of places it distinguishes.
-        positional: whether a message depends on its place.
-        pads: whether a missing child sends a message too.
-        slack: how many padding rows a stack of runs may hold beyond one for each real row. A
+        positional: True if a message depends on its place.
+        pads: True if a missing child sends a message too.
+        slack: the padding rows that a stack of runs may hold beyond one for each real row. A
             product over a few rows too many costs less than starting a second one, unless its
             weights are large.
         node_slack: the same for stacks of nodes, if it differs from that of messages.
@@ -105,7 +105,11 @@ class Layout(NamedTuple):
         return self.num_types * (self.arity if self.positional else 1)
 
     def check(self, forest: Forest) -> None:
-        """Raise GraphError unless the forest fits."""
+        """Check that the forest fits.
+
+        Raises:
+            GraphError: it is empty, or has types or places that the cell does not have.
+        """
         if forest.num_nodes == 0:
             raise GraphError("the forest is empty; a sweep needs at least one node")
         if forest.types.max() >= self.num_types:
@@ -139,7 +143,7 @@ class Packed(NamedTuple):
         return self.stacks["first"] + self.stacks["runs"] * self.stacks["length"]
 
     def by_level(self, run_keys: Tensor) -> Iterator[tuple[int, Stack]]:
-        """Each stack with its level; ``run_keys`` are these on the device of the sweep."""
+        """Each stack with its level; ``run_keys``, ``[n]``, are these on the sweep's device."""
         columns = (self.stacks[name].tolist() for name in _kernels.STACK_FIELDS)
         for level, first, runs, length, complete, key in zip(*columns, strict=True):
             keys = None if complete else run_keys[key : key + runs]

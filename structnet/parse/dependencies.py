@@ -58,7 +58,7 @@ def conllu_many(
 
     Args:
         text: sentences separated by blank lines; or an iterable of lines.
-        label, token: as for :func:`conllu`.
+        label, token: arguments of :func:`conllu`.
 
     Raises:
         ParseError, ValueError: as for :func:`conllu`, but for the number of sentences.

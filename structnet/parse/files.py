@@ -18,7 +18,7 @@ class ParsedLines:
     """What the lines of a file hold.
 
     Attributes:
-        values: what the parser returned, a line each, in order.
+        values: the parser's results, one a line, in order.
         skipped: the number and the message of each line that did not parse.
     """
 

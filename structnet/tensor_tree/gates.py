@@ -15,7 +15,7 @@ class LSTMState(torch.autograd.Function):
     """``c = sigmoid(i) tanh(u) + kept``, ``h = sigmoid(o) tanh(c)``: Eq. (12) and (13).
 
     Shapes:
-        i, o, u, kept: all alike; kept may be None.
+        i, o, u, kept: ``[.., c]``, all alike; kept may be None.
         output: h and c, contiguous.
     """
 

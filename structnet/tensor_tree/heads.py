@@ -38,7 +38,7 @@ class TreeClassifier(_Head):
 
     Args:
         encoder: gives ``[len(forest), encoder.hidden_size]``.
-        num_classes: how many classes there are.
+        num_classes: the number of classes.
         hidden_sizes: sizes of the hidden layers.
 
     Shapes:
@@ -71,9 +71,9 @@ class TreePairClassifier(_Head):
 
     Args:
         encoder: gives ``[len(forest), encoder.hidden_size]``.
-        num_classes: how many classes there are.
+        num_classes: the number of classes.
         combined_size: the size of z.
-        negative_slope: of the leaky ReLU.
+        negative_slope: the slope of the leaky ReLU below zero.
 
     Shapes:
         output: logits ``[len(forest) / 2, num_classes]``; roots 2i and 2i + 1 are a pair.

@@ -93,7 +93,12 @@ class History:
         return iter(self.records)
 
     def __getitem__(self, key: int | str) -> dict | list:
-        """The record at a place, or the values of one field over all epochs."""
+        """The record at a place, or the values of one field over all epochs.
+
+        Raises:
+            KeyError: no record has the field.
+            IndexError: there is no record at that place.
+        """
         if not isinstance(key, str):
             return self.records[key]
         if self.records and not any(key in record for record in self.records):

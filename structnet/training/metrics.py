@@ -23,6 +23,9 @@ def accuracy(model: nn.Module, batch: Any) -> float:
     Shapes:
         predictions and targets ``[n]``, integers.
 
+    Raises:
+        ValueError: the model's predictions have another shape than the targets.
+
     Example:
         >>> from types import SimpleNamespace
         >>> model = SimpleNamespace(predict=lambda batch: torch.tensor([1, 2, 3, 4]))
@@ -94,7 +97,7 @@ def evaluate(
         model: a module with ``loss(batch)``, the mean loss over the batch.
         data: has ``len(data)``, and ``data[indices]`` gives a batch for an int64 array.
         batch_size: examples a batch.
-        device: where the batches go; the model must be there.
+        device: the device of the model, to which the batches go.
         metrics: name -> ``metric(model, batch)``, the mean of a measure over the batch.
 
     Returns:
@@ -131,7 +134,7 @@ def predict_all(
         model: a module with ``predict(batch)``.
         data: has ``len(data)``, and ``data[indices]`` gives a batch for an int64 array.
         batch_size: examples a batch.
-        device: where the batches go; the model must be there.
+        device: the device of the model, to which the batches go.
 
     Shapes:
         ``[len(data), ...]``, where ``predict`` gives ``[len(batch), ...]``.
@@ -166,7 +169,11 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 
 def batch_starts(data: Any, batch_size: int) -> range:
-    """Where the batches of the data begin."""
+    """Where the batches of the data begin.
+
+    Raises:
+        ValueError: there are no data, or the batch size is below 1.
+    """
     if batch_size < 1:
         raise ValueError(f"The 'batch_size' parameter must be an int >= 1. Got {batch_size!r}.")
     if len(data) == 0:
@@ -209,7 +216,7 @@ def batch_scores(
 def mean_scores(
     scores: np.ndarray, data: Any, batch_size: int, metrics: Mapping[str, Metric]
 ) -> dict[str, float]:
-    """The means over all examples, from the scores of all batches."""
+    """The means over all examples, from the scores of all batches, ``[batches, scores]``."""
     starts = np.arange(0, len(data), batch_size)
     sizes = np.minimum(batch_size, len(data) - starts)
     means = (scores * sizes[:, None]).sum(axis=0) / len(data)

@@ -49,7 +49,7 @@ class Forest:
         offsets, children, pos: CSR lists of children, ``[num_nodes + 1]``, ``[num_edges]``,
             ``[num_edges]``, those of one node in the order of their places.
         roots: ``[len(forest)]``, the node at which each tree is rooted.
-        vocabulary: what types and tokens mean, or None.
+        vocabulary: the labels of types and tokens, or None.
         arity: the number of places of a node.
 
     Example:
@@ -119,7 +119,7 @@ class Forest:
         Args:
             graph: edges child -> parent, with ``pos``, ``type`` and ``token``.
             roots: node numbers in ``graph``; by default the nodes without a parent, ascending.
-            vocabulary: what types and tokens mean, if known.
+            vocabulary: the labels of types and tokens, if known.
 
         Raises:
             GraphError: a missing field, a cycle, or two children in one place.

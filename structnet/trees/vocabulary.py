@@ -63,7 +63,7 @@ class Vocabulary:
             trees: the trees to read.
             typed: give each inner label a type of its own; False gives all of them type 0, as
                 for sentiment trees, whose inner labels are targets.
-            unknown: as in the constructor.
+            unknown: the argument of the constructor.
         """
         types: dict[Hashable, None] = {}
         tokens: dict[Hashable, None] = {}

@@ -31,16 +31,16 @@ class Aggregator(nn.Module):
     Args:
         hidden_size: c.
         arity: L.
-        num_types: how many sets of parameters there are.
+        num_types: the number of sets of parameters.
         gates: G.
         input_size: size of the input that inner nodes carry; 0 if they carry none.
 
     Attributes:
         name: the form's name in tables and in the command.
-        ranked: whether it has a rank.
-        positional: whether children in different places use different parameters.
-        pads: whether a missing child takes part, as the bottom state.
-        summed: whether messages are only ever added up.
+        ranked: True if it has a rank.
+        positional: True if children in different places use different parameters.
+        pads: True if a missing child takes part, as the bottom state.
+        summed: True if messages are only ever added up.
     """
 
     name = ""
@@ -83,8 +83,8 @@ class Aggregator(nn.Module):
             arity: L.
             rank: r, for the low-rank forms.
             gates: G.
-            output: whether the output map (``r c`` a gate of a low-rank form) and the bias (``c``)
-                count too, which the paper leaves out. The full tensor holds its bias.
+            output: True counts the output map (``r c`` a gate of a low-rank form) and the bias
+                (``c``) too, which the paper leaves out. The full tensor holds its bias.
 
         Raises:
             ValueError: a rank missing or given in vain.
@@ -142,6 +142,10 @@ class Aggregator(nn.Module):
         """
         raise NotImplementedError
 
+    def load_full(self, tensor: Tensor) -> None:
+        """Set the parameters so that :meth:`to_full` comes close to ``[num_types, G, .., c]``."""
+        raise NotImplementedError
+
     def extra_repr(self) -> str:
         return (
             f"hidden_size={self.hidden_size}, arity={self.arity}, num_types={self.num_types}, "
@@ -156,7 +160,7 @@ class Aggregator(nn.Module):
         return modes
 
     def input_mode(self, nodes: Nodes, x: Tensor) -> Tensor:
-        """What the node's own input contributes, in the form of a child's message."""
+        """The node's own input, ``[runs, length, input_size]``, as a child's message."""
         raise NotImplementedError
 
 

@@ -18,7 +18,7 @@ class CP(LowRank):
 
     Args:
         rank: r.
-        others: as :class:`~structnet.tensor_tree.aggregators.base.Aggregator`.
+        others: arguments of :class:`~structnet.tensor_tree.aggregators.base.Aggregator`.
 
     Shapes:
         factors: ``[num_types * L, c, G r]``; ones: the homogeneous part, ``[num_types * L, G r]``.
@@ -84,10 +84,10 @@ class CP(LowRank):
         """A CP form of a dense tensor, by alternating least squares.
 
         Args:
-            tensor: as :meth:`to_full` gives it.
+            tensor: a dense tensor, of the shape that :meth:`to_full` gives.
             rank: r; the best approximation of a given rank is not always found, and need not exist.
             input_size: the size of the input's mode, 0 for none.
-            sweeps: how often each factor is solved for.
+            sweeps: the number of times that each factor is solved for.
 
         Reference: Kolda and Bader, SIAM Review 51(3), 2009, Fig. 3.3.
         """

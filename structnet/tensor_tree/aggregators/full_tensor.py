@@ -79,7 +79,10 @@ class FullTensor(Aggregator):
 
 
 def from_dense(cls: type, tensor: Tensor, input_size: int, **kwargs: int) -> Aggregator:
-    """An aggregator of class ``cls`` that stands for a dense tensor, as :meth:`to_full` gives it.
+    """An aggregator of class ``cls`` that stands for a dense tensor.
+
+    Shapes:
+        tensor: that of :meth:`Aggregator.to_full`, ``[num_types, G, .., c]``.
 
     Raises:
         ValueError: the tensor's modes are not those of an aggregator.

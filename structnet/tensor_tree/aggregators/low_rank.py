@@ -16,7 +16,7 @@ class LowRank(Aggregator):
 
     Args:
         rank: r.
-        others: the arguments of :class:`~structnet.tensor_tree.aggregators.base.Aggregator`.
+        others: arguments of :class:`~structnet.tensor_tree.aggregators.base.Aggregator`.
 
     Shapes:
         output: Q, ``[num_types, G, r, c]``; bias: b, ``[num_types, G, c]``.
@@ -61,7 +61,7 @@ def join_ones(weights: Tensor, ones: Tensor, num_types: int) -> list[Tensor]:
 
 
 def split_ones(joined: Sequence[Tensor], weights: nn.Parameter, ones: nn.Parameter) -> None:
-    """Fill the parameters so that :func:`join_ones` gives ``joined``."""
+    """Fill the parameters so that :func:`join_ones` gives L of ``[num_types, n + 1, w]``."""
     children = torch.stack(list(joined), 1).flatten(0, 1)
     weights.data.copy_(children[:, :-1])
     ones.data.copy_(children[:, -1])

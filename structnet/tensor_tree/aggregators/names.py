@@ -33,7 +33,7 @@ def count_aggregation(
         hidden_size: c.
         arity: L.
         rank: r, for the last three.
-        output: whether the output map and the bias count too; see :meth:`Aggregator.count`.
+        output: True counts the output map and the bias too; see :meth:`Aggregator.count`.
 
     Raises:
         ValueError: an unknown kind, or a rank missing or given in vain.

@@ -19,7 +19,7 @@ class TensorTrain(LowRank):
 
     Args:
         rank: r.
-        others: as :class:`~structnet.tensor_tree.aggregators.base.Aggregator`.
+        others: arguments of :class:`~structnet.tensor_tree.aggregators.base.Aggregator`.
 
     Shapes:
         cores: ``[num_types * L, c, G r r]``.

@@ -23,7 +23,7 @@ class Tucker(LowRank):
 
     Args:
         rank: r, the size of the modes z.
-        others: as :class:`~structnet.tensor_tree.aggregators.base.Aggregator`.
+        others: arguments of :class:`~structnet.tensor_tree.aggregators.base.Aggregator`.
 
     Shapes:
         modes: ``[num_types * L, c, G r]``.

@@ -31,11 +31,14 @@ class Buffers:
         plan: rows, inboxes and their transpose.
         layout: the layout that the plan was made for.
         dtype: the type of the states.
-        keep: whether there will be a backward.
+        keep: True if there will be a backward.
 
     Attributes:
         H, C, T, Y, Z: states, gates and messages, as ``_kernels`` names them.
         DH, DC, DY, DZ: their gradients.
+
+    Shapes:
+        H, C, T: ``[states, c]``; Y: ``[states, 3 c]``; Z: ``[messages, width + c]``.
     """
 
     H: np.ndarray
@@ -74,10 +77,10 @@ class Buffers:
         self.DY, self.DZ = (self.empty(*x.shape) for x in (self.Y, self.Z))
 
     def empty(self, *shape: int) -> np.ndarray:
-        """An array of the states' type whose entries are not set yet."""
+        """An array ``[*shape]`` of the states' type whose entries are not set yet."""
         # Of torch: on the bounds that products like.
         return torch.empty(shape, dtype=self.dtype, device="cpu").numpy()
 
     def zeros(self, *shape: int) -> np.ndarray:
-        """An array of the states' type, all zeros."""
+        """An array ``[*shape]`` of the states' type, all zeros."""
         return torch.zeros(shape, dtype=self.dtype, device="cpu").numpy()

@@ -40,14 +40,14 @@ class Combine:
         names: the aggregator's parameters, as :meth:`__init__` takes them; first, if there is one,
             what a child's h is multiplied by.
         message_weights: that one, of which the sweep takes care; or none.
-        width: how many numbers a child sends, apart from its forget gate.
+        width: the count of numbers that a child sends, apart from its forget gate.
     """
 
     names: tuple[str, ...] = ()
 
     @classmethod
     def parameters(cls, aggregator: Aggregator) -> list[Tensor]:
-        """Those of ``names``, as :meth:`__init__` takes them."""
+        """Those of ``names``, of the shapes that the aggregator gives them, ``[num_types, ..]``."""
         return [getattr(aggregator, name) for name in cls.names]
 
     def __init__(self, *message_weights: Tensor):
@@ -80,7 +80,7 @@ class Combine:
         raise NotImplementedError
 
     def gradients(self, s: Buffers) -> list[Tensor]:
-        """Of the parameters but the message weight."""
+        """Of the parameters but the message weight, each ``[num_types, ..]`` as it is."""
         raise NotImplementedError
 
 

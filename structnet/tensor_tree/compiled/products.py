@@ -22,9 +22,9 @@ class Runs:
 
     Attributes:
         table: the runs, ``[n]`` of dtype ``message_passing._kernels.RUN``.
-        starts: where each level's runs begin, and the end.
-        rows: where each level's rows begin, and the end.
-        keys: of each row.
+        starts: the first run of each level, and the end.
+        rows: the first row of each level, and the end.
+        keys: each row's key, ``[rows]``.
     """
 
     def __init__(self, packed: Packed, num_levels: int):
@@ -42,7 +42,7 @@ class TypedProduct:
         weights: each ``[num_keys, parts, i, o]``, or other modes of as many numbers; they stand
             side by side, o summed up.
         parts, i: their sizes.
-        runs: of the rows.
+        runs: the runs of the rows.
 
     Shapes:
         x, y: ``[rows, parts, i]`` and ``[.., o]``.

@@ -30,7 +30,7 @@ from structnet.tensor_tree.compiled.products import TypedProduct
 from structnet.trees.forest import Forest
 
 
-class Model(Protocol):
+class _Model(Protocol):
     """What is read of a :class:`~structnet.tensor_tree.TreeLSTM`."""
 
     hidden_size: int
@@ -49,7 +49,7 @@ class Model(Protocol):
     def buffers(self) -> Iterator[Tensor]: ...
 
 
-def covers(model: Model, forest: Forest) -> bool:
+def covers(model: _Model, forest: Forest) -> bool:
     """Whether :func:`sweep` can compute the model's states over the forest."""
     tensors = [*model.parameters(), *model.buffers()]
     layout, a = model.layout, model.aggregator
@@ -71,8 +71,11 @@ def covers(model: Model, forest: Forest) -> bool:
     )
 
 
-def sweep(model: Model, forest: Forest, nodes: np.ndarray) -> State:
+def sweep(model: _Model, forest: Forest, nodes: np.ndarray) -> State:
     """The states of ``nodes``, as :func:`structnet.message_passing.propagate` gives them.
+
+    Shapes:
+        output: ``h`` and ``c``, each ``[len(nodes), hidden_size]``.
 
     Raises:
         GraphError: types or places that the model does not have.
@@ -91,7 +94,14 @@ def sweep(model: Model, forest: Forest, nodes: np.ndarray) -> State:
 
 
 class Sweep(Buffers):
-    """The sweep itself, forward and backward, in its own buffers."""
+    """The sweep itself, forward and backward, in its own buffers.
+
+    Shapes:
+        leaves: what their gates are before the nonlinearity, ``[leaves, 3 c]``.
+        bottom, forget_weight, forget_bias: those of the model, ``[2, 1, c]``,
+            ``[num_keys, c, c]`` and ``[num_types, c]``.
+        dh, dc: gradients of the chosen rows' states, ``[rows, c]``.
+    """
 
     def forward(
         self,
