@@ -26,18 +26,7 @@ from structnet.datasets.source import DownloadError, Source, WrongFileError, fet
 
 BATCH_SIZE = 10_000  # images a file
 BATCHES = (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch")
-CLASSES = (
-    "airplane",
-    "automobile",
-    "bird",
-    "cat",
-    "deer",
-    "dog",
-    "frog",
-    "horse",
-    "ship",
-    "truck",
-)
+CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 UNPACKED = "cifar-10-batches-py"
 ARCHIVE = Source(
     "cifar-10-python.tar.gz",

@@ -236,7 +236,7 @@ def _distinct(num_trees: int, seed: np.random.SeedSequence, max_depth: int) -> l
     digits = _stream(digit_seed, np.arange(10))
     distinct: dict[bytes, None] = {}
     while len(distinct) < num_trees:
-        distinct.setdefault(_draw(codes, digits, max_depth))
+        distinct.setdefault(_draw(codes, digits, max_depth))  # a dict keeps the order of drawing
     return list(distinct)
 
 
@@ -263,7 +263,7 @@ def _build(nodes: bytes) -> Tree:
             done.append(_LEAVES[code])
             continue
         operator, arity = _OPERATIONS[code - 10]
-        children = done[: -arity - 1 : -1]
+        children = done[: -arity - 1 : -1]  # the top first: it is the leftmost operand
         del done[-arity:]
         done.append(Tree(operator, children))
     return done[0]

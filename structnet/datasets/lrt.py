@@ -187,6 +187,7 @@ def split(
         ValueError: the share is not in [0, 1).
     """
     _check_share("validation_share", validation_share)
+    # The draw is over all pairs, whatever their number of operators.
     pairs = [(n, pair) for n in sorted(train) for pair in train[n]]
     order = np.random.default_rng(seed).permutation(len(pairs))
     held_out = order[: round(validation_share * len(pairs))]

@@ -118,7 +118,7 @@ def _sentence(
 ) -> tuple[Tree, int]:
     if labels not in sentences:
         done: list[Tree] = []
-        for label in reversed(labels):
+        for label in reversed(labels):  # operands before their operator
             if label in _LEAVES:
                 done.append(_LEAVES[label])
             else:

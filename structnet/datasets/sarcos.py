@@ -131,7 +131,7 @@ def _without_shared(
     train: np.ndarray, test: np.ndarray, drop_shared: bool
 ) -> tuple[np.ndarray, str]:
     """The training rows, and the split in words with the number of rows in both."""
-    known = {row.tobytes() for row in test}
+    known = {row.tobytes() for row in test}  # rows are equal if all of their bits are
     is_shared = np.fromiter((row.tobytes() in known for row in train), bool, len(train))
     trained = {row.tobytes() for row in train[is_shared]}
     count = sum(row.tobytes() in trained for row in test)

@@ -113,7 +113,7 @@ def verify(source: Source, path: str | Path) -> None:
     if source.sha256:
         kind, expected, got = "SHA-256", source.sha256, _digest("sha256", path)
     else:
-        header = b"blob %d\0" % size
+        header = b"blob %d\0" % size  # git hashes this before the content
         kind, expected, got = "git blob", source.git_blob, _digest("sha1", path, header)
     if got != expected:
         raise WrongFileError(f"{path} has the {kind} hash {got}; {source.name} has {expected}")

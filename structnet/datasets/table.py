@@ -142,7 +142,7 @@ def _guess(table: Table, column: int, texts: Sequence[str]) -> Task:
                 "task='classification' if these are classes)",
             )
         return "classification"
-    values = {float(text) for text in distinct}
+    values = {float(text) for text in distinct}  # 1 and 1.0 are one value
     few = len(values) <= min(MAX_CLASSES, len(texts) // 2)
     return "classification" if few and all(v.is_integer() for v in values) else "regression"
 

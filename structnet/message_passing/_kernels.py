@@ -146,7 +146,7 @@ def distinct_messages(
     entry a node and one, 0, for the bottom. Two counting sorts: linear.
     """
     n, m = len(height), len(source)
-    fill = np.zeros(n + 1, np.int64)
+    fill = np.zeros(n + 1, np.int64)  # first counts, then where the next slot of a node goes
     for s in source:
         fill[s + 1] += 1
     fill = np.cumsum(fill)
@@ -165,6 +165,7 @@ def distinct_messages(
         h = height[source[slot]]
         by_level[level_fill[h]] = slot
         level_fill[h] += 1
+    # Within a level by key; as both sorts are stable, equal pairs end up side by side.
     order = np.empty(m, np.int64)
     key_fill = np.zeros(num_keys + 1, np.int64)
     for h in range(top + 1):
@@ -226,6 +227,7 @@ def inboxes(
             back_offsets[message + 1] += 1
             total += 1
     back_offsets = np.cumsum(back_offsets)
+    # The same lists again, now from the message's side.
     back_slots = np.empty(total, np.int64)
     back_rows = np.empty(total, np.int64)
     fill = back_offsets[:-1].copy()

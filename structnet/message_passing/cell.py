@@ -136,6 +136,7 @@ class Cell(Protocol):
 def example_message(cell: Cell) -> State:
     """One row of each message field, ``[1, ..]``: the first receivers may receive nothing."""
     bottom = cell.bottom()
+    # Any key will do, as all messages of a field are alike in shape.
     key = torch.zeros(1, dtype=torch.long, device=next(iter(bottom.values())).device)
     with torch.no_grad():
         return cell.message(Edges(Stack(1, 1, key, 0), bottom))

@@ -162,13 +162,7 @@ class Finish(torch.autograd.Function):
 class _Product(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx,
-        tape: Tape,
-        name: tuple,
-        keys: Tensor | None,
-        tie: Tensor,
-        x: Tensor,
-        weight: Tensor,
+        ctx, tape: Tape, name: tuple, keys: Tensor | None, tie: Tensor, x: Tensor, weight: Tensor
     ):
         ctx.tape, ctx.name, ctx.keys = tape, name, keys
         ctx.save_for_backward(x, weight)

@@ -91,7 +91,7 @@ def _bytes_of(path: str | PathLike[str]) -> Iterator[bytes]:
 
 
 def _text(line: str | bytes, first: bool) -> str:
-    if isinstance(line, bytes):
+    if isinstance(line, bytes):  # some editors begin a file with a byte order mark
         line = line.decode("utf-8-sig" if first else "utf-8")
     return line.rstrip("\r\n")
 

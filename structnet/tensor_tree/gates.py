@@ -34,7 +34,7 @@ class LSTMState(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, dh: Tensor, dc: Tensor):
         i, o, u, tanh_c = ctx.saved_tensors
-        through_h = dh * o
+        through_h = dh * o  # h = o tanh(c): tanh' = 1 - tanh^2
         dc = torch.addcmul(dc + through_h, through_h * tanh_c, tanh_c, value=-1)
         d_o = torch.ops.aten.sigmoid_backward(dh * tanh_c, o)
         d_i = torch.ops.aten.sigmoid_backward(dc * u, i)

@@ -104,6 +104,7 @@ class TreePairClassifier(_Head):
             raise ValueError(f"pairs need an even number of trees; got {len(forest)}")
         h = self.encoder(forest, backend=backend)
         left, right = h[0::2], h[1::2]
+        # l' T once for all pairs; its product with each r is a small one of its own.
         z = (left @ self.tensor).unflatten(-1, (right.shape[-1], -1))  # [n, c, combined]
         z = torch.matmul(right.unsqueeze(1), z).squeeze(1) + self.linear(
             torch.cat([left, right], -1)

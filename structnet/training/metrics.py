@@ -70,7 +70,7 @@ def accuracy_by(predictions: Any, targets: Any, groups: Any) -> dict[Hashable, t
             f"expected as many of each"
         )
     names, place = np.unique(groups, return_inverse=True)
-    count = np.bincount(place, minlength=len(names))
+    count = np.bincount(place, minlength=len(names))  # [groups]
     right = np.bincount(place, weights=predictions == targets, minlength=len(names))
     return {
         name: (float(share), int(total))
@@ -122,11 +122,7 @@ def evaluate(
 
 
 def predict_all(
-    model: nn.Module,
-    data: Any,
-    *,
-    batch_size: int = 1000,
-    device: str | torch.device = "cpu",
+    model: nn.Module, data: Any, *, batch_size: int = 1000, device: str | torch.device = "cpu"
 ) -> torch.Tensor:
     """The predictions of a model for all data, in order, on the CPU.
 

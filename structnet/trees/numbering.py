@@ -62,11 +62,12 @@ def add_unshared(trees: Sequence[Tree], vocabulary: Vocabulary) -> tuple[np.ndar
 
 
 def _to_arrays(nodes: Sequence[tuple] | dict, roots: Sequence[int]) -> tuple[np.ndarray, ...]:
-    sizes = np.fromiter(map(len, nodes), np.int64, len(nodes)) - 2
+    # A node is (type, token, *children); all of them, end to end, are taken apart at once.
+    sizes = np.fromiter(map(len, nodes), np.int64, len(nodes)) - 2  # children of each node
     flat = np.fromiter(
         (x for node in nodes for x in node), np.int64, int(sizes.sum()) + 2 * len(nodes)
     )
-    starts = np.concatenate(([0], np.cumsum(sizes + 2)))[:-1]
+    starts = np.concatenate(([0], np.cumsum(sizes + 2)))[:-1]  # where each node's type stands
     is_child = np.ones(len(flat), bool)
     is_child[starts] = is_child[starts + 1] = False
     offsets = np.concatenate(([0], np.cumsum(sizes)))

@@ -50,12 +50,7 @@ class Aggregator(nn.Module):
     summed = False
 
     def __init__(
-        self,
-        hidden_size: int,
-        arity: int,
-        num_types: int,
-        gates: int = 3,
-        input_size: int = 0,
+        self, hidden_size: int, arity: int, num_types: int, gates: int = 3, input_size: int = 0
     ):
         super().__init__()
         for name, value, least in (
@@ -89,7 +84,7 @@ class Aggregator(nn.Module):
         Raises:
             ValueError: a rank missing or given in vain.
 
-        Reference: Castellana and Bacciu, IJCNN 2020, Sec. IV.
+        Reference: Castellana and Bacciu, IJCNN 2020, Sec. IV and Tables I, II.
         """
         if (rank is not None) != cls.ranked:
             raise ValueError(
@@ -189,10 +184,10 @@ def homogeneous_moments(modes: int, sizes: Sequence[int]) -> Tensor:
         output: ``[n_1 + 1, .., n_M + 1]``.
     """
     share = 1 / modes
-    product = torch.ones(())
+    product = torch.ones(())  # grows by one mode a round, to [n_1 + 1, .., n_M + 1]
     for n in sizes:
         weights = torch.full((n + 1,), share / n)
         weights[-1] = 1
         product = product.unsqueeze(-1) * weights
-    product[(-1,) * len(sizes)] = 0
+    product[(-1,) * len(sizes)] = 0  # the constant term, ones in every mode
     return product / ((1 + share) ** math.ceil((modes + 1) / 2) - 1)

@@ -120,5 +120,5 @@ def _solve_factor(tensor: Tensor, factors: list[Tensor], mode: int) -> None:
     khatri_rao = others[0]
     for other in others[1:]:
         khatri_rao = torch.einsum("tgar,tgbr->tgabr", khatri_rao, other).flatten(2, 3)
-    unfolding = tensor.movedim(2 + mode, 2).flatten(3)
+    unfolding = tensor.movedim(2 + mode, 2).flatten(3)  # [types, G, n, all other modes]
     factors[mode] = unfolding @ khatri_rao @ torch.linalg.pinv(gram, hermitian=True)

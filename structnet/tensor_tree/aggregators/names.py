@@ -17,7 +17,7 @@ AGGREGATORS: dict[str, type[Aggregator]] = {
 def count_aggregation(
     kind: str, hidden_size: int, arity: int, rank: int | None = None, output: bool = False
 ) -> int:
-    """The number of parameters of one gate's aggregation for one node type.
+    """The number of parameters of one gate's aggregation for one type; see ``count``.
 
     ==============  =============================================
     sum             ``L c^2``
@@ -30,15 +30,10 @@ def count_aggregation(
 
     Args:
         kind: name of the aggregator, one of the above.
-        hidden_size: c.
-        arity: L.
-        rank: r, for the last three.
-        output: True counts the output map and the bias too; see :meth:`Aggregator.count`.
+        hidden_size, arity, rank, output: c, L and, for the last three, r; True counts all weights.
 
     Raises:
         ValueError: an unknown kind, or a rank missing or given in vain.
-
-    Reference: Castellana and Bacciu, IJCNN 2020, Sec. IV and Tables I, II.
 
     Example:
         >>> count_aggregation("full", 10, arity=2), count_aggregation("tucker", 10, 2, rank=7)

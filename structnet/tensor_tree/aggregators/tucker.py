@@ -108,7 +108,7 @@ class Tucker(LowRank):
             matrices.append(leading_vectors(inner, self.rank))
         output = leading_vectors(core.movedim(-1, 2).flatten(3), self.rank)  # [types, G, c, r]
         for mode, matrix in enumerate(matrices):
-            turned = core.movedim(2 + mode, -1)
+            turned = core.movedim(2 + mode, -1)  # [types, G, other modes, n + 1]
             shape = turned.shape
             turned = turned.flatten(2, -2) @ homogeneous(matrix)
             core = turned.unflatten(2, shape[2:-1]).movedim(-1, 2 + mode)

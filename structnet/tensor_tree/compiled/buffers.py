@@ -41,15 +41,7 @@ class Buffers:
         H, C, T: ``[states, c]``; Y: ``[states, 3 c]``; Z: ``[messages, width + c]``.
     """
 
-    H: np.ndarray
-    C: np.ndarray
-    T: np.ndarray
-    Y: np.ndarray
     Z: np.ndarray
-    DH: np.ndarray
-    DC: np.ndarray
-    DY: np.ndarray
-    DZ: np.ndarray
 
     def __init__(self, plan: Arrangement, layout: Layout, dtype: torch.dtype, keep: bool):
         self.plan, self.arity, self.dtype, self.keep = plan, layout.arity, dtype, keep

@@ -123,6 +123,7 @@ class _Core:
         self.a, self.b = (math.prod(half) for half in (modes[: self.at], modes[self.at :]))
         self.product = TypedProduct([core], parts, self.a, s.nodes)
         most = max(level.hi - level.lo for level in s.levels)
+        # Without a backward one level's factors are forgotten before the next one's.
         rows = len(s.nodes.keys) if s.keep else most
         self.left, self.right, self.through = self._empty(s, rows)
 
@@ -190,7 +191,7 @@ class _Full(Combine):
     def __init__(self, s: Buffers, tensor: Tensor):
         super().__init__()
         self.core = _Core(s, tensor, 1, s.H.shape[1])
-        self.rows = s.plan.sources[s.plan.inbox]
+        self.rows = s.plan.sources[s.plan.inbox]  # [slots] the child's state itself is sent
 
     def held(self) -> list[tuple[object, str]]:
         return self.core.held()

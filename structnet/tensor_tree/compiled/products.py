@@ -31,7 +31,7 @@ class Runs:
         self.table, starts = indices.runs(packed.stacks, packed.run_keys, num_levels)
         self.starts = starts.tolist()
         self.rows = np.concatenate(([0], np.cumsum(self.table["length"])))[starts].tolist()
-        self.keys = np.empty_like(packed.keys)
+        self.keys = np.empty_like(packed.keys)  # rows is a permutation: no row is padding
         self.keys[packed.rows] = packed.keys
 
 
@@ -92,6 +92,7 @@ class TypedProduct:
             x: its row ``source[m]`` was multiplied for row m of y.
             dy: the rows of all levels.
         """
+        # Rows of one key of all levels come together, so that one product serves them all.
         order, starts = indices.grouped(self.runs.keys, len(self.weight))
         x, dy = (
             torch.from_numpy(rows).index_select(0, torch.from_numpy(index))
