@@ -67,7 +67,7 @@ class OuterProduct(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx, gradient: Tensor):
-        # From the last mode to the first: what is left of the gradient is that of the product before.
+        # From the last mode to the first; what is left is the gradient of the product before it.
         half = len(ctx.saved_tensors) // 2
         modes, products = ctx.saved_tensors[:half], ctx.saved_tensors[half:]
         gradients = []
