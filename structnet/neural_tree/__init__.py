@@ -11,7 +11,7 @@ Eq. (2)      product of routers on a leaf's path  :func:`structnet.routing.leaf_
 Sec. 3.2     one path instead of all              :meth:`NeuralTree.follow`, in ``tree``
 Algorithm 1  split, deepen or keep each leaf      :class:`Growth`; the rule: ``growth.decision``
 Sec. 4       refinement of a grown tree           :func:`refine`, in ``refinement``
-Table 2      the modules of the experiments       :mod:`structnet.neural_tree.presets`
+Table 2      the modules of the experiments       ``presets``
 ===========  ===================================  ================================================
 
 ======================  ==========================================================================

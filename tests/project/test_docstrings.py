@@ -122,7 +122,6 @@ HEADERS_TO_DO = {
     "cli/neural_tree",
     "datasets",
     "neural_tree",
-    "plot/model_tree",
     "recipes",
     "routing",
 }
