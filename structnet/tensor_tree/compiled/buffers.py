@@ -41,8 +41,6 @@ class Buffers:
         H, C, T: ``[states, c]``; Y: ``[states, 3 c]``; Z: ``[messages, width + c]``.
     """
 
-    Z: np.ndarray
-
     def __init__(self, plan: Arrangement, layout: Layout, dtype: torch.dtype, keep: bool):
         self.plan, self.arity, self.dtype, self.keep = plan, layout.arity, dtype, keep
         self.num_leaves = len(plan.leaf_tokens)
@@ -59,9 +57,13 @@ class Buffers:
         self.levels = [Level(h, *states, *sent) for h, (states, sent) in enumerate(pairs)]
 
     def allocate_states(self, hidden_size: int) -> None:
-        """Room for what the forward computes of nodes; how wide a message is differs."""
+        """Room for what the forward computes of nodes."""
         self.H, self.C, self.T = (self.empty(len(self.types), hidden_size) for _ in range(3))
         self.Y = self.empty(len(self.types), 3 * hidden_size)
+
+    def allocate_messages(self, width: int) -> None:
+        """Room for the messages; how wide they are, the aggregator says."""
+        self.Z = self.empty(len(self.message_types), width)
 
     def allocate_gradients(self) -> None:
         """Room for the backward; only what is added to begins with zeros."""

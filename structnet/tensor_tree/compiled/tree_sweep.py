@@ -18,7 +18,7 @@ from typing import Protocol
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from structnet.message_passing.cell import State
 from structnet.message_passing.scheduling import Layout, arrange
@@ -38,11 +38,11 @@ class _Model(Protocol):
     inner_inputs: bool
     layout: Layout
     aggregator: Aggregator
-    leaf_weight: Tensor
-    leaf_bias: Tensor
-    forget_weight: Tensor
-    forget_bias: Tensor
-    bottom_state: Tensor
+    leaf_weight: nn.Parameter
+    leaf_bias: nn.Parameter
+    forget_weight: nn.Parameter
+    forget_bias: nn.Parameter
+    bottom_state: nn.Parameter
 
     def input_table(self) -> Tensor: ...
     def parameters(self) -> Iterator[Tensor]: ...
@@ -117,7 +117,7 @@ class Sweep(Buffers):
         self.allocate_states(n)
         self.combine = make(self, *parameters)
         self.width = self.combine.width
-        self.Z = self.empty(len(self.message_types), self.width + n)
+        self.allocate_messages(self.width + n)
         weights = (*self.combine.message_weights, forget_weight)
         self.product = TypedProduct(weights, 1, n, self.messages)
         self.forget_bias = forget_bias.contiguous()
