@@ -1,5 +1,23 @@
 """Models of tree-structured data on one graph representation.
 
+A tree is a DGL graph, a model passes messages along it, and every routed model is a product of
+choices along a path.
+
+======================  ==========================================================================
+``trees``               trees that are data: :class:`Tree`, :class:`Vocabulary`, :class:`Forest`
+``parse``               text, and other libraries' objects, to trees
+``datasets``            published data by their hash, or generators of the like
+``message_passing``     a cell run over a forest, level by level, forward and backward
+``tensor_tree``         Tree-LSTMs with tensors: one paper, one folder
+``routing``             trees that are the model: paths, and all that is said of any such tree
+``neural_tree``         adaptive neural trees: one paper, one folder
+``estimators``          what the scikit-learn classes share
+``training``            one loop for every model: :func:`fit`, :class:`History`, checkpoints
+``plot``                pictures of trees, models and training
+``recipes``, ``cli``    the papers' experiments, and the command ``structnet``
+``checks``, ``errors``  the sentence for a bad parameter, the errors for a bad graph
+======================  ==========================================================================
+
 The names below are imported when they are first used, so ``import structnet`` loads neither torch
 nor dgl; each is written once, in ``__init__.pyi``, where type checkers and editors read it.
 

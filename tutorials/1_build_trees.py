@@ -20,12 +20,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import networkx as nx
 
-from structnet import parse
-from structnet.plot import plot_tree
-from structnet.trees.forest import Forest
-from structnet.trees.networkx_graph import to_networkx
-from structnet.trees.tree import Tree
-from structnet.trees.vocabulary import Vocabulary
+from structnet import Forest, Tree, Vocabulary, parse, plot_tree, to_networkx
 
 SMOKE = os.environ.get("STRUCTNET_SMOKE") == "1"
 PICTURES = Path("runs/tutorials")

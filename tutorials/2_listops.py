@@ -20,22 +20,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from structnet import parse
+from structnet import Forest, TreeExamples, Vocabulary, parse
 from structnet.datasets import listops
 from structnet.plot import plot_accuracy_by, plot_history, plot_tree
-from structnet.tensor_tree import (
-    FullTensor,
-    TreeClassifier,
-    TreeLSTM,
-    Tucker,
-    WeightedSum,
-    count_aggregation,
-)
-from structnet.training.fitting import evaluate, fit, predict_all
-from structnet.training.metrics import accuracy, accuracy_by
-from structnet.trees.examples import TreeExamples
-from structnet.trees.forest import Forest
-from structnet.trees.vocabulary import Vocabulary
+from structnet.tensor_tree import FullTensor, TreeClassifier, TreeLSTM, Tucker, WeightedSum
+from structnet.training import accuracy, accuracy_by, evaluate, fit, predict_all
 
 SMOKE = os.environ.get("STRUCTNET_SMOKE") == "1"
 PICTURES = Path("runs/tutorials")
@@ -90,12 +79,13 @@ validation, train = train[order[:held_out]], train[order[held_out:]]
 
 # %%
 models = {
-    "sum": ("sum", 48, None, WeightedSum),
-    "full tensor": ("full", 4, None, FullTensor),
-    "Tucker": ("tucker", 20, 3, partial(Tucker, rank=3)),
+    "sum": (48, WeightedSum),
+    "full tensor": (4, FullTensor),
+    "Tucker": (20, partial(Tucker, rank=3)),
 }
-for name, (kind, c, rank, _) in models.items():
-    print(f"{name:>12}: c = {c:2d}, {count_aggregation(kind, c, 5, rank):6d} parameters a gate")
+counts = [WeightedSum.count(48, 5), FullTensor.count(4, 5), Tucker.count(20, 5, rank=3)]
+for (name, (c, _)), count in zip(models.items(), counts, strict=True):
+    print(f"{name:>12}: c = {c:2d}, {count:6d} parameters a gate")
 
 # %% [markdown]
 # A digit k is given as ten numbers, the first k + 1 of them one: 7 is *more* than 4, and the input
@@ -120,7 +110,7 @@ def build(hidden_size, aggregator):
 epochs, batch_size = (2, 50) if SMOKE else (12, 100)
 steps = epochs * -(-len(train) // batch_size)
 trained, histories = {}, {}
-for name, (_, c, _, aggregator) in models.items():
+for name, (c, aggregator) in models.items():
     model = build(c, aggregator)
     histories[name] = fit(
         model,

@@ -18,15 +18,11 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import torch
 
-from structnet import parse
+from structnet import Forest, TreeExamples, Vocabulary, parse
 from structnet.datasets import lrt
 from structnet.plot import plot_accuracy_by, plot_tree
 from structnet.tensor_tree import TreeLSTM, TreePairClassifier, Tucker, WeightedSum
-from structnet.training.fitting import fit, predict_all
-from structnet.training.metrics import accuracy, accuracy_by
-from structnet.trees.examples import TreeExamples
-from structnet.trees.forest import Forest
-from structnet.trees.vocabulary import Vocabulary
+from structnet.training import accuracy, accuracy_by, fit, predict_all
 
 SMOKE = os.environ.get("STRUCTNET_SMOKE") == "1"
 PICTURES = Path("runs/tutorials")

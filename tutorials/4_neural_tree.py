@@ -36,7 +36,7 @@ from structnet.plot import (
     plot_refinement,
 )
 from structnet.routing import Samples, explain, export_text, summary
-from structnet.training.metrics import accuracy, evaluate
+from structnet.training import accuracy, evaluate
 
 SMOKE = os.environ.get("STRUCTNET_SMOKE") == "1"
 PICTURES = Path("runs/tutorials")

@@ -1,12 +1,23 @@
 """Data sets: published files by their hash, or generators of the like.
 
-Trees: ``listops`` and ``lrt`` each have ``load``, which gives the published data if they lie in
-``data_dir`` or in the cache, ``generate``, ``read_tsv`` and ``write_tsv``. They give plain trees
-and lists.
+======================  ==========================================================================
+``listops``             expressions on lists of digits, and their values
+``lrt``                 logical relations: pairs of sentences, and how they are related
+``lrt_generator``       such pairs drawn at random
+``truth``               what a logical sentence means: the worlds in which it is true
+``digits``, ``mnist``,  images: 8 x 8, 28 x 28, and 32 x 32 in colour
+``cifar10``
+``sarcos``              rows of numbers: a robot arm's movements and torques
+``table``               a CSV file of one's own; ``csv_file`` reads its text
+``named``               :func:`load`: images and rows by the name of the data set
+``arrays``              :class:`Arrays`: what is loaded of images and rows
+``pixels``              images scaled, channel by channel
+``source``              :class:`Source`: a file is its hash; finding, downloading, the cache
+======================  ==========================================================================
 
-Images and rows: ``digits``, ``mnist``, ``cifar10``, ``sarcos`` and ``table``, a CSV file of one's
-own, each have ``load``, and ``load(name)`` takes their names. They give :class:`Arrays`, scaled by
-what the training examples alone say.
+``listops`` and ``lrt`` each have ``load``, which gives the published data if they lie in
+``data_dir`` or in the cache, ``generate``, ``read_tsv`` and ``write_tsv``. They give plain trees
+and lists. The others give :class:`Arrays`, scaled by what the training examples alone say.
 
 Nothing is downloaded unless ``download=True`` is said.
 """

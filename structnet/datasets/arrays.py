@@ -38,7 +38,7 @@ class Scale:
         A column of one value has no deviation; it is only shifted.
 
         Shapes:
-            rows ``(N, d)``; mean and sd ``(d,)``.
+            rows ``[N, d]``; mean and sd ``[d]``.
 
         Raises:
             ValueError: there are no rows.
@@ -66,17 +66,17 @@ class Arrays:
         x_train, x_test: float32, scaled by what the training inputs alone say.
         y_train, y_test: int64 class numbers, or float32 targets, likewise scaled.
         classes: the names of the classes; None for regression.
-        name: of the data set.
+        name: the data set's name.
         task: ``"classification"`` or ``"regression"``.
-        split: how training and test examples were told apart, in words.
-        x_scale: how the inputs were scaled.
-        y_scale: how the targets were; ``y_scale.undo`` gives predictions in the original units, and
-            an error times ``y_scale.sd`` is one. None for classes.
-        files: what was read.
+        split: the rule that told training and test examples apart, in words.
+        x_scale: the scale of the inputs.
+        y_scale: the scale of the targets: ``y_scale.undo`` gives predictions in the original units,
+            and an error times ``y_scale.sd`` is in them. None for classes.
+        files: the files that were read.
         features, targets: names of the columns, if they have any.
 
     Shapes:
-        x ``(N, C, H, W)`` images or ``(N, d)`` features; y ``(N,)`` classes or ``(N, m)`` targets.
+        x ``[N, C, H, W]`` images or ``[N, d]`` features; y ``[N]`` classes or ``[N, m]`` targets.
 
     Raises:
         ValueError: there are not as many targets as inputs, no training or no test examples, or the

@@ -26,18 +26,7 @@ from structnet.datasets.source import DownloadError, Source, WrongFileError, fet
 
 BATCH_SIZE = 10_000  # images a file
 BATCHES = (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch")
-CLASSES = (
-    "airplane",
-    "automobile",
-    "bird",
-    "cat",
-    "deer",
-    "dog",
-    "frog",
-    "horse",
-    "ship",
-    "truck",
-)
+CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 UNPACKED = "cifar-10-batches-py"
 ARCHIVE = Source(
     "cifar-10-python.tar.gz",
@@ -58,13 +47,13 @@ def load(folder: str | Path | None = None, download: bool = False) -> Arrays:
     in the training images.
 
     Args:
-        folder: where ``cifar-10-python.tar.gz`` or the folder ``cifar-10-batches-py`` unpacked from
-            it may lie, directly or in a folder ``cifar10``; also that unpacked folder itself. The
-            cache is looked into as well.
+        folder: a folder that may hold ``cifar-10-python.tar.gz`` or, unpacked from it,
+            ``cifar-10-batches-py``, directly or in a folder ``cifar10``; or the unpacked folder
+            itself. The cache is looked into as well.
         download: download the archive if nothing is at hand.
 
     Shapes:
-        x ``(N, 3, 32, 32)``, y ``(N,)``.
+        x ``[N, 3, 32, 32]``, y ``[N]``.
 
     Raises:
         DownloadError: the files are not at hand, or a download failed.
@@ -95,11 +84,11 @@ def read_batch(content: bytes, name: str = "the batch") -> tuple[np.ndarray, np.
     """The images and labels of one of the published files, without running what is in it.
 
     Args:
-        content: of the file, a pickle.
-        name: what to call it in an error.
+        content: the bytes of the file, a pickle.
+        name: the file's name in an error.
 
     Shapes:
-        images ``(N, 3, 32, 32)``, uint8; labels ``(N,)``, int64.
+        images ``[N, 3, 32, 32]``, uint8; labels ``[N]``, int64.
 
     Raises:
         WrongFileError: it names anything but what those files need, or it does not hold images and

@@ -48,7 +48,7 @@ class Table:
         """The fields of some columns as numbers.
 
         Shapes:
-            ``(rows, columns)``, float64.
+            ``[rows, columns]``, float64.
 
         Raises:
             TableError: a field is missing or no finite number.
@@ -114,7 +114,7 @@ def read(path: str | Path, header: bool | None = None, delimiter: str = ",") -> 
 
     Args:
         path: the file.
-        header: whether the first row names the columns; None takes it for names if no field of it
+        header: True if the first row names the columns; None takes it for names if no field of it
             is a number.
         delimiter: the character between fields.
 

@@ -25,11 +25,11 @@ def load(test_share: float = 0.2, seed: int = 0) -> Arrays:
     The pixels are scaled by the mean and deviation of all training pixels.
 
     Args:
-        test_share: of each class.
-        seed: of the draw.
+        test_share: the share of each class that is for testing.
+        seed: the same seed draws the same images.
 
     Shapes:
-        x ``(N, 1, 8, 8)``, y ``(N,)``.
+        x ``[N, 1, 8, 8]``, y ``[N]``.
 
     Raises:
         ValueError: the share is not between 0 and 1.

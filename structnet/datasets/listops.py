@@ -75,11 +75,11 @@ def load(
     """The published trees if they lie at hand, and otherwise as many generated ones.
 
     Args:
-        data_dir: where ``train_d20s.tsv`` and ``test_d20s.tsv`` may lie, directly or in a folder
-            ``listops``; the cache is looked into as well.
-        num_train, num_test: how many trees; fewer than published takes the first ones.
-        seed: of the generator.
-        max_depth: as in :func:`generate`; another depth than 20 always generates.
+        data_dir: a folder that may hold ``train_d20s.tsv`` and ``test_d20s.tsv``, directly or in a
+            folder ``listops``; the cache is looked into as well.
+        num_train, num_test: numbers of trees; fewer than published takes the first ones.
+        seed: the generator's seed.
+        max_depth: levels of the largest trees; another depth than 20 always generates.
         download: download the published files if they are not at hand.
 
     Raises:
@@ -112,7 +112,7 @@ def generate(num_trees: int = 100_000, seed: int = 0, max_depth: int = 20) -> li
     trees are kept, the more of them are asked for, the larger they are.
 
     Args:
-        num_trees: how many.
+        num_trees: the number of trees.
         seed: the same seed gives the same trees.
         max_depth: levels of the largest trees; with 1, all trees are digits.
 
@@ -156,7 +156,7 @@ def read_tsv(
 
     Args:
         path: the file.
-        errors: what to do about a bad line, as in :func:`structnet.parse.read_lines`.
+        errors: "raise" or "skip" a bad line, as in :func:`structnet.parse.read_lines`.
         verify: also count a line as bad if its value is not the expression's.
 
     Raises:
@@ -236,7 +236,7 @@ def _distinct(num_trees: int, seed: np.random.SeedSequence, max_depth: int) -> l
     digits = _stream(digit_seed, np.arange(10))
     distinct: dict[bytes, None] = {}
     while len(distinct) < num_trees:
-        distinct.setdefault(_draw(codes, digits, max_depth))
+        distinct.setdefault(_draw(codes, digits, max_depth))  # a dict keeps the order of drawing
     return list(distinct)
 
 
@@ -263,7 +263,7 @@ def _build(nodes: bytes) -> Tree:
             done.append(_LEAVES[code])
             continue
         operator, arity = _OPERATIONS[code - 10]
-        children = done[: -arity - 1 : -1]
+        children = done[: -arity - 1 : -1]  # the top first: it is the leftmost operand
         del done[-arity:]
         done.append(Tree(operator, children))
     return done[0]

@@ -108,12 +108,12 @@ def load(
     """The published pairs, split as the experiments with them are.
 
     Args:
-        data_dir: where ``train0`` to ``train12`` and ``test0`` to ``test12`` may lie, directly or
-            in a folder ``lrt``; the cache is looked into as well.
+        data_dir: a folder that may hold ``train0`` to ``train12`` and ``test0`` to ``test12``,
+            directly or in a folder ``lrt``; the cache is looked into as well.
         max_train_operators: pairs with more operators are not trained on.
         validation_share: this share of all training files, drawn at random, becomes the validation
             pairs; what they hold is not trained on.
-        seed: of the draw.
+        seed: the same seed draws the same pairs.
         download: download files that are not at hand.
 
     Raises:
@@ -143,8 +143,8 @@ def generated(
     """Pairs of our own making, split like the published ones.
 
     Args:
-        num_pairs, max_operators, seed: as in :func:`generate`.
-        max_train_operators, validation_share: as in :func:`load`.
+        num_pairs, max_operators, seed: arguments of :func:`generate`.
+        max_train_operators, validation_share: arguments of :func:`load`.
         test_share: the share of all pairs that is set aside for testing.
 
     Raises:
@@ -180,13 +180,14 @@ def split(
 
     Args:
         train, test: number of operators -> pairs.
-        max_train_operators, validation_share, seed: as in :func:`load`.
-        origin: where the pairs come from.
+        max_train_operators, validation_share, seed: arguments of :func:`load`.
+        origin: "published" or "generated".
 
     Raises:
         ValueError: the share is not in [0, 1).
     """
     _check_share("validation_share", validation_share)
+    # The draw is over all pairs, whatever their number of operators.
     pairs = [(n, pair) for n in sorted(train) for pair in train[n]]
     order = np.random.default_rng(seed).permutation(len(pairs))
     held_out = order[: round(validation_share * len(pairs))]
@@ -212,7 +213,7 @@ def read_tsv(
 
     Args:
         path: the file.
-        errors: what to do about a bad line, as in :func:`structnet.parse.read_lines`.
+        errors: "raise" or "skip" a bad line, as in :func:`structnet.parse.read_lines`.
         verify: also count a line as bad if its relation is not the one of its sentences.
 
     Raises:

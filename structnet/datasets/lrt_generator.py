@@ -41,7 +41,7 @@ def generate(num_pairs: int, max_operators: int = MAX_OPERATORS, seed: int = 0) 
     is negated with probability 1/3. Sentences that are always or never true are drawn again.
 
     Args:
-        num_pairs: how many.
+        num_pairs: the number of pairs.
         max_operators: no sentence has more.
         seed: the same seed gives the same pairs.
 
@@ -118,7 +118,7 @@ def _sentence(
 ) -> tuple[Tree, int]:
     if labels not in sentences:
         done: list[Tree] = []
-        for label in reversed(labels):
+        for label in reversed(labels):  # operands before their operator
             if label in _LEAVES:
                 done.append(_LEAVES[label])
             else:

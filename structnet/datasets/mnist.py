@@ -65,7 +65,7 @@ class Images(NamedTuple):
     """Images as they are in the files, uint8, and the digits they show.
 
     Shapes:
-        x ``(N, 28, 28)``, y ``(N,)``.
+        x ``[N, 28, 28]``, y ``[N]``.
     """
 
     x_train: np.ndarray
@@ -81,12 +81,12 @@ def load(folder: str | Path | None = None, download: bool = False) -> Arrays:
     255.
 
     Args:
-        folder: where the files may lie, directly or in a folder ``mnist``; the cache is looked into
-            as well. Where both are, ``mnist.npz`` is read.
+        folder: a folder that may hold the files, directly or in a folder ``mnist``; the cache is
+            looked into as well. Where both are, ``mnist.npz`` is read.
         download: download the IDX files if nothing is at hand.
 
     Shapes:
-        x ``(N, 1, 28, 28)``, y ``(N,)``.
+        x ``[N, 1, 28, 28]``, y ``[N]``.
 
     Raises:
         DownloadError: the files are not at hand, or a download failed.
@@ -134,6 +134,9 @@ def read_idx(path: str | Path) -> np.ndarray:
 
     The file begins with two zero bytes, the type (8: unsigned bytes), the number of dimensions, and
     each of them as a big-endian 4-byte number.
+
+    Shapes:
+        output: ``[...]``, uint8, of the dimensions that the file names.
 
     Raises:
         WrongFileError: it is no such file, or longer or shorter than its dimensions say.

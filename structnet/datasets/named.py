@@ -23,9 +23,9 @@ def load(name: str, folder: str | Path | None = None, **options: Any) -> Arrays:
     Args:
         name: ``"digits"``, ``"mnist"``, ``"cifar10"`` or ``"sarcos"``; or the path of a ``.csv`` or
             ``.tsv`` file, whose fields are separated by commas or tabs.
-        folder: where its files may lie; the cache is looked into as well. A table's path is taken
-            from there; digits has no files.
-        options: what the ``load`` of that data set takes besides, such as ``download=True``, or
+        folder: a folder that may hold its files; the cache is looked into as well. A table's path
+            is taken from there; digits has no files.
+        options: further arguments of that data set's ``load``, such as ``download=True``, or
             ``target="price"`` for a table.
 
     Raises:

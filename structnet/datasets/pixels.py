@@ -16,7 +16,7 @@ def pixel_scale(images: np.ndarray) -> Scale:
         images: uint8.
 
     Shapes:
-        images ``(N, C, H, W)``; mean and sd ``(C, 1, 1)``.
+        images ``[N, C, H, W]``; mean and sd ``[C, 1, 1]``.
 
     Example:
         >>> scale = pixel_scale(np.array([0, 0, 2, 2], np.uint8).reshape(1, 1, 2, 2))
@@ -40,7 +40,7 @@ def scaled_pixels(images: np.ndarray, scale: Scale) -> np.ndarray:
     """The images as float32, scaled in place of copies in float64.
 
     Shapes:
-        images ``(N, C, H, W)``.
+        images ``[N, C, H, W]``.
     """
     x = images.astype(np.float32)
     x -= scale.mean.astype(np.float32)

@@ -59,15 +59,15 @@ def load(
     Inputs and torques are scaled by the mean and deviation of each column of the training rows.
 
     Args:
-        folder: where ``sarcos_inv.mat`` and ``sarcos_inv_test.mat`` may lie, directly or in a
-            folder ``sarcos``; the cache is looked into as well.
+        folder: a folder that may hold ``sarcos_inv.mat`` and ``sarcos_inv_test.mat``, directly or
+            in a folder ``sarcos``; the cache is looked into as well.
         download: download what is not at hand. Otherwise, without the training file, the rows of
             the test file are split.
         drop_shared: train on no row of the training file that the test file also holds.
-        test_share, seed: of the split, where only the test file is at hand.
+        test_share, seed: share and seed of the split, where only the test file is at hand.
 
     Shapes:
-        x ``(N, 21)``, y ``(N, 7)``.
+        x ``[N, 21]``, y ``[N, 7]``.
 
     Raises:
         DownloadError: the test file is not at hand, or a download failed.
@@ -96,10 +96,10 @@ def read(path: str | Path, size: int | None = None) -> np.ndarray:
 
     Args:
         path: a MATLAB file that holds one array, by the name of the file.
-        size: how many rows it should have; None for any number.
+        size: the number of rows it should have; None for any.
 
     Shapes:
-        ``(N, 28)``, float64.
+        ``[N, 28]``, float64.
 
     Raises:
         WrongFileError: it is no such file.
@@ -131,7 +131,7 @@ def _without_shared(
     train: np.ndarray, test: np.ndarray, drop_shared: bool
 ) -> tuple[np.ndarray, str]:
     """The training rows, and the split in words with the number of rows in both."""
-    known = {row.tobytes() for row in test}
+    known = {row.tobytes() for row in test}  # rows are equal if all of their bits are
     is_shared = np.fromiter((row.tobytes() in known for row in train), bool, len(train))
     trained = {row.tobytes() for row in train[is_shared]}
     count = sum(row.tobytes() in trained for row in test)

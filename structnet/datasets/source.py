@@ -33,8 +33,8 @@ class Source:
     Args:
         name: the file's name.
         folder: the data set's folder, below a data directory or the cache.
-        url: where it is published.
-        licence: what its publisher says about its use.
+        url: the address at which it is published.
+        licence: its publisher's words about its use.
         sha256: the SHA-256 of its content, in hexadecimal.
         git_blob: its name as a git object, SHA-1 of ``blob <size>\\0`` and its content.
         size: its size in bytes, if known.
@@ -113,7 +113,7 @@ def verify(source: Source, path: str | Path) -> None:
     if source.sha256:
         kind, expected, got = "SHA-256", source.sha256, _digest("sha256", path)
     else:
-        header = b"blob %d\0" % size
+        header = b"blob %d\0" % size  # git hashes this before the content
         kind, expected, got = "git blob", source.git_blob, _digest("sha1", path, header)
     if got != expected:
         raise WrongFileError(f"{path} has the {kind} hash {got}; {source.name} has {expected}")
@@ -139,7 +139,7 @@ def fetch(source: Source, data_dir: str | Path | None = None, download: bool = T
 
     Args:
         source: the file to fetch.
-        data_dir: looked into before the cache, as in :func:`find`.
+        data_dir: a folder looked into before the cache, as in :func:`find`.
         download: False raises instead of using the network.
 
     Raises:

@@ -33,13 +33,13 @@ def load(
         target: the column to predict: its name, or its number from 1; by default the last.
         task: "classification" or "regression". By default it is classification if the target is not
             numeric, or if it is whole numbers, at most 20 different ones, each twice on average.
-        header, delimiter: as in :func:`structnet.datasets.csv_file.read`.
+        header, delimiter: arguments of :func:`structnet.datasets.csv_file.read`.
         test: a file of test rows, of the same columns.
-        test_share, seed: of the test rows drawn where there is no such file: of every class, or of
-            all rows.
+        test_share, seed: share and seed of the test rows drawn where there is no such file: of
+            every class, or of all rows.
 
     Shapes:
-        x ``(N, d)``; y ``(N,)`` classes or ``(N, 1)`` targets.
+        x ``[N, d]``; y ``[N]`` classes or ``[N, 1]`` targets.
 
     Raises:
         TableError: a feature is no number, a value is missing, rows have different lengths, all
@@ -100,7 +100,7 @@ def target_column(table: Table, target: str | int | None = None) -> int:
     """The place of the target, from 0.
 
     Args:
-        table: of at least two columns.
+        table: a table of at least two columns.
         target: a name of the header, or a number from 1, as text or not; None for the last.
 
     Raises:
@@ -142,7 +142,7 @@ def _guess(table: Table, column: int, texts: Sequence[str]) -> Task:
                 "task='classification' if these are classes)",
             )
         return "classification"
-    values = {float(text) for text in distinct}
+    values = {float(text) for text in distinct}  # 1 and 1.0 are one value
     few = len(values) <= min(MAX_CLASSES, len(texts) // 2)
     return "classification" if few and all(v.is_integer() for v in values) else "regression"
 
@@ -168,10 +168,10 @@ def class_numbers(
 
     Args:
         table: the file.
-        column: of the classes.
+        column: the column of the classes.
         classes: their names.
-        owner: what to say of a class that is none of them, as in "the tree has" no such class.
-        hint: what to say after it.
+        owner: words for whose classes they are, as in "the tree has" no such class.
+        hint: words for the end of the error.
 
     Shapes:
         ``[rows]``, int64.

@@ -54,7 +54,7 @@ def relation_of_worlds(left: int, right: int) -> str:
         return "#"
     if left == right:
         return "="
-    both, either = left & right, left | right
+    both, either = left & right, left | right  # sets of worlds, as bits
     if both in (left, right):
         return "<" if both == left else ">"
     if not both:

@@ -6,6 +6,7 @@
 ``dgl_backend``         the reference, DGL's own message passing, which it is tested against
 ``scheduling``          :class:`Layout` and :class:`Schedule`: which rows are computed together
 ``tape``                the buffers of one sweep and its backward, in memory linear in the nodes
+``_kernels``            the loops of the schedule: messages, stacks, inboxes
 ======================  ==========================================================================
 """
 

@@ -1,8 +1,9 @@
 """The loops that plan a sweep over a forest: compiled once by numba, cached on disk.
 
 All take and give int64 arrays. What the nodes of a forest receive are *slots*; equal messages of
-one child are one *message*; rows of equal key are *runs*, and stacks of equally long runs are
-*batches*.
+one child are one *message*; rows of equal key are *runs*, and equally long runs make a *stack*. The
+fields of a stack (:data:`STACK`) and of a run (:data:`RUN`) count rows: ``first`` is its first row,
+``length`` the rows of one run.
 """
 
 from __future__ import annotations
@@ -11,17 +12,21 @@ import numpy as np
 
 from structnet.trees._kernels import compiled
 
+# ``complete``: it holds every key in order; else its keys stand in a list from ``first_key`` on.
+STACK_FIELDS = ("level", "first", "runs", "length", "complete", "first_key")
+STACK = np.dtype([(name, np.int64) for name in STACK_FIELDS])
+RUN = np.dtype([(name, np.int64) for name in ("first", "length", "key")])
+
 
 @compiled
 def _pack_level(keys: np.ndarray, counts: np.ndarray, num_keys: int, slack: int) -> tuple:
-    """Batch and place of each of one level's runs; rows a run of each batch; which hold all keys.
+    """Stack and place of each of one level's runs; rows a run of each stack; which hold all keys.
 
-    A batch is a stack of equally long runs, so its runs are padded to the longest. Runs join a
-    batch from the longest down, as long as its padding rows are no more than ``slack``, nor, save
-    for a few, than its real ones.
+    The runs of a stack are padded to the longest. Runs join a stack from the longest down, as long
+    as its padding rows are no more than ``slack``, nor, save for a few, than its real ones.
     """
     order = np.argsort(-counts)
-    batch = np.empty(len(keys), np.int64)
+    stack = np.empty(len(keys), np.int64)
     place = np.empty(len(keys), np.int64)
     length = np.empty(len(keys), np.int64)
     size = np.zeros(len(keys), np.int64)
@@ -33,12 +38,12 @@ def _pack_level(keys: np.ndarray, counts: np.ndarray, num_keys: int, slack: int)
             b += 1
             length[b] = counts[run]
             real = 0
-        batch[run] = b
+        stack[run] = b
         place[run] = size[b]
         size[b] += 1
         real += counts[run]
     complete = np.zeros(b + 1, np.bool_)
-    # One batch that nearly has every key takes them all: its weights need no gathering. Reading
+    # One stack that nearly has every key takes them all: its weights need no gathering. Reading
     # the weights of a key that is absent costs about as much as four more rows.
     absent = num_keys - size[0]
     if b == 0 and num_keys * length[0] + 4 * absent <= real + min(slack, real + 64):
@@ -46,15 +51,15 @@ def _pack_level(keys: np.ndarray, counts: np.ndarray, num_keys: int, slack: int)
         size[0] = num_keys
         for run in range(len(keys)):
             place[run] = keys[run]
-    return batch, place, length[: b + 1], size[: b + 1], complete
+    return stack, place, length[: b + 1], size[: b + 1], complete
 
 
 @compiled
 def pack(level: np.ndarray, key: np.ndarray, num_keys: int, slack: int) -> tuple:
-    """Rows for items sorted by level, then key: a level's batches are stacks of equal runs.
+    """Rows for items sorted by level, then key.
 
-    Gives ``row`` of each item and, for each batch, its level, first row, runs, rows a run, whether
-    it holds every key in order, and where its keys begin in the last array, the keys of the runs.
+    Gives the row of each item, the stacks, the keys of the runs of those that do not hold every
+    key, and how many rows there are, padding included.
     """
     n = len(level)
     row = np.empty(n, np.int64)
@@ -65,36 +70,37 @@ def pack(level: np.ndarray, key: np.ndarray, num_keys: int, slack: int) -> tuple
             starts[runs] = i
             runs += 1
     starts[runs] = n
-    batches = np.empty((runs, 6), np.int64)
-    batch_keys = np.empty(runs, np.int64)
-    num_batches = num_rows = num_batch_keys = first = 0
+    stacks = np.empty(runs, STACK)
+    run_keys = np.empty(runs, np.int64)
+    num_stacks = num_rows = num_run_keys = first = 0
     while first < runs:
         last = first
         while last < runs and level[starts[last]] == level[starts[first]]:
             last += 1
         begins = starts[first:last]
         counts = starts[first + 1 : last + 1] - begins
-        batch, place, length, size, complete = _pack_level(key[begins], counts, num_keys, slack)
+        stack, place, length, size, complete = _pack_level(key[begins], counts, num_keys, slack)
         for b in range(len(length)):
-            batches[num_batches + b, 0] = level[begins[0]]
-            batches[num_batches + b, 1] = num_rows
-            batches[num_batches + b, 2] = size[b]
-            batches[num_batches + b, 3] = length[b]
-            batches[num_batches + b, 4] = complete[b]
-            batches[num_batches + b, 5] = num_batch_keys
+            s = stacks[num_stacks + b]
+            s.level = level[begins[0]]
+            s.first = num_rows
+            s.runs = size[b]
+            s.length = length[b]
+            s.complete = complete[b]
+            s.first_key = num_run_keys
             num_rows += size[b] * length[b]
             if not complete[b]:
-                num_batch_keys += size[b]
+                num_run_keys += size[b]
         for run in range(last - first):
-            b = num_batches + batch[run]
-            row0 = batches[b, 1] + place[run] * batches[b, 3]
+            s = stacks[num_stacks + stack[run]]
+            row0 = s.first + place[run] * s.length
             for i in range(counts[run]):
                 row[begins[run] + i] = row0 + i
-            if not batches[b, 4]:
-                batch_keys[batches[b, 5] + place[run]] = key[begins[run]]
-        num_batches += len(length)
+            if not s.complete:
+                run_keys[s.first_key + place[run]] = key[begins[run]]
+        num_stacks += len(length)
         first = last
-    return row, batches[:num_batches], batch_keys[:num_batch_keys], num_rows
+    return row, stacks[:num_stacks], run_keys[:num_run_keys], num_rows
 
 
 @compiled
@@ -140,7 +146,7 @@ def distinct_messages(
     entry a node and one, 0, for the bottom. Two counting sorts: linear.
     """
     n, m = len(height), len(source)
-    fill = np.zeros(n + 1, np.int64)
+    fill = np.zeros(n + 1, np.int64)  # first counts, then where the next slot of a node goes
     for s in source:
         fill[s + 1] += 1
     fill = np.cumsum(fill)
@@ -159,6 +165,7 @@ def distinct_messages(
         h = height[source[slot]]
         by_level[level_fill[h]] = slot
         level_fill[h] += 1
+    # Within a level by key; as both sorts are stable, equal pairs end up side by side.
     order = np.empty(m, np.int64)
     key_fill = np.zeros(num_keys + 1, np.int64)
     for h in range(top + 1):
@@ -220,6 +227,7 @@ def inboxes(
             back_offsets[message + 1] += 1
             total += 1
     back_offsets = np.cumsum(back_offsets)
+    # The same lists again, now from the message's side.
     back_slots = np.empty(total, np.int64)
     back_rows = np.empty(total, np.int64)
     fill = back_offsets[:-1].copy()
@@ -235,27 +243,27 @@ def inboxes(
 
 @compiled
 def runs(stacks: np.ndarray, run_keys: np.ndarray, num_levels: int) -> tuple:
-    """The runs of the stacks that :func:`pack` gives, ``[n, 3]``: first row, rows, key.
+    """The runs of the stacks that :func:`pack` gives, and where each level's begin.
 
-    And where each level's begin; their rows are counted from its first.
+    The rows of a run are counted from the first of its level.
     """
     total = 0
-    for s in range(len(stacks)):
-        total += stacks[s, 2]
-    table = np.empty((total, 3), np.int64)
+    for s in stacks:
+        total += s.runs
+    found = np.empty(total, RUN)
     offsets = np.zeros(num_levels + 1, np.int64)
     r = begin = 0
-    for s in range(len(stacks)):
-        level, first, count, length = stacks[s, 0], stacks[s, 1], stacks[s, 2], stacks[s, 3]
-        if s == 0 or level != stacks[s - 1, 0]:
-            begin = first
-        offsets[level + 1] += count
-        for run in range(count):
-            table[r, 0] = first - begin + run * length
-            table[r, 1] = length
-            table[r, 2] = run if stacks[s, 4] else run_keys[stacks[s, 5] + run]
+    for i in range(len(stacks)):
+        s = stacks[i]
+        if i == 0 or s.level != stacks[i - 1].level:
+            begin = s.first
+        offsets[s.level + 1] += s.runs
+        for run in range(s.runs):
+            found[r].first = s.first - begin + run * s.length
+            found[r].length = s.length
+            found[r].key = run if s.complete else run_keys[s.first_key + run]
             r += 1
-    return table, np.cumsum(offsets)
+    return found, np.cumsum(offsets)
 
 
 @compiled

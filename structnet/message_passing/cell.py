@@ -1,14 +1,7 @@
 """What a cell is, and what its functions read: rows that share parameters stand together.
 
-A cell is an ``nn.Module`` (or any object) in the style of DGL's user-defined functions; it reads
-:class:`Edges` and :class:`Nodes` and gives dictionaries of tensors with one row each:
-
-- ``layout``: the :class:`~structnet.message_passing.scheduling.Layout` it asks for;
-- ``sums``: names of message fields that are only ever summed over a node's children;
-- ``leaf(nodes)``: the state of nodes without a type, from their tokens;
-- ``bottom()``: the state of a missing child, one row (cells that do not pad give zeros);
-- ``message(edges)``: what a child sends to its parent, from ``edges.src``, the child's state;
-- ``reduce(nodes)``: the state of typed nodes, from ``nodes.mailbox`` and their tokens.
+A :class:`Cell` has functions in the style of DGL's user-defined ones; they read :class:`Edges` and
+:class:`Nodes` and give dictionaries of tensors with one row each.
 """
 
 from __future__ import annotations
@@ -88,9 +81,10 @@ class Nodes(Rows):
 
     Attributes:
         tokens: ``[rows]``, -1 for none.
-        mailbox: what they received: fields named in ``sums`` summed, ``[rows, ...]``; others
-            ``[rows, arity, ...]`` in order of place for a cell that pads, else one row a received
-            message, ``[slots, ...]``, which ``owner`` assigns to rows and :meth:`sum` adds up.
+        mailbox: the messages they received: fields named in ``sums`` summed, ``[rows, ...]``;
+            others ``[rows, arity, ...]`` in order of place for a cell that pads, else one row a
+            received message, ``[slots, ...]``, which ``owner`` assigns to rows and :meth:`sum` adds
+            up.
     """
 
     def __init__(
@@ -112,20 +106,37 @@ class Nodes(Rows):
 
 
 class Cell(Protocol):
-    """What :func:`structnet.message_passing.propagate` runs; see the head of this module."""
+    """What :func:`structnet.message_passing.propagate` runs: an ``nn.Module``, or any object.
+
+    Attributes:
+        layout: the schedule it asks for.
+        sums: names of message fields that are only ever summed over a node's children.
+    """
 
     layout: Layout
     sums: frozenset[str]
 
-    def leaf(self, nodes: Nodes) -> State: ...
-    def bottom(self) -> State: ...
-    def message(self, edges: Edges) -> State: ...
-    def reduce(self, nodes: Nodes) -> State: ...
+    def leaf(self, nodes: Nodes) -> State:
+        """The state of nodes without a type, from their tokens, ``[rows, ..]``."""
+        ...
+
+    def bottom(self) -> State:
+        """The state of a missing child, ``[1, ..]``; a cell that does not pad gives zeros."""
+        ...
+
+    def message(self, edges: Edges) -> State:
+        """What a child sends to its parent, from ``edges.src``, the child's state."""
+        ...
+
+    def reduce(self, nodes: Nodes) -> State:
+        """The state of typed nodes, from ``nodes.mailbox`` and their tokens."""
+        ...
 
 
 def example_message(cell: Cell) -> State:
-    """One row of each message field, for their shapes: the first receivers may receive nothing."""
+    """One row of each message field, ``[1, ..]``: the first receivers may receive nothing."""
     bottom = cell.bottom()
+    # Any key will do, as all messages of a field are alike in shape.
     key = torch.zeros(1, dtype=torch.long, device=next(iter(bottom.values())).device)
     with torch.no_grad():
         return cell.message(Edges(Stack(1, 1, key, 0), bottom))

@@ -19,7 +19,7 @@ from structnet.trees.schema import dgl
 
 
 def by_dgl(forest: Forest, cell: Cell, nodes: np.ndarray) -> State:
-    """The states of ``nodes``, computed with DGL; arguments as in :func:`propagate`."""
+    """The states of ``nodes``, ``[n]``, computed with DGL; arguments as in :func:`propagate`."""
     cell.layout.check(forest)
     graph = forest.graph.local_var()
     graph.edata["key"] = _keys(forest, cell)
@@ -87,10 +87,10 @@ def _by_place(received: State, pos: Tensor, types: Tensor, bottom: State, cell: 
     width = cell.layout.arity
     for name, x in received.items():
         if cell.layout.pads:
-            kind = types[:, None].expand(-1, width)
+            kind = types[:, None].expand(-1, width)  # [n, arity] the key of each place's message
             if cell.layout.positional:
                 kind = kind * width + torch.arange(width)
-            rows = torch.arange(len(x))[:, None].expand_as(pos)
+            rows = torch.arange(len(x))[:, None].expand_as(pos)  # [n, degree]
             x = bottom[name][kind].index_put((rows, pos), x)
         mailbox[name] = x.sum(1) if name in cell.sums else x
     return mailbox
@@ -100,6 +100,7 @@ def _reduce(cell: Cell, mailbox: State, types: Tensor, tokens: Tensor) -> State:
     owner = None
     for name, x in mailbox.items():
         if name not in cell.sums and not cell.layout.pads:
+            # A bucket's nodes have one degree: degree slots for each of its n nodes in turn.
             owner = torch.arange(len(x)).repeat_interleave(x.shape[1])
             mailbox[name] = x.flatten(0, 1)
     return cell.reduce(Nodes(_one_each(types), tokens, mailbox, owner))

@@ -27,7 +27,7 @@ def propagate(
     """Run a cell from the leaves to the roots and give the states of the roots.
 
     Args:
-        forest: what to run over.
+        forest: the trees to run over.
         cell: the functions to run.
         nodes: numbers of the nodes whose states to give; by default ``forest.roots``.
         backend: "levels", or "dgl" for the reference.
@@ -77,6 +77,7 @@ def _sweep(plan: Schedule, cell: Cell, tape: Tape) -> list[State]:
         if not blocks:  # no typed leaves: level 1 is empty
             continue
         states = _concatenate(blocks)
+        # What leaves a level is sent at once, since its states are complete now.
         for stack, outbox in level.messages:
             src = {name: x.index_select(0, outbox.sources) for name, x in states.items()}
             tape.send(stack, outbox, cell.message(Edges(stack, src, tape.product)))

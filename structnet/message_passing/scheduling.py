@@ -8,6 +8,7 @@ to each other, in stacks of equally long runs, so that one batched product serve
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -23,8 +24,7 @@ class Stack(NamedTuple):
     """Rows in ``runs`` equally long runs; the rows of one run share their parameters.
 
     ``keys`` says which parameters each run uses, ``[runs]``; None means run i uses the i-th of
-    all. ``first`` is the first row's place among all rows of its kind, ``end`` that of the next
-    stack's.
+    all. ``first`` is the first row's place among all rows of its kind.
     """
 
     runs: int
@@ -34,6 +34,7 @@ class Stack(NamedTuple):
 
     @property
     def end(self) -> int:
+        """The row after the last one."""
         return self.first + self.runs * self.length
 
 
@@ -83,9 +84,9 @@ class Layout(NamedTuple):
     Attributes:
         num_types: the number of types it has parameters for.
         arity: the number of places it distinguishes.
-        positional: whether a message depends on its place.
-        pads: whether a missing child sends a message too.
-        slack: how many padding rows a stack of runs may hold beyond one for each real row. A
+        positional: True if a message depends on its place.
+        pads: True if a missing child sends a message too.
+        slack: the padding rows that a stack of runs may hold beyond one for each real row. A
             product over a few rows too many costs less than starting a second one, unless its
             weights are large.
         node_slack: the same for stacks of nodes, if it differs from that of messages.
@@ -104,7 +105,11 @@ class Layout(NamedTuple):
         return self.num_types * (self.arity if self.positional else 1)
 
     def check(self, forest: Forest) -> None:
-        """Raise GraphError unless the forest fits."""
+        """Check that the forest fits.
+
+        Raises:
+            GraphError: it is empty, or has types or places that the cell does not have.
+        """
         if forest.num_nodes == 0:
             raise GraphError("the forest is empty; a sweep needs at least one node")
         if forest.types.max() >= self.num_types:
@@ -126,11 +131,23 @@ class Layout(NamedTuple):
 class Packed(NamedTuple):
     """Rows of one kind, nodes or messages, level by level in stacks of runs."""
 
-    stacks: np.ndarray  # [n, 6]: level, first row, runs, rows a run, holds every key, first key
+    stacks: np.ndarray  # [stacks] of dtype _kernels.STACK
     run_keys: np.ndarray  # of the runs of the stacks that do not hold every key
     rows: np.ndarray  # where the real ones are; the others are padding
     keys: np.ndarray  # of the real ones
     size: int  # how many rows there are
+
+    @property
+    def ends(self) -> np.ndarray:
+        """Where each stack's rows end, ``[stacks]``."""
+        return self.stacks["first"] + self.stacks["runs"] * self.stacks["length"]
+
+    def by_level(self, run_keys: Tensor) -> Iterator[tuple[int, Stack]]:
+        """Each stack with its level; ``run_keys``, ``[n]``, are these on the sweep's device."""
+        columns = (self.stacks[name].tolist() for name in _kernels.STACK_FIELDS)
+        for level, first, runs, length, complete, key in zip(*columns, strict=True):
+            keys = None if complete else run_keys[key : key + runs]
+            yield level, Stack(runs, length, keys, first)
 
 
 class Arrangement(NamedTuple):
@@ -199,7 +216,7 @@ def arrange(forest: Forest, layout: Layout) -> Arrangement:
     tokens = np.full(nodes.size, -1, np.int64)
     tokens[nodes.rows] = forest.tokens[typed]
     ends = np.zeros(level_of.max() + 1, np.int64)
-    ends[nodes.stacks[:, 0]] = nodes.stacks[:, 1] + nodes.stacks[:, 2] * nodes.stacks[:, 3]
+    ends[nodes.stacks["level"]] = nodes.ends
     starts = np.concatenate(([0], np.maximum.accumulate(ends) + len(leaves) + 1))
     sources = np.zeros(messages.size, np.int64)
     sources[messages.rows] = row[sender]
@@ -218,10 +235,9 @@ def schedule(forest: Forest, layout: Layout) -> Schedule:
     plan = arrange(forest, layout)
     owner = np.repeat(np.arange(plan.nodes.size), np.diff(plan.offsets))
     # A level's messages are computed from that level's states alone: count rows from its first.
-    sources = np.empty_like(plan.sources)
-    for h, start, runs, length, *_ in plan.messages.stacks.tolist():
-        rows = slice(start, start + runs * length)
-        sources[rows] = np.maximum(plan.sources[rows] - plan.starts[h], 0)  # padding reads row 0
+    rows = np.diff(plan.messages.ends, prepend=0)
+    level = np.repeat(plan.messages.stacks["level"], rows)  # of each message
+    sources = np.maximum(plan.sources - plan.starts[level], 0)  # padding reads row 0
 
     to = _Mover(forest.device)
     keys_n, keys_m, tokens, offsets_t, messages, owner = to(
@@ -232,26 +248,15 @@ def schedule(forest: Forest, layout: Layout) -> Schedule:
     )
     levels = [LevelPlan([], []) for _ in plan.starts[1:]]
     offsets, back_offsets = plan.offsets.tolist(), plan.back_offsets.tolist()
-    for h, start, runs, length, complete, key0 in plan.nodes.stacks.tolist():
-        keys = None if complete else keys_n[key0 : key0 + runs]
-        stack = Stack(runs, length, keys, start)
-        lo, hi = offsets[start], offsets[stack.end]
-        inbox = Inbox(
-            messages[lo:hi],
-            offsets_t[start : stack.end] - lo,
-            lo,
-            owner[lo:hi] - start,
-        )
-        levels[h].nodes.append((stack, inbox, tokens[start : stack.end]))
-    for h, start, runs, length, complete, key0 in plan.messages.stacks.tolist():
-        keys = None if complete else keys_m[key0 : key0 + runs]
-        stack = Stack(runs, length, keys, start)
-        lo, hi = back_offsets[start], back_offsets[stack.end]
+    for h, stack in plan.nodes.by_level(keys_n):
+        rows, lo, hi = slice(stack.first, stack.end), offsets[stack.first], offsets[stack.end]
+        inbox = Inbox(messages[lo:hi], offsets_t[rows] - lo, lo, owner[lo:hi] - stack.first)
+        levels[h].nodes.append((stack, inbox, tokens[rows]))
+    for h, stack in plan.messages.by_level(keys_m):
+        rows = slice(stack.first, stack.end)
+        lo, hi = back_offsets[stack.first], back_offsets[stack.end]
         outbox = Outbox(
-            sources[start : stack.end],
-            back_offsets_t[start : stack.end] - lo,
-            back_slots[lo:hi],
-            back_rows[lo:hi],
+            sources[rows], back_offsets_t[rows] - lo, back_slots[lo:hi], back_rows[lo:hi]
         )
         levels[h].messages.append((stack, outbox))
     (leaf_tokens,) = to(plan.leaf_tokens)

@@ -45,6 +45,7 @@ class Tape:
         self.factors: dict[tuple, list[tuple[Tensor, Tensor, Tensor | None]]] = {}
 
     def open(self, fields: State) -> None:
+        """Make room for the messages of the whole sweep, of which ``fields`` are some."""
         for name, x in fields.items():
             self.buffers[name] = x.new_zeros(self.plan.num_messages, *x.shape[1:])
             self.shapes[name] = x.shape[1:]
@@ -60,16 +61,19 @@ class Tape:
         self.buffers, self.weights, self.tie = {}, {}, None
 
     def send(self, stack: Stack, outbox: Outbox, fields: State) -> None:
+        """Write one stack of messages, each field ``[rows, ..]``, into the buffers."""
         if not self.buffers:
             self.open(fields)
         in_order = [fields[name] for name in self.buffers]
         self.tie = _Send.apply(self, stack, outbox, self.tie, *in_order)
 
     def receive(self, stack: Stack, inbox: Inbox) -> State:
+        """The mailbox of one stack of nodes, as :class:`Nodes` describes it."""
         received = _Receive.apply(self, stack, inbox, self.tie)
         return dict(zip(self.buffers, received, strict=True))
 
     def product(self, x: Tensor, weights: tuple[Tensor, ...], keys: Tensor | None) -> Tensor:
+        """Each run of ``[runs, .., length, i]`` times the weights of its key, side by side."""
         name = tuple(map(id, weights))
         if name not in self.weights:
             with torch.no_grad():
@@ -135,7 +139,11 @@ class _Receive(torch.autograd.Function):
 
 
 class Finish(torch.autograd.Function):
-    """The identity; its backward runs first and clears what an earlier one left."""
+    """The identity; its backward runs first and clears what an earlier one left.
+
+    Raises:
+        RuntimeError: a second derivative is asked for.
+    """
 
     @staticmethod
     def forward(ctx, tape: Tape, *states: Tensor):
@@ -154,13 +162,7 @@ class Finish(torch.autograd.Function):
 class _Product(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx,
-        tape: Tape,
-        name: tuple,
-        keys: Tensor | None,
-        tie: Tensor,
-        x: Tensor,
-        weight: Tensor,
+        ctx, tape: Tape, name: tuple, keys: Tensor | None, tie: Tensor, x: Tensor, weight: Tensor
     ):
         ctx.tape, ctx.name, ctx.keys = tape, name, keys
         ctx.save_for_backward(x, weight)

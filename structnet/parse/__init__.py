@@ -20,6 +20,11 @@
 ``to_bracketed``
 ==========================  ====================================================================
 
+Each format has a file: ``expressions`` (ListOps), ``sentences`` (logic), ``brackets``,
+``dependencies`` (CoNLL-U), ``json_tree``, ``markup`` (XML, HTML), ``python_source``, ``graphs``
+(networkx) and ``objects`` (other libraries' parses). They share ``reading`` (lines and tokens),
+``files`` (a file of many texts) and ``errors``.
+
 A text that is not of its format raises :class:`ParseError`, which shows the line and a caret under
 the place. No parser recurses, so a chain of 100,000 nodes is read like any other tree; Python
 source is the exception, because Python's own parser does.

@@ -74,7 +74,7 @@ def bracketed_many(
 
     Args:
         text: any number of trees, each on one line or on several; or an iterable of lines.
-        unwrap, remove_traces, strip_functions: as for :func:`bracketed`.
+        unwrap, remove_traces, strip_functions: arguments of :func:`bracketed`.
 
     Raises:
         ParseError: as for :func:`bracketed`, but for the number of trees.

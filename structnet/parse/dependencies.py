@@ -58,7 +58,7 @@ def conllu_many(
 
     Args:
         text: sentences separated by blank lines; or an iterable of lines.
-        label, token: as for :func:`conllu`.
+        label, token: arguments of :func:`conllu`.
 
     Raises:
         ParseError, ValueError: as for :func:`conllu`, but for the number of sentences.
@@ -111,7 +111,7 @@ def _word(number: int, line: str, expected_id: int) -> _Word | None:
     if len(fields) != len(COLUMNS):
         message = f"{len(fields)} columns separated by tabs; expected {len(COLUMNS)}"
         raise ParseError(message, number, 1, line)
-    if re.fullmatch(r"[0-9]+[-.][0-9]+", fields[0]):
+    if re.fullmatch(r"[0-9]+[-.][0-9]+", fields[0]):  # 3-4 is a multiword token, 3.1 is empty
         return None
     head = int(fields[_HEAD]) if re.fullmatch(r"[0-9]+", fields[_HEAD]) else -1
     word = _Word(number, line, fields, head)
@@ -126,7 +126,7 @@ def _tree(words: list[_Word], label: int, token: int) -> Tree:
     dependents = _dependents(words)
     # Heads before their dependents; so the reversed order builds children before parents.
     order = [dependents[0][0]]
-    for number in order:
+    for number in order:  # the list grows while it is walked: it is its own queue
         order.extend(dependents[number])
     if len(order) < len(words):
         raise _cycle(words, set(order))

@@ -12,7 +12,7 @@ class ParseError(ValueError):
     """A text that is not what its format allows, with the place where that shows.
 
     Args:
-        message: what is wrong, in one clause.
+        message: one clause that says what is wrong.
         line: the line it is in, from 1.
         column: the character of that line, from 1; one past the end says that something is missing.
         source: the text of that line.

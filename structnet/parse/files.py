@@ -18,7 +18,7 @@ class ParsedLines:
     """What the lines of a file hold.
 
     Attributes:
-        values: what the parser returned, a line each, in order.
+        values: the parser's results, one a line, in order.
         skipped: the number and the message of each line that did not parse.
     """
 
@@ -91,7 +91,7 @@ def _bytes_of(path: str | PathLike[str]) -> Iterator[bytes]:
 
 
 def _text(line: str | bytes, first: bool) -> str:
-    if isinstance(line, bytes):
+    if isinstance(line, bytes):  # some editors begin a file with a byte order mark
         line = line.decode("utf-8-sig" if first else "utf-8")
     return line.rstrip("\r\n")
 

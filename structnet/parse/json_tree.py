@@ -131,7 +131,7 @@ class _Reader:
             return self._end
         in_object = self.text[self.unclosed[-1]] == "{"
         if in_object:
-            self.builder.close()  # the key
+            self.builder.close()  # a key is a node whose one child is its value
         closing = "}" if in_object else "]"
         next_character = self._peek()
         if next_character == closing:

@@ -31,6 +31,7 @@ def from_nltk(tree: object) -> Tree:
         <Tree (NP (DT the) (NN cat))>
     """
 
+    # Told by what they have, not by their class: no library need be installed to read its trees.
     def expand(node: object) -> tuple[Hashable, Sequence, None]:
         if callable(getattr(node, "label", None)):
             return node.label(), list(node), None

@@ -1,4 +1,4 @@
-"""Tensor Tree-LSTMs (Castellana and Bacciu, IJCNN 2020).
+"""Tensor Tree-LSTMs: a node's gates are multilinear in the states of its children.
 
 ===========  ==========================================  =======================================
 equation     what                                        where
@@ -6,12 +6,25 @@ equation     what                                        where
 Eq. (4)      full-tensor aggregation                     :class:`FullTensor`
 Eq. (5)      weighted sum of the children                :class:`WeightedSum`, :class:`ChildSum`
 Eq. (10)     Tucker form of the tensor                   :class:`Tucker`
-Eq. (11-13)  gates, cell state, hidden state             :class:`TreeLSTM`
-Sec. IV      number of parameters                        :func:`count_aggregation`
+Eq. (11)     gates                                       :class:`TreeLSTM`
+Eq. (12-13)  cell state, hidden state                    :class:`TreeLSTM`, ``gates.LSTMState``
+Sec. IV      number of parameters                        :meth:`Aggregator.count`
 Sec. V       classifiers                                 :class:`TreeClassifier`, \
 :class:`TreePairClassifier`
 beyond it    canonical polyadic, tensor train            :class:`CP`, :class:`TensorTrain`
 ===========  ==========================================  =======================================
+
+======================  ==========================================================================
+``aggregators``         one form of Eq. (4) a file; the homogeneous form, the first weights' scale
+``tree_lstm``           the encoder: any aggregator in an LSTM
+``gates``               its element-wise part, with the backward written out
+``heads``               the classifiers on top
+``compiled``            the same sweep as compiled loops, on a CPU
+======================  ==========================================================================
+
+Reference:
+    Castellana and Bacciu, "Generalising Recursive Neural Models by Tensor Decomposition", IJCNN
+    2020.
 """
 
 from __future__ import annotations

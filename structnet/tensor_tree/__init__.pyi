@@ -1,7 +1,8 @@
 from .aggregators.base import Aggregator as Aggregator
-from .aggregators.count import count_aggregation as count_aggregation
 from .aggregators.cp import CP as CP
 from .aggregators.full_tensor import FullTensor as FullTensor
+from .aggregators.names import AGGREGATORS as AGGREGATORS
+from .aggregators.names import count_aggregation as count_aggregation
 from .aggregators.tensor_train import TensorTrain as TensorTrain
 from .aggregators.tucker import Tucker as Tucker
 from .aggregators.weighted_sum import ChildSum as ChildSum

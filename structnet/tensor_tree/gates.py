@@ -15,7 +15,7 @@ class LSTMState(torch.autograd.Function):
     """``c = sigmoid(i) tanh(u) + kept``, ``h = sigmoid(o) tanh(c)``: Eq. (12) and (13).
 
     Shapes:
-        i, o, u, kept: all alike; kept may be None.
+        i, o, u, kept: ``[.., c]``, all alike; kept may be None.
         output: h and c, contiguous.
     """
 
@@ -34,7 +34,7 @@ class LSTMState(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, dh: Tensor, dc: Tensor):
         i, o, u, tanh_c = ctx.saved_tensors
-        through_h = dh * o
+        through_h = dh * o  # h = o tanh(c): tanh' = 1 - tanh^2
         dc = torch.addcmul(dc + through_h, through_h * tanh_c, tanh_c, value=-1)
         d_o = torch.ops.aten.sigmoid_backward(dh * tanh_c, o)
         d_i = torch.ops.aten.sigmoid_backward(dc * u, i)

@@ -38,7 +38,7 @@ class TreeClassifier(_Head):
 
     Args:
         encoder: gives ``[len(forest), encoder.hidden_size]``.
-        num_classes: how many classes there are.
+        num_classes: the number of classes.
         hidden_sizes: sizes of the hidden layers.
 
     Shapes:
@@ -71,9 +71,9 @@ class TreePairClassifier(_Head):
 
     Args:
         encoder: gives ``[len(forest), encoder.hidden_size]``.
-        num_classes: how many classes there are.
+        num_classes: the number of classes.
         combined_size: the size of z.
-        negative_slope: of the leaky ReLU.
+        negative_slope: the slope of the leaky ReLU below zero.
 
     Shapes:
         output: logits ``[len(forest) / 2, num_classes]``; roots 2i and 2i + 1 are a pair.
@@ -104,6 +104,7 @@ class TreePairClassifier(_Head):
             raise ValueError(f"pairs need an even number of trees; got {len(forest)}")
         h = self.encoder(forest, backend=backend)
         left, right = h[0::2], h[1::2]
+        # l' T once for all pairs; its product with each r is a small one of its own.
         z = (left @ self.tensor).unflatten(-1, (right.shape[-1], -1))  # [n, c, combined]
         z = torch.matmul(right.unsqueeze(1), z).squeeze(1) + self.linear(
             torch.cat([left, right], -1)

@@ -44,7 +44,7 @@ class TreeLSTM(nn.Module):
         forget: "child", f_j from child j alone; "all", from all children by the aggregator, as
             the paper's released code does.
         bottom: the state of a missing child: "zero", or "learned".
-        inner_inputs: whether nodes with a type carry inputs too (as in dependency trees).
+        inner_inputs: True if nodes with a type carry inputs too (as in dependency trees).
 
     Raises:
         ValueError: an unknown option, or options that exclude each other.
@@ -162,7 +162,7 @@ class TreeLSTM(nn.Module):
         Args:
             forest: the trees.
             nodes: numbers of nodes of the forest.
-            backend: as in :func:`structnet.message_passing.propagate`; on a CPU "levels" is
+            backend: that of :func:`structnet.message_passing.propagate`; on a CPU "levels" is
                 compiled where :mod:`structnet.tensor_tree.compiled` can do it, with equal results.
 
         Shapes:

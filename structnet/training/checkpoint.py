@@ -34,8 +34,8 @@ def save_model(path: str | Path, model: nn.Module, config: Mapping[str, Any]) ->
     Args:
         path: the file; its folder is made if need be, an older file is replaced in one step.
         model: its ``state_dict`` is stored, under its own names; tied weights are stored twice.
-        config: what is needed to build the model again: dicts, lists, strings, numbers, booleans
-            and None. Tuples come back as lists.
+        config: all that it takes to build the model again: dicts, lists, strings, numbers,
+            booleans and None. Tuples come back as lists.
 
     Raises:
         TypeError: the config is not made of these, or the model's state is not all tensors.
@@ -73,7 +73,8 @@ def load_model(path: str | Path) -> tuple[dict[str, torch.Tensor], dict[str, Any
         path: the file.
 
     Returns:
-        The state, on the CPU, for ``model.load_state_dict``; and the configuration.
+        The state for ``model.load_state_dict``, tensors ``[...]`` as they were, on the CPU; and the
+        configuration.
 
     Raises:
         CheckpointError: there is no such file, or it is cut short, or something else.
@@ -87,7 +88,7 @@ def save_state(path: str | Path, state: Mapping[str, Any]) -> None:
 
     Args:
         path: the file; its folder is made if need be, an older file is replaced in one step.
-        state: what to write, such as ``{"optimizer": optimizer.state_dict(), "epoch": 3}``.
+        state: the state to write, such as ``{"optimizer": optimizer.state_dict(), "epoch": 3}``.
 
     Raises:
         TypeError: the state holds something else.

@@ -78,7 +78,7 @@ def fit(
             the device.
         data: has ``len(data)``, and ``data[indices]`` gives a batch for an int64 array.
         validation: the same, to evaluate on after every epoch.
-        epochs: how often to go through the data, at most.
+        epochs: the most passes through the data.
         batch_size: examples a step, over all processes; the last batch may be smaller, and takes
             in an example that would be left by itself.
         optimizer: gives the optimizer of the parameters.

@@ -45,6 +45,7 @@ class History:
         if no epoch was the best: before the first one; as none was better than the start that
         ``keep_start`` holds on to; or as none had a finite value, when the last weights stay.
         """
+        # Without validation data no record has the field, and the last one counts.
         judged = any("best" in record for record in self.records)
         kept = [record for record in self.records if record.get("best") or not judged]
         return kept[-1] if kept else None
@@ -93,7 +94,12 @@ class History:
         return iter(self.records)
 
     def __getitem__(self, key: int | str) -> dict | list:
-        """The record at a place, or the values of one field over all epochs."""
+        """The record at a place, or the values of one field over all epochs.
+
+        Raises:
+            KeyError: no record has the field.
+            IndexError: there is no record at that place.
+        """
         if not isinstance(key, str):
             return self.records[key]
         if self.records and not any(key in record for record in self.records):

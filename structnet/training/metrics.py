@@ -23,6 +23,9 @@ def accuracy(model: nn.Module, batch: Any) -> float:
     Shapes:
         predictions and targets ``[n]``, integers.
 
+    Raises:
+        ValueError: the model's predictions have another shape than the targets.
+
     Example:
         >>> from types import SimpleNamespace
         >>> model = SimpleNamespace(predict=lambda batch: torch.tensor([1, 2, 3, 4]))
@@ -67,7 +70,7 @@ def accuracy_by(predictions: Any, targets: Any, groups: Any) -> dict[Hashable, t
             f"expected as many of each"
         )
     names, place = np.unique(groups, return_inverse=True)
-    count = np.bincount(place, minlength=len(names))
+    count = np.bincount(place, minlength=len(names))  # [groups]
     right = np.bincount(place, weights=predictions == targets, minlength=len(names))
     return {
         name: (float(share), int(total))
@@ -94,7 +97,7 @@ def evaluate(
         model: a module with ``loss(batch)``, the mean loss over the batch.
         data: has ``len(data)``, and ``data[indices]`` gives a batch for an int64 array.
         batch_size: examples a batch.
-        device: where the batches go; the model must be there.
+        device: the device of the model, to which the batches go.
         metrics: name -> ``metric(model, batch)``, the mean of a measure over the batch.
 
     Returns:
@@ -119,11 +122,7 @@ def evaluate(
 
 
 def predict_all(
-    model: nn.Module,
-    data: Any,
-    *,
-    batch_size: int = 1000,
-    device: str | torch.device = "cpu",
+    model: nn.Module, data: Any, *, batch_size: int = 1000, device: str | torch.device = "cpu"
 ) -> torch.Tensor:
     """The predictions of a model for all data, in order, on the CPU.
 
@@ -131,7 +130,7 @@ def predict_all(
         model: a module with ``predict(batch)``.
         data: has ``len(data)``, and ``data[indices]`` gives a batch for an int64 array.
         batch_size: examples a batch.
-        device: where the batches go; the model must be there.
+        device: the device of the model, to which the batches go.
 
     Shapes:
         ``[len(data), ...]``, where ``predict`` gives ``[len(batch), ...]``.
@@ -166,7 +165,11 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 
 def batch_starts(data: Any, batch_size: int) -> range:
-    """Where the batches of the data begin."""
+    """Where the batches of the data begin.
+
+    Raises:
+        ValueError: there are no data, or the batch size is below 1.
+    """
     if batch_size < 1:
         raise ValueError(f"The 'batch_size' parameter must be an int >= 1. Got {batch_size!r}.")
     if len(data) == 0:
@@ -209,7 +212,7 @@ def batch_scores(
 def mean_scores(
     scores: np.ndarray, data: Any, batch_size: int, metrics: Mapping[str, Metric]
 ) -> dict[str, float]:
-    """The means over all examples, from the scores of all batches."""
+    """The means over all examples, from the scores of all batches, ``[batches, scores]``."""
     starts = np.arange(0, len(data), batch_size)
     sizes = np.minimum(batch_size, len(data) - starts)
     means = (scores * sizes[:, None]).sum(axis=0) / len(data)

@@ -54,7 +54,7 @@ class Processes:
     """All processes that train together; every method does nothing where there is only one.
 
     Args:
-        device: where this process trains; "cuda" communicates by NCCL, anything else by gloo.
+        device: the device of this process; "cuda" communicates by NCCL, anything else by gloo.
     """
 
     def __init__(self, device: torch.device):
@@ -69,11 +69,11 @@ class Processes:
             atexit.register(dist.destroy_process_group)
 
     def share(self, indices: np.ndarray) -> np.ndarray:
-        """This process's part of a batch; it may be empty, and no two differ by more than one."""
+        """This process's part of a batch ``[n]``, maybe empty; no two differ by more than one."""
         return indices if self.world == 1 else np.array_split(indices, self.world)[self.rank]
 
     def sum(self, values: np.ndarray) -> np.ndarray:
-        """The sum of an array of float64 over all processes."""
+        """The sum over all processes of an array ``[...]`` of float64, equally shaped in each."""
         if self.world == 1:
             return values
         total = torch.as_tensor(values, dtype=torch.float64).to(self.device)
@@ -90,7 +90,7 @@ class Processes:
         return squares * self.world == total**2  # only equal numbers have no variance
 
     def broadcast(self, tensors: Sequence[torch.Tensor]) -> None:
-        """Gives every process the values of process 0."""
+        """Gives every process the values of process 0; tensors ``[...]`` of any shape."""
         for tensor in tensors if self.world > 1 else ():
             values = tensor.detach().contiguous()
             dist.broadcast(values, 0)

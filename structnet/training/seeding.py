@@ -13,6 +13,9 @@ import torch
 def epoch_order(size: int, seed: int, epoch: int) -> np.ndarray:
     """The order in which an epoch goes through the examples: a function of its arguments alone.
 
+    Shapes:
+        output: ``[size]``, int64.
+
     Example:
         >>> sorted(epoch_order(4, seed=0, epoch=1).tolist())
         [0, 1, 2, 3]

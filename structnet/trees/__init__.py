@@ -9,6 +9,7 @@
 ``examples``            :class:`TreeExamples`: trees with what is to be learned of them
 ``numbering``           how trees become arrays of nodes
 ``memory``              how millions of them are built quickly
+``_kernels``            the loops over nodes: heights, sub-forests, topological order
 ======================  ==========================================================================
 """
 

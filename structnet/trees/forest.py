@@ -49,7 +49,7 @@ class Forest:
         offsets, children, pos: CSR lists of children, ``[num_nodes + 1]``, ``[num_edges]``,
             ``[num_edges]``, those of one node in the order of their places.
         roots: ``[len(forest)]``, the node at which each tree is rooted.
-        vocabulary: what types and tokens mean, or None.
+        vocabulary: the labels of types and tokens, or None.
         arity: the number of places of a node.
 
     Example:
@@ -102,6 +102,7 @@ class Forest:
         add = add_shared if share else add_unshared
         with collector_paused():
             types, tokens, offsets, children, roots = add(trees, vocabulary)
+        # [edges]: an entry's place in its own list.
         pos = np.arange(len(children)) - np.repeat(offsets[:-1], np.diff(offsets))
         return cls._sorted(
             types, tokens, offsets, children, pos, roots, vocabulary.arity, vocabulary
@@ -119,7 +120,7 @@ class Forest:
         Args:
             graph: edges child -> parent, with ``pos``, ``type`` and ``token``.
             roots: node numbers in ``graph``; by default the nodes without a parent, ascending.
-            vocabulary: what types and tokens mean, if known.
+            vocabulary: the labels of types and tokens, if known.
 
         Raises:
             GraphError: a missing field, a cycle, or two children in one place.
@@ -128,6 +129,7 @@ class Forest:
         child, parent = (ends.numpy() for ends in graph.edges())
         pos = graph.edata["pos"].numpy()
         types, tokens = graph.ndata["type"].numpy(), graph.ndata["token"].numpy()
+        # Edges by parent, then place, so two children in one place stand side by side.
         by_place = np.lexsort((pos, parent))
         child, parent, pos = child[by_place], parent[by_place], pos[by_place]
         clash = (parent[1:] == parent[:-1]) & (pos[1:] == pos[:-1])
@@ -143,7 +145,7 @@ class Forest:
             raise GraphError("the graph has a cycle; children must come before their parents")
         arity = max(int(pos.max(initial=-1)) + 1, vocabulary.arity if vocabulary is not None else 0)
         offsets = np.concatenate(([0], np.cumsum(np.bincount(parent, minlength=len(types)))))
-        rank = np.empty(len(order), np.int64)
+        rank = np.empty(len(order), np.int64)  # [nodes] the new number of each node
         rank[order] = np.arange(len(order))
         roots = np.asarray(roots, np.int64)
         outside = (roots < 0) | (roots >= len(types))
@@ -176,7 +178,7 @@ class Forest:
         """Renumber topologically ordered nodes by height, then type."""
         height = _kernels.heights(offsets, children)
         order = np.lexsort((types, height))
-        rank = np.empty_like(order)
+        rank = np.empty_like(order)  # [nodes] the new number of each node
         rank[order] = np.arange(len(order))
         offsets, edges = permuted(offsets, order)
         return cls(
@@ -232,6 +234,7 @@ class Forest:
         table = np.full((self.num_nodes, self.arity), NONE, np.int64)
         parent = np.repeat(np.arange(self.num_nodes), np.diff(self.offsets))
         table[parent, self.pos] = self.children
+        # Nodes are numbered by height, so a level is a run of numbers.
         ends = np.cumsum(np.bincount(self.height)) if self.num_nodes else []
         nodes = np.split(np.arange(self.num_nodes), ends[:-1]) if len(ends) else []
         return [Level(level, table[level]) for level in nodes]
@@ -242,6 +245,7 @@ class Forest:
         if self._graph is None:
             parent = np.repeat(np.arange(self.num_nodes), np.diff(self.offsets))
             arrays = (parent, self.children, self.pos, self.types, self.tokens)
+            # Copies, as the caller may write into the graph, and the forest must not change.
             self._graph = make_graph(*(array.copy() for array in arrays))
         return self._graph
 
@@ -257,7 +261,7 @@ class Forest:
         vocabulary = self.vocabulary
         types = list(vocabulary.types) if vocabulary and vocabulary.types else None
         tokens = list(vocabulary.tokens) if vocabulary else None
-        built: list[Tree] = []
+        built: list[Tree] = []  # node v's tree at v, as children come before their parents
         for v in range(forest.num_nodes):
             start, end = forest.offsets[v : v + 2]
             below = [built[u] for u in forest.children[start:end]]

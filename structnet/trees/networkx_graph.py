@@ -77,6 +77,7 @@ def _from_tree(tree: Tree) -> nx.DiGraph:
         digraph.add_node(number, label=node.label, **token)
         if parent is not None:
             digraph.add_edge(parent, number, pos=pos)
+        # Reversed, the first child is popped first: numbers follow the preorder.
         below = [(child, number, place) for place, child in enumerate(node.children)]
         stack.extend(reversed(below))
     return digraph
@@ -118,5 +119,6 @@ def from_networkx(digraph: nx.DiGraph) -> DGLGraph:
         if pos is None:
             raise GraphError(f"edge {parent!r} -> {child!r} has no 'pos', the child's place")
         edges.append((number[parent], number[child], pos))
+    # A digraph without edges still has three rows of none; copied, each row is contiguous.
     parent, child, pos = np.array(edges, np.int64).reshape(-1, 3).T.copy()
     return make_graph(parent, child, pos, fields["type"], fields["token"])

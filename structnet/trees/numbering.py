@@ -11,14 +11,22 @@ from structnet.trees.vocabulary import Vocabulary
 
 
 def permuted(offsets: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Offsets of the same lists in another order, and where each of their entries was."""
+    """Offsets of the same lists in another order, and where each of their entries was.
+
+    Shapes:
+        offsets: ``[n + 1]``, order ``[n]``; output: ``[n + 1]`` and ``[entries]``.
+    """
     sizes = np.diff(offsets)[order]
     new = np.concatenate(([0], np.cumsum(sizes)))
     return new, np.arange(new[-1]) + np.repeat(offsets[:-1][order] - new[:-1], sizes)
 
 
 def add_shared(trees: Sequence[Tree], vocabulary: Vocabulary) -> tuple[np.ndarray, ...]:
-    """Number distinct subtrees, children first (hash-consing)."""
+    """Number distinct subtrees, children first (hash-consing).
+
+    Shapes:
+        output: types and tokens ``[n]``; offsets ``[n + 1]`` of children ``[edges]``; roots.
+    """
     nodes: dict[tuple, int] = {}  # (type, token, numbers of the children) -> number
     # A parser may reuse one object for equal subtrees; those need not be walked twice.
     number: dict[int, int] = {}  # id of a Tree -> number
@@ -40,7 +48,7 @@ def add_shared(trees: Sequence[Tree], vocabulary: Vocabulary) -> tuple[np.ndarra
 
 
 def add_unshared(trees: Sequence[Tree], vocabulary: Vocabulary) -> tuple[np.ndarray, ...]:
-    """Number every node of every tree, children first."""
+    """Number every node of every tree, children first; arrays ``[n]`` as of :func:`add_shared`."""
     nodes: list[tuple] = []
     roots = []
     for tree in trees:
@@ -54,11 +62,12 @@ def add_unshared(trees: Sequence[Tree], vocabulary: Vocabulary) -> tuple[np.ndar
 
 
 def _to_arrays(nodes: Sequence[tuple] | dict, roots: Sequence[int]) -> tuple[np.ndarray, ...]:
-    sizes = np.fromiter(map(len, nodes), np.int64, len(nodes)) - 2
+    # A node is (type, token, *children); all of them, end to end, are taken apart at once.
+    sizes = np.fromiter(map(len, nodes), np.int64, len(nodes)) - 2  # children of each node
     flat = np.fromiter(
         (x for node in nodes for x in node), np.int64, int(sizes.sum()) + 2 * len(nodes)
     )
-    starts = np.concatenate(([0], np.cumsum(sizes + 2)))[:-1]
+    starts = np.concatenate(([0], np.cumsum(sizes + 2)))[:-1]  # where each node's type stands
     is_child = np.ones(len(flat), bool)
     is_child[starts] = is_child[starts + 1] = False
     offsets = np.concatenate(([0], np.cumsum(sizes)))
@@ -70,7 +79,7 @@ def positions(indices: object, length: int) -> np.ndarray:
 
     Args:
         indices: an int, a slice, or a sequence or array of ints or of ``length`` booleans.
-        length: how many things there are.
+        length: the number of things.
 
     Raises:
         IndexError: indices of another kind, or out of range.

@@ -42,8 +42,8 @@ def make_graph(
     """A DGL graph of the schema.
 
     Args:
-        parent, child, pos: one entry an edge, int64.
-        types, tokens: one entry a node, int64.
+        parent, child, pos: numbers of each edge, ``[edges]``, int64.
+        types, tokens: numbers of each node, ``[nodes]``, int64.
     """
     graph = dgl().graph((torch.from_numpy(child), torch.from_numpy(parent)), num_nodes=len(types))
     graph.edata["pos"] = torch.from_numpy(pos)
@@ -53,7 +53,11 @@ def make_graph(
 
 
 def check_fields(graph: DGLGraph) -> None:
-    """Raise GraphError unless a DGL graph has the schema's fields."""
+    """Check that a DGL graph has the schema's fields.
+
+    Raises:
+        GraphError: one is missing, or not int64.
+    """
     for where, name in (("edata", "pos"), ("ndata", "type"), ("ndata", "token")):
         if name not in getattr(graph, where):
             raise GraphError(f"the graph has no {where}[{name!r}]; the schema needs one")

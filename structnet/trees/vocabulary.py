@@ -63,9 +63,9 @@ class Vocabulary:
             trees: the trees to read.
             typed: give each inner label a type of its own; False gives all of them type 0, as
                 for sentiment trees, whose inner labels are targets.
-            unknown: as in the constructor.
+            unknown: the argument of the constructor.
         """
-        types: dict[Hashable, None] = {}
+        types: dict[Hashable, None] = {}  # dicts keep the order in which labels are first met
         tokens: dict[Hashable, None] = {}
         arity = 0
         for tree in trees:
@@ -160,7 +160,7 @@ class Vocabulary:
         if number is not None:
             return number
         if self.unknown:
-            return len(numbers)
+            return len(numbers)  # one number after the known ones, shared by all others
         close = difflib.get_close_matches(str(label), [str(known) for known in numbers], n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"{len(numbers)} are known"
         raise VocabularyError(f"unknown {kind} {label!r}; {hint}")

@@ -6,6 +6,7 @@ import ast
 from pathlib import Path
 from typing import NamedTuple
 
+import networkx as nx
 import pytest
 
 PACKAGE = Path(__file__).resolve().parents[2] / "structnet"
@@ -126,6 +127,28 @@ def path_to(asked_by: dict[str, str], name: str) -> str:
     return " -> ".join(reversed(chain))
 
 
+# Modules of circles that are still to be opened; the test fails on one that is in none.
+STILL_IN_CIRCLES = {
+    "structnet.cli.neural_tree.pictures",
+    "structnet.cli.neural_tree.tables",
+    "structnet.neural_tree.base",
+    "structnet.neural_tree.estimator_file",
+    "structnet.neural_tree.growth.growth",
+    "structnet.neural_tree.growth.state",
+}
+
+
+def circles(package: dict[str, list[Import]]) -> list[set[str]]:
+    """The sets of modules that import each other, wherever the statements stand."""
+    graph = nx.DiGraph(
+        (name, target)
+        for name, imports in package.items()
+        for target, _, _ in imports
+        if target in package and target != name
+    )
+    return [found for found in nx.strongly_connected_components(graph) if len(found) > 1]
+
+
 @pytest.fixture(scope="module")
 def package() -> dict[str, list[Import]]:
     return read_package(PACKAGE)
@@ -144,6 +167,14 @@ def test_no_import_runs_upward(package: dict[str, list[Import]]) -> None:
         if target.split(".")[0] == "structnet" and (reason := violation(name, target))
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def test_no_modules_import_each_other(package: dict[str, list[Import]]) -> None:
+    found = circles(package)
+    wrong = [sorted(circle) for circle in found if not circle <= STILL_IN_CIRCLES]
+    assert not wrong, "\n".join(f"{' and '.join(circle)} import each other" for circle in wrong)
+    closed = STILL_IN_CIRCLES - set().union(*found)
+    assert not closed, f"take {', '.join(sorted(closed))} out of STILL_IN_CIRCLES"
 
 
 def test_dgl_is_imported_in_one_place(package: dict[str, list[Import]]) -> None:
@@ -252,6 +283,16 @@ class C:
         ("scipy", "import"),
         ("structnet.plot.tree", "call"),
     }
+
+
+def test_circles_are_found_wherever_their_imports_stand() -> None:
+    package = {
+        "a": [Import("b", 1, "call"), Import("a", 2, "import")],
+        "b": [Import("c", 1, "never"), Import("d", 2, "import")],
+        "c": [Import("a", 1, "import")],
+        "d": [Import("torch", 1, "import")],
+    }
+    assert circles(package) == [{"a", "b", "c"}]
 
 
 def test_what_an_import_loads() -> None:

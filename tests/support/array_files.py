@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import scipy.io
 
-from structnet.datasets import cifar10
+from structnet.datasets import Arrays, cifar10
 
 NUM_TRAIN, NUM_TEST = 30, 20  # in place of 60,000 and 10,000
 IDX_NAMES = (
@@ -99,3 +99,9 @@ def write_sarcos(folder: Path, **arrays: np.ndarray) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for key, rows in arrays.items():
         scipy.io.savemat(folder / f"{key}.mat", {key: rows})
+
+
+def same(one: Arrays, other: Arrays) -> bool:
+    """Do both hold the same examples?"""
+    parts = ("x_train", "y_train", "x_test", "y_test")
+    return all(np.array_equal(getattr(one, part), getattr(other, part)) for part in parts)

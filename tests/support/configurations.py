@@ -11,26 +11,12 @@ import torch
 from random_trees import ARITY, TOKENS, TYPES, VOCABULARY, random_trees
 from torch import Tensor, nn
 
-from structnet.tensor_tree import (
-    CP,
-    ChildSum,
-    FullTensor,
-    TensorTrain,
-    TreeLSTM,
-    Tucker,
-    WeightedSum,
-)
+from structnet.tensor_tree import AGGREGATORS as KINDS
+from structnet.tensor_tree import TreeLSTM
 from structnet.trees.forest import Forest
 from structnet.trees.tree import Tree
 
-AGGREGATORS = {
-    "sum": WeightedSum,
-    "child-sum": ChildSum,
-    "full": FullTensor,
-    "tucker": partial(Tucker, rank=2),
-    "cp": partial(CP, rank=2),
-    "tensor-train": partial(TensorTrain, rank=2),
-}
+AGGREGATORS = {name: partial(kind, rank=2) if kind.ranked else kind for name, kind in KINDS.items()}
 
 
 class Configuration(NamedTuple):

@@ -9,6 +9,7 @@ import pytest
 from aggregators import every_aggregator
 from configurations import AGGREGATORS
 
+from structnet.tensor_tree import AGGREGATORS as KINDS
 from structnet.tensor_tree import count_aggregation
 
 SHAPES = {  # T types 2, L 3, c 4, G 5, input 6, r 2
@@ -40,6 +41,10 @@ SHAPES = {  # T types 2, L 3, c 4, G 5, input 6, r 2
         "bias": (2, 5, 4),
     },
 }
+
+
+def test_every_aggregator_has_a_name_of_its_own_and_parameters_of_known_shapes():
+    assert list(KINDS) == [kind.name for kind in KINDS.values()] == list(SHAPES)
 
 
 @every_aggregator
@@ -84,6 +89,9 @@ def test_full_counts_are_numbers_of_parameters(name: str, c: int, arity: int, ra
     parameters = dict(aggregator.named_parameters())
     count = partial(count_aggregation, name, c, arity, rank if ranked else None)
     assert count(output=True) == sum(p.numel() for p in parameters.values())
+    several = kind(c, arity, 1, gates=4)
+    counted = several.count(c, arity, rank if ranked else None, gates=4, output=True)
+    assert counted == sum(p.numel() for p in several.parameters())
     if name != "full":
         inner = [p.numel() for key, p in parameters.items() if key not in ("output", "bias")]
         assert count() == sum(inner)

@@ -1,7 +1,8 @@
 from .base import Aggregator as Aggregator
-from .count import count_aggregation as count_aggregation
 from .cp import CP as CP
 from .full_tensor import FullTensor as FullTensor
+from .names import AGGREGATORS as AGGREGATORS
+from .names import count_aggregation as count_aggregation
 from .tensor_train import TensorTrain as TensorTrain
 from .tucker import Tucker as Tucker
 from .weighted_sum import ChildSum as ChildSum

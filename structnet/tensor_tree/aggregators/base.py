@@ -31,27 +31,26 @@ class Aggregator(nn.Module):
     Args:
         hidden_size: c.
         arity: L.
-        num_types: how many sets of parameters there are.
+        num_types: the number of sets of parameters.
         gates: G.
         input_size: size of the input that inner nodes carry; 0 if they carry none.
 
     Attributes:
-        positional: whether children in different places use different parameters.
-        pads: whether a missing child takes part, as the bottom state.
-        summed: whether messages are only ever added up.
+        name: the form's name in tables and in the command.
+        ranked: True if it has a rank.
+        positional: True if children in different places use different parameters.
+        pads: True if a missing child takes part, as the bottom state.
+        summed: True if messages are only ever added up.
     """
 
+    name = ""
+    ranked = False
     positional = True
     pads = True
     summed = False
 
     def __init__(
-        self,
-        hidden_size: int,
-        arity: int,
-        num_types: int,
-        gates: int = 3,
-        input_size: int = 0,
+        self, hidden_size: int, arity: int, num_types: int, gates: int = 3, input_size: int = 0
     ):
         super().__init__()
         for name, value, least in (
@@ -62,6 +61,47 @@ class Aggregator(nn.Module):
             ("input_size", input_size, 0),
         ):
             setattr(self, name, checked_size(name, value, least, self))
+
+    @classmethod
+    def count(
+        cls,
+        hidden_size: int,
+        arity: int,
+        rank: int | None = None,
+        gates: int = 1,
+        output: bool = False,
+    ) -> int:
+        """The number of parameters for one node type, as the paper counts them.
+
+        Args:
+            hidden_size: c.
+            arity: L.
+            rank: r, for the low-rank forms.
+            gates: G.
+            output: True counts the output map (``r c`` a gate of a low-rank form) and the bias
+                (``c``) too, which the paper leaves out. The full tensor holds its bias.
+
+        Raises:
+            ValueError: a rank missing or given in vain.
+
+        Reference: Castellana and Bacciu, IJCNN 2020, Sec. IV and Tables I, II.
+        """
+        if (rank is not None) != cls.ranked:
+            raise ValueError(
+                f"{cls.name} {'needs a' if cls.ranked else 'has no'} rank; got {rank!r}"
+            )
+        inner = cls._count_inner(hidden_size, arity, rank)
+        return gates * (inner + output * cls._count_outer(hidden_size, rank))
+
+    @classmethod
+    def _count_inner(cls, c: int, L: int, r: int | None) -> int:
+        """What combines the children's states, of one gate."""
+        raise NotImplementedError
+
+    @classmethod
+    def _count_outer(cls, c: int, r: int | None) -> int:
+        """What maps the result out, of one gate."""
+        return c
 
     @property
     def num_keys(self) -> int:
@@ -97,6 +137,10 @@ class Aggregator(nn.Module):
         """
         raise NotImplementedError
 
+    def load_full(self, tensor: Tensor) -> None:
+        """Set the parameters so that :meth:`to_full` comes close to ``[num_types, G, .., c]``."""
+        raise NotImplementedError
+
     def extra_repr(self) -> str:
         return (
             f"hidden_size={self.hidden_size}, arity={self.arity}, num_types={self.num_types}, "
@@ -111,7 +155,7 @@ class Aggregator(nn.Module):
         return modes
 
     def input_mode(self, nodes: Nodes, x: Tensor) -> Tensor:
-        """What the node's own input contributes, in the form of a child's message."""
+        """The node's own input, ``[runs, length, input_size]``, as a child's message."""
         raise NotImplementedError
 
 
@@ -140,10 +184,10 @@ def homogeneous_moments(modes: int, sizes: Sequence[int]) -> Tensor:
         output: ``[n_1 + 1, .., n_M + 1]``.
     """
     share = 1 / modes
-    product = torch.ones(())
+    product = torch.ones(())  # grows by one mode a round, to [n_1 + 1, .., n_M + 1]
     for n in sizes:
         weights = torch.full((n + 1,), share / n)
         weights[-1] = 1
         product = product.unsqueeze(-1) * weights
-    product[(-1,) * len(sizes)] = 0
+    product[(-1,) * len(sizes)] = 0  # the constant term, ones in every mode
     return product / ((1 + share) ** math.ceil((modes + 1) / 2) - 1)

@@ -25,12 +25,12 @@ def multilinear(nodes: Nodes, modes: Sequence[Tensor], core: Tensor) -> Tensor:
     """
     at = best_split(core.shape[-len(modes) - 1 : -1], core.shape[-1])
     left = OuterProduct.apply(*modes[:at])  # [runs, G, length, a]
-    if core.dim() == len(modes) + 2:
+    if core.dim() == len(modes) + 2:  # no gates in the core: they stand side by side in k
         y = nodes.product(left.squeeze(1), core).unsqueeze(1)
     else:
         y = nodes.product(left, core)  # [runs, G, length, b k]
     if at == len(modes):
-        return y
+        return y  # [runs, G, length, k]: nothing is left to multiply by
     return RowProduct.apply(OuterProduct.apply(*modes[at:]), y)
 
 
@@ -67,6 +67,7 @@ class OuterProduct(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx, gradient: Tensor):
+        # From the last mode to the first; what is left is the gradient of the product before it.
         half = len(ctx.saved_tensors) // 2
         modes, products = ctx.saved_tensors[:half], ctx.saved_tensors[half:]
         gradients = []

@@ -8,16 +8,17 @@ import torch
 from torch import Tensor, nn
 
 from structnet.message_passing.cell import Edges, Nodes
-from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT, Aggregator, checked_size
+from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT
 from structnet.tensor_tree.aggregators.full_tensor import from_dense
+from structnet.tensor_tree.aggregators.low_rank import LowRank, join_ones, split_ones
 
 
-class CP(Aggregator):
+class CP(LowRank):
     """``y = Q (z_1 * .. * z_L) + b`` with ``z_j = A_j hbar_j`` of size r, ``*`` entry by entry.
 
     Args:
         rank: r.
-        others: as :class:`~structnet.tensor_tree.aggregators.base.Aggregator`.
+        others: arguments of :class:`~structnet.tensor_tree.aggregators.base.Aggregator`.
 
     Shapes:
         factors: ``[num_types * L, c, G r]``; ones: the homogeneous part, ``[num_types * L, G r]``.
@@ -27,9 +28,11 @@ class CP(Aggregator):
     Reference: Kolda and Bader, SIAM Review 51(3), 2009, Sec. 3.
     """
 
-    def __init__(self, *args, rank: int = 3, **kwargs):
+    name = "cp"
+
+    def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        self.rank = rank = checked_size("rank", rank, 1, self)
+        rank = self.rank
         c, t, g, m = self.hidden_size, self.num_types, self.gates, self.num_modes
         # z_j = 1 + noise of variance 1/M: low orders dominate, and the bias takes the constant.
         self.factors = nn.Parameter(torch.randn(self.num_keys, c, g * rank))
@@ -41,6 +44,10 @@ class CP(Aggregator):
             self.input_factors = nn.Parameter(torch.randn(t, self.input_size, g * rank))
             self.input_factors.data *= (self.input_size * m) ** -0.5
             self.input_ones = nn.Parameter(torch.ones(t, g * rank))
+
+    @classmethod
+    def _count_inner(cls, c: int, L: int, r: int) -> int:
+        return L * (c + 1) * r
 
     def message_weight(self) -> Tensor:
         return self.factors
@@ -57,30 +64,19 @@ class CP(Aggregator):
         for other in others:
             z = z * other
         z = z.unflatten(-1, (self.gates, -1)).transpose(1, 2)  # [runs, G, length, r]
-        y = nodes.product(z, self.output) + nodes.select(self.bias).unsqueeze(2)
-        return y.unbind(1)
+        return self.map_out(nodes, z)
 
     def to_full(self) -> Tensor:
         product, *others = self._homogeneous_factors()  # [types, G, n + 1, r]
         sizes = [product.shape[2], *[other.shape[2] for other in others]]
         for other in others:
             product = torch.einsum("tgar,tgbr->tgabr", product, other).flatten(2, 3)
-        full = (product @ self.output).unflatten(2, sizes)
-        one = (slice(None), slice(None), *[-1] * self.num_modes)
-        full[one] = full[one] + self.bias
-        return full
+        return self.with_bias((product @ self.output).unflatten(2, sizes))
 
     def _homogeneous_factors(self) -> list[Tensor]:
-        pairs = list(
-            zip(
-                self.factors.unflatten(0, (self.num_types, -1)).unbind(1),
-                self.ones.unflatten(0, (self.num_types, -1)).unbind(1),
-                strict=True,
-            )
-        )
+        joined = join_ones(self.factors, self.ones, self.num_types)
         if self.input_size:
-            pairs.insert(0, (self.input_factors, self.input_ones))
-        joined = [torch.cat([factor, one.unsqueeze(1)], 1) for factor, one in pairs]
+            joined = join_ones(self.input_factors, self.input_ones, self.num_types) + joined
         return [j.unflatten(-1, (self.gates, -1)).transpose(1, 2) for j in joined]
 
     @classmethod
@@ -88,10 +84,10 @@ class CP(Aggregator):
         """A CP form of a dense tensor, by alternating least squares.
 
         Args:
-            tensor: as :meth:`to_full` gives it.
+            tensor: a dense tensor, of the shape that :meth:`to_full` gives.
             rank: r; the best approximation of a given rank is not always found, and need not exist.
             input_size: the size of the input's mode, 0 for none.
-            sweeps: how often each factor is solved for.
+            sweeps: the number of times that each factor is solved for.
 
         Reference: Kolda and Bader, SIAM Review 51(3), 2009, Fig. 3.3.
         """
@@ -113,12 +109,8 @@ class CP(Aggregator):
         self.output.data.copy_(output.mT)
         flat = [m.transpose(1, 2).flatten(2) for m in modes]  # [types, n + 1, G r]
         if self.input_size:
-            own = flat.pop(0)
-            self.input_factors.data.copy_(own[:, :-1])
-            self.input_ones.data.copy_(own[:, -1])
-        children = torch.stack(flat, 1).flatten(0, 1)
-        self.factors.data.copy_(children[:, :-1])
-        self.ones.data.copy_(children[:, -1])
+            split_ones([flat.pop(0)], self.input_factors, self.input_ones)
+        split_ones(flat, self.factors, self.ones)
 
 
 def _solve_factor(tensor: Tensor, factors: list[Tensor], mode: int) -> None:
@@ -128,5 +120,5 @@ def _solve_factor(tensor: Tensor, factors: list[Tensor], mode: int) -> None:
     khatri_rao = others[0]
     for other in others[1:]:
         khatri_rao = torch.einsum("tgar,tgbr->tgabr", khatri_rao, other).flatten(2, 3)
-    unfolding = tensor.movedim(2 + mode, 2).flatten(3)
+    unfolding = tensor.movedim(2 + mode, 2).flatten(3)  # [types, G, n, all other modes]
     factors[mode] = unfolding @ khatri_rao @ torch.linalg.pinv(gram, hermitian=True)

@@ -25,6 +25,8 @@ class FullTensor(Aggregator):
     Reference: Castellana and Bacciu, IJCNN 2020, Eq. (4).
     """
 
+    name = "full"
+
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         c = self.hidden_size
@@ -38,6 +40,14 @@ class FullTensor(Aggregator):
             variance = variance * scale.view(-1, *[1] * (len(sizes) - mode - 1))
         noise = torch.randn(self.num_types, *variance.shape, self.gates * c)
         self.tensor = nn.Parameter(noise * variance.sqrt().unsqueeze(-1))
+
+    @classmethod
+    def _count_inner(cls, c: int, L: int, r: int | None) -> int:
+        return (c + 1) ** L * c
+
+    @classmethod
+    def _count_outer(cls, c: int, r: int | None) -> int:
+        return 0
 
     def numbers_a_node(self) -> int:
         return self.tensor.numel() // max(self.num_types, 1)
@@ -69,7 +79,10 @@ class FullTensor(Aggregator):
 
 
 def from_dense(cls: type, tensor: Tensor, input_size: int, **kwargs: int) -> Aggregator:
-    """An aggregator of class ``cls`` that stands for a dense tensor, as :meth:`to_full` gives it.
+    """An aggregator of class ``cls`` that stands for a dense tensor.
+
+    Shapes:
+        tensor: that of :meth:`Aggregator.to_full`, ``[num_types, G, .., c]``.
 
     Raises:
         ValueError: the tensor's modes are not those of an aggregator.

@@ -9,16 +9,17 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from structnet.message_passing.cell import Edges, Nodes
-from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT, Aggregator, checked_size
+from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT
 from structnet.tensor_tree.aggregators.full_tensor import from_dense
+from structnet.tensor_tree.aggregators.low_rank import LowRank, join_ones, split_ones
 
 
-class TensorTrain(Aggregator):
+class TensorTrain(LowRank):
     """``y = Q (v M_1 .. M_L) + b`` where ``M_j = A_j(hbar_j)`` is r x r, linear in its child.
 
     Args:
         rank: r.
-        others: as :class:`~structnet.tensor_tree.aggregators.base.Aggregator`.
+        others: arguments of :class:`~structnet.tensor_tree.aggregators.base.Aggregator`.
 
     Shapes:
         cores: ``[num_types * L, c, G r r]``.
@@ -30,9 +31,11 @@ class TensorTrain(Aggregator):
     Reference: Oseledets, SIAM J. Sci. Comput. 33(5), 2011, Eq. (1.2).
     """
 
-    def __init__(self, *args, rank: int = 3, **kwargs):
+    name = "tensor-train"
+
+    def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        self.rank = rank = checked_size("rank", rank, 1, self)
+        rank = self.rank
         c, t, g, m = self.hidden_size, self.num_types, self.gates, self.num_modes
         # M_j = identity + noise of which v M_j has variance 1/M; the bias takes the constant.
         identity = torch.eye(rank).flatten().repeat(g)
@@ -46,6 +49,10 @@ class TensorTrain(Aggregator):
             self.input_cores = nn.Parameter(torch.randn(t, self.input_size, g * rank * rank))
             self.input_cores.data *= (self.input_size * m * rank) ** -0.5
             self.input_ones = nn.Parameter(identity.repeat(t, 1))
+
+    @classmethod
+    def _count_inner(cls, c: int, L: int, r: int) -> int:
+        return r + L * (c + 1) * r**2
 
     def message_weight(self) -> Tensor:
         return self.cores
@@ -62,24 +69,19 @@ class TensorTrain(Aggregator):
         for matrix in self._all_modes(nodes, received, x):
             v = v @ matrix.unflatten(-1, (self.gates, self.rank, self.rank))
         v = v.squeeze(-2).transpose(1, 2)  # [runs, G, length, r]
-        y = nodes.product(v, self.output) + nodes.select(self.bias).unsqueeze(2)
-        return y.unbind(1)
+        return self.map_out(nodes, v)
 
     def to_full(self) -> Tensor:
         v = self.start.unsqueeze(2)  # [types, G, combinations so far, r]
         cores = self._homogeneous_cores()  # [types, G, n + 1, r, r]
         for core in cores:
             v = torch.einsum("tgar,tgbrs->tgabs", v, core).flatten(2, 3)
-        full = (v @ self.output).unflatten(2, [core.shape[2] for core in cores])
-        one = (slice(None), slice(None), *[-1] * self.num_modes)
-        full[one] = full[one] + self.bias
-        return full
+        return self.with_bias((v @ self.output).unflatten(2, [core.shape[2] for core in cores]))
 
     def _homogeneous_cores(self) -> list[Tensor]:
-        joined = torch.cat([self.cores, self.ones.unsqueeze(1)], 1)
-        cores = list(joined.unflatten(0, (self.num_types, -1)).unbind(1))
+        cores = join_ones(self.cores, self.ones, self.num_types)
         if self.input_size:
-            cores.insert(0, torch.cat([self.input_cores, self.input_ones.unsqueeze(1)], 1))
+            cores = join_ones(self.input_cores, self.input_ones, self.num_types) + cores
         shape = (self.gates, self.rank, self.rank)
         return [core.unflatten(-1, shape).transpose(1, 2) for core in cores]
 
@@ -111,9 +113,5 @@ class TensorTrain(Aggregator):
         self.output.data.copy_(rest)
         flat = [core.transpose(1, 2).flatten(2) for core in cores]  # [types, n, G r r]
         if self.input_size:
-            own = flat.pop(0)
-            self.input_cores.data.copy_(own[:, :-1])
-            self.input_ones.data.copy_(own[:, -1])
-        children = torch.stack(flat, 1).flatten(0, 1)
-        self.cores.data.copy_(children[:, :-1])
-        self.ones.data.copy_(children[:, -1])
+            split_ones([flat.pop(0)], self.input_cores, self.input_ones)
+        split_ones(flat, self.cores, self.ones)

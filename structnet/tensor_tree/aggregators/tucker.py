@@ -9,17 +9,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from structnet.message_passing.cell import Edges, Nodes
-from structnet.tensor_tree.aggregators.base import (
-    HIDDEN_MOMENT,
-    Aggregator,
-    checked_size,
-    homogeneous_moments,
-)
+from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT, homogeneous_moments
 from structnet.tensor_tree.aggregators.contraction import expand_outer, multilinear
 from structnet.tensor_tree.aggregators.full_tensor import from_dense
+from structnet.tensor_tree.aggregators.low_rank import LowRank
 
 
-class Tucker(Aggregator):
+class Tucker(LowRank):
     """``y = q(sum G(i_1, .., i_L, :) zbar_1(i_1) .. zbar_L(i_L))`` with ``z_j = U_j h_j``.
 
     Each gate has modes, a core and an output map of its own. A node's input, if it has one, is one
@@ -27,7 +23,7 @@ class Tucker(Aggregator):
 
     Args:
         rank: r, the size of the modes z.
-        others: as :class:`~structnet.tensor_tree.aggregators.base.Aggregator`.
+        others: arguments of :class:`~structnet.tensor_tree.aggregators.base.Aggregator`.
 
     Shapes:
         modes: ``[num_types * L, c, G r]``.
@@ -39,9 +35,11 @@ class Tucker(Aggregator):
     such a form, here :meth:`from_full`.)
     """
 
-    def __init__(self, *args, rank: int = 3, **kwargs):
+    name = "tucker"
+
+    def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        self.rank = rank = checked_size("rank", rank, 1, self)
+        rank = self.rank
         c, t, g = self.hidden_size, self.num_types, self.gates
         self.modes = nn.Parameter(torch.randn(self.num_keys, c, g * rank))
         self.modes.data *= (HIDDEN_MOMENT * c) ** -0.5
@@ -57,6 +55,10 @@ class Tucker(Aggregator):
     def numbers_a_node(self) -> int:
         return self.core.numel() // max(self.num_types, 1)
 
+    @classmethod
+    def _count_inner(cls, c: int, L: int, r: int) -> int:
+        return r * (r + 1) ** L + L * c * r
+
     def message_weight(self) -> Tensor:
         return self.modes
 
@@ -67,21 +69,15 @@ class Tucker(Aggregator):
         return self.message(None, nodes.product(x, self.input_modes))
 
     def reduce(self, nodes: Nodes, received: Tensor, x: Tensor | None) -> Sequence[Tensor]:
-        y = multilinear(
-            nodes, self._all_modes(nodes, received, x), self.core
-        )  # [runs, G, length, r]
-        y = nodes.product(y, self.output) + nodes.select(self.bias).unsqueeze(2)
-        return y.unbind(1)
+        modes = self._all_modes(nodes, received, x)
+        return self.map_out(nodes, multilinear(nodes, modes, self.core))
 
     def to_full(self) -> Tensor:
         matrices = [homogeneous(m.transpose(1, 2)) for m in self._mode_matrices()]
         projection = expand_outer(matrices)  # [types, G, (c+1)^M, (r+1)^M]
         core = self.core.flatten(2, -2)
         full = projection @ core @ self.output
-        full = full.unflatten(2, [m.shape[-2] for m in matrices])
-        one = (slice(None), slice(None), *[-1] * self.num_modes)
-        full[one] = full[one] + self.bias
-        return full
+        return self.with_bias(full.unflatten(2, [m.shape[-2] for m in matrices]))
 
     def _mode_matrices(self) -> list[Tensor]:
         """One ``[num_types, n, G, r]`` a mode."""
@@ -112,7 +108,7 @@ class Tucker(Aggregator):
             matrices.append(leading_vectors(inner, self.rank))
         output = leading_vectors(core.movedim(-1, 2).flatten(3), self.rank)  # [types, G, c, r]
         for mode, matrix in enumerate(matrices):
-            turned = core.movedim(2 + mode, -1)
+            turned = core.movedim(2 + mode, -1)  # [types, G, other modes, n + 1]
             shape = turned.shape
             turned = turned.flatten(2, -2) @ homogeneous(matrix)
             core = turned.unflatten(2, shape[2:-1]).movedim(-1, 2 + mode)

@@ -24,6 +24,7 @@ class WeightedSum(Aggregator):
     Reference: Castellana and Bacciu, IJCNN 2020, Eq. (5); Tai et al., ACL 2015 (N-ary).
     """
 
+    name = "sum"
     pads = False  # a missing child adds nothing, unless the bottom state is learned
     summed = True
 
@@ -32,11 +33,16 @@ class WeightedSum(Aggregator):
         c, out = self.hidden_size, self.gates * self.hidden_size
         self.weight = nn.Parameter(torch.empty(self.num_keys, c, out))
         self.bias = nn.Parameter(torch.zeros(self.num_types, out))
+        # The mean number of children, if 1 to L are equally likely; for a child sum, two.
         present = (self.arity + 1) / 2 if self.positional else 2
         nn.init.normal_(self.weight, std=(HIDDEN_MOMENT * c * present) ** -0.5)
         if self.input_size:
             self.input_weight = nn.Parameter(torch.empty(self.num_types, self.input_size, out))
             nn.init.normal_(self.input_weight, std=self.input_size**-0.5)
+
+    @classmethod
+    def _count_inner(cls, c: int, L: int, r: int | None) -> int:
+        return (L if cls.positional else 1) * c**2
 
     def message_weight(self) -> Tensor:
         return self.weight
@@ -56,6 +62,7 @@ class WeightedSum(Aggregator):
         by_gate = (self.gates, self.hidden_size)
         full[(slice(None), slice(None), *one)] = self.bias.unflatten(-1, by_gate)
         matrices = list(self._matrices())
+        # A sum is linear: one mode varies, all others stand at their homogeneous one.
         for place, matrix in enumerate(matrices):  # [num_types, n, G c]
             index = (*one[:place], slice(-1), *one[place + 1 :])
             full[(slice(None), slice(None), *index)] = matrix.unflatten(-1, by_gate).transpose(1, 2)
@@ -80,4 +87,5 @@ class ChildSum(WeightedSum):
     Reference: Tai et al., ACL 2015, Eq. (2)-(8).
     """
 
+    name = "child-sum"
     positional = False

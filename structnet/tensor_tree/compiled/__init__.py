@@ -2,6 +2,7 @@
 
 ======================  ==========================================================================
 ``tree_sweep``          one autograd function for all levels, and which models it covers
+``buffers``             the rows of a sweep and the arrays it computes in
 ``combine``             the aggregators' products and sums, a level at a time
 ``products``            each row times its own key's matrix
 ``_kernels``            the loops over rows of gates and states

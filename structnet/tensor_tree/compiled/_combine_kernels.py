@@ -31,7 +31,7 @@ def _multiply_out(rows, X, column, r, out):
     Gives how many numbers that are.
     """
     out[0] = 1
-    one = out[0]
+    one = out[0]  # a one of the array's own type, as a literal would be a float64
     size = 1
     for m in range(len(rows) - 1, -1, -1):
         x, before = X[rows[m], column : column + r], out[:size]
@@ -55,6 +55,7 @@ def _multiply_out_backward(rows, X, column, r, gradient, others, DX):
             for j in range(1, size):
                 total += part[j] * others[j]
             dx[i] = total
+        # What is left for the modes after this one: its r entries weighed by x, and the one's.
         first, last = gradient[:size], gradient[r * size : (r + 1) * size]
         for j in range(size):
             first[j] = x[0] * first[j] + last[j]
@@ -181,6 +182,7 @@ def multiply_entries_backward(offsets, inbox, lo, hi, Z, DY, DS):
             d = DS[e]
             for j in range(len(d)):
                 d[j] = dy[j]
+            # Not divided out of the whole product: an entry may be zero.
             for other in range(offsets[v], offsets[v + 1]):
                 if other != e:
                     z = Z[inbox[other]]

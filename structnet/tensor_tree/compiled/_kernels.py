@@ -67,8 +67,8 @@ def multiply_runs(runs, begin, end, most, X, W, Y):
         X, Y: ``[rows, parts, i]`` and ``[.., o]``; W: ``[num_keys, parts, i, o]``.
     """
     _, parts, n, o = W.shape
-    for run in range(begin, end):
-        first, length, key = runs[run, 0], runs[run, 1], runs[run, 2]
+    for run in runs[begin:end]:
+        first, length, key = run.first, run.length, run.key
         if length > most:
             continue
         for g in range(parts):

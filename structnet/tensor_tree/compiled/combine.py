@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -24,10 +23,8 @@ from structnet.tensor_tree.aggregators.tensor_train import TensorTrain
 from structnet.tensor_tree.aggregators.tucker import Tucker
 from structnet.tensor_tree.aggregators.weighted_sum import ChildSum, WeightedSum
 from structnet.tensor_tree.compiled import _combine_kernels, _kernels
+from structnet.tensor_tree.compiled.buffers import Buffers, Level
 from structnet.tensor_tree.compiled.products import TypedProduct
-
-if TYPE_CHECKING:
-    from structnet.tensor_tree.compiled.tree_sweep import Level, Sweep
 
 
 def combine_for(aggregator: Aggregator) -> type[Combine] | None:
@@ -43,13 +40,14 @@ class Combine:
         names: the aggregator's parameters, as :meth:`__init__` takes them; first, if there is one,
             what a child's h is multiplied by.
         message_weights: that one, of which the sweep takes care; or none.
-        width: how many numbers a child sends, apart from its forget gate.
+        width: the count of numbers that a child sends, apart from its forget gate.
     """
 
     names: tuple[str, ...] = ()
 
     @classmethod
     def parameters(cls, aggregator: Aggregator) -> list[Tensor]:
+        """Those of ``names``, of the shapes that the aggregator gives them, ``[num_types, ..]``."""
         return [getattr(aggregator, name) for name in cls.names]
 
     def __init__(self, *message_weights: Tensor):
@@ -64,25 +62,25 @@ class Combine:
         """One to leave gradients in."""
         return copy.copy(self)
 
-    def send(self, s: Sweep, level: Level) -> None:
+    def send(self, s: Buffers, level: Level) -> None:
         """Finish the level's messages, once they are multiplied by their weights."""
 
-    def forward(self, s: Sweep, level: Level) -> None:
+    def forward(self, s: Buffers, level: Level) -> None:
         """Fill the level's rows of ``s.Y``."""
         raise NotImplementedError
 
-    def begin_backward(self, s: Sweep) -> None:
+    def begin_backward(self, s: Buffers) -> None:
         """Make room for gradients."""
 
-    def backward(self, s: Sweep, level: Level) -> None:
+    def backward(self, s: Buffers, level: Level) -> None:
         """Take the level's rows of ``s.DY`` into account."""
 
-    def pull(self, s: Sweep, level: Level) -> None:
+    def pull(self, s: Buffers, level: Level) -> None:
         """Fill the rows of ``s.DZ`` of the level's messages, from those who received them."""
         raise NotImplementedError
 
-    def gradients(self, s: Sweep) -> list[Tensor]:
-        """Of the parameters but the message weight."""
+    def gradients(self, s: Buffers) -> list[Tensor]:
+        """Of the parameters but the message weight, each ``[num_types, ..]`` as it is."""
         raise NotImplementedError
 
 
@@ -91,21 +89,21 @@ class _Sum(Combine):
 
     names = ("weight", "bias")
 
-    def __init__(self, s: Sweep, weight: Tensor, bias: Tensor):
+    def __init__(self, s: Buffers, weight: Tensor, bias: Tensor):
         super().__init__(weight)
         self.bias = bias.contiguous().numpy()
 
-    def forward(self, s: Sweep, level: Level) -> None:
+    def forward(self, s: Buffers, level: Level) -> None:
         _combine_kernels.add_received(
             s.offsets, s.plan.inbox, s.types, level.lo, level.hi, self.bias, s.Z, s.Y
         )
 
-    def pull(self, s: Sweep, level: Level) -> None:
+    def pull(self, s: Buffers, level: Level) -> None:
         _kernels.pull(
             s.plan.back_offsets, s.back_rows, level.first, level.end, self.width, s.DY, s.DZ
         )
 
-    def gradients(self, s: Sweep) -> list[Tensor]:
+    def gradients(self, s: Buffers) -> list[Tensor]:
         d_bias = s.zeros(*self.bias.shape)
         _kernels.sum_by_key(s.nodes.keys, 0, s.DY[s.base :], d_bias)
         return [torch.from_numpy(d_bias)]
@@ -118,13 +116,14 @@ class _Core:
         core: ``[num_types, parts, (r + 1)^L.., k]``, or one part alone.
     """
 
-    def __init__(self, s: Sweep, core: Tensor, parts: int, r: int):
+    def __init__(self, s: Buffers, core: Tensor, parts: int, r: int):
         self.parts, self.r = parts, r
         modes = [r + 1] * s.arity
         self.at = best_split(modes, core.shape[-1])
         self.a, self.b = (math.prod(half) for half in (modes[: self.at], modes[self.at :]))
         self.product = TypedProduct([core], parts, self.a, s.nodes)
         most = max(level.hi - level.lo for level in s.levels)
+        # Without a backward one level's factors are forgotten before the next one's.
         rows = len(s.nodes.keys) if s.keep else most
         self.left, self.right, self.through = self._empty(s, rows)
 
@@ -135,16 +134,16 @@ class _Core:
     def factors(self) -> list[np.ndarray]:
         return [self.left, self.right, self.through]
 
-    def _empty(self, s: Sweep, rows: int) -> list[np.ndarray]:
+    def _empty(self, s: Buffers, rows: int) -> list[np.ndarray]:
         """Left and right factors, and the left ones times the core."""
         sizes = (self.a, self.b, self.product.weight.shape[-1])
         return [s.empty(rows, self.parts, n) for n in sizes]
 
-    def _rows(self, s: Sweep, level: Level, factors: list[np.ndarray]) -> list[np.ndarray]:
+    def _rows(self, s: Buffers, level: Level, factors: list[np.ndarray]) -> list[np.ndarray]:
         first = level.lo - s.base if s.keep else 0
         return [x[first : first + level.hi - level.lo] for x in factors]
 
-    def forward(self, s: Sweep, level: Level, rows: np.ndarray, x: np.ndarray, y: np.ndarray):
+    def forward(self, s: Buffers, level: Level, rows: np.ndarray, x: np.ndarray, y: np.ndarray):
         """``y = core (x_1, 1) .. (x_L, 1)``; the child of a slot stands in row ``rows[slot]``."""
         left, right, product = self._rows(s, level, self.factors)
         _combine_kernels.multiply_out(
@@ -153,13 +152,13 @@ class _Core:
         self.product.forward(level.number, left, product)
         _combine_kernels.contract(level.lo, level.hi, right, product, y)
 
-    def begin_backward(self, s: Sweep) -> None:
+    def begin_backward(self, s: Buffers) -> None:
         self.d_factors = self._empty(s, len(self.factors[0]))
         self.others = s.empty(max(self.a, self.b))
 
     def backward(
         self,
-        s: Sweep,
+        s: Buffers,
         level: Level,
         rows: np.ndarray,
         x: np.ndarray,
@@ -189,10 +188,10 @@ class _Full(Combine):
 
     names = ("tensor",)
 
-    def __init__(self, s: Sweep, tensor: Tensor):
+    def __init__(self, s: Buffers, tensor: Tensor):
         super().__init__()
         self.core = _Core(s, tensor, 1, s.H.shape[1])
-        self.rows = s.plan.sources[s.plan.inbox]
+        self.rows = s.plan.sources[s.plan.inbox]  # [slots] the child's state itself is sent
 
     def held(self) -> list[tuple[object, str]]:
         return self.core.held()
@@ -202,30 +201,30 @@ class _Full(Combine):
         twin.core = copy.copy(self.core)
         return twin
 
-    def forward(self, s: Sweep, level: Level) -> None:
+    def forward(self, s: Buffers, level: Level) -> None:
         self.core.forward(s, level, self.rows, s.H, s.Y)
 
-    def begin_backward(self, s: Sweep) -> None:
+    def begin_backward(self, s: Buffers) -> None:
         self.core.begin_backward(s)
         self.DS = s.empty(len(self.rows), self.core.r)
 
-    def backward(self, s: Sweep, level: Level) -> None:
+    def backward(self, s: Buffers, level: Level) -> None:
         self.core.backward(s, level, self.rows, s.H, s.DY, self.DS)
 
-    def pull(self, s: Sweep, level: Level) -> None:
+    def pull(self, s: Buffers, level: Level) -> None:
         p = s.plan
         _kernels.pull_into(
             p.sources, p.back_offsets, p.back_slots, level.first, level.end, self.DS, s.DH
         )
 
-    def gradients(self, s: Sweep) -> list[Tensor]:
+    def gradients(self, s: Buffers) -> list[Tensor]:
         return [self.core.gradient()]
 
 
 class _LowRank(Combine):
     """Forms with r numbers a gate, ``y = Q x + b``; what x is, a subclass says."""
 
-    def __init__(self, s: Sweep, weight: Tensor, output: Tensor, bias: Tensor):
+    def __init__(self, s: Buffers, weight: Tensor, output: Tensor, bias: Tensor):
         super().__init__(weight)
         self.output, self.bias = output.contiguous().numpy(), bias.contiguous().numpy()
         _, self.gates, self.r, _ = output.shape
@@ -234,43 +233,43 @@ class _LowRank(Combine):
     def held(self) -> list[tuple[object, str]]:
         return [(self, "X")]
 
-    def multiply(self, s: Sweep, level: Level) -> None:
+    def multiply(self, s: Buffers, level: Level) -> None:
         """Fill the level's rows of X."""
         raise NotImplementedError
 
-    def multiply_backward(self, s: Sweep, level: Level) -> None:
+    def multiply_backward(self, s: Buffers, level: Level) -> None:
         """From the level's rows of DX to the slots of DS; may spend DX."""
         raise NotImplementedError
 
-    def forward(self, s: Sweep, level: Level) -> None:
+    def forward(self, s: Buffers, level: Level) -> None:
         self.multiply(s, level)
         _combine_kernels.map_out(s.types, level.lo, level.hi, self.output, self.bias, self.X, s.Y)
 
-    def begin_backward(self, s: Sweep) -> None:
+    def begin_backward(self, s: Buffers) -> None:
         self.DX, self.DS = s.empty(*self.X.shape), s.empty(len(s.plan.inbox), self.width)
         self.d_output, self.d_bias = s.zeros(*self.output.shape), s.zeros(*self.bias.shape)
 
-    def backward(self, s: Sweep, level: Level) -> None:
+    def backward(self, s: Buffers, level: Level) -> None:
         _combine_kernels.map_out_backward(
             s.types, level.lo, level.hi, self.output, self.X, s.DY, self.DX, self.d_output,
             self.d_bias,
         )  # fmt: skip
         self.multiply_backward(s, level)
 
-    def pull(self, s: Sweep, level: Level) -> None:
+    def pull(self, s: Buffers, level: Level) -> None:
         _kernels.pull(
             s.plan.back_offsets, s.plan.back_slots, level.first, level.end, self.width, self.DS,
             s.DZ,
         )  # fmt: skip
 
-    def gradients(self, s: Sweep) -> list[Tensor]:
+    def gradients(self, s: Buffers) -> list[Tensor]:
         return [torch.from_numpy(self.d_output), torch.from_numpy(self.d_bias)]
 
 
 class _Tucker(_LowRank):
     names = ("modes", "output", "bias", "core")
 
-    def __init__(self, s: Sweep, modes: Tensor, output: Tensor, bias: Tensor, core: Tensor):
+    def __init__(self, s: Buffers, modes: Tensor, output: Tensor, bias: Tensor, core: Tensor):
         super().__init__(s, modes, output, bias)
         self.core = _Core(s, core, self.gates, self.r)
 
@@ -282,31 +281,31 @@ class _Tucker(_LowRank):
         twin.core = copy.copy(self.core)
         return twin
 
-    def multiply(self, s: Sweep, level: Level) -> None:
+    def multiply(self, s: Buffers, level: Level) -> None:
         self.core.forward(s, level, s.plan.inbox, s.Z, self.X)
 
-    def begin_backward(self, s: Sweep) -> None:
+    def begin_backward(self, s: Buffers) -> None:
         super().begin_backward(s)
         self.core.begin_backward(s)
 
-    def multiply_backward(self, s: Sweep, level: Level) -> None:
+    def multiply_backward(self, s: Buffers, level: Level) -> None:
         self.core.backward(s, level, s.plan.inbox, s.Z, self.DX, self.DS)
 
-    def gradients(self, s: Sweep) -> list[Tensor]:
+    def gradients(self, s: Buffers) -> list[Tensor]:
         return [*super().gradients(s), self.core.gradient()]
 
 
 class _WithOnes(_LowRank):
     """Forms in which a message has a bias."""
 
-    def __init__(self, s: Sweep, weight: Tensor, output: Tensor, bias: Tensor, ones: Tensor):
+    def __init__(self, s: Buffers, weight: Tensor, output: Tensor, bias: Tensor, ones: Tensor):
         super().__init__(s, weight, output, bias)
         self.ones = ones.contiguous().numpy()
 
-    def send(self, s: Sweep, level: Level) -> None:
+    def send(self, s: Buffers, level: Level) -> None:
         _kernels.add_by_key(s.messages.keys, level.first, level.end, self.ones, s.Z)
 
-    def gradients(self, s: Sweep) -> list[Tensor]:
+    def gradients(self, s: Buffers) -> list[Tensor]:
         d_ones = s.zeros(*self.ones.shape)
         _kernels.sum_by_key(s.messages.keys, 0, s.DZ, d_ones)
         return [*super().gradients(s), torch.from_numpy(d_ones)]
@@ -315,10 +314,10 @@ class _WithOnes(_LowRank):
 class _CP(_WithOnes):
     names = ("factors", "output", "bias", "ones")
 
-    def multiply(self, s: Sweep, level: Level) -> None:
+    def multiply(self, s: Buffers, level: Level) -> None:
         _combine_kernels.multiply_entries(s.offsets, s.plan.inbox, level.lo, level.hi, s.Z, self.X)
 
-    def multiply_backward(self, s: Sweep, level: Level) -> None:
+    def multiply_backward(self, s: Buffers, level: Level) -> None:
         _combine_kernels.multiply_entries_backward(
             s.offsets, s.plan.inbox, level.lo, level.hi, s.Z, self.DX, self.DS
         )
@@ -327,7 +326,7 @@ class _CP(_WithOnes):
 class _TensorTrain(_WithOnes):
     names = ("cores", "output", "bias", "ones", "start")
 
-    def __init__(self, s: Sweep, *parameters: Tensor):
+    def __init__(self, s: Buffers, *parameters: Tensor):
         *others, start = parameters
         super().__init__(s, *others)
         self.start = start.contiguous().numpy()
@@ -336,22 +335,22 @@ class _TensorTrain(_WithOnes):
     def held(self) -> list[tuple[object, str]]:
         return [*super().held(), (self, "V")]
 
-    def multiply(self, s: Sweep, level: Level) -> None:
+    def multiply(self, s: Buffers, level: Level) -> None:
         _combine_kernels.multiply_matrices(
             s.offsets, s.plan.inbox, s.types, level.lo, level.hi, self.start, s.Z, self.V, self.X
         )
 
-    def begin_backward(self, s: Sweep) -> None:
+    def begin_backward(self, s: Buffers) -> None:
         super().begin_backward(s)
         self.d_start = s.zeros(*self.start.shape)
 
-    def multiply_backward(self, s: Sweep, level: Level) -> None:
+    def multiply_backward(self, s: Buffers, level: Level) -> None:
         _combine_kernels.multiply_matrices_backward(
             s.offsets, s.plan.inbox, s.types, level.lo, level.hi, s.Z, self.V, self.DX, self.DS,
             self.d_start,
         )  # fmt: skip
 
-    def gradients(self, s: Sweep) -> list[Tensor]:
+    def gradients(self, s: Buffers) -> list[Tensor]:
         return [*super().gradients(s), torch.from_numpy(self.d_start)]
 
 

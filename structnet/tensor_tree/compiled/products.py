@@ -21,17 +21,17 @@ class Runs:
     """Rows of one kind, those of a level and a key next to each other, none of them padding.
 
     Attributes:
-        table: ``[n, 3]``, each run's first row, counted from its level's, its length and its key.
-        starts: where each level's runs begin, and the end.
-        rows: where each level's rows begin, and the end.
-        keys: of each row.
+        table: the runs, ``[n]`` of dtype ``message_passing._kernels.RUN``.
+        starts: the first run of each level, and the end.
+        rows: the first row of each level, and the end.
+        keys: each row's key, ``[rows]``.
     """
 
     def __init__(self, packed: Packed, num_levels: int):
         self.table, starts = indices.runs(packed.stacks, packed.run_keys, num_levels)
         self.starts = starts.tolist()
-        self.rows = np.concatenate(([0], np.cumsum(self.table[:, 1])))[starts].tolist()
-        self.keys = np.empty_like(packed.keys)
+        self.rows = np.concatenate(([0], np.cumsum(self.table["length"])))[starts].tolist()
+        self.keys = np.empty_like(packed.keys)  # rows is a permutation: no row is padding
         self.keys[packed.rows] = packed.keys
 
 
@@ -42,7 +42,7 @@ class TypedProduct:
         weights: each ``[num_keys, parts, i, o]``, or other modes of as many numbers; they stand
             side by side, o summed up.
         parts, i: their sizes.
-        runs: of the rows.
+        runs: the runs of the rows.
 
     Shapes:
         x, y: ``[rows, parts, i]`` and ``[.., o]``.
@@ -62,7 +62,7 @@ class TypedProduct:
         self.runs = runs
         self.most = _LARGE // (i * sum(self.widths))
         self.long: list[list[int]] = [[] for _ in runs.starts[1:]]
-        for run in np.flatnonzero(runs.table[:, 1] > self.most).tolist():
+        for run in np.flatnonzero(runs.table["length"] > self.most).tolist():
             self.long[np.searchsorted(runs.starts, run, "right") - 1].append(run)
 
     def forward(self, level: int, x: np.ndarray, y: np.ndarray) -> None:
@@ -78,10 +78,11 @@ class TypedProduct:
     def _multiply(self, level: int, x: np.ndarray, weight: Tensor, y: np.ndarray) -> None:
         begin, end = self.runs.starts[level : level + 2]
         kernels.multiply_runs(self.runs.table, begin, end, self.most, x, weight.numpy(), y)
-        for run in self.long[level]:
-            first, length, key = self.runs.table[run].tolist()
-            x_run, y_run = (torch.from_numpy(a[first : first + length]) for a in (x, y))
-            for part, w in enumerate(weight[key]):
+        for index in self.long[level]:
+            run = self.runs.table[index]
+            rows = slice(run["first"], run["first"] + run["length"])
+            x_run, y_run = (torch.from_numpy(a[rows]) for a in (x, y))
+            for part, w in enumerate(weight[run["key"]]):
                 torch.mm(x_run[:, part], w, out=y_run[:, part])
 
     def gradients(self, x: np.ndarray, dy: np.ndarray, source: np.ndarray) -> list[Tensor]:
@@ -91,6 +92,7 @@ class TypedProduct:
             x: its row ``source[m]`` was multiplied for row m of y.
             dy: the rows of all levels.
         """
+        # Rows of one key of all levels come together, so that one product serves them all.
         order, starts = indices.grouped(self.runs.keys, len(self.weight))
         x, dy = (
             torch.from_numpy(rows).index_select(0, torch.from_numpy(index))

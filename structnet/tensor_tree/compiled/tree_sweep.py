@@ -13,26 +13,43 @@ with the same values and gradients.
 from __future__ import annotations
 
 import copy
-import itertools
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from structnet.message_passing.cell import State
-from structnet.message_passing.scheduling import Arrangement, Layout, arrange
+from structnet.message_passing.scheduling import Layout, arrange
+from structnet.tensor_tree.aggregators.base import Aggregator
 from structnet.tensor_tree.compiled import _kernels as kernels
+from structnet.tensor_tree.compiled.buffers import Buffers, Level
 from structnet.tensor_tree.compiled.combine import Combine, combine_for
-from structnet.tensor_tree.compiled.products import Runs, TypedProduct
+from structnet.tensor_tree.compiled.products import TypedProduct
 from structnet.trees.forest import Forest
 
-if TYPE_CHECKING:
-    from structnet.tensor_tree.tree_lstm import TreeLSTM
+
+class _Model(Protocol):
+    """What is read of a :class:`~structnet.tensor_tree.TreeLSTM`."""
+
+    hidden_size: int
+    forget: str
+    inner_inputs: bool
+    layout: Layout
+    aggregator: Aggregator
+    leaf_weight: nn.Parameter
+    leaf_bias: nn.Parameter
+    forget_weight: nn.Parameter
+    forget_bias: nn.Parameter
+    bottom_state: nn.Parameter
+
+    def input_table(self) -> Tensor: ...
+    def parameters(self) -> Iterator[Tensor]: ...
+    def buffers(self) -> Iterator[Tensor]: ...
 
 
-def covers(model: TreeLSTM, forest: Forest) -> bool:
+def covers(model: _Model, forest: Forest) -> bool:
     """Whether :func:`sweep` can compute the model's states over the forest."""
     tensors = [*model.parameters(), *model.buffers()]
     layout, a = model.layout, model.aggregator
@@ -54,8 +71,11 @@ def covers(model: TreeLSTM, forest: Forest) -> bool:
     )
 
 
-def sweep(model: TreeLSTM, forest: Forest, nodes: np.ndarray) -> State:
+def sweep(model: _Model, forest: Forest, nodes: np.ndarray) -> State:
     """The states of ``nodes``, as :func:`structnet.message_passing.propagate` gives them.
+
+    Shapes:
+        output: ``h`` and ``c``, each ``[len(nodes), hidden_size]``.
 
     Raises:
         GraphError: types or places that the model does not have.
@@ -69,51 +89,19 @@ def sweep(model: TreeLSTM, forest: Forest, nodes: np.ndarray) -> State:
     inputs = (leaves, *weights, *combine.parameters(model.aggregator))
     keep = torch.is_grad_enabled() and any(x.requires_grad for x in inputs)
     rows = torch.from_numpy(plan.row[nodes])
-    h, c = _Sweep.apply(Sweep(plan, model.layout, keep), combine, rows, *inputs)
+    h, c = _Sweep.apply(Sweep(plan, model.layout, leaves.dtype, keep), combine, rows, *inputs)
     return {"h": h, "c": c}
 
 
-class Level(NamedTuple):
-    """Which rows are those of one level."""
+class Sweep(Buffers):
+    """The sweep itself, forward and backward, in its own buffers.
 
-    number: int
-    lo: int  # states of nodes with a type
-    hi: int
-    first: int  # messages
-    end: int
-
-
-class Sweep:
-    """The plan and the buffers of one sweep.
-
-    Whatever is said of nodes is said of the rows of their states, level 0 included.
-
-    Attributes:
-        keep: whether there will be a backward.
-        H, C, T, Y, Z and their gradients: as ``_kernels`` names them.
+    Shapes:
+        leaves: what their gates are before the nonlinearity, ``[leaves, 3 c]``.
+        bottom, forget_weight, forget_bias: those of the model, ``[2, 1, c]``,
+            ``[num_keys, c, c]`` and ``[num_types, c]``.
+        dh, dc: gradients of the chosen rows' states, ``[rows, c]``.
     """
-
-    def __init__(self, plan: Arrangement, layout: Layout, keep: bool):
-        self.plan, self.arity, self.keep = plan, layout.arity, keep
-        self.num_leaves = len(plan.leaf_tokens)
-        self.base = self.num_leaves + 1  # the leaves and the bottom
-        num_levels = len(plan.starts) - 1
-        self.nodes, self.messages = Runs(plan.nodes, num_levels), Runs(plan.messages, num_levels)
-        nothing = np.zeros(self.base, np.int64)
-        self.offsets = np.concatenate((nothing, plan.offsets))
-        self.types = np.concatenate((nothing, self.nodes.keys))
-        self.back_rows = plan.back_rows + self.base
-        self.message_types = self.messages.keys // (layout.num_keys // max(layout.num_types, 1))
-        spans = ([row + self.base for row in self.nodes.rows], self.messages.rows)
-        pairs = zip(*map(itertools.pairwise, spans), strict=True)
-        self.levels = [Level(h, *states, *sent) for h, (states, sent) in enumerate(pairs)]
-
-    def empty(self, *shape: int) -> np.ndarray:
-        # Of torch: on the bounds that products like.
-        return torch.empty(shape, dtype=self.dtype, device="cpu").numpy()
-
-    def zeros(self, *shape: int) -> np.ndarray:
-        return torch.zeros(shape, dtype=self.dtype, device="cpu").numpy()
 
     def forward(
         self,
@@ -125,13 +113,11 @@ class Sweep:
         *parameters: Tensor,
     ) -> None:
         """Compute all states."""
-        self.dtype = leaves.dtype
-        states, n = len(self.types), forget_weight.shape[-1]
-        self.H, self.C, self.T = (self.empty(states, n) for _ in range(3))
-        self.Y = self.empty(states, 3 * n)
+        n = forget_weight.shape[-1]
+        self.allocate_states(n)
         self.combine = make(self, *parameters)
         self.width = self.combine.width
-        self.Z = self.empty(len(self.message_types), self.width + n)
+        self.allocate_messages(self.width + n)
         weights = (*self.combine.message_weights, forget_weight)
         self.product = TypedProduct(weights, 1, n, self.messages)
         self.forget_bias = forget_bias.contiguous()
@@ -179,10 +165,9 @@ class Sweep:
 
     def backward(self, rows: Tensor, dh: Tensor, dc: Tensor) -> list[Tensor]:
         """The gradients of what :meth:`forward` was given after ``make``."""
-        self.DH, self.DC = (self.zeros(*x.shape) for x in (self.H, self.C))
+        self.allocate_gradients()
         torch.from_numpy(self.DH).index_add_(0, rows, dh)
         torch.from_numpy(self.DC).index_add_(0, rows, dc)
-        self.DY, self.DZ = (self.empty(*x.shape) for x in (self.Y, self.Z))
         self.combine.begin_backward(self)
         for level in reversed(self.levels):
             if level.end > level.first:
