@@ -29,6 +29,7 @@ def count_flops(module: nn.Module, x: Tensor) -> int:
         x: what it is called with; the FLOPs are those of the whole batch.
 
     Example:
+        >>> import torch
         >>> count_flops(nn.Linear(784, 10), torch.zeros(3, 784))  # 3 x 784 x 10 multiply-adds
         47040
     """

@@ -40,7 +40,7 @@ def follow(tree: Topology | DGLGraph, x: Tensor, step: Step) -> tuple[Tensor, Te
         >>> def step(node, rows, x):  # twice as much at each level, to the left what is below 3
         ...     return 2 * x, None if node == 1 or node > 2 else (x >= 3).long()
         >>> follow(Topology([(1, 2), (), (3, 4), (), ()]), torch.tensor([5, 1, 3]), step)
-        (tensor([4, 1, 4]), tensor([20,  4, 12]))
+        (tensor([4, 1, 4]), tensor([40,  4, 24]))
     """
     topology = as_topology(tree)
     everyone = torch.arange(len(x), device=x.device)

@@ -80,12 +80,12 @@ class Summary:
         if self.visited_flops is None:
             head = [row[:-1] for row in head]
         names = ["node", "parent", "transformers", "kind", "shape", "parameters", "FLOPs", "visits"]
-        nodes = [row.cells() for row in self.rows]
-        if self.visited_flops is None:
-            names, nodes = names[:-1], [row[:-1] for row in nodes]
-        leaves = "1 leaf" if self.leaves == 1 else f"{self.leaves:,} leaves"
-        about = f"{leaves}, depth {self.depth}; 2 FLOPs a multiply-add"
-        return "\n".join([about, "", *_table(head), "", *_table([names, *nodes])])
+        columns = zip(names, *(row.cells() for row in self.rows), strict=True)
+        # Families without transformers or features of their own have nothing to say there.
+        optional = ("transformers", "shape", "visits")
+        told = [column for column in columns if column[0] not in optional or any(column[1:])]
+        about = f"{_leaves(self.leaves)}, depth {self.depth}; 2 FLOPs a multiply-add"
+        return "\n".join([about, "", *_table(head), "", *_table([*zip(*told, strict=True)])])
 
 
 def summary(tree: RoutedTree, x: Any | Samples | None = None) -> Summary:
@@ -152,7 +152,10 @@ def summary(tree: RoutedTree, x: Any | Samples | None = None) -> Summary:
 
 
 def export_text(
-    tree: RoutedTree, x: Samples | None = None, class_names: Sequence[str] | None = None
+    tree: RoutedTree,
+    x: Samples | None = None,
+    class_names: Sequence[str] | None = None,
+    max_depth: int | None = None,
 ) -> str:
     """A tree as text, one line a node, as :func:`sklearn.tree.export_text` writes one.
 
@@ -161,6 +164,9 @@ def export_text(
         x: samples; each line then has the share of them that comes there on its greedy path, and
             their commonest class or the means of their targets, each counted by its weight.
         class_names: the names of the classes; their numbers by default.
+
+        max_depth: the depth of the last nodes that are written; below stands how many leaves
+            follow. A deep tree as a whole takes as many characters as its depth squared.
 
     Raises:
         ValueError: samples of another shape, or none, or targets or names that are not the tree's.
@@ -177,14 +183,23 @@ def export_text(
     """
     names, topology = names_of(tree, class_names), tree.topology
     says = (lambda v: "") if x is None else _distribution(tree, x, names)
+    leaves = topology.sums_below((~topology.inner).astype(np.int64))
+    last = topology.num_nodes if max_depth is None else max_depth
     lines, stack = [], [(0, "")]
     while stack:
         v, branch = stack.pop()
         indent = "|   " * int(topology.depth[v])
         lines.append(f"{indent}|--- {branch}node {v}: {tree.facts(v).words}{says(v)}")
+        if topology.depth[v] == last and topology.inner[v]:
+            lines.append(f"{indent}|   |--- … {_leaves(leaves[v])}")
+            continue
         names_here = [f"{name}, " for name in tree.branch_names(v)]
         stack += [*zip(topology.children_of(v), names_here, strict=True)][::-1]
     return "\n".join(lines)
+
+
+def _leaves(number: int) -> str:
+    return "1 leaf" if number == 1 else f"{number:,} leaves"
 
 
 def _sums(topology: Topology, leaves: np.ndarray, values: np.ndarray) -> np.ndarray:

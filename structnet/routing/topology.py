@@ -31,6 +31,7 @@ class Topology:
         parent: the node above each node, -1 for the root, which is node 0.
         offsets, children: CSR lists of children: those of node v, in the order of their places,
             are ``children[offsets[v]:offsets[v + 1]]``.
+        inner: whether each node has children.
         leaves: the nodes without children, ascending.
         depth: the edges between the root and each node.
 
@@ -38,8 +39,8 @@ class Topology:
         children: for each node, its children in the order of their places.
 
     Shapes:
-        parent, depth ``[num_nodes]``; offsets ``[num_nodes + 1]``; children ``[num_nodes - 1]``;
-        leaves ``[num_leaves]``; all int64.
+        parent, depth, inner ``[num_nodes]``; offsets ``[num_nodes + 1]``; children ``[num_nodes - 1]``;
+        leaves ``[num_leaves]``; all int64, inner bool.
 
     Raises:
         NotATreeError: a node has no parent or several, or comes before its parent.
@@ -104,6 +105,7 @@ class Topology:
     def _fill(self, offsets: np.ndarray, children: np.ndarray) -> None:
         self.parent = _parents(offsets, children)
         self.offsets, self.children = offsets, children
+        self.inner = np.diff(offsets) > 0
         self.leaves = np.flatnonzero(~self.inner)
         self.depth = self.sums_above(np.ones(self.num_nodes, np.int64)) - 1
         self._jumps: dict[torch.device, list[Tensor]] = {}
@@ -126,8 +128,8 @@ class Topology:
         Shapes:
             both ``[num_nodes]``, int64, -1 where the node is of the other kind.
         """
-        inner = self.inner
-        return tuple(np.where(which, np.cumsum(which) - 1, NONE) for which in (inner, ~inner))
+        both = (self.inner, ~self.inner)
+        return tuple(np.where(which, np.cumsum(which) - 1, NONE) for which in both)
 
     def edges(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Parent, child and place of each edge, a node's edges in the order of their places.
@@ -141,11 +143,6 @@ class Topology:
     @property
     def num_nodes(self) -> int:
         return len(self.offsets) - 1
-
-    @property
-    def inner(self) -> np.ndarray:
-        """Which nodes have children. ``[num_nodes]``, bool."""
-        return np.diff(self.offsets) > 0
 
     def children_of(self, node: int) -> tuple[int, ...]:
         """A node's children in the order of their places."""
