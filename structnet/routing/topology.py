@@ -39,7 +39,8 @@ class Topology:
         children: for each node, its children in the order of their places.
 
     Shapes:
-        parent, depth, inner ``[num_nodes]``; offsets ``[num_nodes + 1]``; children ``[num_nodes - 1]``;
+        parent, depth, inner ``[num_nodes]``; offsets ``[num_nodes + 1]``; children
+        ``[num_nodes - 1]``;
         leaves ``[num_leaves]``; all int64, inner bool.
 
     Raises:
