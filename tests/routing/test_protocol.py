@@ -76,8 +76,8 @@ def by_hand() -> ToyTree:
 def test_an_explanation() -> None:
     found = explain(by_hand(), np.array([0.5, 2.0]), ["ape", "bee", "cow"])
     assert str(found).splitlines() == [
-        "node 0: below 1, 100.0 %",
-        "node 2: from 0.5, 100.0 %",
+        "node 0: < 1, 100.0 %",
+        "node 2: >= 0.5, 100.0 %",
         "leaf 5, reached with 100.0 %",
         "its prediction: class cow, 50.0 %",
         "of all leaves: class cow, 50.0 %",
@@ -106,24 +106,24 @@ def test_numbers_have_no_classes() -> None:
 def test_text() -> None:
     assert export_text(by_hand()).splitlines() == [
         "|--- node 0: number 0 cut at [0.0, 1.0]",
-        "|   |--- below 0, node 1: vote",
-        "|   |--- below 1, node 2: number 1 cut at [0.5]",
-        "|   |   |--- below 0.5, node 4: vote",
-        "|   |   |--- from 0.5, node 5: vote",
-        "|   |--- from 1, node 3: number 0 cut at []",
+        "|   |--- < 0, node 1: vote",
+        "|   |--- < 1, node 2: number 1 cut at [0.5]",
+        "|   |   |--- < 0.5, node 4: vote",
+        "|   |   |--- >= 0.5, node 5: vote",
+        "|   |--- >= 1, node 3: number 0 cut at []",
         "|   |   |--- all, node 6: vote",
     ]
     text = export_text(by_hand(), Samples(torch.zeros(4, 2), torch.tensor([1, 1, 1, 0])))
-    assert "below 1, node 2: number 1 cut at [0.5], 100.0 % of samples, 75.0 % of them" in text
+    assert "< 1, node 2: number 1 cut at [0.5], 100.0 % of samples, 75.0 % of them" in text
 
 
 def test_text_to_a_depth() -> None:
     assert export_text(by_hand(), max_depth=1).splitlines() == [
         "|--- node 0: number 0 cut at [0.0, 1.0]",
-        "|   |--- below 0, node 1: vote",
-        "|   |--- below 1, node 2: number 1 cut at [0.5]",
+        "|   |--- < 0, node 1: vote",
+        "|   |--- < 1, node 2: number 1 cut at [0.5]",
         "|   |   |--- … 2 leaves",
-        "|   |--- from 1, node 3: number 0 cut at []",
+        "|   |--- >= 1, node 3: number 0 cut at []",
         "|   |   |--- … 1 leaf",
     ]
 

@@ -76,8 +76,8 @@ class ToyTree:
 
     def branch_names(self, node: int) -> list[str]:
         cuts = self.cuts[node]
-        below = [f"below {cut:g}" for cut in cuts]
-        return [*below, f"from {cuts[-1]:g}" if len(cuts) else "all"] if self._inner(node) else []
+        below = [f"< {cut:g}" for cut in cuts]
+        return [*below, f">= {cuts[-1]:g}" if len(cuts) else "all"] if self._inner(node) else []
 
     def _inner(self, node: int) -> bool:
         return bool(self.topology.children_of(node))
