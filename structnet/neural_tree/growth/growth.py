@@ -24,10 +24,10 @@ from structnet.neural_tree.growth import state as growth_file
 from structnet.neural_tree.growth.candidate import AtLeaf, Candidate, cached
 from structnet.neural_tree.growth.decision import Decision, Limits, check_integer
 from structnet.neural_tree.growth.proposal import propose
-from structnet.neural_tree.likelihood import Categorical, check_targets
-from structnet.neural_tree.pruning import visit_shares
+from structnet.neural_tree.likelihood import Categorical
 from structnet.neural_tree.tree import NeuralTree
-from structnet.routing.samples import Samples
+from structnet.routing.samples import Samples, check_targets
+from structnet.routing.visits import shares
 from structnet.training.fitting import ADAM, NonFiniteLossError, fit
 from structnet.training.history import History
 from structnet.training.metrics import evaluate
@@ -274,7 +274,7 @@ class Growth:
         if isinstance(train, AtLeaf):
             reached = train.log_prob.exp()
             return len(train) * (train.mean(reached) / train.mean(torch.ones_like(reached))).item()
-        return len(train) * visit_shares(self.tree, train, "multi")[leaf]
+        return len(train) * shares(self.tree, train, "multi")[leaf]
 
     def _both_at_leaf(self, leaf: int) -> list[Samples | AtLeaf]:
         data, room = [], self.cache_bytes if self.cache else 0
@@ -346,7 +346,7 @@ def _check_samples(tree: NeuralTree, train: Samples, validation: Samples) -> Non
             f"{len(train)} for training and {len(validation)} for validation"
         )
     for samples in (train, validation):
-        check_targets(tree.likelihood, samples.targets, tree.num_outputs)
+        check_targets(samples.targets, tree.num_classes)
         samples.counts()  # refuses weights that do not count
     if isinstance(tree.likelihood, Categorical) and len(train) < tree.num_outputs:
         raise ValueError(
