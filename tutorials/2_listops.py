@@ -40,7 +40,6 @@ from structnet.trees.vocabulary import Vocabulary
 SMOKE = os.environ.get("STRUCTNET_SMOKE") == "1"
 PICTURES = Path("runs/tutorials")
 PICTURES.mkdir(parents=True, exist_ok=True)
-torch.set_num_threads(1 if SMOKE else 2)
 
 # %% [markdown]
 # ## The data
