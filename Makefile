@@ -1,9 +1,10 @@
 # Everything a person or a machine does with this checkout; `make` alone lists it.
 # The environment lies in .venv and is made on first use, from constraints.txt.
 
-# The first of these that is Python 3.10 or 3.11; override with `make PYTHON=/path/to/python`.
-SUPPORTED := import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 11))
-PYTHON ?= $(shell for python in python3.11 python3.10 python3 python; do \
+# The first of these that is Python 3.10 or later, those with dgl before the others; override with
+# `make PYTHON=/path/to/python`.
+SUPPORTED := import sys; sys.exit(sys.version_info < (3, 10))
+PYTHON ?= $(shell for python in python3.11 python3.10 python3.13 python3.12 python3 python; do \
 	$$python -c '$(SUPPORTED)' 2>/dev/null && echo $$python && break; done)
 
 BIN := .venv/bin
@@ -23,7 +24,7 @@ help: ## list these targets
 install: $(INSTALLED) ## make .venv and install the library and its tools, pinned
 
 $(INSTALLED): pyproject.toml constraints.txt
-	@"$(PYTHON)" -c '$(SUPPORTED)' 2>/dev/null || { echo "structnet needs Python 3.10 or 3.11:" \
+	@"$(PYTHON)" -c '$(SUPPORTED)' 2>/dev/null || { echo "structnet needs Python 3.10 or later:" \
 		"$(if $(PYTHON),$(PYTHON) is not one,none is on the PATH);" \
 		"install one, or run make PYTHON=/path/to/python" >&2; exit 1; }
 	test -x $(BIN)/python || "$(PYTHON)" -m venv .venv

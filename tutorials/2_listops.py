@@ -29,7 +29,6 @@ from structnet.training import accuracy, accuracy_by, evaluate, fit, predict_all
 SMOKE = os.environ.get("STRUCTNET_SMOKE") == "1"
 PICTURES = Path("runs/tutorials")
 PICTURES.mkdir(parents=True, exist_ok=True)
-torch.set_num_threads(1 if SMOKE else 2)
 
 # %% [markdown]
 # ## The data

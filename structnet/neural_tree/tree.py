@@ -341,6 +341,16 @@ class NeuralTree(Routed, nn.Module):
         output = self.output(batch.x)
         return output if self.num_classes is None else output.argmax(1)
 
+    def predict_log_proba(self, batch: Samples) -> Tensor:
+        """Log-probabilities of the classes, ``[n, classes]``; a TypeError if there are none."""
+        if not isinstance(self.likelihood, Categorical):
+            raise TypeError(f"a tree of {type(self.likelihood).__name__} predicts no classes")
+        return self.output(batch.x)
+
+    def predict_proba(self, batch: Samples) -> Tensor:
+        """Probabilities of the classes, ``[n, classes]``; a TypeError if there are none."""
+        return self.predict_log_proba(batch).exp()
+
     # Building again
 
     def config(self) -> dict[str, Any]:

@@ -7,6 +7,8 @@
 ``metrics``             :func:`accuracy`, :func:`evaluate`, :func:`predict_all`
 ``checkpoint``          models and states on disk, without pickle
 ``processes``           several processes of one run (torchrun)
+``progress``            a bar, or a line now and then where nobody watches
+``threads``             how many threads compute: one for small products
 ``seeding``             the global random generators, seeded for an epoch and given back
 ======================  ==========================================================================
 """

@@ -9,3 +9,5 @@ from .metrics import accuracy as accuracy
 from .metrics import accuracy_by as accuracy_by
 from .metrics import evaluate as evaluate
 from .metrics import predict_all as predict_all
+from .progress import Progress as Progress
+from .threads import set_threads as set_threads

@@ -21,6 +21,7 @@ from structnet.training.history import History, Monitor
 from structnet.training.loop import Callback, Loop, NonFiniteLossError
 from structnet.training.metrics import Metric, evaluate, predict_all
 from structnet.training.processes import own_device, process_rank
+from structnet.training.progress import Progress
 
 __all__ = [
     "CheckpointError",
@@ -60,7 +61,7 @@ def fit(
     amp: bool = False,
     keep_start: bool = False,
     callbacks: Sequence[Callback] = (),
-    progress: bool = True,
+    progress: bool | Progress = True,
     history: History | None = None,
 ) -> History:
     """Trains a model on minibatches, and leaves the weights of its best epoch in it.
@@ -72,6 +73,11 @@ def fit(
 
     Under ``torchrun`` each process takes its share of every batch, and the gradients are those of
     one process; only the first process writes files and shows the bar.
+
+    On a CPU, one thread computes, unless the products in the first step are so large that all of
+    torch's threads gain even beside a busy program; afterwards the number is as it was. A number
+    that was set is kept: by ``set_threads``, ``OMP_NUM_THREADS`` or ``MKL_NUM_THREADS``, or by
+    ``torch.set_num_threads`` to other than the number of cores, from which torch begins.
 
     Args:
         model: a module with ``loss(batch)``, the mean loss over the batch, a scalar. It is moved to
@@ -104,7 +110,9 @@ def fit(
         keep_start: the weights that the training starts with count as well, and stay if no epoch
             is better on the validation data.
         callbacks: each is called as ``callback(model, history)`` after every epoch.
-        progress: show a bar, if somebody watches the terminal or notebook.
+        progress: whether to say how far the training is: a bar, if somebody watches the terminal or
+            notebook, else a line an epoch, at most every ten seconds; or how, and of what larger
+            training it is a part.
         history: an empty one to fill, for a caller who wants the records after an error too.
 
     Returns:
@@ -179,7 +187,7 @@ def fit(
         amp=amp,
         keep_start=keep_start,
         callbacks=callbacks,
-        progress=progress,
+        progress=Progress.of(progress),
         history=history,
         settings=settings,
     )

@@ -15,7 +15,6 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
-from tqdm.auto import tqdm
 
 from structnet.training.checkpoint import (
     CheckpointError,
@@ -35,9 +34,10 @@ from structnet.training.metrics import (
     to_device,
 )
 from structnet.training.processes import Processes
+from structnet.training.progress import Progress
 from structnet.training.seeding import epoch_order, random_states_kept, seed_epoch
+from structnet.training.threads import Threads
 
-BAR = "{desc}{percentage:3.0f}%|{bar}| {elapsed}<{remaining}, {rate_fmt}{postfix}"
 Callback = Callable[[nn.Module, History], Any]
 
 
@@ -90,7 +90,7 @@ class Loop:
     clip_norm: float | None
     amp: bool
     callbacks: Sequence[Callback]
-    progress: bool
+    progress: Progress
     history: History
     settings: Mapping[str, Any]  # what a resumed run must share with the interrupted one
     keep_start: bool = False
@@ -98,21 +98,23 @@ class Loop:
     best_scores: dict[str, float] | None = None  # its validation scores
     parameters: list[nn.Parameter] = field(init=False)
     processes: Processes = field(init=False)
-    bar: tqdm = field(init=False)
-    note: str = ""  # what the bar says of the last validation
+    threads: Threads = field(init=False)
+    note: str = ""  # what is shown of the last validation
 
     def run(self, resume: bool) -> History:
         """Trains to the end, from the checkpoint if asked to."""
         self.processes = Processes(self.device)
         self.parameters = list(self.model.parameters())
-        with random_states_kept(self.device):
+        self.threads = Threads(self.device)
+        with random_states_kept(self.device), self.threads.kept():
             self._start(resume)
-            self.bar = self._open_bar()
+            size = len(self.data)
+            self.progress.open(self.epochs * size, done=len(self.history) * size)
             try:
                 while not self._finished():
                     self._epoch(len(self.history) + 1)
             finally:
-                self.bar.close()
+                self.progress.close()
                 self.model.eval()
                 if self.best is not None:
                     self.model.load_state_dict(self.best)
@@ -137,6 +139,8 @@ class Loop:
         }
         self.history.append(record)
         self._show(record["loss"], 0)
+        line = f"{self._name(number)}, {self._said(record['loss'])}, {record['seconds']:.3g} s"
+        self.progress.end_epoch(line, last=self._finished())
         if self.schedule is not None and self.schedule_per == "epoch":
             self._step_schedule(record)
         # Before the checkpoint: what a callback does to the model is part of the epoch.
@@ -147,11 +151,12 @@ class Loop:
     def _train(self, epoch: int) -> float:
         """One pass through the data in an order of its own; the mean loss."""
         order = epoch_order(len(self.data), self.seed, epoch)
-        self.bar.set_description_str(f"epoch {epoch}/{self.epochs} ", refresh=False)
+        self.progress.begin(self._name(epoch))
         self.model.train()
         total = seen = 0.0
         for batch, indices in enumerate(_batches(order, self.batch_size), 1):
-            total += self._step(indices, epoch, batch) * len(indices)
+            with self.threads.measured():
+                total += self._step(indices, epoch, batch) * len(indices)
             seen += len(indices)
             self._show(total / seen, len(indices))
         return total / len(order)
@@ -280,6 +285,7 @@ class Loop:
             "best_scores": self.best_scores,
             "optimizer": self.optimizer.state_dict(),
             "schedule": self.schedule and self.schedule.state_dict(),
+            "threads": self.threads.number,
         }
 
     def _restore(self) -> None:
@@ -291,21 +297,16 @@ class Loop:
         load_optimizer(self.optimizer, state["optimizer"])
         if self.schedule is not None:
             self.schedule.load_state_dict(state["schedule"])
+        self.threads.choose(state.get("threads"))
 
-    def _open_bar(self) -> tqdm:
-        return tqdm(
-            total=self.epochs * len(self.data),
-            initial=len(self.history) * len(self.data),
-            unit=" ex",
-            unit_scale=True,
-            bar_format=BAR,
-            # None is for tqdm to decide: it shows a bar in a terminal or notebook only.
-            disable=None if self.progress and self.processes.rank == 0 else True,
-        )
+    def _name(self, epoch: int) -> str:
+        return f"epoch {epoch}/{self.epochs}"
+
+    def _said(self, loss: float) -> str:
+        return f"loss {loss:.3g}{self.note}{self.threads.note}"
 
     def _show(self, loss: float, examples: int) -> None:
-        self.bar.set_postfix_str(f"loss {loss:.3g}{self.note}", refresh=False)
-        self.bar.update(examples)
+        self.progress.advance(self._said(loss), examples)
 
 
 def steps_per_epoch(examples: int, batch_size: int) -> int:

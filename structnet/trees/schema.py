@@ -13,6 +13,7 @@ Order is data: nothing relies on the order of edges. This is the one module that
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,11 +30,30 @@ def dgl():
 
     Importing dgl takes a second, prints, and writes a file into the home folder unless a backend
     is named; here nobody pays for that who does not ask for a graph.
+
+    Raises:
+        ModuleNotFoundError: there is no dgl, as on Python 3.12 and later.
     """
     os.environ.setdefault("DGLBACKEND", "pytorch")
-    import dgl
-
+    try:
+        import dgl
+    except ModuleNotFoundError as error:
+        if error.name != "dgl":  # something that it imports
+            raise
+        raise ModuleNotFoundError(_missing(sys.version_info[:2]), name="dgl") from None
     return dgl
+
+
+def _missing(python: tuple[int, int]) -> str:
+    """Why there is no dgl on a version of Python, and what to do."""
+    if python < (3, 12):
+        why = "which is not installed; install it with: pip install 'dgl>=1.1.2,<2'"
+    else:
+        why = (
+            f"of which no release for Python {python[0]}.{python[1]} runs beside a current torch; "
+            "take Python 3.10 or 3.11, or do without: forests and all models need no graph"
+        )
+    return f"DGL graphs and backend='dgl' need dgl, {why}"
 
 
 def make_graph(
@@ -53,11 +73,13 @@ def make_graph(
 
 
 def check_fields(graph: DGLGraph) -> None:
-    """Check that a DGL graph has the schema's fields.
+    """Checks that a DGL graph has the schema's fields.
 
     Raises:
-        GraphError: one is missing, or not int64.
+        GraphError: a field is missing, or not of int64.
+        ModuleNotFoundError: there is no dgl.
     """
+    dgl()  # where there is none, its error says more than a missing field
     for where, name in (("edata", "pos"), ("ndata", "type"), ("ndata", "token")):
         if name not in getattr(graph, where):
             raise GraphError(f"the graph has no {where}[{name!r}]; the schema needs one")

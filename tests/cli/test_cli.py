@@ -98,6 +98,7 @@ def test_every_command_has_help_with_examples(command: str | None) -> None:
 def test_the_run_folder(trained: Trained) -> None:
     task, folder, done = trained
     assert (done.status, done.err) == (0, "")
+    assert done.progress[-1].startswith("epoch 3/3, loss ")
     names = {path.name for path in folder.iterdir()}
     pictures = {"history.png", "tree.png"} | ({"by_operators.png"} if task == "lrt" else set())
     assert names == pictures | {

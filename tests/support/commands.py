@@ -13,9 +13,12 @@ SMALL = ["--epochs", "2", "--refine-epochs", "2"]  # a neural tree within a seco
 
 
 class Done(NamedTuple):
+    """What the command gave; ``err`` without the lines of progress, which depend on the time."""
+
     status: int
     out: str
     err: str
+    progress: list[str]
 
     @property
     def json(self) -> dict:
@@ -26,4 +29,7 @@ def call(*argv: object) -> Done:
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         status = main([str(arg) for arg in argv])
-    return Done(status, out.getvalue(), err.getvalue())
+    said = err.getvalue().splitlines(keepends=True)
+    progress = [line for line in said if line.startswith(("epoch ", "decision "))]
+    rest = "".join(line for line in said if line not in progress)
+    return Done(status, out.getvalue(), rest, progress)

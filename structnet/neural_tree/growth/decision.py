@@ -83,6 +83,12 @@ class Decision:
     parameters: int
     seconds: float
 
+    def __str__(self) -> str:
+        return (
+            f"decision {self.number}, {self.action} at node {self.node}, val loss {self.loss:.3g}, "
+            f"{self.leaves} leaves, {self.parameters:,} parameters, {self.seconds:.3g} s"
+        )
+
 
 def check_integer(owner: str, name: str, value: Any, least: int, also: str = "") -> None:
     """Refuses a parameter that is no integer, or too small."""

@@ -32,6 +32,7 @@ from structnet.training.fitting import ADAM, NonFiniteLossError, fit
 from structnet.training.history import History
 from structnet.training.metrics import evaluate
 from structnet.training.processes import own_device
+from structnet.training.progress import Progress
 from structnet.training.seeding import random_states_kept
 
 
@@ -67,7 +68,8 @@ class Growth:
         resume: go on from the folder's state, if there is one; False begins anew and replaces the
             folder's state.
         callbacks: each is called as ``callback(growth, decision)`` after every decision.
-        progress: show a bar for each training.
+        progress: whether to say how far it is: a bar for each training, if somebody watches the
+            terminal or notebook, else a line an epoch or decision, at most every ten seconds.
 
     Attributes:
         decisions: what was decided so far.
@@ -115,7 +117,7 @@ class Growth:
         folder: str | Path | None = None,
         resume: bool = False,
         callbacks: Sequence[Callable[[Growth, Decision], Any]] = (),
-        progress: bool = False,
+        progress: bool | Progress = False,
     ):
         if tree.num_leaves > 1:
             raise ValueError(
@@ -146,7 +148,7 @@ class Growth:
             "batch_size": batch_size,
             "optimizer": optimizer,
             "device": device,
-            "progress": progress,
+            "progress": Progress.of(progress),
         }
         self.decisions: list[Decision] = []
         self.history = History()
@@ -194,6 +196,7 @@ class Growth:
         )
         self.decisions.append(decision)
         growth_file.save(self)
+        self.fitting["progress"].say(str(decision), last=self.done)
         for callback in self.callbacks:
             callback(self, decision)
         return decision
@@ -304,6 +307,7 @@ class Growth:
         """Trains a model, leaves its best epoch in it, and gives that one's validation loss;
         infinity if no epoch is the best one. A candidate that diverges stops there."""
         history, is_root = History(), model is self.tree
+        self.fitting["progress"].part = f"decision {len(self.decisions)}, {phase} of node {node}, "
         try:
             fit(
                 model,

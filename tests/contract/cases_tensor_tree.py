@@ -1,0 +1,81 @@
+"""Tensor Tree-LSTMs with either head, in every configuration."""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+from typing import Any
+
+import torch
+from configurations import AGGREGATORS
+from contract import Case
+from dgl_marks import HAS_DGL
+from random_trees import (
+    ARITY,
+    TOKENS,
+    TYPES,
+    VOCABULARY,
+    random_dependency_tree,
+    random_tree,
+)
+from torch import nn
+
+from structnet.tensor_tree import TreeClassifier, TreeLSTM, TreePairClassifier
+from structnet.trees.examples import TreeExamples
+from structnet.trees.forest import Forest
+
+
+def tree_model(head: type, classes: int, inner: bool, options: dict, seed: int) -> nn.Module:
+    torch.manual_seed(seed)
+    inputs = nn.Embedding(len(TOKENS), 4)
+    encoder = TreeLSTM(6, len(TYPES), ARITY, inputs, inner_inputs=inner, **options)
+    return head(encoder, classes)
+
+
+def tree_batch(roots: int, classes: int, inner: bool, count: int) -> TreeExamples:
+    rng = random.Random(0)
+    draw = random_dependency_tree if inner else random_tree
+    trees = [draw(rng) for _ in range(count * roots)]
+    if inner:  # a leaf with a token alone
+        trees[0] = type(trees[0])("A", [type(trees[0])("x"), *trees[0].children[:2]], token="y")
+    targets = [rng.randrange(classes) for _ in range(count)]
+    return TreeExamples(Forest.from_trees(trees, VOCABULARY), targets)
+
+
+def tree_inputs(batch: TreeExamples) -> list:
+    arrays = ("types", "tokens", "height", "offsets", "children", "pos", "roots")
+    found = [batch.targets, *(getattr(batch.forest, name) for name in arrays)]
+    if not HAS_DGL:
+        return found
+    graph = batch.forest.graph
+    return [
+        *found,
+        *graph.edges(),
+        *(graph.ndata[name] for name in graph.ndata),
+        *(graph.edata[name] for name in graph.edata),
+    ]
+
+
+def tree_case(
+    name: str, head: type, roots: int, classes: int, inner: bool = False, **options: Any
+) -> Case:
+    return Case(
+        name,
+        partial(tree_model, head, classes, inner, options),
+        partial(tree_batch, roots, classes, inner),
+        classes,
+        tree_inputs,
+    )
+
+
+single = partial(tree_case, head=TreeClassifier, roots=1, classes=4)
+pair = partial(tree_case, head=TreePairClassifier, roots=2, classes=7)
+
+CASES = [
+    *(single(f"tree, {name}", aggregator=a) for name, a in AGGREGATORS.items()),
+    *(pair(f"pair, {name}", aggregator=a) for name, a in AGGREGATORS.items()),
+    single("tree, learned bottom", bottom="learned"),
+    single("tree, forget all", forget="all"),
+    single("tree, inner inputs", inner=True),
+    pair("pair, inner inputs, all learned", inner=True, forget="all", bottom="learned"),
+]

@@ -1,0 +1,132 @@
+"""How many threads a training takes: by the size of its products, unless the user has said."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+from train_helpers import Classifier, assert_same_state, rows
+
+from structnet.training import Progress, fit, set_threads, threads
+from structnet.training.history import History
+
+OPTIONS = {"epochs": 2, "batch_size": 4, "progress": False}
+
+
+@pytest.fixture(autouse=True)
+def free(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A machine of three cores, on which nobody has set a number."""
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2}, raising=False)
+    monkeypatch.setattr(threads, "_set_by_user", False)
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    yield
+    torch.set_num_threads(before)
+
+
+class Counting(Classifier):
+    """Writes down the number of threads of each step."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.numbers: list[int] = []
+
+    def loss(self, batch: object) -> Tensor:
+        self.numbers.append(torch.get_num_threads())
+        return super().loss(batch)
+
+
+def numbers(**options: object) -> list[int]:
+    model = Counting()
+    fit(model, rows(8), **OPTIONS | options)
+    return model.numbers
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All products are large."""
+    monkeypatch.setattr(threads, "LARGE", 1)
+
+
+def test_small_products_take_one_thread() -> None:
+    assert numbers() == [1, 1, 1, 1]
+    assert torch.get_num_threads() == 3
+
+
+def test_large_products_take_all_after_the_first_step(large: None) -> None:
+    assert numbers() == [1, 3, 3, 3]
+    assert torch.get_num_threads() == 3
+
+
+def test_the_average_product_decides() -> None:
+    with threads.Products() as products:
+        layer = nn.Linear(1024, 1024)
+        layer(torch.zeros(64, 1024)).sum().backward()
+        torch.ones(3) + torch.ones(3)
+    assert products.sizes == [2 * 64 * 1024**2] * 2 and products.are_large
+    products.sizes.append(10)
+    assert not products.are_large
+    products.sizes.clear()
+    assert not products.are_large
+
+
+def test_convolutions_and_products_in_place_count() -> None:
+    with threads.Products() as products:
+        nn.Conv2d(2, 3, 5)(torch.zeros(4, 2, 8, 8))
+        torch.mm(torch.ones(2, 3), torch.ones(3, 4), out=torch.empty(2, 4))
+    assert products.sizes == [2 * 4 * (4 * 4) * (2 * 5 * 5) * 3, 48]
+
+
+def test_what_the_user_has_set_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.set_num_threads(2)
+    assert numbers() == [2] * 4
+    set_threads(3)
+    assert numbers() == [3] * 4
+    monkeypatch.setattr(threads, "_set_by_user", False)
+    assert numbers() == [1] * 4
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        with monkeypatch.context() as environment:
+            environment.setenv(name, "3")
+            assert numbers() == [3] * 4
+    with pytest.raises(ValueError, match=r"'number' parameter of set_threads .* Got 0 instead"):
+        set_threads(0)
+
+
+def test_an_error_gives_the_number_back() -> None:
+    def stop(model: nn.Module, history: History) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(Classifier(), rows(8), **OPTIONS, callbacks=[stop])
+    assert torch.get_num_threads() == 3
+
+
+def test_a_resumed_training_takes_as_many(
+    large: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert numbers(checkpoint=tmp_path) == [1, 3, 3, 3]
+    monkeypatch.setattr(threads, "LARGE", 2**40)  # a first step that would choose otherwise
+    assert numbers(checkpoint=tmp_path, resume=True, epochs=3) == [3, 3]
+
+
+def test_the_choice_changes_no_number() -> None:
+    chosen, plain = Counting(), Counting()
+    fit(chosen, rows(23), rows(9), **OPTIONS)
+    torch.set_num_threads(1)
+    fit(plain, rows(23), rows(9), **OPTIONS)
+    assert_same_state(chosen, plain)
+
+
+def test_the_progress_says_what_was_changed(
+    large: None, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for size, said in ((1, False), (2**40, True)):
+        monkeypatch.setattr(threads, "LARGE", size)
+        numbers(progress=Progress())
+        assert (", 1 thread, " in capsys.readouterr().err) == said
