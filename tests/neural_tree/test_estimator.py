@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from torch import nn
 
 from structnet.estimators.checked import Standardizer, mean_one, path_matrix, seed_from, split
-from structnet.neural_tree import Growth, Limits, Primitives, presets, refine
+from structnet.neural_tree import Growth, NeuralTreeSettings, Primitives, presets, refine
 from structnet.neural_tree.estimator import NeuralTreeClassifier, NeuralTreeRegressor
 from structnet.plot import plot_neural_tree
 from structnet.routing.topology import Topology
@@ -489,9 +489,9 @@ def test_every_parameter_reaches_the_training(
     grown, refined = {}, {}
 
     class Spy(Growth):
-        def __init__(self, *samples: Any, **options: Any):
-            grown.update(options)
-            super().__init__(*samples, **options)
+        def __init__(self, *given: Any, **options: Any):
+            grown.update(options, settings=given[-1])
+            super().__init__(*given, **options)
 
     def spy(*samples: Any, **options: Any) -> History:
         refined.update(options)
@@ -508,11 +508,12 @@ def test_every_parameter_reaches_the_training(
     }
     model = NeuralTreeClassifier(NARROW, **limits, epochs=6, patience=7, refine_epochs=8)
     model.set_params(batch_size=9, learning_rate=0.01, warm_start_solvers=True).fit(*blobs)
-    assert grown["limits"] == Limits(**limits)
-    assert (grown["epochs"], grown["patience"], grown["warm_start"]) == (6, 7, True)
-    assert refined["epochs"] == 8
+    others = {"epochs": 6, "patience": 7, "refine_epochs": 8, "batch_size": 9}
+    others |= {"learning_rate": 0.01, "warm_start_solvers": True, "seed": grown["settings"].seed}
+    assert grown["settings"] == NeuralTreeSettings(**limits, **others)
+    assert (refined["epochs"], refined["batch_size"], refined["seed"]) == (8, 9, others["seed"])
     for options in (grown, refined):
-        assert (options["batch_size"], options["optimizer"].keywords) == (9, {"lr": 0.01})
+        assert options["optimizer"].keywords == {"lr": 0.01}
         assert (options["device"], options["progress"]) == ("cpu", False)
 
 

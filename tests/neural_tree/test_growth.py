@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
@@ -16,11 +17,11 @@ import torch
 from forests import exactly
 from growths import (
     LIKELIHOODS,
-    OPTIONS,
     Eager,
     assert_same_growth,
     assert_same_weights,
     grow,
+    growth_on,
     make_growth,
     make_primitives,
     make_samples,
@@ -31,7 +32,14 @@ from growths import (
 )
 from torch import Tensor, nn
 
-from structnet.neural_tree import Decision, Growth, Limits, NeuralTree, Primitives, refine
+from structnet.neural_tree import (
+    Decision,
+    Growth,
+    NeuralTree,
+    NeuralTreeSettings,
+    Primitives,
+    refine,
+)
 from structnet.neural_tree.growth import growth as growth_module
 from structnet.neural_tree.growth.candidate import AtLeaf
 from structnet.routing import Samples
@@ -57,9 +65,14 @@ def test_the_recorded_losses_are_those_of_the_tree(likelihood: str) -> None:
         found.append(decision)
 
     tree = make_tree(likelihood, norm=True)
-    limits = Limits(max_leaves=4, max_transformers=3)
     growth = grow(
-        tree, likelihood=likelihood, epochs=6, limits=limits, callbacks=[check], warm_start=True
+        tree,
+        likelihood=likelihood,
+        epochs=6,
+        max_leaves=4,
+        max_transformers=3,
+        callbacks=[check],
+        warm_start_solvers=True,
     )
     taken = [decision for decision in found if decision.action != "keep"]
     assert len(taken) >= 3  # or this test has seen nothing
@@ -75,7 +88,7 @@ def test_the_recorded_losses_are_those_of_the_tree(likelihood: str) -> None:
 
 
 def test_history_names_what_each_epoch_trained() -> None:
-    growth = grow(kind=scripted("split", "deepen"), limits=Limits(max_leaves=2))
+    growth = grow(kind=scripted("split", "deepen"), max_leaves=2)
     phases = [(r["decision"], r["node"], r["phase"], r["epoch"]) for r in growth.history]
     expected = [(0, 0, "root", 1), (0, 0, "root", 2)]
     for decision in growth.decisions[1:]:
@@ -283,17 +296,14 @@ def longest(tree: NeuralTree) -> list[int]:
 def test_depth_is_limited() -> None:
     primitives = make_primitives().without(transformers=True)
     for limit in (0, 1, 2):
-        growth = grow(
-            make_tree(primitives=primitives), Eager, epochs=1, limits=Limits(max_depth=limit)
-        )
+        growth = grow(make_tree(primitives=primitives), Eager, epochs=1, max_depth=limit)
         assert depth(growth.tree) == limit
         assert growth.tree.num_leaves == 2**limit
 
 
 @pytest.mark.parametrize("limit", [1, 2, 5])
 def test_leaves_are_limited(limit: int) -> None:
-    limits = Limits(max_leaves=limit, max_transformers=1)
-    growth = grow(kind=Eager, epochs=1, limits=limits)
+    growth = grow(kind=Eager, epochs=1, max_leaves=limit, max_transformers=1)
     assert growth.tree.num_leaves == limit
     assert growth.decisions[-1].candidates == {}
 
@@ -303,18 +313,17 @@ def test_transformers_are_limited(limit: int) -> None:
     class DeepFirst(Eager):
         order = ("deepen", "split")
 
-    limits = Limits(max_leaves=2, max_transformers=limit)
     for kind in (Eager, DeepFirst):
-        growth = grow(kind=kind, epochs=1, limits=limits)
+        growth = grow(kind=kind, epochs=1, max_leaves=2, max_transformers=limit)
         assert longest(growth.tree) == [limit, limit]
 
 
 def test_parameters_are_limited_to_the_number() -> None:
     for kind in ("split", "deepen"):
         reached = grow(kind=scripted(kind), epochs=1).decisions[1].parameters
-        growth = grow(kind=scripted(kind), epochs=1, limits=Limits(max_parameters=reached))
+        growth = grow(kind=scripted(kind), epochs=1, max_parameters=reached)
         assert growth.decisions[1].parameters == reached
-        growth = grow(kind=scripted(kind), epochs=1, limits=Limits(max_parameters=reached - 1))
+        growth = grow(kind=scripted(kind), epochs=1, max_parameters=reached - 1)
         assert kind not in growth.decisions[1].candidates
         assert max(d.parameters for d in growth.decisions) < reached
 
@@ -332,7 +341,7 @@ def test_parameters_are_limited_to_the_number() -> None:
     ],
 )
 def test_the_better_candidate_is_taken_if_it_gains_enough(losses: dict, expected: str) -> None:
-    growth = make_growth(limits=Limits(min_gain=0.25))
+    growth = make_growth(min_gain=0.25)
     growth.loss = 1.0
     assert growth.choose(losses) == expected
 
@@ -345,15 +354,14 @@ def test_without_a_gain_nothing_is_taken() -> None:
 
 def test_no_routers_grow_a_chain() -> None:
     primitives = make_primitives().without(routers=True)
-    limits = Limits(max_transformers=4)
-    growth = grow(make_tree(primitives=primitives), Eager, epochs=1, limits=limits)
+    growth = grow(make_tree(primitives=primitives), Eager, epochs=1, max_transformers=4)
     assert growth.tree.topology.num_nodes == 1 and longest(growth.tree) == [4]
     assert visits(growth) == [(0, "root"), *[(0, "deepen")] * 3, (0, "keep")]
 
 
 def test_no_transformers_grow_by_splits_alone() -> None:
     primitives = make_primitives().without(transformers=True)
-    growth = grow(make_tree(primitives=primitives), Eager, epochs=1, limits=Limits(max_leaves=3))
+    growth = grow(make_tree(primitives=primitives), Eager, epochs=1, max_leaves=3)
     assert longest(growth.tree) == [0, 0, 0]
     assert {kind for d in growth.decisions for kind in d.candidates} == {"split"}
 
@@ -386,7 +394,9 @@ def test_what_a_map_is_too_small_for_is_no_candidate(
         pooled(router, 1), lambda shape: nn.Conv1d(shape[0], 2, transformer), pooled(solver, 4)
     )
     samples = Samples(torch.randn(20, 3, length), torch.arange(20) % 4)
-    growth = Growth(NeuralTree(primitives, (3, length)), samples, samples, epochs=1)
+    growth = Growth(
+        NeuralTree(primitives, (3, length)), samples, samples, NeuralTreeSettings(epochs=1)
+    )
     growth.step()
     assert set(growth.step().candidates) == expected
 
@@ -421,12 +431,13 @@ def test_what_does_not_learn_may_be_shared() -> None:
         lambda shape: nn.Sequential(frozen, nn.Linear(5, 1)), plain.transformer, plain.solver
     )
     before, samples = frozen.weight.clone(), Samples(torch.randn(20, 3), torch.arange(20) % 4)
-    how = OPTIONS | {
+    how = {
         "n_init": 2,
-        "limits": Limits(max_leaves=3, max_transformers=1),
+        "max_leaves": 3,
+        "max_transformers": 1,
         "balance_routers": False,
     }
-    growth = Eager(NeuralTree(primitives, (3,)), samples, samples, **how)
+    growth = growth_on(NeuralTree(primitives, (3,)), samples, samples, Eager, **how)
     growth.run()
     assert growth.tree.num_leaves == 3
     assert torch.equal(frozen.weight, before)
@@ -435,7 +446,7 @@ def test_what_does_not_learn_may_be_shared() -> None:
 @pytest.mark.parametrize("weight", [None, 0.01])
 @pytest.mark.parametrize("cache", [True, False])
 def test_nothing_is_tried_where_hardly_a_sample_comes(cache: bool, weight: float | None) -> None:
-    growth = make_growth(kind=scripted("split"), limits=Limits(min_samples=5), cache=cache)
+    growth = make_growth(kind=scripted("split"), min_samples=5, cache=cache)
     if weight is not None:
         growth.train = Samples(growth.train.x, growth.train.targets, torch.full((60,), weight))
     growth.step()
@@ -485,8 +496,9 @@ def test_how_often_a_sample_is_taken(cache: bool) -> None:
         Watched(samples.x, samples.targets) for samples in (make_samples(60), make_samples(40, 1))
     )
     # A new router looks at some samples once more, to be scaled to them.
-    options = OPTIONS | {"balance_routers": False}
-    growth = scripted("split")(make_tree(), train, validation, **options, cache=cache)
+    growth = growth_on(
+        make_tree(), train, validation, scripted("split"), balance_routers=False, cache=cache
+    )
     growth.step()
     assert (train.taken == 2).all()  # once an epoch
     assert (validation.taken == 3).all()  # and before the first
@@ -520,7 +532,7 @@ def test_a_cache_is_given_to_the_candidates_where_there_is_room(
         (0, (Samples, Samples)),
     ):
         kinds.clear()
-        Growth(make_tree(), samples, samples, **OPTIONS, cache_bytes=room).run()
+        growth_on(make_tree(), samples, samples, cache_bytes=room).run()
         assert kinds[1:] == [list(expected)] * 2
 
 
@@ -528,9 +540,9 @@ def test_a_cache_is_given_to_the_candidates_where_there_is_room(
 
 
 def test_the_seed_decides_the_tree() -> None:
-    limits = Limits(max_leaves=3, max_transformers=2)
     first, second, other = (
-        grow(make_tree(dropout=0.2), limits=limits, kind=Eager, seed=seed) for seed in (3, 3, 4)
+        grow(make_tree(dropout=0.2), max_leaves=3, max_transformers=2, kind=Eager, seed=seed)
+        for seed in (3, 3, 4)
     )
     assert_same_growth(first, second)
     assert not same_weights(first.tree, other.tree)
@@ -573,7 +585,7 @@ def test_every_decision_draws_its_own_modules() -> None:
 
 
 def test_warm_solvers_are_copies_of_the_leafs() -> None:
-    growth = make_growth(warm_start=True)
+    growth = make_growth(warm_start_solvers=True)
     growth.step()
     old = growth.tree.nodes[0].solver
     candidates = growth._candidates(0)
@@ -591,7 +603,7 @@ def test_warm_solvers_are_copies_of_the_leafs() -> None:
 
 
 def test_a_warm_split_starts_at_the_trees_loss() -> None:
-    growth = make_growth(warm_start=True)
+    growth = make_growth(warm_start_solvers=True)
     growth.step()
     split = growth._candidates(0)["split"]
     loss = evaluate(split, growth.validation)["loss"]
@@ -604,7 +616,7 @@ def test_a_solver_of_another_shape_starts_anew() -> None:
     primitives = Primitives(
         plain.router, lambda shape: nn.Linear(*shape, next(widths)), plain.solver
     )
-    growth = make_growth(make_tree(primitives=primitives), warm_start=True)
+    growth = make_growth(make_tree(primitives=primitives), warm_start_solvers=True)
     growth.step()
     assert growth._candidates(0)["deepen"].parts[1].weight.shape == (4, 7)
 
@@ -634,7 +646,7 @@ def test_an_interrupted_step_is_done_again(monkeypatch: pytest.MonkeyPatch) -> N
 def test_validation_samples_that_are_not_finite_are_refused() -> None:
     train, validation = make_samples(60), make_samples(40)
     validation.x[3] = torch.nan
-    growth = Growth(make_tree(), train, validation, **OPTIONS)
+    growth = growth_on(make_tree(), train, validation)
     message = "the validation loss of the root is nan; expected a finite one: look for nan and inf"
     with pytest.raises(ValueError, match=message):
         growth.step()
@@ -667,48 +679,11 @@ def test_a_root_that_begins_as_a_trained_network_does_not_get_worse() -> None:
     assert again.history.best is None
 
 
-@pytest.mark.parametrize(
-    ("how", "message"),
-    [
-        ({"n_init": 0}, "The 'n_init' parameter of Growth must be an int in the range [1, inf). Got"
-         " 0 instead."),
-        ({"epochs": 0}, "The 'epochs' parameter of Growth must be an int in the range [1, inf). Got"
-         " 0 instead."),
-        ({"patience": 0}, "The 'patience' parameter of Growth must be an int in the range [1, inf)."
-         " Got 0 instead."),
-        ({"batch_size": 2.5}, "The 'batch_size' parameter of Growth must be an int in the range "
-         "[1, inf). Got 2.5 instead."),
-        ({"seed": -1}, "The 'seed' parameter of Growth must be an int in the range [0, inf). Got"
-         " -1 instead."),
-        ({"seed": None}, "The 'seed' parameter of Growth must be an int in the range [0, inf). Got"
-         " None instead."),
-    ],
-)  # fmt: skip
-def test_numbers_out_of_range(how: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=exactly(message)):
-        make_growth(**how)
-
-
-@pytest.mark.parametrize(
-    ("limit", "message"),
-    [
-        ({"max_depth": -1}, "'max_depth' parameter of Limits must be None or an int in the range "
-         "[0, inf). Got -1 instead."),
-        ({"max_leaves": -3}, "'max_leaves' parameter of Limits must be None or an int in the range "
-         "[1, inf). Got -3 instead."),
-        ({"max_parameters": 1e3}, "'max_parameters' parameter of Limits must be None or an int in "
-         "the range [0, inf). Got 1000.0 instead."),
-        ({"max_transformers": "2"}, "'max_transformers' parameter of Limits must be None or an int "
-         "in the range [0, inf). Got '2' instead."),
-        ({"min_gain": float("nan")}, "'min_gain' parameter of Limits must be a finite number. Got "
-         "nan instead."),
-        ({"min_gain": None}, "'min_gain' parameter of Limits must be a finite number. Got None "
-         "instead."),
-    ],
-)  # fmt: skip
-def test_limits_out_of_range(limit: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=exactly(f"The {message}")):
-        Limits(**limit)
+@pytest.mark.parametrize("name", ["n_init", "epochs", "patience", "batch_size", "max_leaves"])
+def test_numbers_out_of_range(name: str) -> None:
+    message = f"The '{name}' parameter must be an int in the range [1, inf)"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}.* Got 0 instead.$"):
+        make_growth(**{name: 0})
 
 
 @pytest.mark.parametrize("place", [0, 1])
@@ -750,9 +725,11 @@ def test_weights_must_count(weights: list, message: str) -> None:
         refine(make_tree(), Samples(x, classes, torch.tensor(weights)), make_samples(60))
 
 
-def test_limits_and_likelihoods_are_what_they_should_be() -> None:
-    with pytest.raises(TypeError, match=r"^The 'limits' parameter of Growth must be Limits. Got {"):
-        make_growth(limits={"max_leaves": 3})
+def test_settings_and_likelihoods_are_what_they_should_be() -> None:
+    with pytest.raises(
+        TypeError, match=r"^The 'settings' parameter of Growth must be Neural.* Got {"
+    ):
+        Growth(make_tree(), make_samples(60), make_samples(40), {"max_leaves": 3})
     with pytest.raises(TypeError, match=r"^the likelihood must be one, such as Sq.* Got 'gauss'"):
         NeuralTree(make_primitives(), (3,), "gauss")
     with pytest.raises(TypeError, match=r"^x must be a tensor. Got ndarray"):

@@ -12,7 +12,6 @@ from growths import assert_same_weights, make_samples, make_tree, same_weights, 
 
 from structnet.neural_tree import (
     Growth,
-    Limits,
     NeuralTreeSettings,
     Trained,
     prune,
@@ -34,16 +33,12 @@ def trained(settings: NeuralTreeSettings = SHORT, **how) -> Trained:
 def test_it_is_growth_then_refinement_then_pruning() -> None:
     found = trained(replace(SHORT, prune=0.05))
     tree = make_tree()
-    fitting = {
-        "batch_size": 20,
-        "optimizer": partial(torch.optim.Adam, lr=0.05),
-        "seed": 4,
-    }
-    limits = Limits(max_leaves=3)
-    growth = Growth(tree, TRAIN, VALIDATION, epochs=3, limits=limits, **fitting)
+    shared = {"optimizer": partial(torch.optim.Adam, lr=0.05)}
+    growth = Growth(tree, TRAIN, VALIDATION, SHORT, **shared)
     growth.run()
     by_accuracy = {"monitor": "accuracy", "metrics": {"accuracy": accuracy}}
-    refined = refine(tree, TRAIN, VALIDATION, epochs=3, progress=False, **by_accuracy, **fitting)
+    shared |= {"epochs": 3, "batch_size": 20, "seed": 4, "progress": False}
+    refined = refine(tree, TRAIN, VALIDATION, **by_accuracy, **shared)
     assert_same_weights(found.tree, prune(tree, TRAIN, 0.05))
     assert untimed(found.growth) == untimed(growth.history)
     place = {"phase": "refine", "node": 0, "decision": len(growth.decisions)}
