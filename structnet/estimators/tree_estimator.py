@@ -34,10 +34,12 @@ from structnet.estimators.inputs import (
 )
 from structnet.estimators.scale import Standardizer
 from structnet.routing import report
-from structnet.routing.batches import greedy_leaves
 from structnet.routing.explanation import Explanation, explain
+from structnet.routing.protocol import RoutedTree
 from structnet.routing.samples import Samples
 from structnet.routing.topology import Topology
+from structnet.routing.visits import leaf_of
+from structnet.trees.networkx_graph import to_networkx
 
 
 class TreeEstimatorMixin:
@@ -56,7 +58,7 @@ class TreeEstimatorMixin:
             ``[n]``, or ``[n, trees]`` if there are several.
         """
         check_is_fitted(self)
-        leaves = [greedy_leaves(tree, x) for tree, x in self._asked(check_inputs(self, X))]
+        leaves = [leaf_of(tree, x) for tree, x in self._asked(check_inputs(self, X))]
         return leaves[0] if len(leaves) == 1 else np.stack(leaves, axis=1)
 
     def decision_path(self, X: Any) -> csr_matrix:
@@ -151,9 +153,9 @@ class TreeEstimatorMixin:
         return report.summary(*self._asked(check_inputs(self, X))[0])
 
     def to_networkx(self) -> nx.DiGraph:
-        """The first tree as a networkx graph; see :func:`structnet.routing.to_networkx`."""
+        """The first tree as a networkx graph; see :func:`structnet.to_networkx`."""
         check_is_fitted(self)
-        return report.to_networkx(self._trees()[0])
+        return to_networkx(self._trees()[0])
 
     def samples(self, X: Any, y: Any, sample_weight: Any = None) -> Samples:
         """Samples as ``tree_`` takes them, to draw or to measure it with.
@@ -225,11 +227,11 @@ class TreeEstimatorMixin:
 
     # What a family gives
 
-    def _trees(self) -> Sequence[Any]:
+    def _trees(self) -> Sequence[RoutedTree]:
         """The model trees."""
         raise NotImplementedError
 
-    def _asked(self, x: np.ndarray) -> list[tuple[Any, Any]]:
+    def _asked(self, x: np.ndarray) -> list[tuple[RoutedTree, Any]]:
         """Each tree, ready to answer, and checked inputs as it takes them."""
         raise NotImplementedError
 

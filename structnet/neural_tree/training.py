@@ -16,7 +16,7 @@ import torch
 
 from structnet.neural_tree.growth.decision import Decision
 from structnet.neural_tree.growth.growth import Growth
-from structnet.neural_tree.likelihood import Categorical, Likelihood
+from structnet.neural_tree.likelihood import Likelihood
 from structnet.neural_tree.primitives import Primitives
 from structnet.neural_tree.pruning import prune
 from structnet.neural_tree.refinement import refine
@@ -161,7 +161,7 @@ def train(
             seed=settings.seed,
             checkpoint=None if folder is None else folder / "refinement",
             callbacks=[lambda model, history: tell(history)],
-            **BY_ACCURACY if isinstance(tree.likelihood, Categorical) else {},
+            **{} if tree.num_classes is None else BY_ACCURACY,
             **shared,
         )
     found = _so_far(growth, refined)

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from structnet.plot.style import LINES, MARKERS, add_legend, as_written, new_axes, percent, tidy
+from structnet.plot.style import (
+    LINES,
+    MARKERS,
+    add_legend,
+    as_written,
+    new_axes,
+    percent_axis,
+    tidy,
+)
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -57,7 +65,7 @@ def plot_accuracy_by(
             markersize=5,
         )
     tidy(ax)
-    percent(ax)
+    percent_axis(ax)
     ax.set_xlabel(xlabel)
     ax.set_ylabel("accuracy")
     ax.xaxis.get_major_locator().set_params(integer=True)

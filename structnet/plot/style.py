@@ -40,7 +40,7 @@ def tidy(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def percent(ax: Axes) -> None:
+def percent_axis(ax: Axes) -> None:
     """Labels the y axis, whose values are shares, in percent."""
     from matplotlib.ticker import PercentFormatter
 

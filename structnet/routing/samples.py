@@ -101,3 +101,41 @@ class Samples:
 def counted(x: Tensor | Samples) -> tuple[Tensor, np.ndarray]:
     """Inputs, and what each of them counts (see :meth:`Samples.counts`)."""
     return (x.x, x.counts()) if isinstance(x, Samples) else (x, np.ones(len(x), np.int64))
+
+
+def check_targets(targets: Tensor, num_classes: int | None) -> None:
+    """Refuses targets that are no classes of a tree which predicts classes.
+
+    A loss does not look at their range: on an accelerator that would wait for every batch.
+
+    Args:
+        targets: the targets of all samples.
+        num_classes: the number of classes of the tree; None lets any numbers pass.
+
+    Shapes:
+        targets ``[n]``, int64.
+
+    Raises:
+        ValueError: they are not int64, not one each, or one is out of range.
+
+    Example:
+        >>> check_targets(torch.tensor([0, 3]), num_classes=3)
+        Traceback (most recent call last):
+        ValueError: targets must be classes from 0 to 2, as the tree has 3 outputs. Got 3.
+    """
+    if num_classes is None:
+        return
+    check_indices(targets, len(targets))
+    wrong = targets[(targets < 0) | (targets >= num_classes)]
+    if len(wrong):
+        raise ValueError(
+            f"targets must be classes from 0 to {num_classes - 1}, as the tree has {num_classes} "
+            f"outputs. Got {int(wrong[0])}."
+        )
+
+
+def check_indices(targets: Tensor, length: int) -> None:
+    """Refuses targets that are not one class for each of so many samples."""
+    if targets.shape != (length,) or targets.dtype != torch.int64:
+        got = f"{targets.dtype} {list(targets.shape)}".removeprefix("torch.")
+        raise ValueError(f"targets must be classes [{length}], int64. Got {got}.")

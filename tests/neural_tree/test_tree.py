@@ -56,7 +56,7 @@ def close(ours: Tensor, theirs: Tensor, tolerance: float = 1e-10) -> None:
 
 
 def routers(tree: NeuralTree) -> list[int]:
-    return [v for v, each in enumerate(tree.topology.children) if each]
+    return [v for v, each in enumerate(tree.topology.to_lists()) if each]
 
 
 def set_logits(tree: NeuralTree, logit: Callable[[int], float]) -> NeuralTree:
@@ -158,7 +158,7 @@ def test_a_leaf_learns_by_its_responsibility(name: str) -> None:
         for v, gradient in zip(logits, by_logit, strict=True):
             here, left = (
                 sum(r[leaf] for leaf in r if node in tree.topology.path(leaf))
-                for node in (v, tree.topology.children[v][0])
+                for node in (v, tree.topology.children_of(v)[0])
             )
             close(gradient[i, 0], logits[v][i, 0].sigmoid() * here - left)
 
@@ -200,13 +200,13 @@ def test_a_negated_router_with_its_children_swapped(shape: tuple) -> None:
         tree, batch = tree_of(name, shape), draw(name, 5)
         before = tree.loss(batch), *(tree.output(batch.x, p) for p in ("multi", "greedy"))
         leaves = tree.apply_path(batch.x)
-        children = list(tree.topology.children)
+        children = tree.topology.to_lists()
         for v in routers(tree)[::2]:
             children[v] = children[v][::-1]
             with torch.no_grad():
                 for parameter in tree.nodes[v].router.parameters():
                     parameter.neg_()
-        assert children != tree.topology.children
+        assert children != tree.topology.to_lists()
         tree.topology = Topology(children)
         after = tree.loss(batch), *(tree.output(batch.x, p) for p in ("multi", "greedy"))
         for now, then in zip(after, before, strict=True):
@@ -372,7 +372,7 @@ def test_likeliest_and_least_likely_leaves(shape: tuple) -> None:
 def test_the_likeliest_leaf_may_lie_off_the_greedy_path() -> None:
     tree = set_logits(tree_of(shape=((((), ()), ((), ())), ())), lambda v: 0.1 if v == 0 else 0.0)
     x = draw("categorical", 2).x
-    assert tree.apply_path(x, "most_likely").tolist() == [tree.topology.children[0][1]] * 2
+    assert tree.apply_path(x, "most_likely").tolist() == [tree.topology.children_of(0)[1]] * 2
     assert tree.topology.depth[tree.apply_path(x)].tolist() == [3, 3]
 
 
@@ -435,7 +435,7 @@ def test_inputs_are_left_untouched() -> None:
 def test_graph_follows_the_schema(shape: tuple) -> None:
     tree = tree_of(shape=shape, seed=2)
     graph, topology = tree.graph, tree.topology
-    assert Topology.from_graph(graph).children == topology.children
+    assert Topology.from_graph(graph).to_lists() == topology.to_lists()
     leaf, router = topology.leaves.tolist(), routers(tree)
     assert [graph.ndata["token"][v] for v in leaf] == list(range(len(leaf)))
     assert [graph.ndata["type"][v] for v in router] == list(range(len(router)))
@@ -445,7 +445,7 @@ def test_graph_follows_the_schema(shape: tuple) -> None:
     branches = torch.zeros(4, len(tree.nodes)).double()
     for v, features in tree.features(x):
         if v in router:
-            left, right = topology.children[v]
+            left, right = topology.children_of(v)
             logit = tree.nodes[v].logit(features)
             branches[:, left] = logit.sigmoid().log()
             branches[:, right] = (-logit).sigmoid().log()
@@ -476,7 +476,7 @@ SHAPE_NAMES = list(LIKELIHOODS)
 def test_splits_and_deepenings_keep_what_is_elsewhere() -> None:
     tree, x = tree_of(), draw("categorical", 5).x
     leaf, *others = tree.topology.leaves.tolist()
-    router = next(v for v in routers(tree) if leaf in tree.topology.children[v])
+    router = next(v for v in routers(tree) if leaf in tree.topology.children_of(v))
     before = tree.nodes[router].router
     reach = tree.leaf_log_prob(x)
     with torch.no_grad():

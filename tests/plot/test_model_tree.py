@@ -34,7 +34,7 @@ from structnet.plot.palette import class_colors
 from structnet.routing import Samples
 from structnet.routing import batches as batched
 from structnet.routing.topology import Topology
-from structnet.routing.visits import BINS, Reach, from_left, reach
+from structnet.routing.visits import BINS, Reach, reach
 
 COLUMNS = 5
 
@@ -115,7 +115,7 @@ def slow_reach(tree: NeuralTree, data: Samples, greedy: bool) -> list[list[tuple
         left = float(torch.sigmoid(node.router(features).squeeze().double()))
         found[v].append((i, arriving, left))
         goes = float(left >= 0.5) if greedy else left
-        for child, side in zip(tree.topology.children[v], (goes, 1 - goes), strict=True):
+        for child, side in zip(tree.topology.children_of(v), (goes, 1 - goes), strict=True):
             visit(i, child, features, arriving * side)
 
     with torch.no_grad():
@@ -129,16 +129,18 @@ def slow_reach(tree: NeuralTree, data: Samples, greedy: bool) -> list[list[tuple
 def test_reach_is_what_recursion_finds(monkeypatch, greedy: bool, weights: bool) -> None:
     monkeypatch.setattr(batched, "BATCH", 7)
     tree, data = grown(6), samples(25, weights=weights)
-    found = reach(tree, data, greedy=greedy)
+    found = reach(tree, data, "greedy" if greedy else "multi")
     weight = np.ones(25) if data.weights is None else data.weights.double().numpy()
     for v, visits in enumerate(slow_reach(tree, data, greedy)):
-        classes, left = np.zeros(3), np.zeros(BINS)
+        classes, going = np.zeros(3), np.zeros((2, BINS))
         for i, arriving, probability in visits:
             classes[i % 3] += weight[i] * arriving
             if probability is not None:
-                left[min(int(probability * BINS), BINS - 1)] += weight[i] * arriving
+                for side, each in enumerate((probability, 1 - probability)):
+                    going[side, min(int(each * BINS), BINS - 1)] += weight[i] * arriving
         assert found.classes[v] == pytest.approx(classes, abs=1e-5)
-        assert found.going_left[v] == pytest.approx(left, abs=1e-5)
+        if below := list(tree.topology.children_of(v)):
+            assert found.going[below] == pytest.approx(going, abs=1e-5)
         assert found.share[v] == pytest.approx(classes.sum() / weight.sum(), abs=1e-6)
 
 
@@ -159,7 +161,7 @@ def test_reach_of_numbers() -> None:
 def test_greedy_reach_counts_greedy_paths() -> None:
     tree, data = grown(7), samples(200)
     ends = tree.apply_path(data.x).numpy()
-    share = reach(tree, data, greedy=True).share
+    share = reach(tree, data, "greedy").share
     assert share[tree.topology.leaves].tolist() == pytest.approx(
         [(ends == leaf).mean() for leaf in tree.topology.leaves]
     )
@@ -207,7 +209,9 @@ def test_histograms_are_what_reaches_the_nodes() -> None:
     assert bars == pytest.approx(counts / counts.max(axis=1, keepdims=True))
     routers = [v for v in order if tree.nodes[v].router is not None]
     bars = heights(ax, "_routers").reshape(len(routers), BINS) / ROUTER
-    counts = found.going_left[routers][:, ::-1]  # what goes left stands at the left
+    counts = found.going[[tree.topology.children_of(v)[0] for v in routers]][
+        :, ::-1
+    ]  # what goes left stands at the left
     assert bars == pytest.approx(counts / counts.max(axis=1, keepdims=True))
     colors = [to_hex(c).upper() for c in collection(ax, "_classes").get_facecolor()]
     assert colors == class_colors(3) * len(order)
@@ -217,7 +221,7 @@ def drawn_order(tree: NeuralTree) -> list[int]:
     """Nodes level by level, from left to right."""
     order = [0]
     for v in order:
-        order += tree.topology.children[v]
+        order += tree.topology.children_of(v)
     return order
 
 
@@ -239,7 +243,7 @@ def test_left_children_stand_left() -> None:
     tree = grown(6)
     centers = shapes(plot_neural_tree(tree, samples(), ax=axes()), "_panels").mean(axis=1)
     place = {v: centers[i] for i, v in enumerate(drawn_order(tree))}
-    for v, children in enumerate(tree.topology.children):
+    for v, children in enumerate(tree.topology.to_lists()):
         if children:
             left, right = (place[u] for u in children)
             assert left[0] < place[v][0] < right[0]
@@ -474,8 +478,8 @@ def test_settings_are_left_alone() -> None:
 
 
 def test_from_left() -> None:
-    assert from_left(Topology([(1, 2), (), (3, 4), (5, 6), (), (), ()])) == [1, 5, 6, 4]
-    assert from_left(grown(201, chain=True).topology)[0] == 1
+    assert Topology([(1, 2), (), (3, 4), (5, 6), (), (), ()]).from_left() == [1, 5, 6, 4]
+    assert grown(201, chain=True).topology.from_left()[0] == 1
 
 
 # Refinement
@@ -638,12 +642,12 @@ def test_leaf_classes_are_mean_probabilities() -> None:
     with torch.no_grad():
         probability = tree.leaf_log_prob(data.x).exp().numpy()
     place = {int(leaf): i for i, leaf in enumerate(tree.topology.leaves)}
-    for row, leaf in enumerate(from_left(tree.topology)):
+    for row, leaf in enumerate(tree.topology.from_left()):
         for c in range(3):
             mean = probability[data.targets == c, place[leaf]].mean()
             assert drawn[row, c] == pytest.approx(mean, abs=1e-6)
     labels = [label.get_text() for label in ax.get_yticklabels()]
-    assert labels == [f"leaf {leaf}" for leaf in from_left(tree.topology)]
+    assert labels == [f"leaf {leaf}" for leaf in tree.topology.from_left()]
     cells = {text.get_position(): text.get_text() for text in ax.texts}
     row, column = np.unravel_index(drawn.argmax(), drawn.shape)
     assert cells[column, row] == f"{100 * drawn.max():.0f}"
@@ -788,7 +792,7 @@ def test_partition_shows_greedy_leaves(plane: tuple[NeuralTree, Samples]) -> Non
     xs, ys = (np.linspace(*limits, 30) for limits in (ax.get_xlim(), ax.get_ylim()))
     grid = np.stack(np.meshgrid(xs, ys), axis=-1).reshape(-1, 2)
     ends = tree.apply_path(torch.from_numpy(grid).float()).numpy().reshape(30, 30)
-    order = from_left(tree.topology)
+    order = tree.topology.from_left()
     assert [order[i] for i in drawn.ravel()] == ends.ravel().tolist()
     assert sorted(written(ax)) == sorted(f"leaf {leaf}" for leaf in np.unique(ends))
     for text in ax.texts:

@@ -21,9 +21,10 @@ from structnet.neural_tree.likelihood import GaussianMixture, SquaredError
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing import batches as batched
 from structnet.routing.explanation import Choice, explain
-from structnet.routing.report import export_text, summary, to_networkx
+from structnet.routing.report import export_text, summary
 from structnet.routing.samples import Samples
 from structnet.routing.topology import Topology
+from structnet.trees.networkx_graph import to_networkx
 
 
 def tree_of(shape: tuple = LEFT_LEAF, seed: int = 0, likelihood: object = None) -> NeuralTree:
@@ -75,7 +76,7 @@ def test_summaries_are_sums_over_paths(shape: tuple) -> None:
     visited = np.mean([flops_per_leaf[path[-1]] for path in paths])
     assert found.visited_flops == pytest.approx(visited)
     for v, row in enumerate(found.rows):
-        node, inner = tree.nodes[v], bool(tree.topology.children[v])
+        node, inner = tree.nodes[v], bool(tree.topology.children_of(v))
         assert (row.node, row.kind) == (v, "router" if inner else "solver")
         assert row.parent == (None if v == 0 else tree.topology.parent[v])
         assert (row.transformers, row.shape) == (len(node.transformers), node.shape)
@@ -262,7 +263,7 @@ def test_the_networkx_graph() -> None:
     assert nx.is_arborescence(digraph)
     assert list(digraph) == list(range(len(tree.nodes)))
     for v, node in enumerate(tree.nodes):
-        children = tree.topology.children[v]
+        children = tree.topology.children_of(v)
         places = sorted((digraph.edges[v, u]["pos"], u) for u in digraph.successors(v))
         assert places == list(enumerate(children))
         about = digraph.nodes[v]
@@ -286,7 +287,7 @@ def test_explanations_are_the_greedy_path(shape: tuple) -> None:
         assert [choice.node for choice in found.choices] == path[:-1]
         assert found.leaf == path[-1]
         for choice, v in zip(found.choices, path[1:], strict=True):
-            side = tree.topology.children[choice.node].index(v)
+            side = tree.topology.children_of(choice.node).index(v)
             assert choice.side == ("left", "right")[side]
             assert 0.5 <= choice.probability <= 1
         product = math.prod(choice.probability for choice in found.choices)
@@ -320,9 +321,9 @@ def test_an_explanation_in_other_units() -> None:
 
 def test_an_explanation_as_text() -> None:
     tree = constant(tree_of((((), ()), LEFT_LEAF)), -math.log(3))
-    right = tree.topology.children[0][1]
-    far = tree.topology.children[right][1]
-    reached = tree.topology.children[far][1]
+    right = tree.topology.children_of(0)[1]
+    far = tree.topology.children_of(right)[1]
+    reached = tree.topology.children_of(far)[1]
     with torch.no_grad():
         for leaf in tree.topology.leaves:
             tree.nodes[leaf].solver.bias[1 if leaf == reached else 0] = 1000.0

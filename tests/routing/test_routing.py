@@ -15,7 +15,7 @@ from torch import Tensor
 from tree_shapes import LEFT_LEAF, SMALL, numbered, shapes, turned, with_chains
 
 from structnet.errors import GraphError, NotATreeError
-from structnet.routing.hard_path import group, hard_route
+from structnet.routing.hard_path import hard_route
 from structnet.routing.path_log_prob import leaf_log_prob, node_log_prob
 from structnet.routing.topology import Topology
 from structnet.trees.schema import dgl
@@ -201,14 +201,6 @@ def test_routes_of_no_samples_and_through_one_node() -> None:
     assert hard_route(Topology([()]), torch.full((3, 1), 7)).tolist() == [0, 0, 0]
 
 
-@given(st.lists(st.integers(0, 6), max_size=40), st.integers(7, 9))
-def test_groups(nodes: list[int], num_nodes: int) -> None:
-    found = group(torch.tensor(nodes, dtype=torch.int64), num_nodes)
-    assert [each.tolist() for each in found] == [
-        [i for i, v in enumerate(nodes) if v == node] for node in range(num_nodes)
-    ]
-
-
 # ---- the topology
 
 
@@ -216,13 +208,13 @@ def test_groups(nodes: list[int], num_nodes: int) -> None:
 def test_topology_and_graph_say_the_same(shape: tuple, seed: int) -> None:
     rng = random.Random(seed)
     topology = Topology(turned(numbered(shape, rng), rng))
-    inner = np.array([bool(each) for each in topology.children])
+    inner = np.array([bool(each) for each in topology.to_lists()])
     types, tokens = np.where(inner, 5, -1), np.where(inner, -1, 3)
     graph = topology.graph(types, tokens)
-    assert Topology.from_graph(graph).children == topology.children
+    assert Topology.from_graph(graph).to_lists() == topology.to_lists()
     assert graph.ndata["type"].tolist() == types.tolist()
     assert graph.ndata["token"].tolist() == tokens.tolist()
-    assert Topology.from_graph(permuted(topology.children, rng)).children == topology.children
+    assert Topology.from_graph(permuted(topology.to_lists(), rng)).to_lists() == topology.to_lists()
 
 
 def test_what_a_topology_knows() -> None:
@@ -236,7 +228,7 @@ def test_what_a_topology_knows() -> None:
 
 
 def test_the_callers_graph_is_left_as_it_was() -> None:
-    graph = topology_graph(FIVE.children)
+    graph = topology_graph(FIVE.to_lists())
     before = [each.clone() for each in (*graph.edges(), graph.edata["pos"], graph.ndata["type"])]
     leaf_log_prob(graph, torch.zeros(1, 5))
     hard_route(graph, torch.zeros(1, 5, dtype=torch.int64))
@@ -275,7 +267,7 @@ def test_graphs_that_are_no_model_trees() -> None:
     with pytest.raises(NotATreeError, match="node 1 has no parent"):
         Topology.from_graph(graph_of([(2, 0, 0)], [0, -1, -1]))
     with pytest.raises(GraphError, match="pos"):
-        Topology.from_graph(without(topology_graph(FIVE.children), "edata", "pos"))
+        Topology.from_graph(without(topology_graph(FIVE.to_lists()), "edata", "pos"))
 
 
 def test_a_graph_without_nodes_is_no_tree() -> None:
@@ -313,10 +305,3 @@ def test_a_place_that_only_wider_nodes_have() -> None:
     topology = Topology([(1, 2, 3), (4,), (), (), ()])
     with pytest.raises(ValueError, match="sample 0 goes to place 1 from node 1, which has 1 child"):
         hard_route(topology, torch.tensor([[0, 1, 0, 0, 0]]))
-
-
-@pytest.mark.parametrize("nodes", [[0, 5], [0, -1]])
-def test_samples_at_nodes_that_do_not_exist(nodes: list[int]) -> None:
-    message = f"sample 1 is at node {nodes[1]}; expected one of 0 to 2"
-    with pytest.raises(ValueError, match=exactly(message)):
-        group(torch.tensor(nodes), 3)

@@ -26,11 +26,10 @@ from structnet.neural_tree.growth import state
 from structnet.neural_tree.growth.candidate import AtLeaf, Candidate, cached
 from structnet.neural_tree.growth.decision import Decision, choose
 from structnet.neural_tree.growth.proposal import propose
-from structnet.neural_tree.likelihood import Categorical, check_targets
-from structnet.neural_tree.pruning import visit_shares
 from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.neural_tree.tree import NeuralTree
-from structnet.routing.samples import Samples
+from structnet.routing.samples import Samples, check_targets
+from structnet.routing.visits import shares
 from structnet.training.fitting import NonFiniteLossError, fit
 from structnet.training.history import History
 from structnet.training.metrics import evaluate
@@ -261,7 +260,7 @@ class Growth:
         if isinstance(train, AtLeaf):
             reached = train.log_prob.exp()
             return len(train) * (train.mean(reached) / train.mean(torch.ones_like(reached))).item()
-        return len(train) * visit_shares(self.tree, train, "multi")[leaf]
+        return len(train) * shares(self.tree, train, "multi")[leaf]
 
     def _both_at_leaf(self, leaf: int) -> list[Samples | AtLeaf]:
         data, room = [], self.cache_bytes if self.cache else 0
@@ -343,10 +342,10 @@ def _check_samples(tree: NeuralTree, train: Samples, validation: Samples) -> Non
             f"{len(train)} for training and {len(validation)} for validation"
         )
     for samples in (train, validation):
-        check_targets(tree.likelihood, samples.targets, tree.num_outputs)
+        check_targets(samples.targets, tree.num_classes)
         samples.counts()  # refuses weights that do not count
-    if isinstance(tree.likelihood, Categorical) and len(train) < tree.num_outputs:
+    if tree.num_classes is not None and len(train) < tree.num_classes:
         raise ValueError(
-            f"there are {len(train)} samples to learn {tree.num_outputs} classes from; expected at "
+            f"there are {len(train)} samples to learn {tree.num_classes} classes from; expected at "
             "least one for each"
         )
