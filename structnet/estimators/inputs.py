@@ -1,9 +1,8 @@
-"""What scikit-learn's users give an estimator, checked: samples, labels, weights, parameters."""
+"""What scikit-learn's users give an estimator, checked: samples, labels, weights."""
 
 from __future__ import annotations
 
-import math
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
-from structnet.estimators.checked import Arrays
+from structnet.estimators.checked import Checked
 
 FLOATS = (np.float64, np.float32)
 AXES = {2: ("row", "column"), 4: ("sample", "channel", "row", "column")}
@@ -65,7 +64,7 @@ def check_training(
     reset: bool = True,
     least: int = 2,
     **of_y: bool,
-) -> Arrays:
+) -> Checked:
     """Samples to fit on. Those of weight 0 are left out, as if they had not been given.
 
     Args:
@@ -102,7 +101,7 @@ def check_training(
     _check_finite(X)
     if reset:
         estimator.sample_shape_ = X.shape[1:]
-    arrays = Arrays(X, y, check_weights(sample_weight, len(X)))
+    arrays = Checked(X, y, check_weights(sample_weight, len(X)))
     if arrays.weights is None or arrays.weights.all():
         return arrays
     arrays = arrays.take(np.flatnonzero(arrays.weights))
@@ -214,57 +213,3 @@ def plain_numbers(y: Any) -> Any:
     y = off_torch(y)
     numbers = np.asarray(y)
     return numbers.astype(np.float64) if numbers.dtype == object and numbers.ndim else y
-
-
-def check_number(
-    name: str,
-    value: Any,
-    kind: type,
-    low: float,
-    high: float = math.inf,
-    *,
-    open: bool = False,
-    optional: bool = False,
-) -> None:
-    """Checks a parameter of an estimator.
-
-    Args:
-        name, value: of the parameter.
-        kind: ``numbers.Integral`` or ``numbers.Real``.
-        low, high: the range; infinity itself is never in it.
-        open: the ends are not in the range.
-        optional: None will do too.
-
-    Raises:
-        ValueError: it is something else.
-
-    Example:
-        >>> check_number("n_members", 0, Integral, 1)
-        Traceback (most recent call last):
-        ValueError: The 'n_members' parameter must be an int in the range [1, inf). Got 0 instead.
-    """
-    if value is None and optional:
-        return
-    inside = isinstance(value, kind) and not isinstance(value, bool) and math.isfinite(value)
-    if not (inside and (low < value < high if open else low <= value <= high)):
-        article = "an int" if kind is Integral else "a number"
-        ends = "()" if open else "[)" if high == math.inf else "[]"
-        raise ValueError(
-            f"The '{name}' parameter must be {article} in the range {ends[0]}{low:g}, {high:g}"
-            f"{ends[1]}{' or None' * optional}. Got {value!r} instead."
-        )
-
-
-def check_bool(name: str, value: Any) -> None:
-    """Checks a parameter of an estimator that says yes or no.
-
-    Raises:
-        ValueError: it is neither True nor False; words would all count as True.
-
-    Example:
-        >>> check_bool("standardize", "no")
-        Traceback (most recent call last):
-        ValueError: The 'standardize' parameter must be True or False. Got 'no' instead.
-    """
-    if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"The '{name}' parameter must be True or False. Got {value!r} instead.")

@@ -4,7 +4,6 @@ from .cost import count_parameters as count_parameters
 from .estimator import NeuralTreeClassifier as NeuralTreeClassifier
 from .estimator import NeuralTreeRegressor as NeuralTreeRegressor
 from .growth.decision import Decision as Decision
-from .growth.decision import Limits as Limits
 from .growth.growth import Growth as Growth
 from .likelihood import Categorical as Categorical
 from .likelihood import GaussianMixture as GaussianMixture
@@ -14,4 +13,7 @@ from .pretrained import from_sequential as from_sequential
 from .primitives import Primitives as Primitives
 from .pruning import prune as prune
 from .refinement import refine as refine
+from .settings import NeuralTreeSettings as NeuralTreeSettings
+from .training import Trained as Trained
+from .training import train as train
 from .tree import NeuralTree as NeuralTree

@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from structnet.checks import check_integer
+
 Metric = Callable[[nn.Module, Any], float]
 
 
@@ -18,10 +20,11 @@ def accuracy(model: nn.Module, batch: Any) -> float:
 
     Args:
         model: anything with ``predict(batch)``, the predicted classes.
-        batch: anything with ``targets``, the true classes.
+        batch: anything with ``targets``, the true classes, and perhaps ``weights`` of mean 1, what
+            each example counts.
 
     Shapes:
-        predictions and targets ``[n]``, integers.
+        predictions and targets ``[n]``, integers; weights ``[n]``.
 
     Raises:
         ValueError: the model's predictions have another shape than the targets.
@@ -39,7 +42,9 @@ def accuracy(model: nn.Module, batch: Any) -> float:
             f"model.predict gave shape {list(predicted.shape)} for targets of shape "
             f"{list(targets.shape)}; expected the same shape"
         )
-    return (predicted == targets).double().mean().item()
+    right = (predicted == targets).double()
+    weights = getattr(batch, "weights", None)
+    return (right if weights is None else right * weights).mean().item()
 
 
 def accuracy_by(predictions: Any, targets: Any, groups: Any) -> dict[Hashable, tuple[float, int]]:
@@ -170,8 +175,7 @@ def batch_starts(data: Any, batch_size: int) -> range:
     Raises:
         ValueError: there are no data, or the batch size is below 1.
     """
-    if batch_size < 1:
-        raise ValueError(f"The 'batch_size' parameter must be an int >= 1. Got {batch_size!r}.")
+    check_integer("batch_size", batch_size, 1)
     if len(data) == 0:
         raise ValueError("there are no data to evaluate: got 0 examples, expected at least 1")
     return range(0, len(data), batch_size)

@@ -309,10 +309,10 @@ def test_a_table_is_predicted_in_its_own_units(table: tuple[Path, Path], tmp_pat
     run = TreeRun(folder)
     data = load_data(run.config["settings"])
     # The columns in another order, and one more.
-    row = data.arrays.x_scale.undo(data.test.x[:1].numpy())[0]
+    row = data.arrays.x_scale.inverse(data.test.x[:1].numpy())[0]
     (tmp_path / "new.csv").write_text(f"age,comment,rooms,area\n{row[1]},0,{row[2]},{row[0]}\n")
     (found,) = call("predict", folder, tmp_path / "new.csv").json["predictions"]
-    expected = data.arrays.y_scale.undo(output(run.tree(), data.test[np.array([0])]).numpy())
+    expected = data.arrays.y_scale.inverse(output(run.tree(), data.test[np.array([0])]).numpy())
     assert found["values"] == {"price": pytest.approx(float(expected[0, 0]), rel=1e-4)}
     (tmp_path / "short.csv").write_text("age,area\n1,2\n")
     assert "no column 'rooms'" in call("predict", folder, tmp_path / "short.csv").err
@@ -358,7 +358,7 @@ def test_a_squared_error_is_in_the_units_of_the_file(table: tuple[Path, Path]) -
     run = TreeRun(table[1])
     data = load_data(run.config["settings"])
     predicted, true = (
-        data.arrays.y_scale.undo(part.numpy())
+        data.arrays.y_scale.inverse(part.numpy())
         for part in (output(run.tree(), data.test), data.test.targets)
     )
     assert run.result["unit"] == "mean squared error"

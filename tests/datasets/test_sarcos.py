@@ -31,8 +31,8 @@ def test_sarcos_as_published(small_sarcos: None, tmp_path: Path) -> None:
     # Both are scaled by the training rows alone, and come back in their units.
     np.testing.assert_allclose(data.x_scale.mean, train[:, :21].mean(0))
     np.testing.assert_allclose(data.y_scale.sd, train[:, 21:].std(0))
-    np.testing.assert_allclose(data.x_scale.undo(data.x_test), test[:, :21], atol=1e-5)
-    np.testing.assert_allclose(data.y_scale.undo(data.y_test), test[:, 21:], atol=1e-5)
+    np.testing.assert_allclose(data.x_scale.inverse(data.x_test), test[:, :21], atol=1e-5)
+    np.testing.assert_allclose(data.y_scale.inverse(data.y_test), test[:, 21:], atol=1e-5)
     assert data.y_train.dtype == np.float32
 
 
@@ -56,7 +56,7 @@ def test_the_sarcos_test_file_alone_is_split(small_sarcos: None, tmp_path: Path)
     assert data.split == "20% of the test file for testing, the rest to train on, seed 0"
     x = np.concatenate([data.x_train, data.x_test])
     np.testing.assert_allclose(
-        np.sort(data.x_scale.undo(x), axis=0), np.sort(rows[:, :21], axis=0), atol=1e-5
+        np.sort(data.x_scale.inverse(x), axis=0), np.sort(rows[:, :21], axis=0), atol=1e-5
     )
     np.testing.assert_allclose(data.y_train.mean(0), 0, atol=1e-6)
     assert files.same(data, load("sarcos", tmp_path))

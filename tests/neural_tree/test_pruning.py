@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from structnet.neural_tree import Growth, NeuralTree, presets
+from structnet.neural_tree import Growth, NeuralTree, NeuralTreeSettings, presets
 from structnet.neural_tree.pretrained import from_sequential
 from structnet.neural_tree.pruning import prune
 from structnet.routing import Samples
@@ -225,7 +225,7 @@ def test_it_grows_from_there() -> None:
     x = torch.randn(40, 1, 14, 14)
     samples = Samples(x, (x[:, 0, 3, 3] > 0).long())
     tree = from_sequential(network(), presets.conv(3, width=2, kernel=3), shape=(1, 14, 14))
-    growth = Growth(tree, samples, samples, epochs=1)
+    growth = Growth(tree, samples, samples, NeuralTreeSettings(epochs=1))
     assert growth.step().action == "root"
     assert set(growth.step().candidates) == {"split", "deepen"}
 

@@ -50,7 +50,7 @@ def test_only_the_tree_is_asked_without_gradients(tree: NeuralTree, x: torch.Ten
 
 
 def test_there_must_be_batches(tree: NeuralTree, x: torch.Tensor) -> None:
-    message = "The 'batch_size' parameter must be an int >= 1. Got 0."
+    message = "The 'batch_size' parameter must be an int in the range [1, inf). Got 0 instead."
     with pytest.raises(ValueError, match=exactly(message)):
         ask(tree, x, tree.output, batch_size=0)
     with pytest.raises(ValueError, match="got 0 examples"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from functools import partial
 from typing import Any
 
@@ -12,8 +13,8 @@ from structnet.cli.neural_tree.settings import IMAGE_PRESETS
 from structnet.neural_tree import (
     Categorical,
     Likelihood,
-    Limits,
     NeuralTree,
+    NeuralTreeSettings,
     Primitives,
     SquaredError,
     presets,
@@ -65,7 +66,7 @@ def optimizer_of(settings: Mapping[str, Any]) -> partial:
     return partial(torch.optim.Adam, lr=settings["learning_rate"])
 
 
-def limits_of(settings: Mapping[str, Any]) -> Limits:
-    """How far a tree may grow."""
-    names = ("max_depth", "max_leaves", "min_gain")
-    return Limits(**{name: settings[name] for name in names})
+def growth_settings(settings: Mapping[str, Any]) -> NeuralTreeSettings:
+    """What growth is told."""
+    names = (field.name for field in fields(NeuralTreeSettings))
+    return NeuralTreeSettings(**{name: settings[name] for name in names if name in settings})

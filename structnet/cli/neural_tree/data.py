@@ -39,7 +39,8 @@ class Data:
         scale = self.arrays.y_scale
         if scale is None:
             return self.test
-        return replace(self.test, targets=torch.from_numpy(scale.undo(self.test.targets.numpy())))
+        targets = scale.inverse(self.test.targets.double().numpy())
+        return replace(self.test, targets=torch.from_numpy(targets))
 
     def describe(self) -> dict[str, Any]:
         """What ``config.json`` says of them, all that a trained tree needs to be asked."""

@@ -110,7 +110,7 @@ def _true(target: Tensor, data: Mapping[str, Any]) -> Any:
 
 
 def _undo(scaled: Tensor, data: Mapping[str, Any]) -> list[float]:
-    return scale_of(data["y_scale"]).undo(scaled.numpy()).tolist()
+    return scale_of(data["y_scale"]).inverse(scaled.double().numpy()).tolist()
 
 
 def _named(values: Sequence[float], data: Mapping[str, Any]) -> dict[str, float]:

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from structnet.cli.names import is_table
 from structnet.cli.neural_tree.run import TreeRun
-from structnet.datasets import Scale
 from structnet.datasets.csv_file import Table, TableError, read
 from structnet.datasets.table import class_numbers, target_column
+from structnet.estimators import Standardizer
 from structnet.routing import Samples
 
 SHOWN = 10  # classes that are named
@@ -40,7 +40,7 @@ def inputs(table: Table, data: Mapping[str, Any], target: int | None = None) -> 
         TableError: a column is missing, or a field is no number.
     """
     values = table.numbers(columns(table, data, target)).reshape(-1, *data["shape"])
-    return torch.from_numpy(scale_of(data["x_scale"]).apply(values))
+    return torch.from_numpy(scale_of(data["x_scale"])(values).astype(np.float32))
 
 
 def labelled(name: str, run: TreeRun) -> Samples:
@@ -67,7 +67,7 @@ def labelled(name: str, run: TreeRun) -> Samples:
     x = inputs(table, data, target)
     if data["classes"] is not None:
         return Samples(x, torch.from_numpy(_classes(table, target, data["classes"])))
-    y = scale_of(data["y_scale"]).apply(table.numbers([target]))
+    y = scale_of(data["y_scale"])(table.numbers([target])).astype(np.float32)
     return Samples(x, torch.from_numpy(y))
 
 
@@ -96,9 +96,9 @@ def columns(table: Table, data: Mapping[str, Any], target: int | None = None) ->
     return places
 
 
-def scale_of(described: Mapping[str, Any]) -> Scale:
+def scale_of(described: Mapping[str, Any]) -> Standardizer:
     """A scale as ``config.json`` has it."""
-    return Scale(**{name: np.array(values) for name, values in described.items()})
+    return Standardizer(**{name: np.array(values) for name, values in described.items()})
 
 
 def _target(table: Table, settings: Mapping[str, Any], data: Mapping[str, Any]) -> int:

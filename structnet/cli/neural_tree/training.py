@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from tqdm.auto import tqdm
 
-from structnet.cli.neural_tree.build import build_tree, limits_of, optimizer_of
+from structnet.cli.neural_tree.build import build_tree, growth_settings, optimizer_of
 from structnet.cli.neural_tree.data import Data, check_enough, load_data
 from structnet.cli.neural_tree.measure import errors, unit
 from structnet.cli.neural_tree.pictures import pictures
@@ -102,13 +102,7 @@ def _grow(run: TreeRun, config: Mapping[str, Any], data: Data, say: Say) -> Grow
         build_tree(config),
         data.train,
         data.validation,
-        epochs=settings["epochs"],
-        patience=settings["patience"],
-        batch_size=settings["batch_size"],
-        optimizer=optimizer_of(settings),
-        limits=limits_of(settings),
-        n_init=settings["n_init"],
-        seed=settings["seed"],
+        growth_settings(settings),
         device=settings["device"],
         folder=run.folder,
         resume=True,

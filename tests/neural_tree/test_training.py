@@ -1,0 +1,110 @@
+"""The training of a neural tree as a whole: growth, refinement, pruning, and going on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from growths import assert_same_weights, make_samples, make_tree, same_weights, untimed
+from small_estimators import NARROW, SMALL, classifier, regressor
+
+from structnet.estimators.checked import seed_from
+from structnet.neural_tree import (
+    Categorical,
+    Growth,
+    NeuralTree,
+    NeuralTreeSettings,
+    SquaredError,
+    Trained,
+    prune,
+    refine,
+    train,
+)
+from structnet.training.metrics import accuracy
+
+SHORT = NeuralTreeSettings(
+    max_leaves=3, epochs=3, refine_epochs=3, batch_size=20, learning_rate=0.05, seed=4
+)
+TRAIN, VALIDATION = make_samples(60, 60), make_samples(40, 40)
+
+
+def trained(settings: NeuralTreeSettings = SHORT, **how) -> Trained:
+    return train(make_tree(), settings, TRAIN, VALIDATION, **how)
+
+
+def test_it_is_growth_then_refinement_then_pruning() -> None:
+    found = trained(replace(SHORT, prune=0.05))
+    tree = make_tree()
+    shared = {"optimizer": partial(torch.optim.Adam, lr=0.05)}
+    growth = Growth(tree, TRAIN, VALIDATION, SHORT, **shared)
+    growth.run()
+    by_accuracy = {"monitor": "accuracy", "metrics": {"accuracy": accuracy}}
+    shared |= {"epochs": 3, "batch_size": 20, "seed": 4, "progress": False}
+    refined = refine(tree, TRAIN, VALIDATION, **by_accuracy, **shared)
+    assert_same_weights(found.tree, prune(tree, TRAIN, 0.05))
+    assert untimed(found.growth) == untimed(growth.history)
+    place = {"phase": "refine", "node": 0, "decision": len(growth.decisions)}
+    assert untimed(found.refinement) == untimed([place | record for record in refined])
+    assert list(found.history) == [*found.growth, *found.refinement]
+    assert found.undecided == []
+
+
+def test_without_epochs_of_refinement_the_tree_stays_as_it_grew(tmp_path: Path) -> None:
+    found = trained(replace(SHORT, refine_epochs=0), folder=tmp_path)
+    assert len(found.refinement) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["growth.safetensors"]
+
+
+@pytest.mark.parametrize("stop", [1, 3, "refine"])
+def test_an_interrupted_training_goes_on_to_the_same_tree(tmp_path: Path, stop: int | str) -> None:
+    def interrupt(so_far: Trained) -> None:
+        if stop in (len(so_far.decisions), so_far.history[-1]["phase"]):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        trained(folder=tmp_path, callbacks=[interrupt])
+    resumed, whole = trained(folder=tmp_path), trained()
+    assert_same_weights(resumed.tree, whole.tree)
+    assert untimed(resumed.history) == untimed(whole.history)
+
+
+def test_callbacks_hear_of_every_decision_and_epoch() -> None:
+    heard: list[tuple[int, int, str]] = []
+
+    def listen(so_far: Trained) -> None:
+        heard.append((len(so_far.decisions), len(so_far.undecided), so_far.history[-1]["phase"]))
+
+    found = trained(callbacks=[listen])
+    decisions = len(found.decisions)
+    assert [number for number, _, _ in heard[:decisions]] == list(range(1, decisions + 1))
+    assert heard[0] == (1, 1, "root")
+    assert heard[decisions:] == [(decisions, 0, "refine")] * 3
+
+
+def test_the_seed_decides() -> None:
+    assert_same_weights(trained().tree, trained().tree)
+    assert not same_weights(trained().tree, trained(replace(SHORT, seed=5)).tree)
+
+
+@pytest.mark.parametrize("task", ["classes", "numbers"])
+def test_an_estimator_and_the_training_give_the_same_tree(
+    task: str, blobs: tuple, lines: tuple
+) -> None:
+    X, y = blobs if task == "classes" else lines
+    held = (X[::4], y[::4])
+    model = (classifier if task == "classes" else regressor)(prune=0.05)
+    model.fit(X, y, validation=held)
+    likelihood = Categorical() if task == "classes" else SquaredError()
+    seed = int(np.random.SeedSequence([seed_from(0), 0]).generate_state(2)[1])
+    torch.manual_seed(seed)
+    root = NeuralTree(NARROW(model.tree_.num_outputs), X.shape[1:], likelihood)
+    given = {name: value for name, value in SMALL.items() if name != "random_state"}
+    settings = NeuralTreeSettings(**given, prune=0.05, seed=seed)
+    trained = train(root, settings, model.samples(X, y), model.samples(*held))
+    assert_same_weights(trained.tree, model.tree_)
+    assert untimed(trained.history) == untimed(model.history_)
+    assert model.get_n_leaves() > 1
