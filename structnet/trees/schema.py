@@ -53,11 +53,13 @@ def make_graph(
 
 
 def check_fields(graph: DGLGraph) -> None:
-    """Check that a DGL graph has the schema's fields.
+    """Checks that a DGL graph has the schema's fields.
 
     Raises:
-        GraphError: one is missing, or not int64.
+        GraphError: a field is missing, or not of int64.
+        ModuleNotFoundError: there is no dgl.
     """
+    dgl()  # where there is none, its error says more than a missing field
     for where, name in (("edata", "pos"), ("ndata", "type"), ("ndata", "token")):
         if name not in getattr(graph, where):
             raise GraphError(f"the graph has no {where}[{name!r}]; the schema needs one")
