@@ -239,12 +239,12 @@ class NeuralTree(Routed, nn.Module):
             ValueError: the samples have another shape.
         """
         self._check(x)
-        waiting, depth = {0: x}, self.topology.depth.tolist()
+        waiting, last = {0: x}, len(self.nodes) if max_depth is None else max_depth
         for v, node in enumerate(self.nodes):
-            if max_depth is not None and depth[v] > max_depth:
+            if v not in waiting:  # too deep
                 continue
             features = node.transformers(waiting.pop(v))
-            if depth[v] != max_depth:
+            if self.topology.depth[v] < last:
                 waiting |= dict.fromkeys(self.topology.children_of(v), features)
             yield v, features
 
