@@ -24,10 +24,11 @@ def follow(tree: Topology | DGLGraph, x: Tensor, step: Step) -> tuple[Tensor, Te
 
     Args:
         tree: the model's tree.
-        x: what the samples are at the root.
-        step: is called once for each node that samples come to, parents first: with the node, the
-            samples' numbers, ascending, and what they are there. It gives what they are from there
-            on, and the place of the child that each goes to, or None where paths end.
+        x: the samples as they are at the root.
+        step: the function that is called once for each node that samples come to, parents first:
+            with the node, the samples' numbers, ascending, and what they are there. It gives what
+            they are from there on, and the place of the child that each goes to, or None where
+            paths end.
 
     Shapes:
         x ``[n, ...]`` -> ``[n]``, the nodes in which the paths end, and ``[n, ...]``, what the last
@@ -120,7 +121,11 @@ def hard_route(tree: Topology | DGLGraph, place: Tensor, backend: str = "arrays"
 
 
 def is_dgl(backend: str) -> bool:
-    """Whether the reference is asked for; an unknown backend is refused."""
+    """Whether the reference is asked for.
+
+    Raises:
+        ValueError: an unknown backend.
+    """
     if backend not in ("arrays", "dgl"):
         raise ValueError(
             f"The 'backend' parameter must be one of ['arrays', 'dgl']. Got {backend!r}."
