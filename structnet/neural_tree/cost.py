@@ -26,7 +26,10 @@ def count_flops(module: nn.Module, x: Tensor) -> int:
 
     Args:
         module: anything that is called with one tensor.
-        x: what it is called with; the FLOPs are those of the whole batch.
+        x: the batch that it is called with, whose FLOPs are counted.
+
+    Shapes:
+        x ``[n, ...]``.
 
     Example:
         >>> import torch

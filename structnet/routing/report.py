@@ -22,12 +22,12 @@ class Row:
 
     Attributes:
         node, parent: their numbers; the root's parent is None.
-        transformers: how many stand on the edge above the node.
-        kind: what the node is, "router" or "solver".
+        transformers: the number of those on the edge above the node.
+        kind: the kind of the node, "router" or "solver".
         parameters, flops: those of the node and of the edge above it; FLOPs for one sample.
-        shape: what a sample is there, if it is changed on its way.
-        visits: how many samples come here on their greedy path, if samples were given, or the sum
-            of their weights.
+        shape: the shape of a sample there, if it is changed on its way.
+        visits: the number of samples that come here on their greedy path, if samples were given,
+            or the sum of their weights.
     """
 
     node: int
@@ -52,7 +52,7 @@ class Summary:
     """The size of a tree and what a prediction costs; ``str`` makes a table of it.
 
     Attributes:
-        leaves: how many there are.
+        leaves: the number of leaves.
         depth: the edges from the root to the deepest leaf.
         parameters, flops: those of all nodes, which all samples pass where leaves are mixed.
         path_parameters, path_flops: those of one path, averaged over the leaves.
@@ -128,6 +128,7 @@ def summary(tree: RoutedTree, x: Any | Samples | None = None) -> Summary:
     if x is not None:
         x, counts = counted(x)
         visits = _sums(topology, leaf_of(tree, x), counts)
+        # The cost of a path is weighted by who ends there.
         by_visits = [float(np.average(each, weights=visits[leaves])) for each in paths]
     return Summary(
         len(leaves),
@@ -186,7 +187,7 @@ def export_text(
     leaves = topology.sums_below((~topology.inner).astype(np.int64))
     last = topology.num_nodes if max_depth is None else max_depth
     lines, stack = [], [(0, "")]
-    while stack:
+    while stack:  # the first branch lies on top
         v, branch = stack.pop()
         indent = "|   " * int(topology.depth[v])
         lines.append(f"{indent}|--- {branch}node {v}: {tree.facts(v).words}{says(v)}")
@@ -208,8 +209,9 @@ def _sums(topology: Topology, leaves: np.ndarray, values: np.ndarray) -> np.ndar
     Args:
         topology: the tree's nodes.
         leaves: the node in which each sample's path ends.
-        values: what to sum.
+        values: the values to sum.
     """
+    # Whole numbers stay whole: a table shows visits as counts.
     sums = np.zeros((topology.num_nodes, *values.shape[1:]), values.dtype)
     np.add.at(sums, leaves, values)
     return topology.sums_below(sums)
