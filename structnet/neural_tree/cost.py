@@ -26,9 +26,13 @@ def count_flops(module: nn.Module, x: Tensor) -> int:
 
     Args:
         module: anything that is called with one tensor.
-        x: what it is called with; the FLOPs are those of the whole batch.
+        x: the batch that it is called with, whose FLOPs are counted.
+
+    Shapes:
+        x ``[n, ...]``.
 
     Example:
+        >>> import torch
         >>> count_flops(nn.Linear(784, 10), torch.zeros(3, 784))  # 3 x 784 x 10 multiply-adds
         47040
     """

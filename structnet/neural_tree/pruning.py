@@ -54,9 +54,9 @@ def prune(
             f"The 'threshold' parameter must be a number in the range [0, 1]. Got {threshold!r}."
         )
     topology, merged = tree.topology.survivors(shares(tree, x, path), threshold)
-    pruned = copy.deepcopy(tree)
+    pruned = copy.deepcopy(tree)  # shares no weights: the tree may go on learning
     nodes = [[pruned.nodes[v] for v in chain] for chain in merged]
-    for chain in nodes:
+    for chain in nodes:  # from the root down: the last decides or predicts, all transform
         chain[-1].transformers = nn.Sequential(*(t for node in chain for t in node.transformers))
     pruned.nodes = nn.ModuleList(chain[-1] for chain in nodes)
     pruned.topology = topology

@@ -31,7 +31,8 @@ class Routed:
 
         Args:
             x: the samples.
-            path: as in ``output``; of a hard path, nodes that no sample comes to may be left out.
+            path: the way they go, as in ``output``; on a hard path, nodes that no sample comes to
+                may be left out.
             max_depth: nodes below are left out.
 
         Shapes:
@@ -47,6 +48,7 @@ class Routed:
                 return iter(self._all_visits(x, depth))
             if path in ("greedy", "stochastic"):
                 return iter(self._hard_visits(x, path, depth))
+            # These compare all leaves: the leaf is known first, and its path follows from it.
             on_path = np.zeros((len(self.nodes), len(x)))
             on_path[self.apply_path(x, path).cpu(), np.arange(len(x))] = 1
             on_path = self.topology.sums_below(on_path)
@@ -75,7 +77,7 @@ class Routed:
             if node.router is not None:
                 logit, branch = node.logit(features), np.zeros((len(x), 2))
                 branch[rows.cpu()] = _branch(logit)
-                place = (~goes_left(logit)).long()
+                place = (~goes_left(logit)).long()  # 0 is the left
             found.append(Visit(v, arriving, branch))
             ends = place is None or self.topology.depth[v] == max_depth
             return (rows, None) if ends else (features, place)
@@ -118,7 +120,7 @@ class Routed:
 
     def _taken(self, x: Any) -> Tensor:
         """Samples where the tree is; of an array, also in its precision."""
-        like = next(self.parameters(), None)
+        like = next(self.parameters(), None)  # a user's modules may have none
         if like is None:
             return torch.as_tensor(x)
         x = x if isinstance(x, Tensor) else torch.as_tensor(x, dtype=like.dtype)
@@ -139,5 +141,6 @@ def choice(path: str, generator: torch.Generator | None = None) -> Choose:
 
 def _branch(logit: Tensor) -> np.ndarray:
     """The probabilities of both sides. ``[n] -> [n, 2]``."""
+    # One less the other's would lose the digits of a small one.
     logit = logit.double().cpu()
     return torch.stack([logit.sigmoid(), (-logit).sigmoid()], dim=1).numpy()

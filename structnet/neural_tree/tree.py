@@ -39,7 +39,7 @@ class Node(nn.Module):
     """One node: the transformers on the edge above it, then its router or its solver.
 
     Attributes:
-        shape: of a sample after the transformers.
+        shape: the shape of a sample after the transformers.
     """
 
     def __init__(self, shape: Shape):
@@ -65,8 +65,8 @@ class NeuralTree(Routed, nn.Module):
 
     Args:
         primitives: the functions that make its modules.
-        shape: of one sample.
-        likelihood: how leaves predict together, and the loss.
+        shape: the shape of one sample.
+        likelihood: the rule by which leaves predict together, and the loss.
 
     Raises:
         TypeError: the primitives are no :class:`Primitives`, or the likelihood is none.
@@ -110,6 +110,7 @@ class NeuralTree(Routed, nn.Module):
 
     @property
     def num_leaves(self) -> int:
+        """How many leaves there are."""
         return len(self.topology.leaves)
 
     @property
@@ -123,7 +124,11 @@ class NeuralTree(Routed, nn.Module):
         return sum(len(self.nodes[v].transformers) for v in self.topology.path(node))
 
     def new_split(self, leaf: int) -> tuple[nn.Module, nn.Module, nn.Module]:
-        """A router and two solvers to split a leaf with."""
+        """A router and two solvers to split a leaf with.
+
+        Raises:
+            ValueError: the node is no leaf, or the tree's primitives have no routers.
+        """
         shape = self._leaf(leaf).shape
         if self.primitives.router is None:
             raise ValueError(f"this tree has no routers to split node {leaf} with")
@@ -131,7 +136,11 @@ class NeuralTree(Routed, nn.Module):
         return tuple(self._placed(part) for part in (self.primitives.make_router(shape), *solvers))
 
     def new_deepening(self, leaf: int) -> tuple[nn.Module, nn.Module]:
-        """A transformer and a solver to deepen a leaf with."""
+        """A transformer and a solver to deepen a leaf with.
+
+        Raises:
+            ValueError: the node is no leaf, or the tree's primitives have no transformers.
+        """
         shape = self._leaf(leaf).shape
         if self.primitives.transformer is None:
             raise ValueError(f"this tree has no transformers to deepen node {leaf} with")
@@ -239,12 +248,12 @@ class NeuralTree(Routed, nn.Module):
             ValueError: the samples have another shape.
         """
         self._check(x)
-        waiting, depth = {0: x}, self.topology.depth.tolist()
+        waiting, last = {0: x}, len(self.nodes) if max_depth is None else max_depth
         for v, node in enumerate(self.nodes):
-            if max_depth is not None and depth[v] > max_depth:
+            if v not in waiting:  # too deep
                 continue
             features = node.transformers(waiting.pop(v))
-            if depth[v] != max_depth:
+            if self.topology.depth[v] < last:
                 waiting |= dict.fromkeys(self.topology.children_of(v), features)
             yield v, features
 
@@ -359,7 +368,7 @@ class NeuralTree(Routed, nn.Module):
 
         Args:
             config: from :meth:`config`.
-            primitives, likelihood: as the tree was made with.
+            primitives, likelihood: those that the tree was made with.
         """
         tree = cls(primitives, config["shape"], likelihood)
         root = tree.nodes[0]

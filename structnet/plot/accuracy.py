@@ -32,8 +32,8 @@ def plot_accuracy_by(
     Args:
         results: model -> group, a number -> accuracy in [0, 1]; or accuracy and number of examples,
             as :func:`structnet.training.metrics.accuracy_by` gives them.
-        xlabel: what the groups are numbered by.
-        ax: where to draw; by default on new axes.
+        xlabel: the name of what the groups are numbered by.
+        ax: the axes to draw on; new ones by default.
         trained_up_to: the largest group that was trained on; those up to it have a grey ground.
 
     Returns:

@@ -24,8 +24,8 @@ def new_axes(panels: int, width: float, height: float) -> list[Axes]:
     """Axes beside one another in a new figure of pyplot, which notebooks show by themselves.
 
     Args:
-        panels: how many.
-        width, height: of the figure, in inches.
+        panels: the number of axes.
+        width, height: the size of the figure, in inches.
     """
     import matplotlib.pyplot as plt
 

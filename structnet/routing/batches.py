@@ -51,7 +51,7 @@ def ask(
     """The answers for all samples in order, on the CPU.
 
     Args:
-        model, x, question, batch_size: as :func:`answers` takes them.
+        model, x, question, batch_size: the same as of :func:`answers`.
 
     Shapes:
         ``[n, ...]``, where the question gives ``[batch, ...]``.

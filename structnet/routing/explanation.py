@@ -22,7 +22,7 @@ class Choice:
     Attributes:
         node: its number.
         side: the name of the branch that is taken, "left" or "right" of a router.
-        probability: of that branch.
+        probability: the probability of that branch.
     """
 
     node: int
@@ -38,9 +38,9 @@ class Explanation:
         choices: on the greedy path, from the root down.
         probability: that of the whole path.
         leaf: the node it ends in.
-        prediction: what that leaf says alone: the probability of each class, or the means, in the
+        prediction: the leaf's own answer: the probability of each class, or the means, in the
             units that were asked for.
-        mixture: what all leaves say together, likewise.
+        mixture: the answer of all leaves together, likewise.
         class_names: the names of the classes; None if the prediction is of numbers.
     """
 
@@ -112,7 +112,7 @@ def explain(
     if names is not None and to_units is not None:
         raise ValueError("there are to_units for a tree that predicts classes, not numbers")
     choices, leaf = _choices(tree, batch)
-    said = [tree.predicted_at(batch, leaf), tree.predicted(batch)]
+    said = [tree.predicted_at(batch, leaf), tree.predicted(batch)]  # each [1, outputs]
     if names is not None:
         said = [np.exp(part) for part in said]
     if to_units is not None:
@@ -125,9 +125,11 @@ def explain(
 
 def _choices(tree: RoutedTree, batch: Any) -> tuple[tuple[Choice, ...], int]:
     """The decisions on a sample's greedy path, and the leaf at its end."""
+    # A family may also walk through nodes that the sample does not come to.
     path = [each for each in tree.visits(batch, "greedy") if each.arriving[0]]
     choices = []
     for here, below in pairwise(path):
+        # The branch that was taken, whatever a tie would say.
         place = tree.topology.children_of(here.node).index(below.node)
         side = tree.branch_names(here.node)[place]
         choices.append(Choice(here.node, side, float(here.branch[0, place])))

@@ -24,10 +24,11 @@ def follow(tree: Topology | DGLGraph, x: Tensor, step: Step) -> tuple[Tensor, Te
 
     Args:
         tree: the model's tree.
-        x: what the samples are at the root.
-        step: is called once for each node that samples come to, parents first: with the node, the
-            samples' numbers, ascending, and what they are there. It gives what they are from there
-            on, and the place of the child that each goes to, or None where paths end.
+        x: the samples as they are at the root.
+        step: the function that is called once for each node that samples come to, parents first:
+            with the node, the samples' numbers, ascending, and what they are there. It gives what
+            they are from there on, and the place of the child that each goes to, or None where
+            paths end.
 
     Shapes:
         x ``[n, ...]`` -> ``[n]``, the nodes in which the paths end, and ``[n, ...]``, what the last
@@ -40,7 +41,7 @@ def follow(tree: Topology | DGLGraph, x: Tensor, step: Step) -> tuple[Tensor, Te
         >>> def step(node, rows, x):  # twice as much at each level, to the left what is below 3
         ...     return 2 * x, None if node == 1 or node > 2 else (x >= 3).long()
         >>> follow(Topology([(1, 2), (), (3, 4), (), ()]), torch.tensor([5, 1, 3]), step)
-        (tensor([4, 1, 4]), tensor([20,  4, 12]))
+        (tensor([4, 1, 4]), tensor([40,  4, 24]))
     """
     topology = as_topology(tree)
     everyone = torch.arange(len(x), device=x.device)
@@ -59,7 +60,8 @@ def follow(tree: Topology | DGLGraph, x: Tensor, step: Step) -> tuple[Tensor, Te
         for child, mine in zip(children, _grouped(place, len(children), node, here), strict=True):
             if len(mine):
                 heappush(open_nodes, child)
-                waiting[child] = (here[mine], found[mine])
+                alone = len(mine) == len(here)  # nothing to choose from
+                waiting[child] = (here, found) if alone else (here[mine], found[mine])
     if not rows:
         return everyone, None
     back = torch.cat(rows).argsort()
@@ -68,15 +70,17 @@ def follow(tree: Topology | DGLGraph, x: Tensor, step: Step) -> tuple[Tensor, Te
 
 def _grouped(place: Tensor, number: int, node: int, here: Tensor) -> tuple[Tensor, ...]:
     """The samples in each place, ascending. ``[m]`` -> as many index tensors as places."""
-    outside = (place < 0) | (place >= number)
-    if outside.any():
-        i = int(outside.nonzero()[0, 0])
+    # Counted at once are those before the first place and those after the last.
+    before, *counts, after = torch.bincount(
+        place.clamp(-1, number) + 1, minlength=number + 2
+    ).tolist()
+    if before or after:
+        i = int(((place < 0) | (place >= number)).nonzero()[0, 0])
         raise ValueError(
             f"sample {int(here[i])} goes to place {int(place[i])} from node {node}, which has "
             f"{number} children"
         )
-    order = torch.argsort(place, stable=True)
-    return order.split(torch.bincount(place, minlength=number).tolist())
+    return place.argsort(stable=True).split(counts)
 
 
 def hard_route(tree: Topology | DGLGraph, place: Tensor, backend: str = "arrays") -> Tensor:
@@ -117,7 +121,11 @@ def hard_route(tree: Topology | DGLGraph, place: Tensor, backend: str = "arrays"
 
 
 def is_dgl(backend: str) -> bool:
-    """Whether the reference is asked for; an unknown backend is refused."""
+    """Whether the reference is asked for.
+
+    Raises:
+        ValueError: an unknown backend.
+    """
     if backend not in ("arrays", "dgl"):
         raise ValueError(
             f"The 'backend' parameter must be one of ['arrays', 'dgl']. Got {backend!r}."

@@ -20,14 +20,15 @@ class Visit(NamedTuple):
 
     Attributes:
         node: its number.
-        arriving: how probably each sample comes here; 0 or 1 on a hard path.
-        branch: how probably each goes on to each child, in the order of places; None at a leaf.
-            Where nothing arrives, it says nothing.
+        arriving: the probability of each sample to come here; 0 or 1 on a hard path.
+        branch: the probability of each to go on to each child, in the order of places; None at a
+            leaf. Where nothing arrives, it says nothing.
 
     Shapes:
         arriving ``[n]``; branch ``[n, children]``; float64.
     """
 
+    # Numpy: what is counted and drawn needs no gradients, and a family need not be torch.
     node: int
     arriving: np.ndarray
     branch: np.ndarray | None
@@ -39,9 +40,10 @@ class Facts(NamedTuple):
     Attributes:
         kind: one word, "router" or "solver", "hyperplane" or "softmax".
         words: a few of them, "1 transformer, router" or "12 of 128 weights".
-        parameters: how many numbers the node learns.
-        transformers: how many modules change a sample on the edge above the node.
-        shape: what one sample is where the node decides or predicts; None if nothing changes it.
+        parameters: the number of numbers that the node learns.
+        transformers: the number of modules that change a sample on the edge above the node.
+        shape: the shape of one sample where the node decides or predicts; None if nothing changes
+            samples.
     """
 
     kind: str
@@ -58,8 +60,8 @@ class RoutedTree(Protocol):
 
     Attributes:
         topology: its nodes.
-        shape: what one sample is.
-        num_classes: how many classes it tells apart; None if it predicts numbers.
+        shape: the shape of one sample.
+        num_classes: the number of classes; None if it predicts numbers.
 
     Shapes:
         x: ``[n, *shape]``, an array, tensor or sparse matrix, whatever the family takes.
@@ -69,7 +71,8 @@ class RoutedTree(Protocol):
     shape: tuple[int, ...]
 
     @property
-    def num_classes(self) -> int | None: ...
+    def num_classes(self) -> int | None:
+        """The number of classes; None if the tree predicts numbers."""
 
     def visits(self, x: Any, path: str = "multi", max_depth: int | None = None) -> Iterator[Visit]:
         """The nodes that samples come to, parents first.
@@ -93,6 +96,7 @@ class RoutedTree(Protocol):
     def facts(self, node: int) -> Facts:
         """What a node is made of."""
 
+    # Apart from the facts, as counting may mean to run the node.
     def flops(self, node: int) -> int:
         """The floating-point operations of one sample at a node, 2 a multiply-add."""
 

@@ -22,12 +22,12 @@ class Row:
 
     Attributes:
         node, parent: their numbers; the root's parent is None.
-        transformers: how many stand on the edge above the node.
-        kind: what the node is, "router" or "solver".
+        transformers: the number of those on the edge above the node.
+        kind: the kind of the node, "router" or "solver".
         parameters, flops: those of the node and of the edge above it; FLOPs for one sample.
-        shape: what a sample is there, if it is changed on its way.
-        visits: how many samples come here on their greedy path, if samples were given, or the sum
-            of their weights.
+        shape: the shape of a sample there, if it is changed on its way.
+        visits: the number of samples that come here on their greedy path, if samples were given,
+            or the sum of their weights.
     """
 
     node: int
@@ -52,7 +52,7 @@ class Summary:
     """The size of a tree and what a prediction costs; ``str`` makes a table of it.
 
     Attributes:
-        leaves: how many there are.
+        leaves: the number of leaves.
         depth: the edges from the root to the deepest leaf.
         parameters, flops: those of all nodes, which all samples pass where leaves are mixed.
         path_parameters, path_flops: those of one path, averaged over the leaves.
@@ -80,12 +80,12 @@ class Summary:
         if self.visited_flops is None:
             head = [row[:-1] for row in head]
         names = ["node", "parent", "transformers", "kind", "shape", "parameters", "FLOPs", "visits"]
-        nodes = [row.cells() for row in self.rows]
-        if self.visited_flops is None:
-            names, nodes = names[:-1], [row[:-1] for row in nodes]
-        leaves = "1 leaf" if self.leaves == 1 else f"{self.leaves:,} leaves"
-        about = f"{leaves}, depth {self.depth}; 2 FLOPs a multiply-add"
-        return "\n".join([about, "", *_table(head), "", *_table([names, *nodes])])
+        columns = zip(names, *(row.cells() for row in self.rows), strict=True)
+        # Families without transformers or features of their own have nothing to say there.
+        optional = ("transformers", "shape", "visits")
+        told = [column for column in columns if column[0] not in optional or any(column[1:])]
+        about = f"{_leaves(self.leaves)}, depth {self.depth}; 2 FLOPs a multiply-add"
+        return "\n".join([about, "", *_table(head), "", *_table([*zip(*told, strict=True)])])
 
 
 def summary(tree: RoutedTree, x: Any | Samples | None = None) -> Summary:
@@ -128,6 +128,7 @@ def summary(tree: RoutedTree, x: Any | Samples | None = None) -> Summary:
     if x is not None:
         x, counts = counted(x)
         visits = _sums(topology, leaf_of(tree, x), counts)
+        # The cost of a path is weighted by who ends there.
         by_visits = [float(np.average(each, weights=visits[leaves])) for each in paths]
     return Summary(
         len(leaves),
@@ -152,7 +153,10 @@ def summary(tree: RoutedTree, x: Any | Samples | None = None) -> Summary:
 
 
 def export_text(
-    tree: RoutedTree, x: Samples | None = None, class_names: Sequence[str] | None = None
+    tree: RoutedTree,
+    x: Samples | None = None,
+    class_names: Sequence[str] | None = None,
+    max_depth: int | None = None,
 ) -> str:
     """A tree as text, one line a node, as :func:`sklearn.tree.export_text` writes one.
 
@@ -161,6 +165,9 @@ def export_text(
         x: samples; each line then has the share of them that comes there on its greedy path, and
             their commonest class or the means of their targets, each counted by its weight.
         class_names: the names of the classes; their numbers by default.
+
+        max_depth: the depth of the last nodes that are written; below stands how many leaves
+            follow. A deep tree as a whole takes as many characters as its depth squared.
 
     Raises:
         ValueError: samples of another shape, or none, or targets or names that are not the tree's.
@@ -177,14 +184,23 @@ def export_text(
     """
     names, topology = names_of(tree, class_names), tree.topology
     says = (lambda v: "") if x is None else _distribution(tree, x, names)
+    leaves = topology.sums_below((~topology.inner).astype(np.int64))
+    last = topology.num_nodes if max_depth is None else max_depth
     lines, stack = [], [(0, "")]
-    while stack:
+    while stack:  # the first branch lies on top
         v, branch = stack.pop()
         indent = "|   " * int(topology.depth[v])
         lines.append(f"{indent}|--- {branch}node {v}: {tree.facts(v).words}{says(v)}")
+        if topology.depth[v] == last and topology.inner[v]:
+            lines.append(f"{indent}|   |--- … {_leaves(leaves[v])}")
+            continue
         names_here = [f"{name}, " for name in tree.branch_names(v)]
         stack += [*zip(topology.children_of(v), names_here, strict=True)][::-1]
     return "\n".join(lines)
+
+
+def _leaves(number: int) -> str:
+    return "1 leaf" if number == 1 else f"{number:,} leaves"
 
 
 def _sums(topology: Topology, leaves: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -193,8 +209,9 @@ def _sums(topology: Topology, leaves: np.ndarray, values: np.ndarray) -> np.ndar
     Args:
         topology: the tree's nodes.
         leaves: the node in which each sample's path ends.
-        values: what to sum.
+        values: the values to sum.
     """
+    # Whole numbers stay whole: a table shows visits as counts.
     sums = np.zeros((topology.num_nodes, *values.shape[1:]), values.dtype)
     np.add.at(sums, leaves, values)
     return topology.sums_below(sums)

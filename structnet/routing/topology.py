@@ -31,6 +31,7 @@ class Topology:
         parent: the node above each node, -1 for the root, which is node 0.
         offsets, children: CSR lists of children: those of node v, in the order of their places,
             are ``children[offsets[v]:offsets[v + 1]]``.
+        inner: True for each node that has children.
         leaves: the nodes without children, ascending.
         depth: the edges between the root and each node.
 
@@ -38,8 +39,8 @@ class Topology:
         children: for each node, its children in the order of their places.
 
     Shapes:
-        parent, depth ``[num_nodes]``; offsets ``[num_nodes + 1]``; children ``[num_nodes - 1]``;
-        leaves ``[num_leaves]``; all int64.
+        parent, depth, inner ``[num_nodes]``; offsets ``[num_nodes + 1]``; children
+        ``[num_nodes - 1]``; leaves ``[num_leaves]``; all int64, inner bool.
 
     Raises:
         NotATreeError: a node has no parent or several, or comes before its parent.
@@ -60,7 +61,7 @@ class Topology:
         """The topology of CSR lists of children.
 
         Args:
-            offsets: where the children of each node begin, and where the last ones end.
+            offsets: the place where the children of each node begin, and where the last ones end.
             children: all of them, those of one node in the order of their places.
 
         Shapes:
@@ -73,7 +74,7 @@ class Topology:
             >>> Topology.from_arrays(np.array([0, 2, 2, 2]), np.array([1, 2])).parent
             array([-1,  0,  0])
         """
-        topology = cls.__new__(cls)
+        topology = cls.__new__(cls)  # not through lists, which take longer than all the checks
         topology._fill(offsets, children)
         return topology
 
@@ -104,6 +105,7 @@ class Topology:
     def _fill(self, offsets: np.ndarray, children: np.ndarray) -> None:
         self.parent = _parents(offsets, children)
         self.offsets, self.children = offsets, children
+        self.inner = np.diff(offsets) > 0
         self.leaves = np.flatnonzero(~self.inner)
         self.depth = self.sums_above(np.ones(self.num_nodes, np.int64)) - 1
         self._jumps: dict[torch.device, list[Tensor]] = {}
@@ -126,8 +128,8 @@ class Topology:
         Shapes:
             both ``[num_nodes]``, int64, -1 where the node is of the other kind.
         """
-        inner = self.inner
-        return tuple(np.where(which, np.cumsum(which) - 1, NONE) for which in (inner, ~inner))
+        both = (self.inner, ~self.inner)
+        return tuple(np.where(which, np.cumsum(which) - 1, NONE) for which in both)
 
     def edges(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Parent, child and place of each edge, a node's edges in the order of their places.
@@ -140,12 +142,8 @@ class Topology:
 
     @property
     def num_nodes(self) -> int:
+        """How many nodes there are."""
         return len(self.offsets) - 1
-
-    @property
-    def inner(self) -> np.ndarray:
-        """Which nodes have children. ``[num_nodes]``, bool."""
-        return np.diff(self.offsets) > 0
 
     def children_of(self, node: int) -> tuple[int, ...]:
         """A node's children in the order of their places."""
@@ -176,6 +174,7 @@ class Topology:
             >>> Topology([(1, 2), (3, 4), (), (), ()]).from_left()
             [3, 4, 2]
         """
+        # As lists: one number at a time, an array is slow.
         found, stack, lists = [], [0], self.to_lists()
         while stack:
             v = stack.pop()
@@ -201,6 +200,7 @@ class Topology:
             >>> Topology([(1, 2), (), (3, 4), (), ()]).sums_above(np.array([1, 5, 1, 2, 1]))
             array([1, 6, 2, 4, 3])
         """
+        # Every node's way is doubled, so that a chain takes as many steps as its length has bits.
         sums = np.concatenate([values, np.zeros_like(values[:1])])  # nothing above the root
         for up in self._ancestors():
             sums = sums + sums[up]
@@ -217,6 +217,7 @@ class Topology:
             array([8, 5, 3, 2, 1])
         """
         sums = at_leaves.copy()
+        # Not by cumulative sums, whose differences would not be 0 where nothing stands.
         order = np.argsort(self.depth, kind="stable")
         ends = np.cumsum(np.bincount(self.depth))
         for start, end in zip(ends[-2::-1], ends[:0:-1], strict=True):  # the deepest level first
@@ -231,7 +232,7 @@ class Topology:
         with one branch decides nothing, and becomes one with the child there.
 
         Args:
-            shares: how much of the samples comes to each node.
+            shares: the share of the samples that comes to each node.
             threshold: the least share for a branch to stay.
 
         Shapes:

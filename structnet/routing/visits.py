@@ -22,9 +22,9 @@ class Reach:
 
     Attributes:
         share: the part of all samples that reaches the node; 1 at the root.
-        going: how many of the samples at the node's parent go on to the node with a probability in
+        going: the samples at the node's parent that go on to the node with a probability in
             [0, 0.1), [0.1, 0.2), ..., [0.9, 1]; 0 at the root.
-        classes: how many of them are of each class; None if the targets are numbers.
+        classes: the samples of each class at the node; None if the targets are numbers.
         mean, spread: the mean and the standard deviation of their targets, nan where nothing
             arrives; None if the targets are classes.
 
@@ -89,7 +89,7 @@ def shares(tree: RoutedTree, x: Any, path: str = "greedy") -> np.ndarray:
     Args:
         tree: any model tree.
         x: inputs, or :class:`Samples` with weights.
-        path: how the samples go, as in :meth:`RoutedTree.visits`.
+        path: the way the samples go, as in :meth:`RoutedTree.visits`.
 
     Shapes:
         x ``[n, *shape]`` -> ``[num_nodes]``, float64.
@@ -118,7 +118,7 @@ def leaf_of(tree: RoutedTree, x: Any) -> np.ndarray:
     Raises:
         ValueError: samples of another shape, or none.
     """
-    leaf = np.zeros(x.shape[0], np.int64)
+    leaf = np.zeros(x.shape[0], np.int64)  # a sparse matrix has no length
     for rows, visits in _walks(tree, x, "greedy"):
         for visit in visits:
             if visit.branch is None:
@@ -137,6 +137,7 @@ def histograms(branch: np.ndarray, weights: np.ndarray) -> np.ndarray:
         array([2, 7])
     """
     children = branch.shape[1]
+    # As numpy.histogram counts: a bin has its lower edge, and the last one both.
     place = np.clip(np.searchsorted(EDGES, branch, side="right") - 1, 0, BINS - 1)
     place += BINS * np.arange(children)
     weights = np.repeat(weights, children)

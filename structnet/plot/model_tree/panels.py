@@ -99,7 +99,7 @@ def draw_captions(
         else:
             small = {"color": GREY, **below}
             _write(ax, left, bottom - 1, cut(branches[0], MAX_NAME), SMALL * scale, **small)
-            last = cut(branches[-1], MAX_NAME)
+            last = cut(branches[-1], MAX_NAME) if len(branches) > 1 else ""
             _write(ax, right, bottom - 1, last, SMALL * scale, ha="right", **small)
 
 
