@@ -7,12 +7,13 @@ All take and give int64 arrays. Children are in CSR form: those of node v are
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numba import njit
 
 
-def compiled(function: Callable, **options: object) -> Callable:
+def compiled(function: Callable, **options: Any) -> Callable:
     """Compile on first use and keep the result on disk, if there is a place to keep it."""
     try:
         return njit(cache=True, **options)(function)

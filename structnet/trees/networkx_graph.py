@@ -39,11 +39,10 @@ def to_networkx(graph: Tree | Forest | DGLGraph) -> nx.DiGraph:
     """
     if isinstance(graph, Tree):
         return _from_tree(graph)
-    forest = graph if isinstance(graph, Forest) else None
-    if forest is not None:
-        child, pos, roots = forest.children, forest.pos, forest.roots
-        parent = np.repeat(np.arange(forest.num_nodes), np.diff(forest.offsets))
-        types, tokens = forest.types, forest.tokens
+    if isinstance(graph, Forest):
+        child, pos, roots = graph.children, graph.pos, graph.roots
+        parent = np.repeat(np.arange(graph.num_nodes), np.diff(graph.offsets))
+        types, tokens = graph.types, graph.tokens
     else:
         check_fields(graph)
         child, parent = (ends.numpy() for ends in graph.edges())
@@ -69,7 +68,7 @@ def to_networkx(graph: Tree | Forest | DGLGraph) -> nx.DiGraph:
 
 def _from_tree(tree: Tree) -> nx.DiGraph:
     digraph = nx.DiGraph(roots=[0])
-    stack = [(tree, None, 0)]
+    stack: list[tuple[Tree, int | None, int]] = [(tree, None, 0)]
     while stack:
         node, parent, pos = stack.pop()
         number = len(digraph)
@@ -77,8 +76,8 @@ def _from_tree(tree: Tree) -> nx.DiGraph:
         digraph.add_node(number, label=node.label, **token)
         if parent is not None:
             digraph.add_edge(parent, number, pos=pos)
-        below = [(child, number, place) for place, child in enumerate(node.children)]
-        stack.extend(reversed(below))
+        for place in reversed(range(len(node.children))):
+            stack.append((node.children[place], number, place))
     return digraph
 
 
