@@ -1,4 +1,4 @@
-"""Types for the users of the library: they are shipped, and no check is silenced without a reason."""
+"""Types for the users of the library: they are shipped, and what silences a check says why."""
 
 from __future__ import annotations
 
