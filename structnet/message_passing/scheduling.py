@@ -216,19 +216,19 @@ def _packed(level: np.ndarray, keys: np.ndarray, num_keys: int, slack: int) -> P
 def schedule(forest: Forest, layout: Layout) -> Schedule:
     """Plan a sweep over ``forest``, on its device; as :func:`arrange`."""
     plan = arrange(forest, layout)
-    receiver = np.repeat(np.arange(plan.nodes.size), np.diff(plan.offsets))
+    owner = np.repeat(np.arange(plan.nodes.size), np.diff(plan.offsets))
     # A level's messages are computed from that level's states alone: count rows from its first.
-    local = np.empty_like(plan.sources)
+    sources = np.empty_like(plan.sources)
     for h, start, runs, length, *_ in plan.messages.stacks.tolist():
         rows = slice(start, start + runs * length)
-        local[rows] = np.maximum(plan.sources[rows] - plan.starts[h], 0)  # padding reads row 0
+        sources[rows] = np.maximum(plan.sources[rows] - plan.starts[h], 0)  # padding reads row 0
 
     to = _Mover(forest.device)
     keys_n, keys_m, tokens, offsets_t, messages, owner = to(
-        plan.nodes.run_keys, plan.messages.run_keys, plan.tokens, plan.offsets, plan.inbox, receiver
+        plan.nodes.run_keys, plan.messages.run_keys, plan.tokens, plan.offsets, plan.inbox, owner
     )
     sources, back_offsets_t, back_slots, back_rows = to(
-        local, plan.back_offsets, plan.back_slots, plan.back_rows
+        sources, plan.back_offsets, plan.back_slots, plan.back_rows
     )
     levels = [LevelPlan([], []) for _ in plan.starts[1:]]
     offsets, back_offsets = plan.offsets.tolist(), plan.back_offsets.tolist()

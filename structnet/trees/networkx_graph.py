@@ -5,7 +5,7 @@ In networkx edges run parent -> child, so that ``networkx.is_arborescence`` hold
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import numpy as np
@@ -68,7 +68,7 @@ def to_networkx(graph: Tree | Forest | DGLGraph) -> nx.DiGraph:
 
 def _from_tree(tree: Tree) -> nx.DiGraph:
     digraph = nx.DiGraph(roots=[0])
-    stack: list[tuple[Tree, int | None, int]] = [(tree, None, 0)]
+    stack: list[tuple[Tree, Any, int]] = [(tree, None, 0)]
     while stack:
         node, parent, pos = stack.pop()
         number = len(digraph)
@@ -76,8 +76,8 @@ def _from_tree(tree: Tree) -> nx.DiGraph:
         digraph.add_node(number, label=node.label, **token)
         if parent is not None:
             digraph.add_edge(parent, number, pos=pos)
-        for place in reversed(range(len(node.children))):
-            stack.append((node.children[place], number, place))
+        below = [(child, number, place) for place, child in enumerate(node.children)]
+        stack.extend(reversed(below))
     return digraph
 
 

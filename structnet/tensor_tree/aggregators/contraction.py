@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -54,7 +53,7 @@ class OuterProduct(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, *modes: Tensor) -> Tensor:
+    def forward(ctx, *modes: Tensor):
         runs, length, gates, _ = modes[0].shape
         products = [modes[0].transpose(1, 2).contiguous()]
         for mode in modes[1:]:
@@ -67,7 +66,7 @@ class OuterProduct(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple:
+    def backward(ctx, gradient: Tensor):
         half = len(ctx.saved_tensors) // 2
         modes, products = ctx.saved_tensors[:half], ctx.saved_tensors[half:]
         gradients = []
@@ -82,14 +81,14 @@ class RowProduct(torch.autograd.Function):
     """Each row's vector times its own matrix: ``[.., b]`` and ``[.., b k]`` -> ``[.., k]``."""
 
     @staticmethod
-    def forward(ctx: Any, vector: Tensor, matrix: Tensor) -> Tensor:
+    def forward(ctx, vector: Tensor, matrix: Tensor):
         ctx.save_for_backward(vector, matrix)
         matrix = matrix.unflatten(-1, (vector.shape[-1], -1))
         return (vector.unsqueeze(-1) * matrix).sum(-2)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple:
+    def backward(ctx, gradient: Tensor):
         vector, matrix = ctx.saved_tensors
         matrix = matrix.unflatten(-1, (vector.shape[-1], -1))
         gradient = gradient.unsqueeze(-2)

@@ -34,7 +34,7 @@ def count_aggregation(
         >>> count_aggregation("full", 10, arity=2), count_aggregation("tucker", 10, 2, rank=7)
         (1210, 588)
     """
-    c, L, r = hidden_size, arity, rank or 0
+    c, L, r = hidden_size, arity, rank
     ranked = ("tucker", "cp", "tensor-train")
     if kind not in ("sum", "child-sum", "full", *ranked):
         raise ValueError(

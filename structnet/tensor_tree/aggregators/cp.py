@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -28,7 +27,7 @@ class CP(Aggregator):
     Reference: Kolda and Bader, SIAM Review 51(3), 2009, Sec. 3.
     """
 
-    def __init__(self, *args: Any, rank: int = 3, **kwargs: Any):
+    def __init__(self, *args, rank: int = 3, **kwargs):
         super().__init__(*args, **kwargs)
         self.rank = rank = checked_size("rank", rank, 1, self)
         c, t, g, m = self.hidden_size, self.num_types, self.gates, self.num_modes
@@ -67,7 +66,7 @@ class CP(Aggregator):
         for other in others:
             product = torch.einsum("tgar,tgbr->tgabr", product, other).flatten(2, 3)
         full = (product @ self.output).unflatten(2, sizes)
-        one: tuple[int | slice, ...] = (slice(None), slice(None), *[-1] * self.num_modes)
+        one = (slice(None), slice(None), *[-1] * self.num_modes)
         full[one] = full[one] + self.bias
         return full
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -26,7 +25,7 @@ class FullTensor(Aggregator):
     Reference: Castellana and Bacciu, IJCNN 2020, Eq. (4).
     """
 
-    def __init__(self, *args: Any, **kwargs: Any):
+    def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         c = self.hidden_size
         sizes = [self.input_size] * (self.input_size > 0) + [c] * self.arity
@@ -69,7 +68,7 @@ class FullTensor(Aggregator):
         self.tensor = nn.Parameter(tensor.movedim(1, -2).flatten(-2).clone())
 
 
-def from_dense(cls: Any, tensor: Tensor, input_size: int, **kwargs: int) -> Any:
+def from_dense(cls: type, tensor: Tensor, input_size: int, **kwargs: int) -> Aggregator:
     """An aggregator of class ``cls`` that stands for a dense tensor, as :meth:`to_full` gives it.
 
     Raises:

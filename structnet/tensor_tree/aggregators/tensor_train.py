@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -31,7 +30,7 @@ class TensorTrain(Aggregator):
     Reference: Oseledets, SIAM J. Sci. Comput. 33(5), 2011, Eq. (1.2).
     """
 
-    def __init__(self, *args: Any, rank: int = 3, **kwargs: Any):
+    def __init__(self, *args, rank: int = 3, **kwargs):
         super().__init__(*args, **kwargs)
         self.rank = rank = checked_size("rank", rank, 1, self)
         c, t, g, m = self.hidden_size, self.num_types, self.gates, self.num_modes
@@ -72,7 +71,7 @@ class TensorTrain(Aggregator):
         for core in cores:
             v = torch.einsum("tgar,tgbrs->tgabs", v, core).flatten(2, 3)
         full = (v @ self.output).unflatten(2, [core.shape[2] for core in cores])
-        one: tuple[int | slice, ...] = (slice(None), slice(None), *[-1] * self.num_modes)
+        one = (slice(None), slice(None), *[-1] * self.num_modes)
         full[one] = full[one] + self.bias
         return full
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -40,7 +39,7 @@ class Tucker(Aggregator):
     such a form, here :meth:`from_full`.)
     """
 
-    def __init__(self, *args: Any, rank: int = 3, **kwargs: Any):
+    def __init__(self, *args, rank: int = 3, **kwargs):
         super().__init__(*args, **kwargs)
         self.rank = rank = checked_size("rank", rank, 1, self)
         c, t, g = self.hidden_size, self.num_types, self.gates
@@ -61,7 +60,7 @@ class Tucker(Aggregator):
     def message_weight(self) -> Tensor:
         return self.modes
 
-    def message(self, edges: Edges | None, z: Tensor) -> Tensor:
+    def message(self, edges: Edges, z: Tensor) -> Tensor:
         return F.pad(z.unflatten(-1, (self.gates, -1)), (0, 1), value=1.0)  # zbar, [.., G, r + 1]
 
     def input_mode(self, nodes: Nodes, x: Tensor) -> Tensor:
@@ -80,7 +79,7 @@ class Tucker(Aggregator):
         core = self.core.flatten(2, -2)
         full = projection @ core @ self.output
         full = full.unflatten(2, [m.shape[-2] for m in matrices])
-        one: tuple[int | slice, ...] = (slice(None), slice(None), *[-1] * self.num_modes)
+        one = (slice(None), slice(None), *[-1] * self.num_modes)
         full[one] = full[one] + self.bias
         return full
 
@@ -102,7 +101,7 @@ class Tucker(Aggregator):
         return from_dense(cls, tensor, input_size, rank=rank)
 
     def load_full(self, tensor: Tensor) -> None:
-        one: tuple[int | slice, ...] = (slice(None), slice(None), *[-1] * self.num_modes)
+        one = (slice(None), slice(None), *[-1] * self.num_modes)
         self.bias.data.copy_(tensor[one])
         core = tensor.clone()
         core[one] = 0  # the bias holds the constant term

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -28,7 +27,7 @@ class WeightedSum(Aggregator):
     pads = False  # a missing child adds nothing, unless the bottom state is learned
     summed = True
 
-    def __init__(self, *args: Any, **kwargs: Any):
+    def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         c, out = self.hidden_size, self.gates * self.hidden_size
         self.weight = nn.Parameter(torch.empty(self.num_keys, c, out))
@@ -45,7 +44,6 @@ class WeightedSum(Aggregator):
     def reduce(self, nodes: Nodes, received: Tensor, x: Tensor | None) -> Sequence[Tensor]:
         y = nodes.split(received) + nodes.select(self.bias).unsqueeze(1)
         if self.input_size:
-            assert x is not None  # what carries inputs gets them
             y = y + nodes.product(nodes.split(x), self.input_weight)
         return y.unflatten(-1, (self.gates, -1)).unbind(-2)
 
@@ -56,10 +54,10 @@ class WeightedSum(Aggregator):
         )
         one = (-1,) * len(sizes)
         by_gate = (self.gates, self.hidden_size)
-        full[(slice(None),) * 2 + one] = self.bias.unflatten(-1, by_gate)
+        full[(slice(None), slice(None), *one)] = self.bias.unflatten(-1, by_gate)
         matrices = list(self._matrices())
         for place, matrix in enumerate(matrices):  # [num_types, n, G c]
-            index: tuple[int | slice, ...] = (*one[:place], slice(-1), *one[place + 1 :])
+            index = (*one[:place], slice(-1), *one[place + 1 :])
             full[(slice(None), slice(None), *index)] = matrix.unflatten(-1, by_gate).transpose(1, 2)
         return full
 
