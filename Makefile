@@ -39,9 +39,10 @@ demo: $(INSTALLED) ## train a Tucker Tree-LSTM on generated ListOps into runs/de
 test: $(INSTALLED) ## run all tests, doctests, tutorials and README examples
 	OMP_NUM_THREADS=1 MPLBACKEND=Agg $(BIN)/python -m pytest -n $(JOBS) $(PYTEST_ARGS)
 
-lint: $(INSTALLED) ## check format and style
+lint: $(INSTALLED) ## check format, style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/mypy
 
 format: $(INSTALLED) ## put the code into the project's format
 	$(BIN)/ruff format .
@@ -52,5 +53,5 @@ bench: $(INSTALLED) ## run every benchmark in its quick form
 		echo "$(BIN)/python $$script --quick"; $(BIN)/python $$script --quick; done
 
 clean: ## remove build files and caches; .venv and runs stay
-	rm -rf build dist *.egg-info .benchmarks .hypothesis .pytest_cache .ruff_cache
+	rm -rf build dist *.egg-info .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find structnet tests tutorials -name __pycache__ -exec rm -rf {} +

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import doctest
 import os
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 
+import dgl_marks
 import pytest
 import torch
-from dgl_marks import HAS_DGL
 from hypothesis import HealthCheck, settings
 from torch import Tensor
 
@@ -31,17 +29,9 @@ torch.set_num_threads(1)
 REAL_DATA = os.environ.get("STRUCTNET_DATA")
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Skips what needs dgl where there is none; elsewhere that is a failure."""
-    try:
-        return (yield)
-    except BaseException as error:
-        # A doctest wraps what its example raised.
-        cause = error.exc_info[1] if isinstance(error, doctest.UnexpectedException) else error
-        if HAS_DGL or not isinstance(cause, ModuleNotFoundError) or cause.name != "dgl":
-            raise
-    pytest.skip("dgl has no release for this version of Python")
+def pytest_configure(config: pytest.Config) -> None:
+    """Registers what holds for the doctests of the package as well."""
+    config.pluginmanager.register(dgl_marks)
 
 
 @pytest.fixture(autouse=True)

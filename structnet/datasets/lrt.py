@@ -236,7 +236,10 @@ def write_tsv(path: str | Path, pairs: Iterable[Pair]) -> None:
 
 
 def _read(
-    path: str | Path, known: dict[str, Tree], errors: str = "raise", verify: bool = False
+    path: str | Path,
+    known: dict[str, Tree],
+    errors: Literal["raise", "skip"] = "raise",
+    verify: bool = False,
 ) -> list[Pair]:
     """As read_tsv; ``known`` holds the sentences read so far, each built only once."""
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from structnet.datasets import cifar10, digits, mnist, sarcos, table
 from structnet.datasets.arrays import Arrays
 
-LOADERS = {
+LOADERS: dict[str, Callable[..., Any]] = {
     "digits": digits.load,
     "mnist": mnist.load,
     "cifar10": cifar10.load,

@@ -110,6 +110,7 @@ def verify(source: Source, path: str | Path) -> None:
     size = Path(path).stat().st_size
     if source.size is not None and size != source.size:
         raise WrongFileError(f"{path} has {size:,} bytes; {source.name} has {source.size:,}")
+    expected: str | None
     if source.sha256:
         kind, expected, got = "SHA-256", source.sha256, _digest("sha256", path)
     else:

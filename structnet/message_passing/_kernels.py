@@ -151,9 +151,9 @@ def distinct_messages(
         fill[s + 1] += 1
     fill = np.cumsum(fill)
     by_source = np.empty(m, np.int64)
-    for slot in range(m):
-        by_source[fill[source[slot]]] = slot
-        fill[source[slot]] += 1
+    for place in range(m):
+        by_source[fill[source[place]]] = place
+        fill[source[place]] += 1
     top = height.max() if n else 0
     level_fill = np.zeros(top + 2, np.int64)  # the bottom, last by number, is of level 0
     for slot in by_source:

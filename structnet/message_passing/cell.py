@@ -15,7 +15,7 @@ from torch import Tensor
 from structnet.message_passing.scheduling import Layout, Stack
 
 State = dict[str, Tensor]
-Product = Callable[[Tensor, Sequence[Tensor], Tensor | None], Tensor]
+Product = Callable[[Tensor, tuple[Tensor, ...], Tensor | None], Tensor]
 
 
 class Rows:
@@ -102,7 +102,7 @@ class Nodes(Rows):
 
     def sum(self, x: Tensor) -> Tensor:
         """Add up received messages by receiver: ``[slots, ...]`` -> ``[rows, ...]``."""
-        return x.new_zeros(len(self.tokens), *x.shape[1:]).index_add(0, self.owner, x)
+        return x.new_zeros(len(self.tokens), *x.shape[1:]).index_add(0, self.owner, x)  # type: ignore[arg-type]  # pads? then no owner, and no sum
 
 
 class Cell(Protocol):

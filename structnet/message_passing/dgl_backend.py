@@ -8,6 +8,8 @@ places. Slow, plain, and what the fast backend is tested against.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -17,6 +19,9 @@ from structnet.message_passing.scheduling import Stack
 from structnet.trees.forest import Forest
 from structnet.trees.schema import dgl
 
+if TYPE_CHECKING:
+    from dgl import DGLGraph
+
 
 def by_dgl(forest: Forest, cell: Cell, nodes: np.ndarray) -> State:
     """The states of ``nodes``, ``[n]``, computed with DGL; arguments as in :func:`propagate`."""
@@ -25,12 +30,12 @@ def by_dgl(forest: Forest, cell: Cell, nodes: np.ndarray) -> State:
     graph.edata["key"] = _keys(forest, cell)
     bottom = _bottom_messages(cell)
 
-    def message(edges) -> State:  # DGL's EdgeBatch
+    def message(edges: Any) -> State:  # DGL's EdgeBatch
         src = {name: edges.src[name] for name in state_names}
         sent = cell.message(Edges(_one_each(edges.data["key"]), src))
         return {"message/" + name: x for name, x in sent.items()} | {"pos": edges.data["pos"]}
 
-    def reduce(nodes) -> State:  # DGL's NodeBatch
+    def reduce(nodes: Any) -> State:  # DGL's NodeBatch
         received = {
             name.removeprefix("message/"): x
             for name, x in nodes.mailbox.items()
@@ -106,11 +111,11 @@ def _reduce(cell: Cell, mailbox: State, types: Tensor, tokens: Tensor) -> State:
     return cell.reduce(Nodes(_one_each(types), tokens, mailbox, owner))
 
 
-def _leaf(cell: Cell, graph, chosen: Tensor, bottom: State) -> State:
+def _leaf(cell: Cell, graph: DGLGraph, chosen: Tensor, bottom: State) -> State:
     return cell.leaf(Nodes(Stack(1, len(chosen), None, 0), graph.ndata["token"][chosen], {}))
 
 
-def _childless(cell: Cell, graph, chosen: Tensor, bottom: State) -> State:
+def _childless(cell: Cell, graph: DGLGraph, chosen: Tensor, bottom: State) -> State:
     """Typed nodes without children: every place holds the bottom."""
     types, tokens = graph.ndata["type"][chosen], graph.ndata["token"][chosen]
     example = bottom or example_message(cell)

@@ -16,6 +16,7 @@ order on a GPU.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -87,7 +88,9 @@ class Tape:
 
 class _Send(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, tape: Tape, stack: Stack, outbox: Outbox, tie: Tensor, *fields: Tensor):
+    def forward(
+        ctx: Any, tape: Tape, stack: Stack, outbox: Outbox, tie: Tensor, *fields: Tensor
+    ) -> Tensor:
         ctx.tape, ctx.outbox = tape, outbox
         for buffer, x in zip(tape.buffers.values(), fields, strict=True):
             buffer[stack.first : stack.end] = x
@@ -95,7 +98,7 @@ class _Send(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, _: Tensor):
+    def backward(ctx: Any, _: Tensor) -> tuple:
         tape, outbox = ctx.tape, ctx.outbox
         gradients = []
         for name in tape.shapes:
@@ -107,7 +110,7 @@ class _Send(torch.autograd.Function):
 
 class _Receive(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, tape: Tape, stack: Stack, inbox: Inbox, tie: Tensor):
+    def forward(ctx: Any, tape: Tape, stack: Stack, inbox: Inbox, tie: Tensor) -> tuple:
         ctx.tape, ctx.stack, ctx.inbox = tape, stack, inbox
         received = []
         for name, buffer in tape.buffers.items():
@@ -120,7 +123,7 @@ class _Receive(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, *gradients: Tensor):
+    def backward(ctx: Any, *gradients: Tensor) -> tuple:
         tape, stack, first = ctx.tape, ctx.stack, ctx.inbox.first
         for (name, shape), gradient in zip(tape.shapes.items(), gradients, strict=True):
             if gradient is None or not gradient.is_floating_point():
@@ -146,12 +149,12 @@ class Finish(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, tape: Tape, *states: Tensor):
+    def forward(ctx: Any, tape: Tape, *states: Tensor) -> tuple:
         ctx.tape = tape
         return tuple(x.clone() for x in states)  # their own: the caller may change them
 
     @staticmethod
-    def backward(ctx, *gradients: Tensor):
+    def backward(ctx: Any, *gradients: Tensor) -> tuple:
         if torch.is_grad_enabled():  # create_graph=True; otherwise a backward records nothing
             raise RuntimeError("the levels backend has no second derivatives; backend='dgl' has")
         ctx.tape.left.clear()
@@ -162,15 +165,21 @@ class Finish(torch.autograd.Function):
 class _Product(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx, tape: Tape, name: tuple, keys: Tensor | None, tie: Tensor, x: Tensor, weight: Tensor
-    ):
+        ctx: Any,
+        tape: Tape,
+        name: tuple,
+        keys: Tensor | None,
+        tie: Tensor,
+        x: Tensor,
+        weight: Tensor,
+    ) -> Tensor:
         ctx.tape, ctx.name, ctx.keys = tape, name, keys
         ctx.save_for_backward(x, weight)
         return _typed_product(x, weight, keys)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, gradient: Tensor):
+    def backward(ctx: Any, gradient: Tensor) -> tuple:
         x, weight = ctx.saved_tensors
         if ctx.needs_input_grad[3]:  # the tie's, hence the weight's
             # Detached, or the tape would hold the graph that holds the tape.
@@ -180,16 +189,18 @@ class _Product(torch.autograd.Function):
 
 class _WeightGradient(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, tape: Tape, name: tuple, *weights: Tensor):
+    def forward(ctx: Any, tape: Tape, name: tuple, *weights: Tensor) -> Tensor:
         ctx.tape, ctx.name = tape, name
         ctx.shapes = [weight.shape for weight in weights]
         return weights[0].new_empty(0)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, tie: Tensor):
+    def backward(ctx: Any, tie: Tensor) -> tuple:
         factors = ctx.tape.factors.pop(ctx.name)
-        few, many, parts = [], [], []
+        few: list[tuple[Tensor, Tensor]] = []
+        many: list[tuple[Tensor, ...]] = []
+        parts: list[tuple[Tensor, Tensor, Tensor]] = []
         for x, dy, keys in factors:
             if keys is not None:
                 parts.append((x, dy, keys))

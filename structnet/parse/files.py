@@ -63,13 +63,16 @@ def read_lines(
     """
     if errors not in ("raise", "skip"):
         raise ValueError(f"errors must be 'raise' or 'skip'; got {errors!r}")
-    is_path = isinstance(path_or_lines, (str, PathLike))
-    name = fspath(path_or_lines) if is_path else None
-    lines = _bytes_of(path_or_lines) if is_path else path_or_lines
+    name: str | None = None
+    lines: Iterable[str | bytes]
+    if isinstance(path_or_lines, (str, PathLike)):
+        name, lines = fspath(path_or_lines), _bytes_of(path_or_lines)
+    else:
+        lines = path_or_lines
     result = ParsedLines()
     number = 0
     with collector_paused():
-        for number, line in enumerate(lines, start=1):
+        for number, line in enumerate[str | bytes](lines, start=1):
             try:
                 text = _text(line, first=number == 1)
                 if text and not text.isspace():

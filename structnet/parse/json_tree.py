@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Sequence
 from json import JSONDecodeError, dumps
-from json.decoder import scanstring
+from json.decoder import scanstring  # type: ignore[attr-defined]  # typeshed leaves it out
 
 from structnet.parse.errors import ParseError
 from structnet.parse.reading import Builder, unfold
@@ -153,7 +153,9 @@ class _Reader:
 
     def _peek(self) -> str:
         """The next character that is no blank; empty at the end of the text."""
-        self.offset = _SPACE.match(self.text, self.offset).end()
+        blanks = _SPACE.match(self.text, self.offset)
+        assert blanks is not None  # it matches nothing, too
+        self.offset = blanks.end()
         return self.text[self.offset : self.offset + 1]
 
     def _string(self) -> str:

@@ -7,7 +7,7 @@ References:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from html.parser import HTMLParser
 from typing import NoReturn
 from xml.parsers import expat
@@ -225,5 +225,5 @@ class _HTMLReader(HTMLParser):
         self.builder.close()
 
 
-def _while_open(tag: str | None) -> str:
+def _while_open(tag: Hashable | None) -> str:
     return "" if tag is None else f"; <{tag}> is open"

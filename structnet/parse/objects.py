@@ -7,6 +7,7 @@ one's own that has them is read as well.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from typing import Any
 
 from structnet.parse.reading import unfold
 from structnet.trees.tree import Tree
@@ -32,7 +33,7 @@ def from_nltk(tree: object) -> Tree:
     """
 
     # Told by what they have, not by their class: no library need be installed to read its trees.
-    def expand(node: object) -> tuple[Hashable, Sequence, None]:
+    def expand(node: Any) -> tuple[Hashable, Sequence, None]:
         if callable(getattr(node, "label", None)):
             return node.label(), list(node), None
         return node, (), None
@@ -41,7 +42,7 @@ def from_nltk(tree: object) -> Tree:
     return unfold(tree, expand)
 
 
-def from_spacy(parse: object) -> Tree:
+def from_spacy(parse: Any) -> Tree:
     """The dependency tree of a spaCy ``Doc`` of one sentence, ``Span`` or ``Token``.
 
     A node's label is ``dep_``, its token ``text``; its children are in the order of the sentence.
@@ -73,7 +74,7 @@ def from_spacy(parse: object) -> Tree:
     return unfold(token, lambda node: (node.dep_, list(node.children), node.text))
 
 
-def from_conllu(parse: object, *, label: str = "deprel", token: str = "form") -> Tree:
+def from_conllu(parse: Any, *, label: str = "deprel", token: str = "form") -> Tree:
     """The dependency tree of a ``TokenList`` or ``TokenTree`` of the conllu package.
 
     Args:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import islice
+from typing import Any
 
 from structnet.trees.tree import Tree
 
@@ -85,7 +86,7 @@ class Builder:
 
 
 def unfold(
-    root: object, expand: Callable[[object], tuple[Hashable, Sequence, Hashable | None]]
+    root: object, expand: Callable[[Any], tuple[Hashable, Sequence, Hashable | None]]
 ) -> Tree:
     """The Tree of nested objects of any kind, without recursion.
 

@@ -6,6 +6,7 @@ Reference:
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from string import ascii_lowercase
 
 from structnet.parse.errors import ParseError
@@ -89,12 +90,12 @@ def to_logic(tree: Tree) -> str:
             continue
         _check(item)
         if not item.children:
-            tokens.append(item.label)
+            tokens.append(str(item.label))
         elif item.label == "not":
             stack += [")", item.children[0], "not", "("]
         else:
             left, right = item.children
-            stack += [")", ")", right, item.label, "(", left, "("]
+            stack += [")", ")", right, str(item.label), "(", left, "("]
     return " ".join(tokens)
 
 
@@ -124,7 +125,7 @@ def _shown(item: str | Tree | tuple[str, Tree]) -> str:
         return item
     if isinstance(item, tuple):
         return f"( {item[0]} {_shown(item[1])} )"
-    return "X" if item.children else item.label
+    return "X" if item.children else str(item.label)
 
 
 def _variable(token: str, text: str, place: int) -> Tree:
@@ -155,7 +156,8 @@ def _incomplete(text: str, items: list) -> ParseError:
 
 
 def _check(node: Tree) -> None:
-    arity = {"not": 1, "and": 2, "or": 2}.get(node.label, 0)
+    arities: dict[Hashable, int] = {"not": 1, "and": 2, "or": 2}
+    arity = arities.get(node.label, 0)
     if len(node.children) != arity:
         raise ValueError(
             f"a node of a logical sentence is and, or (2 children), not (1) or a variable (none); "

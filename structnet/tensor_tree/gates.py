@@ -6,6 +6,8 @@ batches their bookkeeping costs more than the arithmetic.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
@@ -20,7 +22,9 @@ class LSTMState(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, i: Tensor, o: Tensor, u: Tensor, kept: Tensor | None):
+    def forward(
+        ctx: Any, i: Tensor, o: Tensor, u: Tensor, kept: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
         i, o, u = torch.sigmoid(i), torch.sigmoid(o), torch.tanh(u)
         c = (i * u).contiguous()
         if kept is not None:
@@ -32,7 +36,7 @@ class LSTMState(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, dh: Tensor, dc: Tensor):
+    def backward(ctx: Any, dh: Tensor, dc: Tensor) -> tuple:
         i, o, u, tanh_c = ctx.saved_tensors
         through_h = dh * o  # h = o tanh(c): tanh' = 1 - tanh^2
         dc = torch.addcmul(dc + through_h, through_h * tanh_c, tanh_c, value=-1)
@@ -53,7 +57,9 @@ class Forget(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, z: Tensor, bias: Tensor, c: Tensor, joined: bool):
+    def forward(
+        ctx: Any, z: Tensor, bias: Tensor, c: Tensor, joined: bool
+    ) -> Tensor | tuple[Tensor, Tensor]:
         width = z.shape[-1] - c.shape[-1]
         f = torch.sigmoid(z[..., width:] + bias.unsqueeze(1))
         ctx.width, ctx.joined = width, joined
@@ -66,7 +72,7 @@ class Forget(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, *gradients: Tensor):
+    def backward(ctx: Any, *gradients: Tensor) -> tuple:
         f, c = ctx.saved_tensors
         # Joined, z was overwritten on the way in and its gradient is on the way out: what receives
         # it is one buffer, which keeps nothing.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -52,7 +53,7 @@ class TreeClassifier(_Head):
     ):
         super().__init__()
         self.encoder = encoder
-        sizes = [encoder.hidden_size, *hidden_sizes]
+        sizes = [cast(int, encoder.hidden_size), *hidden_sizes]
         layers: list[nn.Module] = []
         for before, after in itertools.pairwise(sizes):
             linear = nn.Linear(before, after)
@@ -94,7 +95,7 @@ class TreePairClassifier(_Head):
         super().__init__()
         self.encoder = encoder
         self.negative_slope = negative_slope
-        c = encoder.hidden_size
+        c = cast(int, encoder.hidden_size)
         self.tensor = nn.Parameter(torch.randn(c, c * combined_size) / c)
         self.linear = nn.Linear(2 * c, combined_size)
         self.output = nn.Linear(combined_size, num_classes)

@@ -66,6 +66,10 @@ class TreeLSTM(nn.Module):
         torch.Size([1, 8])
     """
 
+    embedding: nn.Embedding
+    inputs: Tensor
+    bottom_state: Tensor
+
     def __init__(
         self,
         hidden_size: int,
@@ -89,11 +93,11 @@ class TreeLSTM(nn.Module):
             )
         self.hidden_size, self.forget, self.inner_inputs = hidden_size, forget, inner_inputs
         self.learned_inputs = isinstance(inputs, nn.Embedding)
-        if self.learned_inputs:
+        if isinstance(inputs, nn.Embedding):
             self.embedding = inputs
         else:
             self.register_buffer("inputs", torch.as_tensor(inputs).detach().float().clone())
-        input_size = inputs.embedding_dim if self.learned_inputs else inputs.shape[1]
+        input_size = self.input_table().shape[1]
         self.aggregator = aggregator(
             hidden_size,
             arity,
@@ -130,7 +134,7 @@ class TreeLSTM(nn.Module):
         return self.hidden_size * (width + self.hidden_size)
 
     def _add_leaf(self, input_size: int) -> None:
-        table = self.embedding.weight.detach() if self.learned_inputs else self.inputs
+        table = self.input_table().detach()
         moment = table.square().sum(1).mean().clamp_min(1e-6)  # pre-activations of variance one
         self.leaf_weight = nn.Parameter(torch.randn(input_size, 3 * self.hidden_size))
         self.leaf_weight.data /= moment.sqrt()
@@ -265,11 +269,13 @@ class _Cell:
             return nodes.mailbox["kept"]
         c = nodes.mailbox["c"]
         if self.model.forget == "all":
-            f = nodes.join(torch.stack(forget_gates, 2))  # [rows, L, c]
+            f = nodes.join(torch.stack(list(forget_gates), 2))  # [rows, L, c]
             return (torch.sigmoid(f) * c).sum(1)
+        assert x is not None  # else what is kept would have been sent
         own = nodes.product(nodes.split(x), self.model.forget_input)
         own = nodes.join(own + nodes.select(self.model.forget_bias).unsqueeze(1))
         f = nodes.mailbox["f"]
         if self.layout.pads:
             return (torch.sigmoid(f + own.unsqueeze(1)) * c).sum(1)
+        assert nodes.owner is not None  # as nothing is padded
         return nodes.sum(torch.sigmoid(f + own.index_select(0, nodes.owner)) * c)

@@ -126,7 +126,7 @@ def copy_state(model: nn.Module) -> dict[str, Any]:
     }
 
 
-def load_optimizer(optimizer: torch.optim.Optimizer, saved: Mapping[str, Any]) -> None:
+def load_optimizer(optimizer: torch.optim.Optimizer, saved: dict[str, Any]) -> None:
     """``load_state_dict`` to the bit: torch rounds the state to the dtype of the parameters."""
     optimizer.load_state_dict(saved)
     parameters = [p for group in optimizer.param_groups for p in group["params"]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,7 +53,7 @@ class NonFiniteLossError(RuntimeError):
     """
 
     def __init__(
-        self, what: str, epoch: int, batch: int, indices: Sequence[int], culprits: Sequence[int]
+        self, what: str, epoch: int, batch: int, indices: Iterable[int], culprits: Sequence[int]
     ):
         self.epoch, self.batch = epoch, batch
         self.indices, self.culprits = [int(i) for i in indices], list(culprits)
@@ -72,7 +72,7 @@ class NonFiniteLossError(RuntimeError):
 class Loop:
     """One run of ``fit``: its arguments, and what changes from epoch to epoch."""
 
-    model: nn.Module
+    model: Any  # an nn.Module with loss(batch)
     data: Any
     validation: Any
     epochs: int
@@ -142,7 +142,7 @@ class Loop:
         line = f"{self._name(number)}, {self._said(record['loss'])}, {record['seconds']:.3g} s"
         self.progress.end_epoch(line, last=self._finished())
         if self.schedule is not None and self.schedule_per == "epoch":
-            self._step_schedule(record)
+            self._step_schedule(self.schedule, record)
         # Before the checkpoint: what a callback does to the model is part of the epoch.
         for callback in self.callbacks:
             callback(self.model, self.history)
@@ -199,7 +199,8 @@ class Loop:
 
     def _culprits(self, indices: np.ndarray, most: int = 5) -> list[int]:
         """The first examples whose loss is not finite in a batch of their own, by bisection."""
-        culprits, parts = [], [indices]
+        culprits: list[int] = []
+        parts = [indices]
         with evaluating(self.model):
             while parts and len(culprits) < most:
                 part = parts.pop()
@@ -235,9 +236,9 @@ class Loop:
         scores = self.processes.sum(scores)
         return mean_scores(scores, self.validation, size, self.metrics)
 
-    def _step_schedule(self, record: Mapping[str, Any]) -> None:
+    def _step_schedule(self, schedule: LRScheduler, record: Mapping[str, Any]) -> None:
         watched = record.get(f"validation_{self.monitor.name}", record["loss"])
-        self.schedule.step(*([watched] if isinstance(self.schedule, ReduceLROnPlateau) else []))
+        schedule.step(*([watched] if isinstance(schedule, ReduceLROnPlateau) else []))
 
     def _start(self, resume: bool) -> None:
         found = resume and self.folder is not None and self._file.exists()
@@ -267,6 +268,7 @@ class Loop:
 
     @property
     def _file(self) -> Path:
+        assert self.folder is not None  # there is no file without one
         return self.folder / "checkpoint.safetensors"
 
     def _save(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ from structnet.checks import check_integer
 Metric = Callable[[nn.Module, Any], float]
 
 
-def accuracy(model: nn.Module, batch: Any) -> float:
+def accuracy(model: Any, batch: Any) -> float:
     """The share of a batch that the model predicts right.
 
     Args:
@@ -149,7 +149,7 @@ def predict_all(
     """
     with evaluating(model):
         parts = [
-            model.predict(take(data, start, batch_size, device)).cpu()
+            cast(Any, model).predict(take(data, start, batch_size, device)).cpu()
             for start in batch_starts(data, batch_size)
         ]
     return torch.cat(parts)
@@ -208,7 +208,7 @@ def batch_scores(
     with evaluating(model):
         for row, start in zip(rows, starts, strict=True):
             batch = take(data, start, batch_size, device)
-            row[0] = float(model.loss(batch))
+            row[0] = float(cast(Any, model).loss(batch))
             row[1:] = [float(metric(model, batch)) for metric in metrics.values()]
     return rows
 

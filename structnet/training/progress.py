@@ -39,7 +39,7 @@ class Progress:
     seconds: float = 10.0
     clock: Callable[[], float] = time.monotonic
     part: str = field(default="", init=False)
-    _bar: tqdm | None = field(default=None, init=False)
+    _bar: tqdm = field(init=False)
     _next: float | None = field(default=None, init=False)  # when a line may be written again
     _watched: bool = field(default=False, init=False)
 

@@ -41,7 +41,7 @@ class Cache(FunctionCache):
         self._cache_file = CacheFiles(self._cache_path, self._impl.filename_base, stamp)
 
 
-def compiled(function: Callable, **options: object) -> Callable:
+def compiled(function: Callable, **options: Any) -> Callable:
     """Compile on first use and keep the result on disk, if there is a place to keep it."""
     dispatcher = njit(**options)(function)
     with suppress(RuntimeError):  # no place, neither beside the library nor in the user's cache

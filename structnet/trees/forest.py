@@ -138,8 +138,6 @@ class Forest:
             raise GraphError(f"node {parent[e]} has two children in place {pos[e]}; places differ")
         if len(pos) and pos.min() < 0:
             raise GraphError(f"edata['pos'] holds {pos.min()}; places count from 0")
-        if roots is None:
-            roots = np.flatnonzero(np.bincount(child, minlength=len(types)) == 0)
         order = _kernels.topological_order(child, parent, len(types))
         if len(order) < len(types):
             raise GraphError("the graph has a cycle; children must come before their parents")
@@ -147,10 +145,12 @@ class Forest:
         offsets = np.concatenate(([0], np.cumsum(np.bincount(parent, minlength=len(types)))))
         rank = np.empty(len(order), np.int64)  # [nodes] the new number of each node
         rank[order] = np.arange(len(order))
-        roots = np.asarray(roots, np.int64)
-        outside = (roots < 0) | (roots >= len(types))
+        if roots is None:
+            roots = np.flatnonzero(np.bincount(child, minlength=len(types)) == 0).tolist()
+        chosen = np.asarray(roots, np.int64)
+        outside = (chosen < 0) | (chosen >= len(types))
         if outside.any():
-            raise GraphError(f"root {roots[outside][0]} is no node; the graph has {len(types)}")
+            raise GraphError(f"root {chosen[outside][0]} is no node; the graph has {len(types)}")
         offsets, edges = permuted(offsets, order)
         return cls._sorted(
             types[order],
@@ -158,7 +158,7 @@ class Forest:
             offsets,
             rank[child[edges]],
             pos[edges],
-            rank[roots],
+            rank[chosen],
             arity,
             vocabulary,
         )
@@ -234,8 +234,8 @@ class Forest:
         table = np.full((self.num_nodes, self.arity), NONE, np.int64)
         parent = np.repeat(np.arange(self.num_nodes), np.diff(self.offsets))
         table[parent, self.pos] = self.children
-        # Nodes are numbered by height, so a level is a run of numbers.
-        ends = np.cumsum(np.bincount(self.height)) if self.num_nodes else []
+        # Nodes are numbered by height, so a level is a run of numbers; no nodes have no levels.
+        ends = np.cumsum(np.bincount(self.height))
         nodes = np.split(np.arange(self.num_nodes), ends[:-1]) if len(ends) else []
         return [Level(level, table[level]) for level in nodes]
 

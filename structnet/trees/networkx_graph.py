@@ -46,11 +46,10 @@ def to_networkx(graph: Tree | Forest | DGLGraph | Any) -> nx.DiGraph:
         return _from_tree(graph)
     if hasattr(graph, "topology"):
         return _from_model(graph)
-    forest = graph if isinstance(graph, Forest) else None
-    if forest is not None:
-        child, pos, roots = forest.children, forest.pos, forest.roots
-        parent = np.repeat(np.arange(forest.num_nodes), np.diff(forest.offsets))
-        types, tokens = forest.types, forest.tokens
+    if isinstance(graph, Forest):
+        child, pos, roots = graph.children, graph.pos, graph.roots
+        parent = np.repeat(np.arange(graph.num_nodes), np.diff(graph.offsets))
+        types, tokens = graph.types, graph.tokens
     else:
         check_fields(graph)
         child, parent = (ends.numpy() for ends in graph.edges())
@@ -88,7 +87,7 @@ def _from_model(tree: Any) -> nx.DiGraph:  # a layer above: known by what it can
 
 def _from_tree(tree: Tree) -> nx.DiGraph:
     digraph = nx.DiGraph(roots=[0])
-    stack = [(tree, None, 0)]
+    stack: list[tuple[Tree, Any, int]] = [(tree, None, 0)]
     while stack:
         node, parent, pos = stack.pop()
         number = len(digraph)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dgl import DGLGraph
 
 
-def dgl():
+def dgl() -> Any:
     """The dgl module, imported on first use.
 
     Importing dgl takes a second, prints, and writes a file into the home folder unless a backend

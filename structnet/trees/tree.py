@@ -6,6 +6,9 @@ Nothing here recurses, so a chain of 100,000 nodes is a tree like any other.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import TypeVar
+
+Value = TypeVar("Value")
 
 
 class Tree:
@@ -39,6 +42,7 @@ class Tree:
     token: Hashable | None
     size: int  # nodes in this tree, itself included
     height: int  # edges on the longest way down to a leaf
+    _hash: int
 
     def __init__(
         self, label: Hashable, children: Iterable[Tree] = (), token: Hashable | None = None
@@ -111,7 +115,7 @@ class Tree:
         """The nodes without children, from left to right."""
         return (node for node in self.preorder() if not node.children)
 
-    def fold(self, function: Callable[[Tree, list], object]) -> object:
+    def fold(self, function: Callable[[Tree, list[Value]], Value]) -> Value:
         """``function(node, results of its children)`` from the leaves up; the result at the root.
 
         Example:
@@ -119,7 +123,7 @@ class Tree:
             >>> tree.fold(lambda node, values: sum(values) if values else int(node.label))
             6
         """
-        results: list = []
+        results: list[Value] = []
         for node in self.postorder():
             arity = len(node.children)
             values = results[len(results) - arity :]
@@ -207,7 +211,7 @@ class Tree:
     def __reduce__(self) -> tuple:
         # pickle descends by recursion; a flat list, each object once, does not need it to.
         number: dict[int, int] = {}
-        flat = []
+        flat: list[tuple[Hashable, list[int], Hashable | None]] = []
         stack = [self]
         while stack:
             node = stack[-1]

@@ -38,6 +38,11 @@ class Vocabulary:
         structnet.trees.vocabulary.VocabularyError: unknown inner label 'MINN'; did you mean 'MIN'?
     """
 
+    types: dict[Hashable, int] | None
+    tokens: dict[Hashable, int]
+    arity: int
+    unknown: bool
+
     def __init__(
         self,
         types: Sequence[Hashable] | None,

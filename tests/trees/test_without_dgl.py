@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import random
 import sys
 from collections.abc import Callable
@@ -10,6 +11,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
+from dgl_marks import asks_for_dgl
 from growths import grow, make_samples
 from random_trees import VOCABULARY, random_tree
 from torch import nn
@@ -87,6 +89,15 @@ def test_what_dgl_itself_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(sys, "meta_path", [Broken(), *sys.meta_path])
     with pytest.raises(ModuleNotFoundError, match="'packaging'"):
         dgl()
+
+
+def test_only_a_missing_dgl_skips_a_test() -> None:
+    missing, other = (ModuleNotFoundError(name=name) for name in ("dgl", "numba"))
+    for error, skipped in ((missing, True), (other, False), (ValueError("dgl"), False)):
+        example = doctest.Example("", "")
+        case = doctest.DocTest([example], {}, "name", None, 0, "")
+        wrapped = doctest.UnexpectedException(case, example, (type(error), error, None))
+        assert asks_for_dgl(error) == asks_for_dgl(wrapped) == skipped
 
 
 def test_trees_are_parsed_learned_and_drawn() -> None:

@@ -48,6 +48,11 @@ class Aggregator(nn.Module):
     positional = True
     pads = True
     summed = False
+    hidden_size: int
+    arity: int
+    num_types: int
+    gates: int
+    input_size: int
 
     def __init__(
         self, hidden_size: int, arity: int, num_types: int, gates: int = 3, input_size: int = 0
@@ -151,6 +156,7 @@ class Aggregator(nn.Module):
         """What is multiplied, mode by mode: each ``[runs, length, ..]`` as a child's message is."""
         modes = list(nodes.split(received).unbind(2))
         if self.input_size:
+            assert x is not None  # what carries inputs gets them
             modes.insert(0, self.input_mode(nodes, nodes.split(x)))
         return modes
 
