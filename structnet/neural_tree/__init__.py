@@ -8,6 +8,7 @@ Eq. (2), leaf probability: product of router outputs  ->  ``structnet.routing.le
 Sec. 3.2, one path instead of all                     ->  ``NeuralTree.follow``
 Algorithm 1, growth                                   ->  ``Growth``
 Sec. 4, refinement                                    ->  ``refine``
+all of the training, and its hyper-parameters         ->  ``train``, ``NeuralTreeSettings``
 Table 2, modules                                      ->  ``presets``
 
 Reference:

@@ -14,4 +14,7 @@ from .pretrained import from_sequential as from_sequential
 from .primitives import Primitives as Primitives
 from .pruning import prune as prune
 from .refinement import refine as refine
+from .settings import NeuralTreeSettings as NeuralTreeSettings
+from .training import Trained as Trained
+from .training import train as train
 from .tree import NeuralTree as NeuralTree

@@ -14,25 +14,17 @@ import torch
 from torch import Tensor
 
 from structnet.estimators.checked import Arrays, Standardizer, mean_one
-from structnet.neural_tree.growth.growth import Decision, Growth, Limits
+from structnet.neural_tree.growth.decision import Decision, Limits
 from structnet.neural_tree.likelihood import Categorical, Likelihood
 from structnet.neural_tree.primitives import Primitives
-from structnet.neural_tree.pruning import prune
-from structnet.neural_tree.refinement import refine
+from structnet.neural_tree.settings import NeuralTreeSettings
+from structnet.neural_tree.training import train as train_tree
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.batches import ask
 from structnet.routing.explanation import Explanation, explain
 from structnet.routing.samples import Samples
 from structnet.training.history import History
 from structnet.training.seeding import random_states_kept
-
-
-def accuracy(tree: NeuralTree, batch: Samples) -> float:
-    """The share of a batch that the tree predicts right, each sample counted by its weight."""
-    return batch.mean((tree.predict(batch) == batch.targets).double()).item()
-
-
-BY_ACCURACY = {"monitor": "accuracy", "metrics": {"accuracy": accuracy}}
 
 
 @dataclass
@@ -184,13 +176,23 @@ class Training:
             _samples(arrays, self.likelihood, inputs, targets) for arrays in (train, validation)
         ]
         tree = self._tree(train.x.shape[1:], seed)
-        decisions, history = self._grow(tree, *samples, seed)
-        if self.refine_epochs:
-            for record in self._refine(tree, *samples, seed):
-                history.append({"phase": "refine", "node": 0, "decision": len(decisions)} | record)
-        if self.prune is not None:
-            tree = prune(tree, samples[0], self.prune)
-        return Member(tree.to("cpu"), inputs, targets, decisions, history)
+        limits = asdict(self.limits)
+        settings = NeuralTreeSettings(
+            **limits,
+            epochs=self.epochs,
+            refine_epochs=self.refine_epochs,
+            patience=self.patience,
+            n_init=self.n_init,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            warm_start_solvers=self.warm_start,
+            prune=self.prune,
+            seed=seed,
+        )
+        trained = train_tree(
+            tree, settings, *samples, device=self.device, folder=self.folder, progress=self.progress
+        )
+        return Member(trained.tree.to("cpu"), inputs, targets, trained.decisions, trained.history)
 
     def _scales(self, train: Arrays) -> tuple[Standardizer | None, Standardizer | None]:
         if not self.standardize:
@@ -210,46 +212,6 @@ class Training:
                 f"for these targets and {type(self.likelihood).__name__}"
             )
         return tree
-
-    def _grow(
-        self, tree: NeuralTree, train: Samples, validation: Samples, seed: int
-    ) -> tuple[list[Decision], History]:
-        growth = Growth(
-            tree,
-            train,
-            validation,
-            epochs=self.epochs,
-            limits=self.limits,
-            patience=self.patience,
-            n_init=self.n_init,
-            warm_start=self.warm_start,
-            folder=self.folder,
-            resume=self.folder is not None,
-            **self._fitting(seed),
-        )
-        growth.run()
-        return growth.decisions, growth.history
-
-    def _refine(self, tree: NeuralTree, train: Samples, validation: Samples, seed: int) -> History:
-        return refine(
-            tree,
-            train,
-            validation,
-            epochs=self.refine_epochs,
-            checkpoint=None if self.folder is None else self.folder / "refinement",
-            resume=self.folder is not None,
-            **BY_ACCURACY if isinstance(self.likelihood, Categorical) else {},
-            **self._fitting(seed),
-        )
-
-    def _fitting(self, seed: int) -> dict[str, Any]:
-        return {
-            "batch_size": self.batch_size,
-            "optimizer": partial(torch.optim.Adam, lr=self.learning_rate),
-            "device": self.device,
-            "seed": seed,
-            "progress": self.progress,
-        }
 
 
 def _samples(

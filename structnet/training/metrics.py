@@ -18,10 +18,14 @@ def accuracy(model: nn.Module, batch: Any) -> float:
 
     Args:
         model: anything with ``predict(batch)``, the predicted classes.
-        batch: anything with ``targets``, the true classes.
+        batch: anything with ``targets``, the true classes, and perhaps ``weights`` of mean 1, what
+            each example counts.
 
     Shapes:
-        predictions and targets ``[n]``, integers.
+        predictions and targets ``[n]``, integers; weights ``[n]``.
+
+    Raises:
+        ValueError: there are not as many predictions as targets.
 
     Example:
         >>> from types import SimpleNamespace
@@ -36,7 +40,9 @@ def accuracy(model: nn.Module, batch: Any) -> float:
             f"model.predict gave shape {list(predicted.shape)} for targets of shape "
             f"{list(targets.shape)}; expected the same shape"
         )
-    return (predicted == targets).double().mean().item()
+    right = (predicted == targets).double()
+    weights = getattr(batch, "weights", None)
+    return (right if weights is None else right * weights).mean().item()
 
 
 def accuracy_by(predictions: Any, targets: Any, groups: Any) -> dict[Hashable, tuple[float, int]]:

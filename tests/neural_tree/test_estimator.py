@@ -497,8 +497,8 @@ def test_every_parameter_reaches_the_training(
         refined.update(options)
         return refine(*samples, **options)
 
-    monkeypatch.setattr("structnet.neural_tree.member.Growth", Spy)
-    monkeypatch.setattr("structnet.neural_tree.member.refine", spy)
+    monkeypatch.setattr("structnet.neural_tree.training.Growth", Spy)
+    monkeypatch.setattr("structnet.neural_tree.training.refine", spy)
     limits = {
         "max_depth": 1,
         "max_leaves": 2,

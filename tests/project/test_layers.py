@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "structnet"
 # lower layers, and in layers 0 and 1 from its own; above, the members of a layer know nothing of
 # each other. CONTRIBUTING.md says what each of them holds.
 LAYERS = (
-    {"errors", "trees"},
+    {"checks", "errors", "trees"},
     {"estimators", "message_passing", "parse", "routing", "training"},
     {"datasets", "label_tree", "naru", "neural_tree", "softmax_tree", "tensor_tree"},
     {"plot"},

@@ -16,6 +16,7 @@ from train_helpers import (
     rows,
 )
 
+from structnet.routing.samples import Samples
 from structnet.training.fitting import fit
 from structnet.training.history import History
 from structnet.training.metrics import accuracy, accuracy_by, evaluate, predict_all
@@ -33,6 +34,16 @@ def test_evaluation_does_not_depend_on_the_batch_size() -> None:
         assert result == pytest.approx(results[0], rel=1e-12)
     right = predict_all(model, data, batch_size=4) == data.targets
     assert results[0]["accuracy"] == pytest.approx(right.double().mean().item())
+
+
+def test_accuracy_counts_each_example_by_its_weight() -> None:
+    class Fixed(nn.Module):
+        def predict(self, batch: Samples) -> torch.Tensor:
+            return torch.tensor([0, 1, 2])
+
+    targets, weights = torch.tensor([0, 1, 0]), torch.tensor([0.5, 0.25, 2.25])
+    assert accuracy(Fixed(), Samples(targets, targets)) == pytest.approx(2 / 3)
+    assert accuracy(Fixed(), Samples(targets, targets, weights)) == pytest.approx(0.75 / 3)
 
 
 def test_evaluation_puts_every_mode_back() -> None:

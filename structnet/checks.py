@@ -1,0 +1,138 @@
+"""What a parameter may be, and the one sentence that refuses it; without torch and numpy.
+
+Every function takes the parameter's name and value, and as ``owner`` the function or class that it
+was given to, where the sentence should say so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from numbers import Integral, Real
+from typing import Any
+
+
+def wrong(name: str, expected: str, value: Any, owner: str = "") -> ValueError:
+    """The error of a parameter that is not what it should be, to be raised.
+
+    Args:
+        name: name of the parameter.
+        expected: what it must be, in words.
+        value: what it is.
+        owner: function or class that it was given to.
+
+    Example:
+        >>> raise wrong("order", "a permutation", [1, 1], "Tree")
+        Traceback (most recent call last):
+        ValueError: The 'order' parameter of Tree must be a permutation. Got [1, 1] instead.
+    """
+    of = f" of {owner}" if owner else ""
+    return ValueError(f"The '{name}' parameter{of} must be {expected}. Got {value!r} instead.")
+
+
+def check_integer(
+    name: str, value: Any, least: int, *, optional: bool = False, owner: str = ""
+) -> None:
+    """Refuses what is no int, or too small.
+
+    Args:
+        name: name of the parameter.
+        value: value that it has; an int of numpy's will do, True and False will not.
+        least: smallest value that it may have.
+        optional: may it be None?
+        owner: function or class that it was given to.
+
+    Raises:
+        ValueError: it is something else.
+
+    Example:
+        >>> check_integer("n_members", 0, 1)
+        Traceback (most recent call last):
+        ValueError: The 'n_members' parameter must be an int in the range [1, inf). Got 0 instead.
+    """
+    if value is None and optional:
+        return
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise wrong(
+            name, f"an int in the range [{least}, inf){' or None' * optional}", value, owner
+        )
+
+
+def check_number(
+    name: str,
+    value: Any,
+    low: float,
+    high: float = math.inf,
+    *,
+    open: bool = False,
+    optional: bool = False,
+    owner: str = "",
+) -> None:
+    """Refuses what is no finite number, or out of its range.
+
+    Args:
+        name: name of the parameter.
+        value: value that it has.
+        low: lower end of the range.
+        high: upper end of the range; infinity itself is never in it.
+        open: are the ends outside?
+        optional: may it be None?
+        owner: function or class that it was given to.
+
+    Raises:
+        ValueError: it is something else.
+
+    Example:
+        >>> check_number("share", 1.5, 0, 1, optional=True)
+        Traceback (most recent call last):
+        ValueError: The 'share' parameter must be a number in the range [0, 1] or None. Got 1.5
+        instead.
+    """
+    if value is None and optional:
+        return
+    inside = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    if not (inside and (low < value < high if open else low <= value <= high)):
+        ends = "()" if open else "[)" if high == math.inf else "[]"
+        between = f"a number in the range {ends[0]}{low:g}, {high:g}{ends[1]}"
+        raise wrong(name, between + " or None" * optional, value, owner)
+
+
+def check_bool(name: str, value: Any, owner: str = "") -> None:
+    """Refuses what is neither True nor False, as words would all count as True.
+
+    Args:
+        name: name of the parameter.
+        value: value that it has; a bool of numpy's will do.
+        owner: function or class that it was given to.
+
+    Raises:
+        ValueError: it is something else.
+
+    Example:
+        >>> check_bool("standardize", "no")
+        Traceback (most recent call last):
+        ValueError: The 'standardize' parameter must be True or False. Got 'no' instead.
+    """
+    if not isinstance(value, bool) and str(getattr(value, "dtype", None)) != "bool":
+        raise wrong(name, "True or False", value, owner)
+
+
+def check_one_of(name: str, value: Any, allowed: Collection[str], owner: str = "") -> None:
+    """Refuses what is not one of a few words.
+
+    Args:
+        name: name of the parameter.
+        value: value that it has.
+        allowed: words that it may be.
+        owner: function or class that it was given to.
+
+    Raises:
+        ValueError: it is something else.
+
+    Example:
+        >>> check_one_of("path", "left", ("multi", "greedy"))
+        Traceback (most recent call last):
+        ValueError: The 'path' parameter must be one of ['multi', 'greedy']. Got 'left' instead.
+    """
+    if not isinstance(value, str) or value not in allowed:
+        raise wrong(name, f"one of {list(allowed)}", value, owner)

@@ -1,0 +1,160 @@
+"""A neural tree from its root to its end: grown, refined and pruned.
+
+Reference:
+    Tanno et al., Adaptive Neural Trees, ICML 2019, Sec. 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from structnet.neural_tree.growth.decision import Decision, Limits
+from structnet.neural_tree.growth.growth import Growth
+from structnet.neural_tree.likelihood import Categorical
+from structnet.neural_tree.pruning import prune
+from structnet.neural_tree.refinement import refine
+from structnet.neural_tree.settings import NeuralTreeSettings
+from structnet.neural_tree.tree import NeuralTree
+from structnet.routing.samples import Samples
+from structnet.training.history import History
+from structnet.training.metrics import accuracy
+
+BY_ACCURACY = {"monitor": "accuracy", "metrics": {"accuracy": accuracy}}
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A tree, and how it came to be.
+
+    Attributes:
+        tree: tree in its present state.
+        decisions: decisions of its growth.
+        history: a record an epoch of all trainings, with ``phase`` ("root", "split", "deepen" or
+            "refine"), ``node`` and ``decision``, the number of the decision that it was for.
+        undecided: leaves that wait for a decision; none once the tree has grown.
+    """
+
+    tree: NeuralTree
+    decisions: list[Decision]
+    history: History
+    undecided: list[int] = field(default_factory=list)
+
+    @property
+    def growth(self) -> History:
+        """The records of the growth."""
+        return History(record for record in self.history if record["phase"] != "refine")
+
+    @property
+    def refinement(self) -> History:
+        """The records of the refinement; ``best`` is None if it left the tree as it had grown."""
+        return History(record for record in self.history if record["phase"] == "refine")
+
+
+def train(
+    tree: NeuralTree,
+    settings: NeuralTreeSettings,
+    train: Samples,
+    validation: Samples,
+    *,
+    device: str | torch.device = "cpu",
+    folder: str | Path | None = None,
+    callbacks: Sequence[Callable[[Trained], Any]] = (),
+    progress: bool = False,
+) -> Trained:
+    """Grows a tree from its root, refines it and prunes it.
+
+    Of a tree that predicts classes, refinement keeps the epoch of the highest validation accuracy,
+    samples counted by their weights; of one that predicts numbers, that of the lowest loss.
+
+    Args:
+        tree: a root alone; grown in place.
+        settings: hyper-parameters of the training.
+        train: samples to learn from.
+        validation: samples to decide by.
+        device: "cpu", "cuda", ...; the tree stays there.
+        folder: place for the state, decision by decision and epoch by epoch. What is there is gone
+            on from, and ends with the same tree, bit for bit.
+        callbacks: functions called as ``callback(trained)`` after every decision of the growth and
+            every epoch of the refinement, with what there is so far.
+        progress: show a bar for each training.
+
+    Returns:
+        The tree as it was grown and refined; if it was pruned, its pruned copy.
+
+    Raises:
+        ValueError: the tree has grown already, or the samples do not fit it or are too few.
+        CheckpointError: the state in the folder belongs to another training.
+
+    Example:
+        >>> from structnet.neural_tree import SquaredError, presets
+        >>> x = torch.linspace(-1, 1, 100)[:, None]
+        >>> samples = Samples(x, x.abs())  # two straight lines
+        >>> root = NeuralTree(presets.mlp(1).without(transformers=True), (1,), SquaredError())
+        >>> short = NeuralTreeSettings(max_leaves=2, epochs=20, batch_size=10, learning_rate=0.05)
+        >>> trained = train(root, short, samples, samples)
+        >>> [decision.action for decision in trained.decisions]
+        ['root', 'split', 'keep', 'keep']
+    """
+    folder = None if folder is None else Path(folder)
+    fitting = {
+        "batch_size": settings.batch_size,
+        "optimizer": partial(torch.optim.Adam, lr=settings.learning_rate),
+        "seed": settings.seed,
+        "device": device,
+        "progress": progress,
+        "resume": folder is not None,
+    }
+
+    def tell(*refined: Any) -> None:
+        for callback in callbacks:
+            callback(_so_far(growth, *refined))
+
+    growth = Growth(
+        tree,
+        train,
+        validation,
+        epochs=settings.epochs,
+        limits=Limits(
+            settings.max_depth,
+            settings.max_leaves,
+            settings.max_parameters,
+            settings.max_transformers,
+            settings.min_gain,
+            settings.min_samples,
+        ),
+        patience=settings.patience,
+        n_init=settings.n_init,
+        warm_start=settings.warm_start_solvers,
+        folder=folder,
+        callbacks=[lambda growth, decision: tell()],
+        **fitting,
+    )
+    growth.run()
+    refined = History()
+    if settings.refine_epochs:
+        refined = refine(
+            tree,
+            train,
+            validation,
+            epochs=settings.refine_epochs,
+            checkpoint=None if folder is None else folder / "refinement",
+            callbacks=[lambda model, history: tell(history)],
+            **BY_ACCURACY if isinstance(tree.likelihood, Categorical) else {},
+            **fitting,
+        )
+    found = _so_far(growth, refined)
+    if settings.prune is not None:
+        found = replace(found, tree=prune(tree, train, settings.prune))
+    return found
+
+
+def _so_far(growth: Growth, refined: History | tuple = ()) -> Trained:
+    place = {"phase": "refine", "node": 0, "decision": len(growth.decisions)}
+    history = History([*growth.history, *(place | record for record in refined)])
+    return Trained(growth.tree, list(growth.decisions), history, list(growth.undecided))

@@ -1,0 +1,71 @@
+"""The hyper-parameters of neural trees: which values they may have."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import FrozenInstanceError, fields, replace
+
+import numpy as np
+import pytest
+
+from structnet.neural_tree import NeuralTreeSettings
+
+NONE = {"max_depth", "max_leaves", "max_parameters", "max_transformers", "patience", "prune"}
+WRONG = {
+    "max_depth": -1,
+    "max_leaves": 0,
+    "max_parameters": 2.5,
+    "max_transformers": -1,
+    "min_gain": float("inf"),
+    "min_samples": -1.0,
+    "epochs": 0,
+    "refine_epochs": -1,
+    "patience": 0,
+    "n_init": True,
+    "batch_size": 0,
+    "learning_rate": 0.0,
+    "warm_start_solvers": "no",
+    "prune": 1.5,
+    "seed": -1,
+}
+
+
+def test_every_hyper_parameter_has_a_range() -> None:
+    assert list(WRONG) == [field.name for field in fields(NeuralTreeSettings)]
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_value_out_of_its_range_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=f"^The '{name}' parameter must be .* Got .* instead.$"):
+        NeuralTreeSettings(**{name: WRONG[name]})
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_none_is_for_what_has_no_limit(name: str) -> None:
+    if name in NONE:
+        assert getattr(NeuralTreeSettings(**{name: None}), name) is None
+    else:
+        with pytest.raises(ValueError, match=f"The '{name}' parameter"):
+            NeuralTreeSettings(**{name: None})
+
+
+def test_numbers_of_numpy_will_do() -> None:
+    settings = NeuralTreeSettings(
+        max_leaves=np.int64(3), min_gain=np.float32(0), warm_start_solvers=np.bool_(True)
+    )
+    assert settings == NeuralTreeSettings(max_leaves=3, warm_start_solvers=True)
+
+
+def test_settings_stay_as_they_are() -> None:
+    settings = NeuralTreeSettings()
+    with pytest.raises(FrozenInstanceError):
+        settings.epochs = 3
+    with pytest.raises(ValueError, match="'epochs'"):  # a changed copy is checked as well
+        replace(settings, epochs=0)
+
+
+def test_settings_need_neither_torch_nor_numpy() -> None:
+    code = "import sys; from structnet.neural_tree import NeuralTreeSettings; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"torch", "numpy", "sklearn"} & set(ran.stdout.split())
