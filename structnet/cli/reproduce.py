@@ -2,84 +2,97 @@
 
 from __future__ import annotations
 
-import argparse
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from structnet.cli.pictures import draw_by_operators, draw_curves, named
-from structnet.cli.recipes import PAPER
-from structnet.cli.run import Run
-from structnet.cli.settings import Settings, settings_of
-from structnet.cli.table import by_operators, curves, markdown, row
-from structnet.cli.train import speaker
-from structnet.cli.training import Say, prepared_data, train_run
-from structnet.training.fitting import process_rank
+from structnet.checks import check_integer
+from structnet.cli.flags import parse
+from structnet.cli.names import chosen_recipe, show_models, speaker
+from structnet.recipes.recipe import Recipe, Say
 
-NOT_SETTINGS = ("command", "debug", "out", "runs", "only")
+if TYPE_CHECKING:
+    from structnet.recipes.paper import Member
+    from structnet.recipes.run import Run
 
 
-def run(args: argparse.Namespace) -> None:
+@dataclass(frozen=True)
+class TableFlags:
+    """which table
+
+    Args:
+        table: the table's number in the paper
+        seeds: trainings of each model, with the seeds 0 to N-1
+        out: folder of the runs and the table (default: runs/reproduce-MODEL)
+    """
+
+    table: int | None = None
+    seeds: int = 1
+    out: Path | None = None
+
+    def __post_init__(self) -> None:
+        check_integer("seeds", self.seeds, 1)
+
+
+def run(words: Sequence[str]) -> None:
     """Trains what is not trained yet, and prints the table, in words and as JSON."""
-    given = vars(args)
-    say = speaker()
-    folder = Path(given.get("out", Path("runs", f"reproduce-{args.task}")))
-    members = _members(given, folder)
-    _train_all(members, given.get("runs", 1), say)
-    if process_rank()[0] == 0:
-        _report(args.task, members, folder)
+    if not words or words[0] in ("-h", "--help"):
+        show_models("reproduce", "--table N [--seeds N] [settings] [--out DIR]")
+    recipe, words = chosen_recipe("reproduce", words)
+    prog = f"structnet reproduce {recipe.name}"
+    examples = "\n".join(
+        line for line in recipe.examples.splitlines() if line.startswith("  structnet reproduce ")
+    )
+    choice, own, rest = parse(recipe.Choice, words, prog, own=TableFlags, examples=examples)
+    known = ", ".join(map(str, recipe.tables))
+    if rest or own.table not in recipe.tables:
+        got = repr(rest[0]) if rest else own.table
+        raise ValueError(f"--table must be one of {known}; got {got} (see {prog} --help)")
+    _reproduce(recipe, choice, own, own.out or Path("runs", f"reproduce-{recipe.name}"))
 
 
-def _members(given: dict[str, Any], folder: Path) -> dict[str, list[tuple[Run, Settings]]]:
-    """Each model's runs and their settings; none is in the way of another training."""
-    shared = {name: value for name, value in given.items() if name not in NOT_SETTINGS}
-    members = {
-        name: [
-            (
-                Run(folder / f"{name}-{seed}"),
-                settings_of({**shared, "aggregator": name, "seed": seed}),
-            )
-            for seed in range(given["runs"])
-        ]
-        for name in given.get("only", PAPER[given["task"]])
-    }
-    for member, settings in (each for runs in members.values() for each in runs):
-        member.refuse_other(settings)
-    return members
+def _reproduce(recipe: Recipe, choice: Any, own: TableFlags, folder: Path) -> None:
+    from structnet.recipes.paper import written
+    from structnet.recipes.run import Run
+    from structnet.training.processes import process_rank
 
-
-def _train_all(members: dict[str, list[tuple[Run, Settings]]], num_runs: int, say: Say) -> None:
+    table, say = recipe.tables[own.table], speaker()
     # Seed by seed, so that an interrupted table has as many models as possible.
-    todo = [runs[seed] for seed in range(num_runs) for runs in members.values()]
-    done = [member for member, _ in todo if member.result is not None]
-    if done:
-        say(f"done already: {', '.join(map(str, done))}")
-    todo = [(member, settings) for member, settings in todo if member.result is None]
-    data = prepared_data(todo[0][1], say) if todo else None
-    expected = done[0].config["data"] if data is None else data.describe()
-    for member in done:
-        if member.config["data"] != expected:
-            raise ValueError(
-                f"{member} was trained on the data {member.config['data']}, not {expected}; name "
-                "another folder with --out"
-            )
-    for number, (member, settings) in enumerate(todo, 1):
-        say(f"\n{number} of {len(todo)}: {member}")
-        try:
-            train_run(member, settings, data, say, resume=member.started)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt("give the same command again to continue") from None
-
-
-def _report(task: str, members: dict[str, list[tuple[Run, Settings]]], folder: Path) -> None:
-    runs = {name: [member for member, _ in each] for name, each in members.items()}
-    rows = [row(task, name, each) for name, each in runs.items()]
-    text = markdown(task, rows)
-    (folder / "table.md").write_text(text, encoding="utf-8")
-    pictures = [draw_curves(curves(runs), folder)]
-    if all("accuracy_mean_over_operators" in each for each in rows):
-        pictures.append(draw_by_operators(by_operators(runs), folder))
-    result = {"task": task, "models": rows, "folder": str(folder), "pictures": named(pictures)}
-    Run(folder).write("table.json", result)
-    print("\n" + text)
+    members = [each for seed in range(own.seeds) for each in table.members(choice, seed)]
+    if not members:
+        raise ValueError(f"--only leaves nothing of table {own.table}")
+    runs = [Run(folder / member.folder) for member in members]
+    for member, run in zip(members, runs, strict=True):
+        run.refuse_other(member.settings)
+    for number, (member, run) in enumerate(zip(members, runs, strict=True), 1):
+        say(f"\n{number} of {len(members)}: {run}")
+        _train(recipe, member, run, say)
+    if process_rank()[0] > 0:
+        return
+    by_key: dict[Any, list[Run]] = {}
+    for member, run in zip(members, runs, strict=True):
+        by_key.setdefault(member.key, []).append(run)
+    made = table.make(choice, by_key)
+    result = written(made, folder / table.name(choice))
+    print("\n" + made.markdown())
     print(json.dumps(result, ensure_ascii=False))
+
+
+def _train(recipe: Recipe, member: Member, run: Run, say: Say) -> None:
+    """Trains a member of a table, if it is not done."""
+    from structnet.recipes.run import carry_out, values_of
+
+    if run.result is not None:
+        say("done already")
+        return
+    try:
+        if member.train is None:
+            carry_out(recipe, run, member.settings, say)
+            return
+        result = member.train(member.settings, say)
+        run.write("config.json", {key: result[key] for key in ("model", "settings", "data")})
+        run.write("result.json", result | {"settings": values_of(member.settings)})
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("give the same command again to continue") from None

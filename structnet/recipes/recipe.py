@@ -13,6 +13,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, get_type_hints
 
+from structnet.checks import check_integer
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -31,17 +33,16 @@ class Place:
     Args:
         data_dir: folder of published files, looked into before the cache
         device: device of torch: cpu, cuda, ...
-        threads: threads of the processor
+        threads: threads of the processor (default: one, unless the products are so large that
+            more gain)
     """
 
     data_dir: Path | None = None
     device: str = "cpu"
-    # Most models here are small: a second thread gains little and, where other programs run, waits.
-    threads: int = 1
+    threads: int | None = None
 
     def __post_init__(self) -> None:
-        if self.threads < 1:
-            raise ValueError(f"--threads must be at least 1; got {self.threads}")
+        check_integer("threads", self.threads, 1, optional=True)
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,7 @@ class Ask:
     place: Place = field(default_factory=Place)
 
     def __post_init__(self) -> None:
-        if self.batch_size < 1:
-            raise ValueError(f"--batch-size must be at least 1; got {self.batch_size}")
+        check_integer("batch_size", self.batch_size, 1)
 
 
 class Answer(NamedTuple):
@@ -157,7 +157,7 @@ def values_of(settings: Any) -> Values:
 
     Example:
         >>> values_of(Ask())
-        {'batch_size': 1000, 'data_dir': None, 'device': 'cpu', 'threads': 1}
+        {'batch_size': 1000, 'data_dir': None, 'device': 'cpu', 'threads': None}
     """
     found: Values = {}
     for each in fields(settings):
@@ -175,7 +175,7 @@ def settings_from(cls: type[S], values: Mapping[str, Any]) -> S:
 
     Example:
         >>> settings_from(Ask, {"batch_size": 7, "device": "cuda"})
-        Ask(batch_size=7, place=Place(data_dir=None, device='cuda', threads=1))
+        Ask(batch_size=7, place=Place(data_dir=None, device='cuda', threads=None))
     """
     given, hints = {}, get_type_hints(cls)
     for each in fields(cls):

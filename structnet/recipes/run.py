@@ -281,10 +281,11 @@ def result_of(
 
 
 def use_threads(place: Place) -> None:
-    """Lets torch compute in as many threads as a run is told."""
+    """Lets torch compute in as many threads as a run is told, if it is told."""
     import torch
 
-    torch.set_num_threads(place.threads)
+    if place.threads is not None:
+        torch.set_num_threads(place.threads)
 
 
 @contextmanager

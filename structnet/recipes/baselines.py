@@ -3,52 +3,62 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-import torch
-
-from structnet.cli.neural_tree.data import load_data
-from structnet.cli.neural_tree.measure import error
-from structnet.cli.neural_tree.settings import Settings
+from structnet.recipes.neural_tree_settings import NeuralTreeRunSettings, Rows, Training
+from structnet.recipes.recipe import Place, Say, values_of
 
 
-def train(name: str, seed: int, settings: Settings) -> dict[str, Any]:
-    """Trains and tests one model on a run's data, validation rows included.
+@dataclass(frozen=True)
+class Settings:
+    """Which model learns from which rows; they are those of a tree with the same seed.
 
     Args:
-        name: "linear", "mlp", "forest" or "boosting".
-        seed: of its random numbers.
-        settings: of a run of a tree, whose data these are.
+        data: data set of rows with numbers to predict.
+        model: "linear", "mlp", "forest" or "boosting".
+        train_size, test_size: rows; None for all.
+        seed: seed of the model's random numbers, and of the choice of rows.
+        place: where the files lie.
     """
-    data = load_data(settings)
+
+    data: str
+    model: str
+    train_size: int | None = None
+    test_size: int | None = None
+    seed: int = 0
+    place: Place = field(default_factory=Place)
+
+
+def train(settings: Settings, say: Say) -> dict[str, Any]:
+    """Trains and tests one model on a run's data, validation rows included, and gives a result."""
+    import numpy as np
+    import torch
+
+    from structnet.recipes.arrays import load_data
+    from structnet.recipes.neural_tree_scores import score
+
+    say(f"fitting {settings.model} ...")
+    rows = Rows(train_size=settings.train_size, test_size=settings.test_size)
+    data = load_data(
+        NeuralTreeRunSettings(
+            settings.data, rows, training=Training(seed=settings.seed), place=settings.place
+        )
+    )
     parts, begin = (data.train, data.validation), time.perf_counter()
     x, y = (np.concatenate([getattr(part, what) for part in parts]) for what in ("x", "targets"))
-    model = _models(seed)[name]().fit(x, y)
+    model = _models(settings.seed)[settings.model]().fit(x, y)
     seconds = time.perf_counter() - begin
     predicted = torch.from_numpy(model.predict(data.test.x.numpy()))
     return {
-        "model": name,
+        "model": settings.model,
         "data": data.arrays.name,
-        "test_error": error(predicted, data.test.targets, data.describe()),
-        "parameters": _parameters(model),
-        "train_size": len(x),
-        "validation_size": 0,
-        "test_size": len(data.test),
-        "seed": seed,
-        "settings": data_settings(settings),
+        "sizes": {"train": len(x), "validation": 0, "test": len(data.test)},
+        "test": {"mse": score(predicted, data.test.targets, data.describe())},
+        "settings": values_of(settings),
         "seconds": round(seconds, 1),
+        "details": {"parameters": _parameters(model)},
     }
-
-
-def data_settings(settings: Settings) -> dict[str, Any]:
-    """The settings that say which rows a model learns and is tested by.
-
-    Example:
-        >>> data_settings({"data": "sarcos", "train_size": 90, "test_size": None, "seed": 0})
-        {'data': 'sarcos', 'train_size': 90, 'test_size': None, 'seed': 0}
-    """
-    return {name: settings[name] for name in ("data", "train_size", "test_size", "seed")}
 
 
 def _models(seed: int) -> dict[str, Any]:
@@ -77,6 +87,8 @@ def _models(seed: int) -> dict[str, Any]:
 
 def _parameters(model: Any) -> int:
     """The numbers that a model has learnt: weights; of a tree, thresholds, features and leaves."""
+    import numpy as np
+
     if hasattr(model, "coefs_"):
         return sum(part.size for part in (*model.coefs_, *model.intercepts_))
     if hasattr(model, "coef_"):
