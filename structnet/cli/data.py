@@ -97,9 +97,10 @@ def run(words: Sequence[str]) -> None:
     known = (*TREE_SETS, *ARRAY_SETS)
     name = names[0] if len(names) == 1 else ""
     if name not in known and not is_file(name, TABLES):
+        got = repr(" ".join(names)) if names else "nothing"
         raise ValueError(
-            f"NAME must be one of {', '.join(known)}, or FILE.csv or FILE.tsv; got "
-            f"{repr(' '.join(names)) if names else 'nothing'}{did_you_mean(name, known)} (see structnet data -h)"
+            f"NAME must be one of {', '.join(known)}, or FILE.csv or FILE.tsv; got {got}"
+            f"{did_you_mean(name, known)} (see structnet data --help)"
         )
     _check(name, flags)
     result = _trees(name, flags) if name in TREE_SETS else _arrays(name, flags)
@@ -112,8 +113,12 @@ def _listed() -> str:
     lines = []
     for what, sets in parts.items():
         lines += [f"  data sets of {what}:", *(f"  {name:<9} {is_}" for name, is_ in sets.items())]
-    return "\n".join([*lines, "  FILE.csv  a table of yours (or FILE.tsv): numeric features, and "
-                      "a column to predict"])
+    return "\n".join(
+        [
+            *lines,
+            "  FILE.csv  a table of yours (or FILE.tsv): numeric features, and a column to predict",
+        ]
+    )
 
 
 def _check(name: str, flags: DataFlags) -> None:

@@ -12,6 +12,9 @@ from structnet.cli.flags import parse
 from structnet.cli.names import named_run
 from structnet.recipes.recipe import Ask, Recipe
 
+ABOUT = """Measures a trained model on its own test data, or on a file of yours.
+
+The metrics are those of the run's result: shares of 1, or in the units of the targets."""
 EXAMPLES = """\
   structnet evaluate runs/first
   structnet evaluate runs/first --data expressions.tsv
@@ -34,7 +37,7 @@ class Measured:
 
 def run(words: Sequence[str]) -> None:
     """Measures a trained model and prints what came out as JSON."""
-    recipe, run, ask, own, rest = asked("evaluate", words, EXAMPLES, Measured)
+    recipe, run, ask, own, rest = asked("evaluate RUN", words, ABOUT, EXAMPLES, Measured)
     if rest:
         raise ValueError(f"what is {rest[0]!r}? A file is named with --data {rest[0]}")
     from structnet.recipes.run import result_of
@@ -52,18 +55,34 @@ def run(words: Sequence[str]) -> None:
 
 
 def asked(
-    command: str, words: Sequence[str], examples: str, own: type
+    usage: str,
+    words: Sequence[str],
+    about: str,
+    examples: str,
+    own: type | None = None,
+    cls: type | None = None,
 ) -> tuple[Recipe, Any, Any, Any, list[str]]:
-    """What a command about a run is told: recipe, run, how to ask, its own flags, other words."""
-    prog = f"structnet {command} RUN"
+    """What a command about a run is told: recipe, run, how to ask, its own flags, other words.
+
+    Args:
+        usage: the command and what follows its name.
+        words: the words behind the command's name.
+        about, examples: what the help says.
+        own: the command's own flags.
+        cls: what else it may be told; None for what the run's recipe may be asked.
+    """
+    prog = f"structnet {usage}"
     if not words or words[0] in ("-h", "--help"):
         # What all models may be told; a run's model may know more.
-        parse(Ask, ["--help"], prog, own=own, examples=examples)
+        more = "" if cls else f"\n\nA model may know more: {prog} --help says what."
+        parse(cls or Ask, ["--help"], prog, own=own, about=about, examples=examples + more)
     from structnet.recipes.run import Run, use_threads
 
-    folder, words = named_run(command, words)
+    folder, words = named_run(usage.split()[0], words)
     run = Run(folder)
     recipe = run.recipe
-    ask, flags, rest = parse(recipe.Ask, words, prog, own=own, examples=examples)
+    ask, flags, rest = parse(
+        cls or recipe.Ask, words, prog, own=own, about=about, examples=examples
+    )
     use_threads(ask.place)
     return recipe, run, ask, flags, rest

@@ -34,6 +34,7 @@ def parse(
     *,
     own: type | None = None,
     default: S | None = None,
+    about: str = "",
     examples: str = "",
 ) -> tuple[S, Any, list[str]]:
     """What the words of a command say.
@@ -44,7 +45,8 @@ def parse(
         prog: the command, for the help.
         own: a dataclass of flags that are the command's own.
         default: what holds where no flag is given; the defaults of the class otherwise.
-        examples: text below the help's description.
+        about: the help's description; the docstring of the class otherwise.
+        examples: text below the description.
 
     Returns:
         The settings, the command's own flags, and the words that are no flags.
@@ -60,7 +62,9 @@ def parse(
         whole = make_dataclass(
             "Flags",
             [("run", own, field(default_factory=own))],
-            bases=(cls,), kw_only=True, frozen=True
+            bases=(cls,),
+            kw_only=True,
+            frozen=True,
         )
         if default is not None:
             start = whole(**vars(default))
@@ -70,7 +74,7 @@ def parse(
             found, rest = tyro.cli(
                 whole,
                 prog=prog,
-                description=_description(cls, examples),
+                description=_description(about or inspect.getdoc(cls) or "", examples),
                 args=list(words),
                 default=tyro.MISSING_NONPROP if start is None else start,
                 return_unknown_args=True,
@@ -109,8 +113,8 @@ def flags_of(cls: type) -> list[str]:
     return found
 
 
-def _description(cls: type, examples: str) -> str:
-    text = (inspect.getdoc(cls) or "").partition("\nArgs:")[0].strip()
+def _description(text: str, examples: str) -> str:
+    text = text.partition("\nArgs:")[0].strip()
     return text + (f"\n\nexamples:\n{examples}" if examples else "")
 
 

@@ -54,8 +54,7 @@ def show_models(command: str, usage: str) -> NoReturn:
     examples = "\n".join(
         line
         for make in RECIPES.values()
-        for line in make().examples.splitlines()
-        if line.startswith(f"  structnet {command} ")
+        for line in make().examples[command].partition("\n\n")[0].splitlines()
     )
     print(
         f"usage: structnet {command} MODEL {usage}\n\n"

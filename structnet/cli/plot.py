@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from structnet.cli.evaluate import asked
+from structnet.recipes.recipe import Place
 
+ABOUT = """Draws a run's pictures again, all that it has come to.
+
+An input behind RUN is drawn in the place of the example that the run chose."""
 EXAMPLES = """\
   structnet plot runs/first
   structnet plot runs/digits --out pictures
@@ -16,9 +20,15 @@ EXAMPLES = """\
 
 
 @dataclass(frozen=True)
+class Shown:
+    """Where the run's data lie."""
+
+    place: Place = field(default_factory=Place)
+
+
+@dataclass(frozen=True)
 class Drawn:
-    """what is drawn: all pictures that the run has come to; an input behind RUN is drawn in the
-    place of the example that the run chose
+    """where they go
 
     Args:
         out: folder of the pictures (default: the run's)
@@ -29,7 +39,9 @@ class Drawn:
 
 def run(words: Sequence[str]) -> None:
     """Draws a run's pictures and prints where they are as JSON."""
-    recipe, run, ask, own, texts = asked("plot", words, EXAMPLES, Drawn)
+    recipe, run, ask, own, texts = asked(
+        "plot RUN [INPUT...]", words, ABOUT, EXAMPLES, Drawn, Shown
+    )
     from structnet.recipes.run import save
 
     found = recipe.pictures(run, None, texts, ask.place)

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from structnet.cli.evaluate import asked
 from structnet.recipes.recipe import values_of
 
+ABOUT = """Asks a trained model, and prints what it says in words and as JSON.
+
+It says the likeliest class and its probability, or the numbers that it predicts, and the truth
+where that is known. A listops run takes one expression: MAX, MIN, MED (the median, cut to a whole
+number) and SM (the sum modulo 10) of up to five operands. An lrt run takes two sentences over the
+variables a to f. A run on a table or on images takes a file of rows, with the columns it was
+trained on, or the numbers of test examples, of which it also tells how it comes to its answer."""
 EXAMPLES = """\
   structnet predict runs/first "[MAX 2 9 [MIN 4 7 ] 0 ]"
   structnet predict runs/sum "( a ( and b ) )" "a"
@@ -17,15 +23,9 @@ EXAMPLES = """\
 SHOWN = 10  # answers that are told in words
 
 
-@dataclass(frozen=True)
-class Nothing:
-    """what it is asked follows RUN: one listops expression, two sentences of lrt, a file of rows,
-    or numbers of test examples"""
-
-
 def run(words: Sequence[str]) -> None:
     """Prints what a model says of the inputs, in words and then as JSON."""
-    recipe, run, ask, _, texts = asked("predict RUN INPUT..."[:7], words, EXAMPLES, Nothing)
+    recipe, run, ask, _, texts = asked("predict RUN INPUT...", words, ABOUT, EXAMPLES)
     if not texts:
         raise ValueError("there is nothing to predict: name the input behind the run")
     answers = recipe.answer(recipe.open(run, ask.place), texts, ask)

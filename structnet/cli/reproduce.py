@@ -42,10 +42,9 @@ def run(words: Sequence[str]) -> None:
         show_models("reproduce", "--table N [--seeds N] [settings] [--out DIR]")
     recipe, words = chosen_recipe("reproduce", words)
     prog = f"structnet reproduce {recipe.name}"
-    examples = "\n".join(
-        line for line in recipe.examples.splitlines() if line.startswith("  structnet reproduce ")
+    choice, own, rest = parse(
+        recipe.Choice, words, prog, own=TableFlags, examples=recipe.examples["reproduce"]
     )
-    choice, own, rest = parse(recipe.Choice, words, prog, own=TableFlags, examples=examples)
     known = ", ".join(map(str, recipe.tables))
     if rest or own.table not in recipe.tables:
         got = repr(rest[0]) if rest else own.table
@@ -66,9 +65,11 @@ def _reproduce(recipe: Recipe, choice: Any, own: TableFlags, folder: Path) -> No
     runs = [Run(folder / member.folder) for member in members]
     for member, run in zip(members, runs, strict=True):
         run.refuse_other(member.settings)
+    _check_data(runs)
     for number, (member, run) in enumerate(zip(members, runs, strict=True), 1):
         say(f"\n{number} of {len(members)}: {run}")
         _train(recipe, member, run, say)
+    _check_data(runs)
     if process_rank()[0] > 0:
         return
     by_key: dict[Any, list[Run]] = {}
@@ -78,6 +79,16 @@ def _reproduce(recipe: Recipe, choice: Any, own: TableFlags, folder: Path) -> No
     result = written(made, folder / table.name(choice))
     print("\n" + made.markdown())
     print(json.dumps(result, ensure_ascii=False))
+
+
+def _check_data(runs: Sequence[Run]) -> None:
+    """Raise ValueError if runs that are done, and follow the recipe, were trained on other data."""
+    done = [run for run in runs if run.started and isinstance(run.config["data"], dict)]
+    for run in done[1:]:
+        if run.config["data"] != done[0].config["data"]:
+            raise ValueError(
+                f"{run} was trained on other data than {done[0]}; name another folder with --out"
+            )
 
 
 def _train(recipe: Recipe, member: Member, run: Run, say: Say) -> None:

@@ -36,7 +36,7 @@ def run(words: Sequence[str]) -> None:
         recipe, words = chosen_recipe("train", words)
         prog = f"structnet train {recipe.name}"
         found, own, rest = parse(
-            recipe.Settings, words, prog, own=RunFlags, examples=recipe.examples
+            recipe.Settings, words, prog, own=RunFlags, examples=recipe.examples["train"]
         )
         if rest:
             raise ValueError(f"what is {rest[0]!r}? (see {prog} --help)")

@@ -80,9 +80,7 @@ def load(wanted: Wanted) -> tuple[Labelled, Labelled, Labelled, str]:
     )
 
 
-def generated(
-    num_train: int, num_test: int, max_depth: int = 20, seed: int = DATA_SEED
-) -> ListOps:
+def generated(num_train: int, num_test: int, max_depth: int = 20, seed: int = DATA_SEED) -> ListOps:
     """As :func:`structnet.datasets.listops.load` does where no published files are at hand."""
     from structnet.datasets import evaluate_expression, listops
 

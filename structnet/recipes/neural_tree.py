@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from structnet.recipes.neural_tree_paper import TABLES, Choice
 from structnet.recipes.neural_tree_settings import (
@@ -46,14 +46,20 @@ class NeuralTreeRecipe:
     """Adaptive neural trees on images and tables."""
 
     name = "neural-tree"
-    examples = f"""\
+    examples: ClassVar = {
+        "train": f"""\
   structnet train neural-tree --data digits --out runs/digits
   structnet train neural-tree --data houses.csv --target price --width 32
   structnet train neural-tree --data mnist --data-dir data --primitives mnist_c --refine-epochs 30
   structnet train --resume runs/digits
 
 defaults of the data sets:
-{table_of_defaults()}"""
+{table_of_defaults()}""",
+        "reproduce": """\
+  structnet reproduce neural-tree --table 4 --data mnist --data-dir data
+  structnet reproduce neural-tree --table 6 --data mnist --data-dir data
+  structnet reproduce neural-tree --table 3 --data sarcos --data-dir data --seeds 3""",
+    }
     data_sets = tuple(DEFAULTS)
     files = FILES
     Settings = NeuralTreeRunSettings

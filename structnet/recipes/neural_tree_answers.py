@@ -29,9 +29,7 @@ def of_rows(model: Opened, file: str, path: str) -> list[Answer]:
     x = inputs(read_table(file), model.data)
     predicted = output(model.tree, Samples(x, torch.zeros(len(x))), path)
     found = [_prediction(each, model.data) for each in predicted]
-    return [
-        Answer(f"row {number}: {in_words(each)}", each) for number, each in enumerate(found, 1)
-    ]
+    return [Answer(f"row {number}: {in_words(each)}", each) for number, each in enumerate(found, 1)]
 
 
 def of_example(model: Opened, test: Samples, text: str, path: str) -> Answer:

@@ -18,7 +18,9 @@ from structnet.training.processes import own_device
 Described = Mapping[str, Any]  # data as config.json describes them
 
 
-def output(tree: NeuralTree, samples: Samples, path: str = "multi", batch_size: int = BATCH) -> Tensor:
+def output(
+    tree: NeuralTree, samples: Samples, path: str = "multi", batch_size: int = BATCH
+) -> Tensor:
     """What a tree predicts, on the CPU: log-probabilities of classes, or means.
 
     The stochastic path is drawn with a seed of its own, always the same.

@@ -90,10 +90,6 @@ class Table:
     shares: Sequence[str] = ()
     pictures: Mapping[str, Callable[[], Axes]] = field(default_factory=dict)
 
-    def scale(self, quantity: str) -> float:
-        """What a quantity is multiplied by when it is shown."""
-        return 100.0 if quantity in self.shares else 1.0
-
     def markdown(self) -> str:
         """The table with what one has to know to read it; a dash where there is no figure.
 
@@ -116,11 +112,10 @@ class Table:
         for row in self.rows:
             cells = [row.name, *(row.cells[name] for name in columns)]
             for name in self.quantities:
-                paper, scale = row.paper.get(name), self.scale(name)
-                ours = over_seeds([scale * value for value in row.ours.get(name, ())])
-                more = "" if ours["deviation"] is None else f" ± {figure(ours['deviation'])}"
-                cells += [figure(None if paper is None else scale * paper)]
-                cells += [figure(ours["ours"]) + more]
+                paper, ours = self._bar(row, name)
+                found = over_seeds(ours)
+                more = "" if found["deviation"] is None else f" ± {figure(found['deviation'])}"
+                cells += [figure(paper), figure(found["ours"]) + more]
             lines.append(f"| {' | '.join(cells)} |")
         notes = "\n".join(f"- {note}" for note in self.notes)
         return f"# {self.title}\n\n" + "\n".join(lines) + f"\n\n{notes}\n"
@@ -141,13 +136,18 @@ class Table:
         """The quantities side by side, as bars."""
         from structnet.plot.bars import Bar, plot_bars
 
-        def bar(row: Row, name: str) -> Bar:
-            paper, scale = row.paper.get(name), self.scale(name)
-            ours = [scale * value for value in row.ours.get(name, ())]
-            return Bar(None if paper is None else scale * paper, ours)
-
-        found = {self._shown(n): {r.name: bar(r, n) for r in self.rows} for n in self.quantities}
+        found = {
+            self._shown(name): {row.name: Bar(*self._bar(row, name)) for row in self.rows}
+            for name in self.quantities
+        }
         return plot_bars(found, self.title)[0]
+
+    def _bar(self, row: Row, name: str) -> tuple[float | None, list[float]]:
+        """The paper's figure of one quantity and ours, as they are shown."""
+        paper, ours = row.paper.get(name), list(row.ours.get(name, ()))
+        if name not in self.shares:
+            return paper, ours
+        return None if paper is None else 100 * paper, [100 * value for value in ours]
 
     def _shown(self, name: str) -> str:
         return f"{name}, %" if name in self.shares else name

@@ -101,7 +101,8 @@ class Recipe(Protocol):
 
     Attributes:
         name: the word after ``structnet train``.
-        examples: commands, one a line, that ``structnet train NAME --help`` shows.
+        examples: "train", "reproduce" -> the commands, one a line, that their help shows; more may
+            stand behind an empty line.
         data_sets: the names of the data sets that it learns from; the first one is the default of
             ``reproduce``.
         files: the endings of users' files that it learns from.
@@ -113,7 +114,7 @@ class Recipe(Protocol):
     """
 
     name: str
-    examples: str
+    examples: Mapping[str, str]
     data_sets: Sequence[str]
     files: Sequence[str]
     Settings: type

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from structnet.recipes import listops, lrt
 from structnet.recipes.recipe import Answer, Ask, Outcome, Place, Say
@@ -75,16 +75,22 @@ class TreeLSTMRecipe:
     """Tree-LSTMs that classify listops expressions and pairs of logical sentences."""
 
     name = "tree-lstm"
-    examples = f"""\
+    examples: ClassVar = {
+        "train": f"""\
   structnet train tree-lstm --data listops --train-size 40000 --max-depth 5 --out runs/first
   structnet train tree-lstm --data lrt --data-dir data --aggregator sum --out runs/sum
   structnet train --resume runs/first
   torchrun --nproc-per-node 2 -m structnet train tree-lstm --data listops --out runs/two
 
 models of the paper, which stand for what is not said:
-{table_of_defaults()}"""
+{table_of_defaults()}""",
+        "reproduce": """\
+  structnet reproduce tree-lstm --table 1 --seeds 3
+  structnet reproduce tree-lstm --table 2 --data-dir data --only tucker,sum
+  structnet reproduce tree-lstm --table 1 --epochs 1 --train-size 2000 --out runs/trial""",
+    }
     data_sets = DATA_SETS
-    files = ()
+    files: Sequence[str] = ()
     Settings = TreeLSTMSettings
     Ask = Ask
     Choice = Choice

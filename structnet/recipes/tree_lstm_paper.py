@@ -20,8 +20,8 @@ from structnet.recipes.tree_lstm_settings import (
     AGGREGATORS,
     CLIP_NORM,
     WARM_UP,
-    Sizes,
     Model,
+    Sizes,
     Training,
     TreeLSTMSettings,
 )
@@ -94,9 +94,10 @@ def make(data: str, choice: Choice, runs: Members) -> Table:
     quantities = {ACCURACY: "test.accuracy"}
     if data == "lrt":
         quantities[OVER_OPERATORS] = "test.accuracy_mean_over_operators"
-    quantities |= {"parameters": "details.aggregation_parameters", "seconds": "seconds"}
     rows = [
-        Row(NAMES[name], {ACCURACY: PAPER[data].get(name)}, values_in(each, quantities), cells(each))
+        Row(
+            NAMES[name], {ACCURACY: PAPER[data].get(name)}, values_in(each, quantities), cells(each)
+        )
         for name, each in runs.items()
     ]
     title = f"Table {1 if data == 'listops' else 2}: {data}"
@@ -106,7 +107,7 @@ def make(data: str, choice: Choice, runs: Members) -> Table:
 
 def cells(runs: Sequence[Run]) -> dict[str, str]:
     """How a model was trained."""
-    settings = runs[0].config["settings"]
+    settings, results = runs[0].config["settings"], [run.result for run in runs]
     return {
         "c": str(settings["hidden_size"]),
         "r": "" if settings["rank"] is None else str(settings["rank"]),
@@ -115,6 +116,8 @@ def cells(runs: Sequence[Run]) -> dict[str, str]:
         "batch": str(settings["batch_size"]),
         "rate": f"{settings['learning_rate']:g}",
         "decay": f"{settings['weight_decay']:g}",
+        "parameters": f"{results[0]['details']['aggregation_parameters']:,}",
+        "s a run": f"{statistics.mean(result['seconds'] for result in results):,.0f}",
     }
 
 
@@ -178,9 +181,7 @@ def curves(runs: Members) -> dict[str, dict[int, float]]:
 
 def _table(number: int, data: str) -> PaperTable:
     name = f"table{number}-{data}"
-    return PaperTable(
-        data, lambda choice: name, partial(members, data), partial(make, data)
-    )
+    return PaperTable(data, lambda choice: name, partial(members, data), partial(make, data))
 
 
 TABLES: Mapping[int, PaperTable] = {1: _table(1, "listops"), 2: _table(2, "lrt")}

@@ -54,7 +54,8 @@ class Model:
         aggregator: how a node combines its children
         hidden_size: numbers in a node's state, c
         rank: rank of tucker, cp and tensor-train, r
-        forget: whether a child's forget gate depends on that child alone, or on all (default: child)
+        forget: whether a child's forget gate depends on that child alone, or on all (default:
+            child)
         bottom: state of a missing child
     """
 
@@ -87,8 +88,8 @@ class Training:
         learning_rate: the cycle's highest rate (with adadelta 1.0)
         weight_decay: weight decay of adamw; for adadelta an L2 penalty, 0.01 in the paper (with
             adadelta 0)
-        patience: epochs in a row without a better validation accuracy after which it stops (default:
-            never)
+        patience: epochs in a row without a better validation accuracy after which it stops
+            (default: never)
         seed: seed of the first weights and of the order of examples; the data are the same for all
     """
 
@@ -211,7 +212,9 @@ class TreeLSTMSettings:
         """
         model, training, known = self.model, self.training, asdict(self._defaults())
         if known["rank"] is None and model.rank is not None:
-            raise ValueError(f"the aggregator {model.aggregator} has no rank; got rank {model.rank}")
+            raise ValueError(
+                f"the aggregator {model.aggregator} has no rank; got rank {model.rank}"
+            )
         if self.data != "listops" and self.sizes.max_depth is not None:
             raise ValueError(f"--max-depth is for listops; the data are {self.data}")
         if training.optimizer == "adadelta":

@@ -1,0 +1,67 @@
+"""What the paper reports: errors (percent wrong; for SARCOS the mean squared error) and sizes.
+
+Reference:
+    Tanno et al., Adaptive Neural Trees, ICML 2019, Tables 3, 4, 6, 7 and 8.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Tree(NamedTuple):
+    """A tree in Tables 3, 6 and 7; None where the paper says nothing.
+
+    Args:
+        multi, single: the errors with all leaves, and with the greedy path (Table 3).
+        parameters, path_parameters: of the whole tree, and of one path on average (Table 3).
+        least_likely: the error with the least likely leaf (Table 6).
+        operations, path_operations: multiply-adds, with all leaves and with one path (Table 7).
+    """
+
+    multi: float
+    single: float
+    parameters: float
+    path_parameters: float
+    least_likely: float | None = None
+    operations: float | None = None
+    path_operations: float | None = None
+
+
+TREES = {
+    "mnist_a": Tree(0.64, 0.69, 100_596, 84_935, 86.18, 382e3, 380e3),
+    "mnist_b": Tree(0.72, 0.73, 76_703, 50_653, 81.98, 346e3, 331e3),
+    "mnist_c": Tree(1.62, 1.68, 39_670, 7_956, 98.84, 99e3, 83e3),
+    "cifar10_a": Tree(8.31, 8.32, 1.4e6, 1.0e6, 74.28, 254e6, 243e6),
+    "cifar10_b": Tree(9.15, 9.18, 0.9e6, 0.6e6, 89.74, 163e6, 149e6),
+    "cifar10_c": Tree(9.31, 9.34, 0.7e6, 0.5e6, 97.52, 66e6, 61e6),
+    "sarcos": Tree(1.384, 1.542, 103_823, 61_640),
+}
+
+# Table 4, the errors with all leaves and with one path. For the full trees they are those of
+# Table 3 (for SARCOS, rounded).
+ABLATIONS = {
+    "mnist_a": {"no-routers": (0.74, 0.74), "no-transformers": (3.18, 4.19)},
+    "mnist_b": {"no-routers": (0.80, 0.80), "no-transformers": (4.63, 3.62)},
+    "mnist_c": {"no-routers": (3.71, 3.71), "no-transformers": (5.70, 6.96)},
+    "cifar10_a": {"no-routers": (9.29, 9.29), "no-transformers": (39.29, 40.33)},
+    "cifar10_b": {"no-routers": (11.08, 11.08), "no-transformers": (43.09, 44.25)},
+    "cifar10_c": {"no-routers": (11.61, 11.61), "no-transformers": (48.59, 50.02)},
+    "sarcos": {"no-routers": (2.51, 2.51), "no-transformers": (2.12, 2.25)},
+}
+
+# Table 3 on SARCOS: error and parameters. mlp: 3 hidden layers; forest: 200 trees; boosting: 100
+# trees for each of the 7 torques.
+BASELINES = {
+    "linear": (10.693, 154),
+    "mlp": (2.129, 139_015),
+    "forest": (2.426, 40_436_840),
+    "boosting": (1.444, 988_256),
+}
+
+# Table 8: eight trees together, the errors with all leaves and with one path.
+ENSEMBLES = {"mnist_a": (0.29, 0.30), "cifar10_a": (7.76, 7.79), "sarcos": (1.226, 1.372)}
+ENSEMBLE_SIZE = 8
+
+# Supp. C: examples to train on, a tenth of them for validation, and to test.
+SIZES = {"mnist": (60_000, 10_000), "cifar10": (50_000, 10_000), "sarcos": (44_484, 4_449)}

@@ -1,0 +1,38 @@
+"""Numbers as the commands say them."""
+
+from __future__ import annotations
+
+
+def counted(number: int, one: str, several: str | None = None) -> str:
+    """A number of things.
+
+    Args:
+        number: how many there are.
+        one: what one of them is called.
+        several: what more of them are called; by default ``one`` with an s.
+
+    Example:
+        >>> counted(1, "thread"), counted(1000, "leaf", "leaves")
+        ('1 thread', '1,000 leaves')
+    """
+    return f"{number:,} {one if number == 1 else several or one + 's'}"
+
+
+def outputs(number: int, classes: bool) -> str:
+    """What a data set has to predict.
+
+    Example:
+        >>> outputs(10, classes=True), outputs(1, classes=False)
+        ('10 classes', '1 target')
+    """
+    return counted(number, "class", "classes") if classes else counted(number, "target")
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """A share of 1 in percent.
+
+    Example:
+        >>> percent(0.137), percent(0.137, 1)
+        ('14 %', '13.7 %')
+    """
+    return f"{100 * share:.{digits}f} %"
