@@ -65,7 +65,11 @@ def _to_resume(words: Sequence[str]) -> tuple[Recipe, object, Path]:
         raise ValueError("--resume names the run's folder; leave out --out")
     if rest:
         raise ValueError(f"what is {rest[0]!r}? (see {prog} --help)")
-    before, now = values_of(saved), values_of(found.resolved())
+    try:
+        found = found.resolved()
+    except ValueError:  # which the difference explains better, if there is one
+        pass
+    before, now = values_of(saved), values_of(found)
     for name in different(before, now):
         label = name.replace("_", "-")
         raise ValueError(

@@ -284,7 +284,7 @@ def of_paper(
     """The paper's errors; those in percent as shares."""
     scale = 1.0 if choice.data == "sarcos" else 100.0
     given = {MULTI: multi, SINGLE: single} | ({name: third} if name else {})
-    return {quantity: value and value / scale for quantity, value in given.items()}
+    return {quantity: value and round(value / scale, 12) for quantity, value in given.items()}
 
 
 def errors(

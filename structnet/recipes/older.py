@@ -29,4 +29,6 @@ def upgraded(config: dict[str, Any]) -> dict[str, Any]:
         data = {**config.get("data", {}), **also}
         return {"model": "tree-lstm", "settings": {"data": task, **settings}, "data": data}
     renamed = {RENAMED.get(name, name): value for name, value in settings.items()}
+    for name in ("routers", "transformers"):
+        renamed[name] = not renamed.pop(f"no_{name}", False)
     return {"model": task, "settings": renamed, "data": config.get("data", {})}

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import matplotlib
 import pytest
+from structnet.cli.parser import build_parser, parse_arguments
 
 import structnet
 from structnet.cli import main
-from structnet.cli.parser import build_parser, parse_arguments
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from structnet.cli import main
 from structnet.cli.neural_tree.predict import _in_words
 from structnet.cli.neural_tree.tables import Members, ensembles, paths
 from structnet.cli.parser import build_parser
 from structnet.cli.run import Run, check_same_data
+
+from structnet.cli import main
 from structnet.datasets import DownloadError, TableError, table
 from structnet.training.checkpoint import CheckpointError
 

@@ -8,13 +8,14 @@ from pathlib import Path
 import array_files as files
 import numpy as np
 import pytest
+from neural_tree_runs import settings_of
 from sklearn.linear_model import LinearRegression
 
 from structnet.cli import main
-from structnet.cli.neural_tree import baselines
-from structnet.cli.neural_tree.data import load_data
-from structnet.cli.neural_tree.settings import settings_of
 from structnet.datasets import sarcos
+from structnet.recipes import baselines
+from structnet.recipes.arrays import load_data
+from structnet.recipes.recipe import Place
 
 LINEAR = ["reproduce", "neural-tree", "--table", "3", "--data", "sarcos", "--only", "linear"]
 
@@ -30,9 +31,9 @@ def robot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_baseline_learns_from_all_training_rows_and_is_measured_in_the_files_units(
     robot: Path,
 ) -> None:
-    settings = settings_of({"data": "sarcos", "data_dir": str(robot), "train_size": 80})
-    found = baselines.train("linear", 0, settings)
-    data = load_data(settings)
+    given = baselines.Settings("sarcos", "linear", 80, place=Place(robot))
+    found = baselines.train(given, lambda line: None)
+    data = load_data(settings_of(data="sarcos", data_dir=str(robot), train_size=80))
     scale = data.arrays.y_scale
     x, y = (
         np.concatenate([getattr(part, name).numpy() for part in (data.train, data.validation)])
@@ -40,8 +41,9 @@ def test_a_baseline_learns_from_all_training_rows_and_is_measured_in_the_files_u
     )
     predicted = LinearRegression().fit(x, y).predict(data.test.x.numpy())
     wrong = scale.undo(predicted) - scale.undo(data.test.targets.numpy())
-    assert found["test_error"] == pytest.approx((wrong**2).mean(), rel=1e-4)
-    assert (found["train_size"], found["test_size"], found["parameters"]) == (80, 40, 22 * 7)
+    assert found["test"]["mse"] == pytest.approx((wrong**2).mean(), rel=1e-4)
+    assert found["sizes"] == {"train": 80, "validation": 0, "test": 40}
+    assert found["details"] == {"parameters": 22 * 7}
 
 
 def test_a_baseline_is_kept_for_the_same_data_and_refused_for_other(
@@ -54,7 +56,10 @@ def test_a_baseline_is_kept_for_the_same_data_and_refused_for_other(
     again = capsys.readouterr().out
     assert json.loads(again.splitlines()[-1])["rows"] == first["rows"]
     assert main([*given, "--train-size", "100"]) == 2
-    assert "was trained on other data; name another folder with --out" in capsys.readouterr().err
+    assert (
+        "was trained with train-size 80, not 100; name another folder with --out"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(
@@ -64,7 +69,7 @@ def test_a_baseline_is_kept_for_the_same_data_and_refused_for_other(
 def test_a_tree_that_the_paper_has_not_got_is_refused(
     data: str, preset: str, known: str, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    command = ["reproduce", "neural-tree", "--table", "3", "--data", data, "--preset", preset]
+    command = ["reproduce", "neural-tree", "--table", "3", "--data", data, "--primitives", preset]
     assert main([*command, "--out", str(tmp_path / "out")]) == 2
     expected = f"the paper has no {preset} for {data}; expected some of {known}"
     assert expected in capsys.readouterr().err

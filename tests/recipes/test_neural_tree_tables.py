@@ -10,14 +10,15 @@ import pytest
 import torch
 from array_files import sarcos_rows, write_sarcos
 from commands import SMALL, call
+from neural_tree_runs import of_run, trained
 
-from structnet.cli.names import PATHS
-from structnet.cli.neural_tree import pictures, rows
-from structnet.cli.neural_tree.data import load_data
-from structnet.cli.neural_tree.measure import output
-from structnet.cli.neural_tree.run import TreeRun
+from structnet import plot
 from structnet.datasets import sarcos
 from structnet.datasets.csv_file import TableError, read
+from structnet.recipes import RECIPES, arrays
+from structnet.recipes.neural_tree_scores import output
+from structnet.recipes.neural_tree_settings import PATHS
+from structnet.recipes.run import Run
 from structnet.routing import Samples
 
 FEATURES = ("area", "age", "rooms")
@@ -59,38 +60,39 @@ def houses(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 def predicted(houses: Houses) -> np.ndarray:
     """What the tree predicts for all houses: prices, or places of kinds."""
-    run = TreeRun(houses.run)
-    arrays = load_data(run.config["settings"]).arrays
-    order = [FEATURES.index(name) for name in arrays.features]
-    x = torch.from_numpy(arrays.x_scale.apply(houses.x)[:, order])
-    found = output(run.tree(), Samples(x, x)).numpy()
-    return found.argmax(1) if arrays.y_scale is None else arrays.y_scale.undo(found)[:, 0]
+    known = of_run(houses.run).arrays
+    order = [FEATURES.index(name) for name in known.features]
+    x = torch.from_numpy(known.x_scale.apply(houses.x)[:, order])
+    found = output(trained(houses.run), Samples(x, x)).numpy()
+    return found.argmax(1) if known.y_scale is None else known.y_scale.undo(found)[:, 0]
 
 
 def test_a_tree_is_measured_on_another_file(houses: Houses, tmp_path: Path) -> None:
-    target = TreeRun(houses.run).config["data"]["targets"][0]
+    target = Run(houses.run).config["data"]["targets"][0]
     columns = ["rooms", "comment", target, "area", "age"]  # in another order, and one more
     done = call("evaluate", houses.run, "--data", houses.write(tmp_path / "new.csv", *columns))
     assert done.status == 0, done.err
-    assert (done.json["size"], done.json["data"]) == (120, str(tmp_path / "new.csv"))
+    assert (done.json["sizes"], done.json["data"]) == ({"test": 120}, str(tmp_path / "new.csv"))
     if target == "price":
         expected = ((predicted(houses) - houses.price) ** 2).mean()
     else:
-        expected = 100 * (np.array(["new", "old"])[predicted(houses)] != houses.kind).mean()
-    assert expected > 0
-    assert done.json["test_error"]["multi"] == pytest.approx(expected, rel=1e-4)
-    assert done.json["test_error"].keys() == set(PATHS)
+        expected = (np.array(["new", "old"])[predicted(houses)] == houses.kind).mean()
+    metric = "mse" if target == "price" else "accuracy"
+    assert expected > 0 and expected != 1
+    assert done.json["test"][metric] == pytest.approx(expected, rel=1e-4)
+    assert done.json["test"].keys() == {metric, *(f"{metric}_{path}" for path in PATHS[1:])}
     one = call("evaluate", houses.run, "--data", tmp_path / "new.csv", "--path", "greedy").json
-    assert one["test_error"] == {"greedy": pytest.approx(done.json["test_error"]["greedy"])}
+    greedy = f"{metric}_greedy"
+    assert one["test"] == {greedy: pytest.approx(done.json["test"][greedy])}
 
 
 def test_without_names_the_columns_are_those_of_the_training(
     houses: Houses, tmp_path: Path
 ) -> None:
     file = houses.write(tmp_path / "bare.csv", *FEATURES, header=False)
-    assert len(call("predict", houses.run, file).json["predictions"]) == 120
+    assert len(call("predict", houses.run, file).json["answers"]) == 120
     done = call("evaluate", houses.run, "--data", file)
-    target = TreeRun(houses.run).config["data"]["targets"][0]
+    target = Run(houses.run).config["data"]["targets"][0]
     assert (done.status, f"no column '{target}'" in done.err) == (2, True)
 
 
@@ -100,12 +102,12 @@ def test_a_place_says_which_column_of_a_file_without_names_is_the_target(tmp_pat
     data = {"features": ["a", "b"], "targets": ["c"], "shape": [2]}
     places = []
     for chosen in ("1", None):
-        target = rows._target(read(path), {"target": chosen}, data)
-        places.append((target, rows.columns(read(path), data, target)))
+        target = arrays.target_place(read(path), chosen, data)
+        places.append((target, arrays.columns(read(path), data, target)))
     assert places == [(0, [1, 2]), (2, [0, 1])]
     path.write_text("1,2\n")
     with pytest.raises(TableError, match="has 2 columns; the tree takes 2 features and the column"):
-        rows.columns(read(path), data, 1)
+        arrays.columns(read(path), data, 1)
 
 
 @pytest.mark.parametrize(
@@ -139,24 +141,23 @@ def test_only_tables_are_read(houses: Houses, tmp_path: Path) -> None:
 def test_classes_are_those_of_the_training(tmp_path: Path) -> None:
     path = tmp_path / "new.csv"
     path.write_text("area,kind\n1,5.0\n2,3\n3,5\n")
-    assert rows._classes(read(path), 1, ["3", "5"]).tolist() == [1, 0, 1]
+    assert arrays.classes(read(path), 1, ["3", "5"]).tolist() == [1, 0, 1]
     with pytest.raises(TableError, match=r"line 2, column 2 \('kind'\): the tree has no class '5"):
-        rows._classes(read(path), 1, ["new", "old"])
+        arrays.classes(read(path), 1, ["new", "old"])
     several = [f"kind {i}" for i in range(11)]
     with pytest.raises(
         TableError, match=r"no class '5\.0'; expected one of kind 0, .*, kind 9, \.\.\."
     ):
-        rows._classes(read(path), 1, several)
+        arrays.classes(read(path), 1, several)
 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_predict_goes_the_way_it_is_told(houses: Houses, path: str, tmp_path: Path) -> None:
-    run = TreeRun(houses.run)
-    data = load_data(run.config["settings"])
-    test, tree = data.test[np.array([3])], run.tree()
+    data, tree = of_run(houses.run), trained(houses.run)
+    test = data.test[np.array([3])]
     done = call("predict", houses.run, "3", "--path", path)
     assert done.status == 0, done.err
-    found = done.json["predictions"][0]
+    found = done.json["answers"][0]
     expected = output(tree, test, path).numpy()
     if data.arrays.classes is None:
         price = data.arrays.y_scale.undo(expected)[0, 0]
@@ -168,30 +169,30 @@ def test_predict_goes_the_way_it_is_told(houses: Houses, path: str, tmp_path: Pa
         assert found["leaf"] == int(tree.apply_path(test.x, one_leaf))
     told = path not in ("multi", "greedy")
     assert (f"by the path {path}: leaf {found['leaf']}, " in done.out) == told
-    assert done.json["path"] == path
+    assert done.json["asked"]["path"] == path
 
 
 def test_the_paths_lead_to_different_predictions(houses: Houses, tmp_path: Path) -> None:
-    assert TreeRun(houses.run).tree().num_leaves == 2
+    assert trained(houses.run).num_leaves == 2
     file = houses.write(tmp_path / "new.csv", *FEATURES)
     found = [
-        call("predict", houses.run, file, "--path", path).json["predictions"]
+        call("predict", houses.run, file, "--path", path).json["answers"]
         for path in ("multi", "greedy", "least_likely")
     ]
     assert found[0] != found[1] and found[1] != found[2]
-    assert found[0] == call("predict", houses.run, file).json["predictions"]
+    assert found[0] == call("predict", houses.run, file).json["answers"]
 
 
 def test_targets_are_told_and_drawn_in_their_units(
     houses: Houses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, drawn = TreeRun(houses.run), []
-    data = load_data(run.config["settings"])
+    run, drawn = Run(houses.run), []
+    data = of_run(houses.run)
     text = (houses.run / "summary.txt").read_text()
     monkeypatch.setattr(
-        pictures, "plot_neural_tree", lambda tree, samples, names: drawn.append(samples)
+        plot, "plot_neural_tree", lambda tree, samples, names: drawn.append(samples)
     )
-    pictures.pictures(run, data)["tree.png"]()
+    RECIPES["neural-tree"]().pictures(run, data)["tree.png"]()
     if data.arrays.classes is not None:
         assert torch.equal(drawn[0].targets, data.test.targets)
         assert "of them class new" in text
@@ -207,7 +208,16 @@ def robot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The run of a tree that predicts the seven torques of a robot arm."""
     monkeypatch.setattr(sarcos, "PUBLISHED_TEST", 200)
     write_sarcos(tmp_path / "data", sarcos_inv_test=sarcos_rows(200))
-    given = ["--data", "sarcos", "--data-dir", tmp_path / "data", "--preset", "mlp", "--width", "4"]
+    given = [
+        "--data",
+        "sarcos",
+        "--data-dir",
+        tmp_path / "data",
+        "--primitives",
+        "mlp",
+        "--width",
+        "4",
+    ]
     done = call(
         "train", "neural-tree", *given, *SMALL, "--max-leaves", "2", "--out", tmp_path / "run"
     )
@@ -218,7 +228,7 @@ def robot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_each_of_several_targets_has_its_name(robot: Path) -> None:
     done = call("predict", robot, "5")
     assert done.status == 0, done.err
-    found, names = done.json["predictions"][0], list(sarcos.TARGETS)
+    found, names = done.json["answers"][0], list(sarcos.TARGETS)
     assert [list(found[what]) for what in ("values", "true")] == [names, names]
     lines = dict(line.split(": ", 1) for line in done.out.splitlines() if ": " in line)
     said = ", ".join(f"{name} {value:.4g}" for name, value in found["values"].items())
