@@ -39,12 +39,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(_help())
         return 0
     if command == "--version":
-        from structnet import __version__
-
-        print(f"structnet {__version__}")
+        print(f"structnet {sys.modules['structnet'].__version__}")
         return 0
     if command not in COMMANDS:
-        return _unknown(command)
+        from structnet.recipes.recipe import did_you_mean
+
+        near = did_you_mean(command, list(COMMANDS))
+        return _end("", BAD_INPUT, f"error: there is no command {command!r}{near}")
     os.environ.setdefault("MPLBACKEND", "Agg")  # pictures go to files; there may be no screen
     try:
         importlib.import_module(f"structnet.cli.{command}").run(words)
@@ -79,26 +80,15 @@ def _said(error: Exception) -> tuple[int | None, str]:
 
 
 def _end(command: str, status: int, message: str) -> int:
-    print(f"structnet {command}: {message}", file=sys.stderr)
+    print(f"{f'structnet {command}'.strip()}: {message}", file=sys.stderr)
     return status
 
 
-def _unknown(command: str) -> int:
-    from structnet.recipes.recipe import did_you_mean
-
-    print(
-        f"structnet: error: there is no command {command!r}{did_you_mean(command, list(COMMANDS))} "
-        "(see structnet --help)",
-        file=sys.stderr,
-    )
-    return BAD_INPUT
-
-
 def _help() -> str:
-    from structnet.recipes import EXAMPLES, RECIPES
+    from structnet.cli.names import models
+    from structnet.recipes import EXAMPLES
 
     commands = "\n".join(f"    {name:<11}{what}" for name, what in COMMANDS.items())
-    models = "\n".join(f"    {name:<14}{make.__doc__}" for name, make in RECIPES.items())
     return f"""\
 usage: structnet COMMAND ...
 
@@ -108,7 +98,7 @@ commands:
 {commands}
 
 models, for train and reproduce:
-{models}
+{models()}
 
 for a start:
 {EXAMPLES}

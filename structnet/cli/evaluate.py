@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from structnet.cli.flags import parse
-from structnet.cli.names import named_run
 from structnet.recipes.recipe import Ask, Recipe
 
 ABOUT = """Measures a trained model on its own test data, or on a file of yours.
@@ -37,9 +36,7 @@ class Measured:
 
 def run(words: Sequence[str]) -> None:
     """Measures a trained model and prints what came out as JSON."""
-    recipe, run, ask, own, rest = asked("evaluate RUN", words, ABOUT, EXAMPLES, Measured)
-    if rest:
-        raise ValueError(f"what is {rest[0]!r}? A file is named with --data {rest[0]}")
+    recipe, run, ask, own, _ = asked("evaluate RUN", words, ABOUT, EXAMPLES, Measured)
     from structnet.recipes.run import result_of
 
     begin = time.perf_counter()
@@ -76,13 +73,14 @@ def asked(
         # What all models may be told; a run's model may know more.
         more = "" if cls else f"\n\nA model may know more: {prog} --help says what."
         parse(cls or Ask, ["--help"], prog, own=own, about=about, examples=examples + more)
+    if words[0].startswith("-"):
+        raise ValueError(f"name the run first, its folder: {prog} ... (see {prog} --help)")
     from structnet.recipes.run import Run, use_threads
 
-    folder, words = named_run(usage.split()[0], words)
-    run = Run(folder)
+    run = Run(words[0])
     recipe = run.recipe
-    ask, flags, rest = parse(
-        cls or recipe.Ask, words, prog, own=own, about=about, examples=examples
-    )
+    known = cls or recipe.Ask
+    said = {"about": about, "examples": examples, "inputs": "INPUT" in usage}
+    ask, flags, rest = parse(known, words[1:], prog, own=own, **said)
     use_threads(ask.place)
     return recipe, run, ask, flags, rest

@@ -16,11 +16,12 @@ from dataclasses import field, fields, is_dataclass, make_dataclass
 from difflib import get_close_matches
 from io import StringIO
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from structnet.recipes.recipe import did_you_mean
 
 S = TypeVar("S")
+NONE = type(None)
 KINDS = {int: "whole number", float: "number", str: "text", Path: "path"}
 NOTHING = re.compile(r"\s*\(default:\s+(none|True|False)\)")
 RULER = re.compile(r"\n +-{5,} *(?=\n)")
@@ -36,6 +37,7 @@ def parse(
     default: S | None = None,
     about: str = "",
     examples: str = "",
+    inputs: bool = False,
 ) -> tuple[S, Any, list[str]]:
     """What the words of a command say.
 
@@ -47,6 +49,7 @@ def parse(
         default: what holds where no flag is given; the defaults of the class otherwise.
         about: the help's description; the docstring of the class otherwise.
         examples: text below the description.
+        inputs: may there be words that are no flags?
 
     Returns:
         The settings, the command's own flags, and the words that are no flags.
@@ -57,26 +60,18 @@ def parse(
     """
     import tyro
 
-    whole, start = cls, default
-    if own is not None:
-        whole = make_dataclass(
-            "Flags",
-            [("run", own, field(default_factory=own))],
-            bases=(cls,),
-            kw_only=True,
-            frozen=True,
-        )
-        if default is not None:
-            start = whole(**vars(default))
+    about = about or (inspect.getdoc(cls) or "").partition("\nArgs:")[0].strip()
+    more = [] if own is None else [("run", own, field(default_factory=own))]
+    whole = make_dataclass("Flags", more, bases=(cls,), kw_only=True, frozen=True)
     said, shown = StringIO(), StringIO()
     try:
         with redirect_stderr(said), redirect_stdout(shown):
             found, rest = tyro.cli(
                 whole,
                 prog=prog,
-                description=_description(about or inspect.getdoc(cls) or "", examples),
+                description=f"{about}\n\nexamples:\n{examples}",
                 args=list(words),
-                default=tyro.MISSING_NONPROP if start is None else start,
+                default=whole(**vars(default)) if default else tyro.MISSING_NONPROP,
                 return_unknown_args=True,
                 config=(tyro.conf.OmitArgPrefixes, tyro.conf.FlagCreatePairsOff),
                 registry=_registry(),
@@ -91,6 +86,8 @@ def parse(
             near = get_close_matches(word, flags_of(whole), 1, cutoff=0.7)
             more = f"; did you mean {near[0]}?" if near else ""
             raise ValueError(f"unknown flag {word}{more} (see {prog} --help)")
+        if not inputs:
+            raise ValueError(f"what is {word!r}? (see {prog} --help)")
     settings = cls(**{each.name: getattr(found, each.name) for each in fields(cls)})
     return settings, getattr(found, "run", None), rest
 
@@ -113,14 +110,9 @@ def flags_of(cls: type) -> list[str]:
     return found
 
 
-def _description(text: str, examples: str) -> str:
-    text = text.partition("\nArgs:")[0].strip()
-    return text + (f"\n\nexamples:\n{examples}" if examples else "")
-
-
 def _tidy(page: str) -> str:
     """A help page with lines of at most 100 characters, and without defaults that say nothing."""
-    head, flags = page.split("\n options", 1)
+    head, _, flags = page.partition("\n options")
     lines = [
         line if line.startswith(" ") else textwrap.fill(line, 100) for line in head.splitlines()
     ]
@@ -133,7 +125,7 @@ def _tidy(page: str) -> str:
 
 def _one_line(said: str, prog: str) -> str:
     """What is said of wrong flags, as one line."""
-    text = re.sub(r"\s+", " ", RULER.split(said)[1]).strip()
+    text = re.sub(r"\s+", " ", RULER.split(f"{said}\n")[:2][-1]).strip()
     missing = re.match(r"Missing from .*?: (--\S+) \S+ (.*?) \(required\)", text)
     if missing:
         return f"{missing[1]} is missing: {missing[2]} (see {prog} --help)"
@@ -150,9 +142,10 @@ def _registry() -> Any:
 
     @registry.primitive_rule
     def plain(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec | None:
-        kind, optional = _kind(info.type)
+        kinds = get_args(info.type) if isinstance(info.type, types.UnionType) else (info.type,)
+        optional, kind = NONE in kinds, next((each for each in kinds if each is not NONE), NONE)
         choices = get_args(kind) if get_origin(kind) is Literal else ()
-        if not choices and kind not in KINDS:
+        if len(kinds) > 1 + optional or not (choices or kind in KINDS):
             return None
         return PrimitiveConstructorSpec(
             nargs=1,
@@ -163,14 +156,6 @@ def _registry() -> Any:
         )
 
     return registry
-
-
-def _kind(hint: Any) -> tuple[Any, bool]:
-    """The type of a value, and whether it may be None."""
-    if get_origin(hint) not in (Union, types.UnionType):
-        return hint, False
-    kinds = [kind for kind in get_args(hint) if kind is not type(None)]
-    return (kinds[0], True) if len(kinds) == 1 else (hint, False)
 
 
 def _value(text: str, kind: Callable, choices: Sequence[str], optional: bool) -> Any:

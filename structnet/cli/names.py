@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NoReturn
 
 from structnet.recipes import RECIPES
-from structnet.recipes.recipe import Place, Recipe, Say, did_you_mean, is_file
+from structnet.recipes.recipe import Recipe, did_you_mean, is_file
 
 
 def chosen_recipe(command: str, words: Sequence[str]) -> tuple[Recipe, list[str]]:
@@ -27,12 +26,11 @@ def chosen_recipe(command: str, words: Sequence[str]) -> tuple[Recipe, list[str]
         raise ValueError(f"there is no model {name!r}{_guess(command, name)}")
     recipe = RECIPES[name]()
     if rest and not rest[0].startswith("-"):
-        given = "with --data" if command == "train" else "by flags"
-        instead = f"structnet train {name} --data {rest[0]}" if command == "train" else ""
-        raise ValueError(
-            f"{rest[0]!r} must be said {given}"
-            + (f"; did you mean: {instead}" if instead else f" (see structnet {command} {name} -h)")
-        )
+        if command == "train":
+            meant = f"with --data; did you mean: structnet train {name} --data {rest[0]}"
+        else:
+            meant = f"by flags (see structnet {command} {name} --help)"
+        raise ValueError(f"{rest[0]!r} must be said {meant}")
     return recipe, rest
 
 
@@ -46,11 +44,15 @@ def _guess(command: str, name: str) -> str:
     return near or f"; expected one of {', '.join(RECIPES)} (see structnet {command} --help)"
 
 
+def models() -> str:
+    """The models, a line each, for the help."""
+    return "\n".join(f"    {name:<14}{make.__doc__}" for name, make in RECIPES.items())
+
+
 def show_models(command: str, usage: str) -> NoReturn:
     """Prints the help of a command that wants a model first, and ends."""
     from structnet.cli import COMMANDS
 
-    models = "\n".join(f"    {name:<14}{make.__doc__}" for name, make in RECIPES.items())
     examples = "\n".join(
         line
         for make in RECIPES.values()
@@ -58,35 +60,7 @@ def show_models(command: str, usage: str) -> NoReturn:
     )
     print(
         f"usage: structnet {command} MODEL {usage}\n\n"
-        f"{COMMANDS[command].capitalize()}.\n\nmodels:\n{models}\n\nexamples:\n{examples}\n\n"
+        f"{COMMANDS[command].capitalize()}.\n\nmodels:\n{models()}\n\nexamples:\n{examples}\n\n"
         f"'structnet {command} MODEL --help' explains the settings of a model."
     )
     sys.exit(0)
-
-
-def named_run(command: str, words: Sequence[str]) -> tuple[str, list[str]]:
-    """The folder that the first word names, and the other words.
-
-    Raises:
-        ValueError: the first word is a flag, or there is none.
-    """
-    if not words or words[0].startswith("-"):
-        raise ValueError(
-            f"name the run first, the folder of a run of structnet train: structnet {command} RUN "
-            f"... (see structnet {command} --help)"
-        )
-    return words[0], list(words[1:])
-
-
-def here(data_dir: Path | None) -> Place:
-    """Where a trained model is asked, if not told otherwise: on this processor."""
-    return Place(data_dir)
-
-
-def speaker() -> Say:
-    """What prints a line for the user: of several processes, the first alone does."""
-    from structnet.training.processes import process_rank
-
-    if process_rank()[0] > 0:
-        return lambda line: None
-    return lambda line: print(line, flush=True)

@@ -20,34 +20,26 @@ EXAMPLES = """\
 
 
 @dataclass(frozen=True)
-class Shown:
-    """Where the run's data lie."""
-
-    place: Place = field(default_factory=Place)
-
-
-@dataclass(frozen=True)
 class Drawn:
-    """where they go
+    """Where the pictures go.
 
     Args:
         out: folder of the pictures (default: the run's)
     """
 
     out: Path | None = None
+    place: Place = field(default_factory=Place)
 
 
 def run(words: Sequence[str]) -> None:
     """Draws a run's pictures and prints where they are as JSON."""
-    recipe, run, ask, own, texts = asked(
-        "plot RUN [INPUT...]", words, ABOUT, EXAMPLES, Drawn, Shown
-    )
+    recipe, run, drawn, _, texts = asked("plot RUN [INPUT...]", words, ABOUT, EXAMPLES, cls=Drawn)
     from structnet.recipes.run import save
 
-    found = recipe.pictures(run, None, texts, ask.place)
+    found = recipe.pictures(run, None, texts, drawn.place)
     if not found:
         raise ValueError(f"{run} has nothing to draw yet: its first epoch has not ended")
-    out = own.out or run.folder
+    out = drawn.out or run.folder
     paths = [save(draw(), out / name) for name, draw in found.items()]
     for path in paths:
         print(path)

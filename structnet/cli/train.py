@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from structnet.cli.flags import parse
-from structnet.cli.names import chosen_recipe, show_models, speaker
-from structnet.recipes.recipe import Recipe, values_of
+from structnet.cli.names import chosen_recipe, show_models
+from structnet.recipes.recipe import Recipe
 
 
 @dataclass(frozen=True)
@@ -30,24 +30,26 @@ def run(words: Sequence[str]) -> None:
     """Trains as the words say, and prints the result as JSON."""
     if not words or words[0] in ("-h", "--help"):
         show_models("train", "--data DATA [settings] [--out RUN | --resume RUN]")
+    words = [part for word in words for part in _parted(word)]
     if "--resume" in words:
         recipe, settings, folder = _to_resume(words)
     else:
         recipe, words = chosen_recipe("train", words)
         prog = f"structnet train {recipe.name}"
-        found, own, rest = parse(
-            recipe.Settings, words, prog, own=RunFlags, examples=recipe.examples["train"]
-        )
-        if rest:
-            raise ValueError(f"what is {rest[0]!r}? (see {prog} --help)")
+        examples = recipe.examples["train"]
+        found, own, _ = parse(recipe.Settings, words, prog, own=RunFlags, examples=examples)
         settings = found.resolved()
         folder = own.out or Path("runs", f"{recipe.name}-{settings.name}")
     _carry_out(recipe, settings, folder, resume="--resume" in words)
 
 
+def _parted(word: str) -> list[str]:
+    return word.split("=", 1) if word.startswith("--resume=") else [word]
+
+
 def _to_resume(words: Sequence[str]) -> tuple[Recipe, object, Path]:
     """The recipe of a run to go on with, its settings, and its folder."""
-    from structnet.recipes.run import Run, different
+    from structnet.recipes.run import Run
 
     place = list(words).index("--resume") + 1
     if place >= len(words):
@@ -60,36 +62,18 @@ def _to_resume(words: Sequence[str]) -> tuple[Recipe, object, Path]:
         words = words[1:]
     saved = run.settings(recipe.Settings)
     prog = f"structnet train {recipe.name}"
-    found, own, rest = parse(recipe.Settings, words, prog, own=RunFlags, default=saved)
+    found, own, _ = parse(recipe.Settings, words, prog, own=RunFlags, default=saved)
     if own.out is not None:
         raise ValueError("--resume names the run's folder; leave out --out")
-    if rest:
-        raise ValueError(f"what is {rest[0]!r}? (see {prog} --help)")
-    try:
-        found = found.resolved()
-    except ValueError:  # which the difference explains better, if there is one
-        pass
-    before, now = values_of(saved), values_of(found)
-    for name in different(before, now):
-        label = name.replace("_", "-")
-        raise ValueError(
-            f"{run} was started with {label} {before[name]}, and a run that goes on keeps its "
-            f"settings; got {label} {now[name]}"
-        )
-    return recipe, found.resolved(), run.folder
+    return recipe, run.going_on(saved, found), run.folder
 
 
 def _carry_out(recipe: Recipe, settings: object, folder: Path, resume: bool) -> None:
-    from structnet.recipes.run import Run, carry_out
-    from structnet.training.processes import process_rank
+    from structnet.recipes.run import Run, carry_out, speaker
 
     run, say = Run(folder), speaker()
-    # The first process alone looks: it may have begun to write when the others come here.
-    if not resume and process_rank()[0] == 0 and run.started:
-        raise ValueError(
-            f"{run} holds a run already; name another folder with --out, or continue that run "
-            f"with --resume {run}"
-        )
+    if not resume:
+        run.refuse_any()
     say(f"run folder: {run}")
     result = carry_out(recipe, run, settings, say)
     if result:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -168,6 +168,36 @@ class Run:
                 f"{values[name]}; name another folder with --out"
             )
 
+    def refuse_any(self) -> None:
+        """Raise ValueError if there is a run in the folder."""
+        # The first process alone looks: it may have begun to write when the others come here.
+        if process_rank()[0] == 0 and self.started:
+            raise ValueError(
+                f"{self} holds a run already; name another folder with --out, or continue that run "
+                f"with --resume {self}"
+            )
+
+    def going_on(self, saved: Any, found: Any) -> Any:
+        """The settings that the run goes on with: its own, but for the place.
+
+        Args:
+            saved: the settings that it was started with.
+            found: what the user says now, the others being the saved ones.
+
+        Raises:
+            ValueError: the two contradict each other.
+        """
+        with suppress(ValueError):  # a setting that differs explains it better
+            found = found.resolved()
+        before, now = values_of(saved), values_of(found)
+        for name in different(before, now):
+            label = name.replace("_", "-")
+            raise ValueError(
+                f"{self} was started with {label} {before[name]}, and a run that goes on keeps its "
+                f"settings; got {label} {now[name]}"
+            )
+        return found.resolved()
+
     def check_same_data(self, found: Mapping[str, Any]) -> None:
         """Checks that the data at hand are those of the run.
 
@@ -278,6 +308,13 @@ def result_of(
         "seconds": round(seconds, 1),
         "run": str(run),
     }
+
+
+def speaker() -> Say:
+    """What prints a line for the user: of several processes, the first alone does."""
+    if process_rank()[0] > 0:
+        return lambda line: None
+    return lambda line: print(line, flush=True)
 
 
 def use_threads(place: Place) -> None:

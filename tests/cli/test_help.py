@@ -10,8 +10,8 @@ import pytest
 from commands import call
 
 from structnet.cli import COMMANDS
-from structnet.cli.names import speaker
 from structnet.recipes import RECIPES
+from structnet.recipes.run import speaker
 
 ROOT = Path(__file__).parents[2]
 HEAVY = {"torch", "dgl", "numba", "numpy", "matplotlib"}
