@@ -164,6 +164,7 @@ def test_a_resumed_run_may_repeat_its_settings(listops_run: Path) -> None:
     again = call("train", *words, "--threads", 1)
     assert again.status == 0, again.err
     assert again.json["details"]["epochs"] == 3
+    assert call("train", f"--resume={listops_run}").json["test"] == again.json["test"]
 
 
 def test_a_loss_that_is_not_finite_is_a_failure(tmp_path: Path) -> None:
