@@ -34,7 +34,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 
 demo: $(INSTALLED) ## train a Tucker Tree-LSTM on generated ListOps into runs/demo
 	rm -rf runs/demo
-	$(BIN)/structnet train listops $(DEMO_ARGS) --out runs/demo
+	$(BIN)/structnet train tree-lstm --data listops $(DEMO_ARGS) --out runs/demo
 
 test: $(INSTALLED) ## run all tests, doctests, tutorials and README examples
 	OMP_NUM_THREADS=1 MPLBACKEND=Agg $(BIN)/python -m pytest -n $(JOBS) $(PYTEST_ARGS)

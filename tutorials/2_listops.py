@@ -173,6 +173,6 @@ plt.close(ax.figure)
 # %% [markdown]
 # ## Further
 #
-# `structnet train listops` does all this from the command line, with a run folder that can be
-# resumed, and `structnet reproduce listops` trains the models of the paper on 90,000 trees of depth
-# up to 20. Its table is in `tutorials/results/`.
+# `structnet train tree-lstm --data listops` does all this from the command line, with a run folder
+# that can be resumed, and `structnet reproduce tree-lstm --table 1` trains the models of the paper
+# on 90,000 trees of depth up to 20. Its table is in `tutorials/results/`.

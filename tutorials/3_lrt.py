@@ -133,5 +133,5 @@ for relation, probability in zip(lrt.RELATIONS, model.predict_proba(pair)[0].tol
 print("truth:", lrt.relation(left, right))
 
 # %% [markdown]
-# `structnet train lrt` and `structnet reproduce lrt` do the same at full size; the table and the
-# picture of such a run are in `tutorials/results/`.
+# `structnet train tree-lstm --data lrt` and `structnet reproduce tree-lstm --table 2` do the same
+# at full size; the table and the picture of such a run are in `tutorials/results/`.

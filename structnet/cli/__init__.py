@@ -1,23 +1,26 @@
 """The commands: ``structnet train``, ``evaluate``, ``predict``, ``plot``, ``data``, ``reproduce``.
 
-Each command is the module of its name, with ``run(args)``; those for neural trees are in
-``neural_tree``. It is imported when it is called, as torch takes a second or two to import and
-``--help`` should not.
+Each command is the module of its name, with ``run(words)``, which is given the words behind its
+name. It is imported when it is called, as torch takes a second or two to import and ``--help``
+should not. No command knows a family of models: each follows a recipe of ``structnet.recipes``.
 """
 
 from __future__ import annotations
 
-import argparse
 import importlib
-import json
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
-
-from structnet.cli.parser import parse_arguments
 
 BAD_INPUT, FAILURE, INTERRUPTED = 2, 1, 130
+COMMANDS = {
+    "train": "train a model and test it",
+    "evaluate": "measure a trained model",
+    "predict": "ask a trained model",
+    "plot": "draw a run's pictures again",
+    "data": "download, generate or check a data set",
+    "reproduce": "train a paper's models and compare with its tables",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -29,54 +32,79 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         The exit status: 0, or 2 for bad input, 1 for another failure, 130 for an interruption.
     """
-    try:
-        args = parse_arguments(argv)
-    except SystemExit as end:  # --help, or arguments that cannot be parsed
-        return end.code
+    words = [str(word) for word in (sys.argv[1:] if argv is None else argv)]
+    debug = "--debug" in words
+    command, *words = [word for word in words if word != "--debug"] or ["--help"]
+    if command in ("-h", "--help"):
+        print(_help())
+        return 0
+    if command == "--version":
+        print(f"structnet {sys.modules['structnet'].__version__}")
+        return 0
+    if command not in COMMANDS:
+        from structnet.recipes.recipe import did_you_mean
+
+        near = did_you_mean(command, list(COMMANDS))
+        return _end("", BAD_INPUT, f"error: there is no command {command!r}{near}")
     os.environ.setdefault("MPLBACKEND", "Agg")  # pictures go to files; there may be no screen
     try:
-        importlib.import_module(_module(args)).run(args)
+        importlib.import_module(f"structnet.cli.{command}").run(words)
+    except SystemExit as end:  # --help
+        return int(end.code or 0)
     except KeyboardInterrupt as stop:
-        return _end(args, stop, INTERRUPTED, "interrupted" + (f"; {stop}" if stop.args else ""))
-    except (FileNotFoundError, IsADirectoryError) as error:  # a wrong name
-        return _end(args, error, BAD_INPUT, f"error: {error.filename}: {error.strerror}")
-    except ValueError as error:  # of parsers, vocabularies, checkpoints and parameters
-        return _end(args, error, BAD_INPUT, f"error: {error}")
-    except OSError as error:
-        return _end(args, error, FAILURE, f"error: {error}")
-    except RuntimeError as error:
-        if not _is_expected(error):
+        if debug:
             raise
-        return _end(args, error, FAILURE, f"error: {error}")
+        return _end(command, INTERRUPTED, "interrupted" + (f"; {stop}" if stop.args else ""))
+    except BrokenPipeError:  # whoever reads along has seen enough
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
+        return FAILURE
+    except (ValueError, OSError, RuntimeError) as error:
+        status, message = _said(error)
+        if debug or status is None:
+            raise
+        return _end(command, status, f"error: {message}")
     return 0
 
 
-def _module(args: argparse.Namespace) -> str:
-    """The module of a command; for neural trees, also of one about a run, there is another."""
-    name, *more = args.command.split()
-    folder = getattr(args, "resume", None) or getattr(args, "run", None)
-    if more or (folder and _task(folder) == "neural-tree"):
-        name = f"neural_tree.{name}"
-    return f"structnet.cli.{name}"
+def _said(error: Exception) -> tuple[int | None, str]:
+    """The exit status of an error, and what is said of it; None for one that is unexpected."""
+    if isinstance(error, FileNotFoundError | IsADirectoryError):  # a wrong name
+        return BAD_INPUT, f"{error.filename}: {error.strerror}"
+    if isinstance(error, ValueError):  # of parsers, vocabularies, checkpoints and parameters
+        return BAD_INPUT, str(error)
+    if isinstance(error, RuntimeError):
+        from structnet.training import NonFiniteLossError
+
+        return FAILURE if isinstance(error, NonFiniteLossError) else None, str(error)
+    return FAILURE, str(error)
 
 
-def _task(folder: str) -> str | None:
-    """The task of the run in a folder; None if there is no such run, which the command will say."""
-    try:
-        config = json.loads(Path(folder, "config.json").read_text(encoding="utf-8"))
-        return config["settings"]["task"]
-    except (OSError, ValueError, LookupError, TypeError):
-        return None
-
-
-def _is_expected(error: RuntimeError) -> bool:
-    from structnet.training.fitting import NonFiniteLossError
-
-    return isinstance(error, NonFiniteLossError)
-
-
-def _end(args: argparse.Namespace, error: BaseException, status: int, message: str) -> int:
-    if getattr(args, "debug", False):
-        raise error
-    print(f"structnet {args.command}: {message}", file=sys.stderr)
+def _end(command: str, status: int, message: str) -> int:
+    print(f"{f'structnet {command}'.strip()}: {message}", file=sys.stderr)
     return status
+
+
+def _help() -> str:
+    from structnet.cli.names import models
+    from structnet.recipes import EXAMPLES
+
+    commands = "\n".join(f"    {name:<11}{what}" for name, what in COMMANDS.items())
+    return f"""\
+usage: structnet COMMAND ...
+
+Train and look at models of trees, and models that are trees.
+
+commands:
+{commands}
+
+models, for train and reproduce:
+{models()}
+
+for a start:
+{EXAMPLES}
+
+'structnet COMMAND --help' explains a command, 'structnet train MODEL --help' a model's settings,
+'structnet --version' says which version this is. Each command takes --debug, which shows the
+traceback of an error. Results go to the standard output, as one JSON object on the last line;
+errors go to the standard error. The exit status is 0 on success, 2 for bad input, 1 for any other
+failure and 130 after Ctrl-C."""

@@ -2,58 +2,85 @@
 
 from __future__ import annotations
 
-import argparse
 import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
-import torch
+from structnet.cli.flags import parse
+from structnet.recipes.recipe import Ask, Recipe
 
-from structnet.cli.measure import measure
-from structnet.cli.run import Run, Trained, check_same_data
-from structnet.cli.settings import PLACES
-from structnet.cli.tasks import Labelled
-from structnet.cli.words import percent
-from structnet.training.processes import own_device
+ABOUT = """Measures a trained model on its own test data, or on a file of yours.
 
-
-def run(args: argparse.Namespace) -> None:
-    """Measures a trained model and prints what came out as JSON."""
-    trained = opened(args)
-    given = vars(args)
-    refuse_path(args, trained)
-    file = given.get("data")
-    data = own_test_data(trained, given) if file is None else trained.task.read(file)
-    result = {
-        "task": trained.task.name,
-        "run": str(trained.run),
-        "data": file or "test",
-        "size": len(data),
-        **measure(trained, data, args.batch_size),
-    }
-    right = percent(result["accuracy"], 2)
-    print(f"{right} of {result['size']:,} {trained.task.unit} are right")
-    print(json.dumps(result, ensure_ascii=False))
+The metrics are those of the run's result: shares of 1, or in the units of the targets."""
+EXAMPLES = """\
+  structnet evaluate runs/first
+  structnet evaluate runs/first --data expressions.tsv
+  structnet evaluate runs/houses --data other-houses.csv"""
 
 
-def opened(args: argparse.Namespace) -> Trained:
-    """The model of the run that the arguments name, on their device."""
-    given = vars(args)
-    torch.set_num_threads(given.get("threads", 1))
-    return Trained(Run(args.run), own_device(given.get("device", "cpu")))
+@dataclass(frozen=True)
+class Measured:
+    """what it is measured on
 
-
-def refuse_path(args: argparse.Namespace, trained: Trained) -> None:
-    """Raise ValueError if the arguments have a path, which there is in neural trees alone."""
-    if "path" in vars(args):
-        raise ValueError(f"--path is for neural trees; {trained.run} is none")
-
-
-def own_test_data(trained: Trained, given: dict) -> Labelled:
-    """The test data of a run, read or generated once more.
-
-    Raises:
-        CheckpointError: they are not the same.
+    Args:
+        data: file of examples (default: the run's own test data). A file of trees has one example a
+            line, VALUE<TAB>EXPRESSION for listops, RELATION<TAB>LEFT<TAB>RIGHT for lrt; a table
+            has the columns of the one that the model was trained on, or none named and the same
+            order, and the one to predict is among them
     """
-    places = {name: given[name] for name in PLACES if name in given}
-    data = trained.task.load({**trained.settings, **places})
-    check_same_data(trained.run, data.describe())
-    return data.test
+
+    data: str | None = None
+
+
+def run(words: Sequence[str]) -> None:
+    """Measures a trained model and prints what came out as JSON."""
+    recipe, run, ask, own, _ = asked("evaluate RUN", words, ABOUT, EXAMPLES, Measured)
+    from structnet.recipes.run import result_of
+
+    begin = time.perf_counter()
+    model = recipe.open(run, ask.place)
+    examples = recipe.examples_of(run, own.data, ask.place)
+    tested = recipe.measure(model, examples, ask)
+    seconds = time.perf_counter() - begin
+    for name, value in tested.items():
+        if isinstance(value, float):
+            print(f"{name}: {value:.4g}")
+    sizes = {"test": len(examples)}
+    print(json.dumps(result_of(recipe, run, own.data or "test", sizes, tested, seconds)))
+
+
+def asked(
+    usage: str,
+    words: Sequence[str],
+    about: str,
+    examples: str,
+    own: type | None = None,
+    cls: type | None = None,
+) -> tuple[Recipe, Any, Any, Any, list[str]]:
+    """What a command about a run is told: recipe, run, how to ask, its own flags, other words.
+
+    Args:
+        usage: the command and what follows its name.
+        words: the words behind the command's name.
+        about, examples: what the help says.
+        own: the command's own flags.
+        cls: what else it may be told; None for what the run's recipe may be asked.
+    """
+    prog = f"structnet {usage}"
+    if not words or words[0] in ("-h", "--help"):
+        # What all models may be told; a run's model may know more.
+        more = "" if cls else f"\n\nA model may know more: {prog} --help says what."
+        parse(cls or Ask, ["--help"], prog, own=own, about=about, examples=examples + more)
+    if words[0].startswith("-"):
+        raise ValueError(f"name the run first, its folder: {prog} ... (see {prog} --help)")
+    from structnet.recipes.run import Run, use_threads
+
+    run = Run(words[0])
+    recipe = run.recipe
+    known = cls or recipe.Ask
+    said = {"about": about, "examples": examples, "inputs": "INPUT" in usage}
+    ask, flags, rest = parse(known, words[1:], prog, own=own, **said)
+    use_threads(ask.place)
+    return recipe, run, ask, flags, rest

@@ -1,41 +1,66 @@
-"""Names that arguments and commands share. Nothing here imports torch or numpy.
-
-The library has some of them too, where importing them would import torch; a test compares.
-"""
+"""What the first words of a command name: a model or a run; and what is said when they do not."""
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
 
-TABLES = (".csv", ".tsv")  # how the name of a table ends
-PATHS = ("multi", "greedy", "stochastic", "most_likely", "least_likely")  # through a neural tree
+from structnet.recipes import RECIPES
+from structnet.recipes.recipe import Recipe, did_you_mean, is_file
 
 
-def is_table(data: str) -> bool:
-    """Is it the path of a table, and not the name of a data set?
+def chosen_recipe(command: str, words: Sequence[str]) -> tuple[Recipe, list[str]]:
+    """The recipe that the first word names, and the other words.
 
-    Example:
-        >>> is_table("houses.CSV"), is_table("mnist")
-        (True, False)
+    Raises:
+        ValueError: it names none; with a command that works, where one can be guessed.
     """
-    return data.lower().endswith(TABLES)
-
-
-def data_name(known: Iterable[str]) -> Callable[[str], str]:
-    """The type of an argument that is one of the known data sets, or the path of a table.
-
-    Example:
-        >>> data_name(["mnist"])("houses.csv")
-        'houses.csv'
-    """
-    known = tuple(known)
-
-    def convert(text: str) -> str:
-        if text not in known and not is_table(text):
-            raise argparse.ArgumentTypeError(
-                f"must be one of {', '.join(known)}, or FILE.csv or FILE.tsv; got {text!r}"
+    name, *rest = words
+    if name not in RECIPES:
+        if name.startswith("-"):
+            raise ValueError(
+                f"name the model first, one of {', '.join(RECIPES)}: structnet {command} MODEL "
+                f"{name} ... (see structnet {command} --help)"
             )
-        return text
+        raise ValueError(f"there is no model {name!r}{_guess(command, name)}")
+    recipe = RECIPES[name]()
+    if rest and not rest[0].startswith("-"):
+        if command == "train":
+            meant = f"with --data; did you mean: structnet train {name} --data {rest[0]}"
+        else:
+            meant = f"by flags (see structnet {command} {name} --help)"
+        raise ValueError(f"{rest[0]!r} must be said {meant}")
+    return recipe, rest
 
-    return convert
+
+def _guess(command: str, name: str) -> str:
+    """What may have been meant by a word in the place of a model's name."""
+    for model, make in RECIPES.items():
+        recipe = make()
+        if name in recipe.data_sets or is_file(name, recipe.files):
+            return f", which is data; did you mean: structnet {command} {model} --data {name}"
+    near = did_you_mean(name, list(RECIPES))
+    return near or f"; expected one of {', '.join(RECIPES)} (see structnet {command} --help)"
+
+
+def models() -> str:
+    """The models, a line each, for the help."""
+    return "\n".join(f"    {name:<14}{make.__doc__}" for name, make in RECIPES.items())
+
+
+def show_models(command: str, usage: str) -> NoReturn:
+    """Prints the help of a command that wants a model first, and ends."""
+    from structnet.cli import COMMANDS
+
+    examples = "\n".join(
+        line
+        for make in RECIPES.values()
+        for line in make().examples[command].partition("\n\n")[0].splitlines()
+    )
+    print(
+        f"usage: structnet {command} MODEL {usage}\n\n"
+        f"{COMMANDS[command].capitalize()}.\n\nmodels:\n{models()}\n\nexamples:\n{examples}\n\n"
+        f"'structnet {command} MODEL --help' explains the settings of a model."
+    )
+    sys.exit(0)

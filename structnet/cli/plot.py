@@ -2,31 +2,45 @@
 
 from __future__ import annotations
 
-import argparse
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from structnet.cli.pictures import draw_by_operators, draw_history, draw_tree, named
-from structnet.cli.run import Run, Trained
+from structnet.cli.evaluate import asked
+from structnet.recipes.recipe import Place
+
+ABOUT = """Draws a run's pictures again, all that it has come to.
+
+An input behind RUN is drawn in the place of the example that the run chose."""
+EXAMPLES = """\
+  structnet plot runs/first
+  structnet plot runs/digits --out pictures
+  structnet plot runs/first "[MAX 2 9 [MIN 4 7 ] 0 ]" --out pictures"""
 
 
-def run(args: argparse.Namespace) -> None:
+@dataclass(frozen=True)
+class Drawn:
+    """Where the pictures go.
+
+    Args:
+        out: folder of the pictures (default: the run's)
+    """
+
+    out: Path | None = None
+    place: Place = field(default_factory=Place)
+
+
+def run(words: Sequence[str]) -> None:
     """Draws a run's pictures and prints where they are as JSON."""
-    folder = Run(args.run)
-    config, result = folder.config, folder.result
-    given = vars(args)
-    out = Path(given.get("out", args.run))
-    # A training that goes on has a history, and no model yet.
-    paths = [draw_history(folder, out)] if len(folder.history) else []
-    texts = given.get("expression") or (result or {}).get("example")
-    if texts:
-        trained = Trained(folder)
-        paths.append(draw_tree(trained, trained.task.parse(texts), out))
-    if result and "test_accuracy_by_operators" in result:
-        groups = result["test_accuracy_by_operators"]
-        paths.append(draw_by_operators({config["settings"]["aggregator"]: groups}, out))
-    if not paths:
-        raise ValueError(f"{folder} has nothing to draw yet: its first epoch has not ended")
+    recipe, run, drawn, _, texts = asked("plot RUN [INPUT...]", words, ABOUT, EXAMPLES, cls=Drawn)
+    from structnet.recipes.run import save
+
+    found = recipe.pictures(run, None, texts, drawn.place)
+    if not found:
+        raise ValueError(f"{run} has nothing to draw yet: its first epoch has not ended")
+    out = drawn.out or run.folder
+    paths = [save(draw(), out / name) for name, draw in found.items()]
     for path in paths:
         print(path)
-    print(json.dumps(named(paths)))
+    print(json.dumps({path.stem: str(path) for path in paths}))

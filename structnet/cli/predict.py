@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-import argparse
 import json
+from collections.abc import Sequence
 
-from structnet.cli.evaluate import opened, refuse_path
-from structnet.cli.measure import ask
-from structnet.cli.words import percent
+from structnet.cli.evaluate import asked
+from structnet.recipes.recipe import values_of
+
+ABOUT = """Asks a trained model, and prints what it says in words and as JSON.
+
+It says the likeliest class and its probability, or the numbers that it predicts, and the truth
+where that is known. A listops run takes one expression: MAX, MIN, MED (the median, cut to a whole
+number) and SM (the sum modulo 10) of up to five operands. An lrt run takes two sentences over the
+variables a to f. A run on a table or on images takes a file of rows, with the columns it was
+trained on, or the numbers of test examples, of which it also tells how it comes to its answer."""
+EXAMPLES = """\
+  structnet predict runs/first "[MAX 2 9 [MIN 4 7 ] 0 ]"
+  structnet predict runs/sum "( a ( and b ) )" "a"
+  structnet predict runs/houses new-houses.csv
+  structnet predict runs/digits 17 18"""
+SHOWN = 10  # answers that are told in words
 
 
-def run(args: argparse.Namespace) -> None:
-    """Prints the prediction for one example, in words and then as JSON."""
-    trained = opened(args)
-    refuse_path(args, trained)
-    trees = trained.task.parse(args.expression)
-    predicted, probability = ask(trained, trees)
-    true = trained.task.truth(trees)
-    result = {
-        "task": trained.task.name,
-        "expression": trained.task.write(trees),
-        "class": predicted,
-        "probability": probability,
-        "true": true,
-    }
-    words = trained.task.in_words
-    print(
-        f"predicted {words(predicted)} with probability {percent(probability, 1)}; "
-        f"true: {words(true)}"
-    )
+def run(words: Sequence[str]) -> None:
+    """Prints what a model says of the inputs, in words and then as JSON."""
+    recipe, run, ask, _, texts = asked("predict RUN INPUT...", words, ABOUT, EXAMPLES)
+    if not texts:
+        raise ValueError("there is nothing to predict: name the input behind the run")
+    answers = recipe.answer(recipe.open(run, ask.place), texts, ask)
+    for answer in answers[:SHOWN]:
+        print(answer.words)
+    if len(answers) > SHOWN:
+        print(f"... {len(answers) - SHOWN:,} more")
+    found = [answer.values for answer in answers]
+    result = {"model": recipe.name, "run": str(run), "asked": values_of(ask), "answers": found}
     print(json.dumps(result, ensure_ascii=False))

@@ -2,70 +2,80 @@
 
 from __future__ import annotations
 
-import argparse
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from structnet.cli.run import Run
-from structnet.cli.settings import Settings, resumed, settings_of
-from structnet.cli.training import Say, prepared_data, train_run
-from structnet.training.fitting import process_rank
-
-NOT_SETTINGS = ("command", "debug", "out", "resume")
+from structnet.cli.flags import parse
+from structnet.cli.names import chosen_recipe, show_models
+from structnet.recipes.recipe import Recipe
 
 
-def run(args: argparse.Namespace) -> None:
-    """Trains as the arguments say, and prints the result as JSON."""
-    say = speaker()
-    folder, settings, resume = _chosen(vars(args))
-    say(f"run folder: {folder}")
-    data = prepared_data(settings, say)
-    result = train_run(folder, settings, data, say, resume)
-    if result:
-        say(f"model, pictures and records are in {folder}")
-        print(json.dumps(result, ensure_ascii=False))
+@dataclass(frozen=True)
+class RunFlags:
+    """the run folder
+
+    Args:
+        out: folder of a new run (default: runs/MODEL-DATA-...)
+        resume: folder of a run to continue, or to begin anew if its first epoch never ended; it
+            keeps its settings, and only what says where it is computed may differ
+    """
+
+    out: Path | None = None
+    resume: Path | None = None
 
 
-def speaker() -> Say:
-    """What prints a line for the user: of several processes, the first alone does."""
-    if process_rank()[0] > 0:
-        return lambda line: None
-    return lambda line: print(line, flush=True)
+def run(words: Sequence[str]) -> None:
+    """Trains as the words say, and prints the result as JSON."""
+    if not words or words[0] in ("-h", "--help"):
+        show_models("train", "--data DATA [settings] [--out RUN | --resume RUN]")
+    words = [part for word in words for part in _parted(word)]
+    if "--resume" in words:
+        recipe, settings, folder = _to_resume(words)
+    else:
+        recipe, words = chosen_recipe("train", words)
+        prog = f"structnet train {recipe.name}"
+        examples = recipe.examples["train"]
+        found, own, _ = parse(recipe.Settings, words, prog, own=RunFlags, examples=examples)
+        settings = found.resolved()
+        folder = own.out or Path("runs", f"{recipe.name}-{settings.name}")
+    _carry_out(recipe, settings, folder, resume="--resume" in words)
 
 
-def chosen_settings(given: dict) -> Settings:
-    """The settings among the arguments."""
-    return {
-        name: value
-        for name, value in given.items()
-        if name not in NOT_SETTINGS and value is not None
-    }
+def _parted(word: str) -> list[str]:
+    return word.split("=", 1) if word.startswith("--resume=") else [word]
 
 
-def to_resume(run: Run, given: dict) -> tuple[Run, Settings, bool]:
-    """A run to go on with: the run, all its settings, and that it goes on."""
-    if "out" in given:
+def _to_resume(words: Sequence[str]) -> tuple[Recipe, object, Path]:
+    """The recipe of a run to go on with, its settings, and its folder."""
+    from structnet.recipes.run import Run
+
+    place = list(words).index("--resume") + 1
+    if place >= len(words):
+        raise ValueError("--resume names the folder of a run; got nothing behind it")
+    run = Run(words[place])
+    recipe = run.recipe
+    if not words[0].startswith("-"):
+        if words[0] != recipe.name:
+            raise ValueError(f"{run} is a run of {recipe.name}, not of {words[0]}")
+        words = words[1:]
+    saved = run.settings(recipe.Settings)
+    prog = f"structnet train {recipe.name}"
+    found, own, _ = parse(recipe.Settings, words, prog, own=RunFlags, default=saved)
+    if own.out is not None:
         raise ValueError("--resume names the run's folder; leave out --out")
-    return run, resumed(run.config["settings"], chosen_settings(given), run), True
+    return recipe, run.going_on(saved, found), run.folder
 
 
-def to_begin(run: Run, settings: Settings) -> tuple[Run, Settings, bool]:
-    """A run to begin in a folder that holds none: the run, its settings, and that it is new."""
-    # The first process alone looks: it may have begun to write when the others come here.
-    if process_rank()[0] == 0 and run.started:
-        raise ValueError(
-            f"{run} holds a run already; name another folder with --out, or continue that run "
-            f"with --resume {run}"
-        )
-    return run, settings, False
+def _carry_out(recipe: Recipe, settings: object, folder: Path, resume: bool) -> None:
+    from structnet.recipes.run import Run, carry_out, speaker
 
-
-def _chosen(given: dict) -> tuple[Run, Settings, bool]:
-    if "resume" in given:
-        return to_resume(Run(given["resume"]), given)
-    settings = chosen_settings(given)
-    if "task" not in settings:
-        raise ValueError("name a task, listops or lrt, or a run to continue with --resume")
-    settings = settings_of(settings)
-    folder = Run(given.get("out") or Path("runs", f"{settings['task']}-{settings['aggregator']}"))
-    return to_begin(folder, settings)
+    run, say = Run(folder), speaker()
+    if not resume:
+        run.refuse_any()
+    say(f"run folder: {run}")
+    result = carry_out(recipe, run, settings, say)
+    if result:
+        say(f"model, pictures and records are in {run}")
+        print(json.dumps(result, ensure_ascii=False))

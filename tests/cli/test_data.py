@@ -9,8 +9,8 @@ import array_files as files
 import numpy as np
 import pytest
 
-from structnet.cli import main, names, parser
-from structnet.datasets import mnist, sarcos
+from structnet.cli import data, main
+from structnet.datasets import DownloadError, listops, lrt, mnist, sarcos, source
 from structnet.datasets.named import LOADERS, TABLES
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -32,8 +32,8 @@ def result(out: str) -> dict:
 def test_the_help_lists_what_there_is(call) -> None:
     status, out, _ = call("--help")
     assert status == 0
-    assert set(parser.ARRAY_SETS) == set(LOADERS)  # the parser imports nothing to know them
-    assert names.TABLES == TABLES
+    assert set(data.ARRAY_SETS) == set(LOADERS)  # the help imports nothing to know them
+    assert data.TABLES == TABLES
     for name in (*LOADERS, "listops", "lrt", "FILE.csv"):
         assert f"\n  {name} " in out
 
@@ -107,7 +107,10 @@ def test_a_table(call, tmp_path: Path) -> None:
         (["mnist", "--target", "3"], "--target is for a table, FILE.csv; the data set is mnist"),
         (["lrt", "--task", "regression"], "--task is for a table, FILE.csv; the data set is lrt"),
         (["digits", "--data-dir", "x"], "digits comes with scikit-learn"),
-        (["minst"], "must be one of listops, lrt, digits, mnist, cifar10, sarcos, or FILE.csv"),
+        (
+            ["minst"],
+            "NAME must be one of listops, lrt, digits, mnist, cifar10, sarcos, or FILE.csv",
+        ),
         (["nowhere.csv"], "nowhere.csv: No such file"),
     ],
 )
@@ -115,3 +118,30 @@ def test_what_does_not_go_together(call, argv: list[str], message: str) -> None:
     status, out, err = call(*argv)
     assert (status, out) == (2, "")
     assert message in err
+
+
+def test_generated_data_are_what_they_say(call, tmp_path: Path) -> None:
+    _, out, _ = call("listops", "--generate", "--num", 50, "--out", tmp_path)
+    sizes = {Path(path).name: content["size"] for path, content in result(out)["files"].items()}
+    assert sizes == {"train.tsv": 45, "test.tsv": 5}
+    assert len(listops.read_tsv(tmp_path / "train.tsv", verify=True)[0]) == 45
+    call("lrt", "--generate", "--num", 60, "--seed", 3, "--out", tmp_path / "lrt")
+    assert len(lrt.read_tsv(tmp_path / "lrt" / "test.tsv", verify=True)) == 9
+    assert call("lrt", "--num", 60)[0] == 2  # would be ignored without --generate
+
+
+def test_published_data_that_are_not_the_published_ones(call, tmp_path: Path) -> None:
+    (tmp_path / "train_d20s.tsv").write_text("9\t[MAX 9 1 ]\n")
+    status, _, err = call("listops", "--data-dir", tmp_path)
+    assert (status, "hash" in err) == (2, True)
+
+
+def test_a_failed_download_is_a_failure(call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(of, data_dir):
+        raise DownloadError(f"cannot download {of.name}")
+
+    monkeypatch.setattr(source, "fetch", fail)
+    monkeypatch.setattr("structnet.datasets.fetch", fail, raising=False)
+    status, out, err = call("listops")
+    assert (status, out) == (1, "")
+    assert err == "structnet data: error: cannot download train_d20s.tsv\n"

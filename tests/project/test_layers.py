@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 from typing import NamedTuple
 
 import networkx as nx
 import pytest
+
+from structnet.recipes import RECIPES
 
 PACKAGE = Path(__file__).resolve().parents[2] / "structnet"
 
@@ -191,6 +194,8 @@ LIGHT = [
     "structnet",
     "structnet.cli",
     "structnet.parse",
+    "structnet.recipes.neural_tree",
+    "structnet.recipes.tree_lstm",
     "structnet.trees.tree",
     "structnet.trees.vocabulary",
 ]
@@ -228,6 +233,33 @@ def test_what_serves_all_families_names_none(package: dict[str, list[Import]], f
     ]
     assert any(member(name) == folder for name in package)
     assert not named, "\n".join(named)
+
+
+def test_the_command_knows_no_family() -> None:
+    names = {name.replace("_", "-") for name in FAMILIES} | FAMILIES
+    names |= set(RECIPES) | {name.replace("-", "_") for name in RECIPES}
+    for path in (PACKAGE / "cli").glob("*.py"):
+        source = path.read_text(encoding="utf-8")
+        named = {name for name in names if re.search(rf"\b{name}\b", source)}
+        assert not named, f"{path} names {sorted(named)}"
+
+
+def test_the_command_stays_small() -> None:
+    files = list((PACKAGE / "cli").rglob("*.py"))
+    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files) <= 800
+
+
+def test_contributing_says_the_same_layers() -> None:
+    text = (PACKAGE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d) \| (.*?) \|", text, re.MULTILINE)
+    said = {int(layer): set(re.findall(r"`(\w+)`", cell)) for layer, cell in rows}
+    for layer, names in said.items():
+        # What is not written yet is not said; what the folder of a layer holds may be.
+        there = {name for name in LAYERS[layer] if (PACKAGE / name).is_dir()}
+        assert there <= names, f"layer {layer} lacks {sorted(there - names)} in CONTRIBUTING.md"
+        unknown = {name for name in names if name in LAYER_OF} - LAYERS[layer]
+        assert not unknown, f"CONTRIBUTING.md has {sorted(unknown)} in layer {layer}"
+    assert set(said) == set(range(len(LAYERS) - 1))
 
 
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "cli" not in path.parts)

@@ -7,27 +7,25 @@ from pathlib import Path
 import pytest
 
 from structnet.cli import main
-from structnet.cli.neural_tree.predict import _in_words
-from structnet.cli.neural_tree.tables import Members, ensembles, paths
-from structnet.cli.parser import build_parser
-from structnet.cli.run import Run, check_same_data
 from structnet.datasets import DownloadError, TableError, table
+from structnet.recipes.neural_tree_answers import in_words
+from structnet.recipes.neural_tree_paper import MULTI, SINGLE, Choice, ensembles, paths
+from structnet.recipes.run import Run
 from structnet.training.checkpoint import CheckpointError
 
 RESULT = {
     "data": "mnist",
-    "unit": "percent wrong",
-    "test_error": {"multi": 2.0, "greedy": 3.0, "most_likely": 3.0, "least_likely": 90.0},
-    "leaves": 3,
-    "parameters": 40,
-    "growth_seconds": 30,
-    "refine_seconds": 30,
-    "train_size": 90,
-    "validation_size": 10,
-    "test_size": 20,
+    "sizes": {"train": 90, "validation": 10, "test": 20},
+    "test": {
+        "accuracy": 0.98,
+        "accuracy_greedy": 0.97,
+        "accuracy_most_likely": 0.97,
+        "accuracy_least_likely": 0.1,
+    },
+    "details": {"leaves": 3, "parameters": 40},
+    "seconds": 60,
 }
 SETTINGS = {
-    "task": "neural-tree",
     "epochs": 1,
     "patience": 1,
     "n_init": 1,
@@ -41,22 +39,21 @@ SETTINGS = {
 
 
 def a_run(**data: object) -> Run:
-    run = type("Trained", (Run,), {"config": {"settings": SETTINGS, "data": data}})("runs/a")
-    run.__class__.result = RESULT
-    return run
+    config = {"model": "neural-tree", "settings": SETTINGS, "data": data}
+    return type("Trained", (Run,), {"config": config, "result": RESULT})("runs/a")
 
 
 def test_data_that_changed_are_named_and_nothing_else() -> None:
     run = a_run(name="houses", train=96, features=["area"] * 500)
-    check_same_data(run, {"name": "houses", "train": 96, "features": ["area"] * 500})
+    run.check_same_data({"name": "houses", "train": 96, "features": ["area"] * 500})
     changed = {"name": "houses", "train": 97, "features": ["age"] * 500}
     expected = "the data at hand are not those of runs/a: other train, features than in its "
     with pytest.raises(CheckpointError) as caught:
-        check_same_data(run, changed)
+        run.check_same_data(changed)
     assert str(caught.value).startswith(expected + "config.json; bring the old data back")
     assert len(str(caught.value)) < 250
     with pytest.raises(CheckpointError, match="other features than"):
-        check_same_data(run, {"name": "houses", "train": 96})
+        run.check_same_data({"name": "houses", "train": 96})
 
 
 @pytest.mark.parametrize("data", ["mnist", "cifar10", "sarcos"])
@@ -94,7 +91,7 @@ def test_one_of_a_thing_is_in_the_singular(tmp_path: Path, capsys: pytest.Captur
 
 def test_a_table_says_what_was_run() -> None:
     run = a_run(shape=[1, 28, 28], split="as published")
-    notes = paths(Members({("mnist_c", "full"): [run]}, {})).notes
+    notes = paths(Choice(), {("mnist_c", "full"): [run]}).notes
     assert notes[0].endswith("Ours: 1 seed. The paper's are of one tree each.")
     assert notes[2].endswith("1 minute a tree on cpu, 1 thread.")
 
@@ -102,24 +99,28 @@ def test_a_table_says_what_was_run() -> None:
 def test_the_papers_ensembles_are_not_said_to_be_of_one_tree(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("structnet.cli.neural_tree.tables._together", lambda *_: [1.0, 2.0])
+    monkeypatch.setattr(
+        "structnet.recipes.neural_tree_paper.together", lambda runs: {MULTI: 0.01, SINGLE: 0.02}
+    )
     run = a_run(shape=[1, 28, 28], split="as published")
-    notes = ensembles(Members({("mnist_a", "full"): [run]}, {})).notes
+    notes = ensembles(Choice(), {("mnist_a", "full"): [run]}).notes
     assert notes[0] == "Errors: percent wrong of the test examples. Ours: 1 seed."
     assert "The paper: 8 trees together." in notes[-1]
 
 
 def test_percent_is_written_in_one_way() -> None:
-    assert _in_words({"class": "3", "probability": 0.1372}) == "class 3, 13.7 %"
+    assert in_words({"class": "3", "probability": 0.1372}) == "class 3, 13.7 %"
 
 
 @pytest.mark.parametrize(
     ("command", "sentence"),
     [
         ("train neural-tree", "The test data decide nothing; they are measured before and after"),
-        ("predict", "or the numbers that a neural tree predicts"),
+        ("predict", "and its probability, or the numbers that it predicts"),
     ],
 )
-def test_help_says_what_is_so(command: str, sentence: str) -> None:
-    (commands,) = (a for a in build_parser()._actions if a.dest == "command")
-    assert sentence in " ".join(commands.choices[command].description.split())
+def test_help_says_what_is_so(
+    command: str, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*command.split(), "--help"]) == 0
+    assert sentence in " ".join(capsys.readouterr().out.split())

@@ -1,0 +1,80 @@
+"""Figures side by side as bars: those of a reference, such as a paper, beside those found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+REFERENCE, FOUND = "#BBBBBB", "#4477AA"
+WIDE = 100  # figures further apart than this are drawn on a logarithmic scale
+
+
+class Bar(NamedTuple):
+    """One row of one quantity.
+
+    Args:
+        reference: the figure to compare with; None if there is none.
+        found: a figure a seed; their mean is the bar, each of them a dot.
+    """
+
+    reference: float | None
+    found: Sequence[float] = ()
+
+
+def plot_bars(
+    quantities: Mapping[str, Mapping[str, Bar]],
+    title: str = "",
+    names: tuple[str, str] = ("paper", "ours"),
+    axes: Sequence[Axes] | None = None,
+) -> list[Axes]:
+    """Draws quantities side by side, each with a pair of bars a row, seeds as dots.
+
+    Args:
+        quantities: quantity -> row -> its bars; all have the same rows.
+        title: title of the figure.
+        names: what the reference and the found figures are called.
+        axes: axes to draw on, one a quantity; new ones by default.
+
+    Returns:
+        The axes.
+
+    Example:
+        >>> error = {"tree": Bar(1.62, [1.5, 1.7]), "forest": Bar(None, [2.0])}
+        >>> [ax] = plot_bars({"error": error})
+        >>> [label.get_text() for label in ax.get_yticklabels()]
+        ['forest', 'tree']
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
+
+    rows = list(next(iter(quantities.values())))[::-1]  # the first one on top
+    if axes is None:
+        figure = Figure(figsize=(1.5 + 2.5 * len(quantities), 1.4 + 0.6 * len(rows)))
+        axes = figure.subplots(1, len(quantities), sharey=True, squeeze=False)[0]
+    for ax, (quantity, bars) in zip(axes, quantities.items(), strict=True):
+        _draw(ax, quantity, [bars[row] for row in rows])
+    axes[0].set_yticks(range(len(rows)), rows)
+    figure = axes[0].figure
+    figure.suptitle(title, fontsize=11)
+    handles = [Patch(color=color) for color in (REFERENCE, FOUND)]
+    beside = {"loc": "upper left", "bbox_to_anchor": (1, 0.9)}  # with few bars, no corner is free
+    figure.legend(handles, names, frameon=False, **beside)
+    figure.tight_layout()
+    return list(axes)
+
+
+def _draw(ax: Axes, quantity: str, bars: Sequence[Bar]) -> None:
+    for i, (reference, found) in enumerate(bars):
+        if reference is not None:
+            ax.barh(i + 0.2, reference, 0.36, color=REFERENCE)
+        if found:
+            ax.barh(i - 0.2, sum(found) / len(found), 0.36, color=FOUND)
+            ax.plot(found, [i - 0.2] * len(found), "k.", markersize=4)
+    drawn = [value for bar in bars for value in (bar.reference, *bar.found) if value]
+    if drawn and max(drawn) > WIDE * min(drawn):
+        ax.set_xscale("log")
+    ax.set_xlabel(quantity.replace(", ", ",\n"))
+    ax.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,260 @@
+"""Rows and images for a run: samples of a data set, rows of a user's file, and their units."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from structnet.datasets import Arrays, DownloadError, cache_dir, load
+from structnet.datasets.csv_file import Table, TableError, read
+from structnet.datasets.table import class_numbers, target_column
+from structnet.estimators import Standardizer
+from structnet.recipes.neural_tree_settings import TABLES, NeuralTreeRunSettings
+from structnet.recipes.recipe import is_file
+from structnet.recipes.words import counted, outputs
+from structnet.routing import Samples
+
+SHOWN = 10  # classes that are named
+EDGE = 4  # pixels by which an augmented image may be shifted
+
+
+@dataclass(frozen=True)
+class ArrayData:
+    """The samples of a run, and the arrays that they were made of.
+
+    Attributes:
+        arrays: the data set.
+        train, validation, test: its samples; validation is held out of the training rows.
+    """
+
+    arrays: Arrays
+    train: Samples
+    validation: Samples
+    test: Samples
+
+    @property
+    def test_in_units(self) -> Samples:
+        """The test samples with targets in the units of the file: to be told, not compared."""
+        scale = self.arrays.y_scale
+        if scale is None:
+            return self.test
+        targets = scale.inverse(self.test.targets.double().numpy())
+        return replace(self.test, targets=torch.from_numpy(targets))
+
+    def describe(self) -> dict[str, Any]:
+        """What ``config.json`` says of them, all that a trained tree needs to be asked."""
+        arrays = self.arrays
+        scales = {"x_scale": arrays.x_scale, "y_scale": arrays.y_scale}
+        return {
+            "name": arrays.name,
+            "split": arrays.split,
+            "train": len(self.train),
+            "validation": len(self.validation),
+            "test": len(self.test),
+            "shape": list(self.train.x.shape[1:]),
+            "num_outputs": arrays.num_outputs,
+            "classes": _list(arrays.classes),
+            "features": _list(arrays.features),
+            "targets": _list(arrays.targets),
+            **{
+                name: scale and {"mean": scale.mean.tolist(), "sd": scale.sd.tolist()}
+                for name, scale in scales.items()
+            },
+        }
+
+    def in_words(self) -> str:
+        """How many there are, and of what kind."""
+        arrays = self.arrays
+        predicted = outputs(arrays.num_outputs, arrays.classes is not None)
+        return (
+            f"{len(self.train):,} to train on, {len(self.validation):,} for validation, "
+            f"{len(self.test):,} to test ({arrays.split}); "
+            f"inputs of {' x '.join(map(str, arrays.x_train.shape[1:]))}, {predicted}"
+        )
+
+    def check_enough(self) -> None:
+        """Raise ValueError if there are fewer samples to train on than classes."""
+        arrays, number = self.arrays, len(self.train)
+        if arrays.classes is not None and number < len(arrays.classes):
+            raise ValueError(
+                f"{arrays.name} has {outputs(arrays.num_outputs, True)}; got "
+                f"{counted(number, 'example')} to train on, besides {len(self.validation):,} for "
+                f"validation; expected at least {len(arrays.classes):,}, one of each class"
+            )
+
+
+def _list(names: tuple[str, ...] | None) -> list[str] | None:
+    return None if names is None else list(names)
+
+
+def load_data(settings: NeuralTreeRunSettings) -> ArrayData:
+    """The data of a run; its seed says which training rows are held out for validation.
+
+    Raises:
+        DownloadError: the files of the data set are not at hand.
+        ValueError: a file is not what it should be, or the settings do not go with the data.
+    """
+    arrays, rows = _arrays(settings), settings.rows
+    order = _drawn(len(arrays.x_train), rows.train_size, settings.training.seed, "training")
+    held_out = round(rows.validation_fraction * len(order))
+    if not 0 < held_out < len(order):
+        raise ValueError(
+            f"--validation-fraction {rows.validation_fraction} of {len(order)} training "
+            f"examples is {held_out}; expected at least 1, and 1 less than all"
+        )
+    test = _drawn(len(arrays.x_test), rows.test_size, 0, "test")
+    augment = shifted_and_mirrored if arrays.name == "cifar10" else None
+    return ArrayData(
+        arrays,
+        _samples(arrays.x_train, arrays.y_train, order[held_out:], augment),
+        _samples(arrays.x_train, arrays.y_train, order[:held_out]),
+        _samples(arrays.x_test, arrays.y_test, test),
+    )
+
+
+def _arrays(settings: NeuralTreeRunSettings) -> Arrays:
+    data, folder = settings.data, settings.place.data_dir
+    if is_file(data, TABLES):  # its path is whole
+        flags = {"target": settings.rows.target, "task": settings.rows.task}
+        return load(data, **{name: value for name, value in flags.items() if value is not None})
+    try:
+        return load(data, folder)
+    except DownloadError:
+        places = " or ".join(str(place) for place in (folder, cache_dir()) if place is not None)
+        raise DownloadError(
+            f"the files of {data} are not in {places}; get them with: structnet data {data}"
+        ) from None
+
+
+def _drawn(available: int, size: int | None, seed: int, what: str) -> np.ndarray:
+    """So many places in random order; all of them for None."""
+    if size is not None and size > available:
+        raise ValueError(f"there are {available:,} {what} examples; {size:,} were asked for")
+    return np.random.default_rng(seed).permutation(available)[:size]
+
+
+def _samples(x: np.ndarray, y: np.ndarray, places: np.ndarray, augment: Any = None) -> Samples:
+    return Samples(torch.from_numpy(x[places]), torch.from_numpy(y[places]), augment=augment)
+
+
+def shifted_and_mirrored(images: Tensor) -> Tensor:
+    """Each image shifted at random by at most 4 pixels, zeros at its edge, and perhaps mirrored.
+
+    Shapes:
+        ``[n, channels, height, width]`` -> the same.
+    """
+    n, channels, height, width = images.shape
+    padded = torch.nn.functional.pad(images, (EDGE,) * 4)
+    top, left = (torch.randint(2 * EDGE + 1, (n, 1), device=images.device) for _ in range(2))
+    rows = top + torch.arange(height, device=images.device)
+    columns = left + torch.arange(width, device=images.device)
+    mirrored = torch.rand(n, 1, device=images.device) < 0.5
+    columns = torch.where(mirrored, columns.flip(1), columns)
+    i, c = (torch.arange(size, device=images.device) for size in (n, channels))
+    return padded[
+        i[:, None, None, None],
+        c[None, :, None, None],
+        rows[:, None, :, None],
+        columns[:, None, None],
+    ]
+
+
+# ---- the rows of a user's file
+
+
+def read_table(name: str) -> Table:
+    """A file whose columns are separated by tabs if it is called so, by commas otherwise."""
+    return read(name, None, "\t" if name.lower().endswith(".tsv") else ",")
+
+
+def inputs(table: Table, data: Mapping[str, Any], target: int | None = None) -> Tensor:
+    """The features of each row, scaled as those of the training.
+
+    Args:
+        table: the file.
+        data: what the tree was trained on, as ``config.json`` describes it.
+        target: the column that is to predict, if there is one.
+
+    Shapes:
+        ``[rows, *shape]``, float32.
+
+    Raises:
+        TableError: a column is missing, or a field is no number.
+    """
+    values = table.numbers(columns(table, data, target)).reshape(-1, *data["shape"])
+    return torch.from_numpy(scale_of(data["x_scale"])(values).astype(np.float32))
+
+
+def labelled_rows(name: str, data: Mapping[str, Any], target: str | None) -> Samples:
+    """The rows of a file that has what a tree predicts, to compare with.
+
+    Args:
+        name: the file; it has the columns of the table that the tree was trained on.
+        data: what the tree was trained on, as ``config.json`` describes it.
+        target: the column that the tree was trained to predict, as the user said it.
+
+    Raises:
+        TableError: a column is missing, a field is no number, or a class is none of the tree's.
+    """
+    table = read_table(name)
+    place = target_place(table, target, data)
+    x = inputs(table, data, place)
+    if data["classes"] is not None:
+        return Samples(x, torch.from_numpy(classes(table, place, data["classes"])))
+    y = scale_of(data["y_scale"])(table.numbers([place])).astype(np.float32)
+    return Samples(x, torch.from_numpy(y))
+
+
+def columns(table: Table, data: Mapping[str, Any], target: int | None = None) -> list[int]:
+    """The columns of a file that hold the features: those of their names, or all but the target."""
+    features, size = data["features"], math.prod(data["shape"])
+    places = [i for i in range(table.num_columns) if i != target]
+    names = [table.names[i] for i in places] if table.names else None
+    if names and features and names != list(features):
+        for name in features:
+            if name not in names:
+                raise TableError(f"{table.path} has no column {name!r}, a feature of the tree")
+        several = [n for n in features if names.count(n) > 1 or features.count(n) > 1]
+        if several:
+            raise TableError(
+                f"{table.path}: there are several columns {several[0]!r}, here or among the "
+                "features of the tree; expected one, or the features alone, in the tree's order"
+            )
+        return [places[names.index(name)] for name in features]
+    if len(places) != size:
+        more = "" if target is None else " and the column to predict"
+        raise TableError(
+            f"{table.path} has {table.num_columns} columns; the tree takes {size} features{more}, "
+            "in the order of its data"
+        )
+    return places
+
+
+def scale_of(described: Mapping[str, Any]) -> Standardizer:
+    """A scale as ``config.json`` has it."""
+    return Standardizer(**{name: np.array(values) for name, values in described.items()})
+
+
+def target_place(table: Table, target: str | None, data: Mapping[str, Any]) -> int:
+    """The column to predict: that of its name, or that of its place in the training's file."""
+    if not (table.names and data["targets"]):
+        return target_column(table, target)
+    (name,) = data["targets"]
+    if table.names.count(name) != 1:
+        found = "several columns" if name in table.names else "no column"
+        raise TableError(
+            f"{table.path} has {found} {name!r}, which the tree predicts; expected one"
+        )
+    return table.names.index(name)
+
+
+def classes(table: Table, column: int, names: Sequence[str]) -> np.ndarray:
+    """The numbers of the classes in a column; they must be among the tree's."""
+    known = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
+    return class_numbers(table, column, names, "the tree has", f"; expected one of {known}")

@@ -1,0 +1,104 @@
+"""Other models of the rows of SARCOS, from scikit-learn, for Table 3."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from structnet.recipes.neural_tree_settings import NeuralTreeRunSettings, Rows, Training
+from structnet.recipes.recipe import Place, Say, values_of
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Which model learns from which rows; they are those of a tree with the same seed.
+
+    Args:
+        data: data set of rows with numbers to predict.
+        model: "linear", "mlp", "forest" or "boosting".
+        train_size, test_size: rows; None for all.
+        seed: seed of the model's random numbers, and of the choice of rows.
+        place: where the files lie.
+    """
+
+    data: str
+    model: str
+    train_size: int | None = None
+    test_size: int | None = None
+    seed: int = 0
+    place: Place = field(default_factory=Place)
+
+
+def train(settings: Settings, say: Say) -> dict[str, Any]:
+    """Trains and tests one model on a run's data, validation rows included, and gives a result."""
+    import numpy as np
+    import torch
+
+    from structnet.recipes.arrays import load_data
+    from structnet.recipes.neural_tree_scores import score
+
+    say(f"fitting {settings.model} ...")
+    rows = Rows(train_size=settings.train_size, test_size=settings.test_size)
+    data = load_data(
+        NeuralTreeRunSettings(
+            settings.data, rows, training=Training(seed=settings.seed), place=settings.place
+        )
+    )
+    parts, begin = (data.train, data.validation), time.perf_counter()
+    x, y = (np.concatenate([getattr(part, what) for part in parts]) for what in ("x", "targets"))
+    model = _models(settings.seed)[settings.model]().fit(x, y)
+    seconds = time.perf_counter() - begin
+    predicted = torch.from_numpy(model.predict(data.test.x.numpy()))
+    return {
+        "model": settings.model,
+        "data": data.arrays.name,
+        "sizes": {"train": len(x), "validation": 0, "test": len(data.test)},
+        "test": {"mse": score(predicted, data.test.targets, data.describe())},
+        "settings": values_of(settings),
+        "seconds": round(seconds, 1),
+        "details": {"parameters": _parameters(model)},
+    }
+
+
+def _models(seed: int) -> dict[str, Any]:
+    from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
+    from sklearn.linear_model import LinearRegression
+    from sklearn.multioutput import MultiOutputRegressor
+    from sklearn.neural_network import MLPRegressor
+
+    # The paper says how many layers, units and trees there are, not how deep boosting's trees are.
+    return {
+        "linear": LinearRegression,
+        "mlp": lambda: MLPRegressor(
+            hidden_layer_sizes=(256, 256, 256),
+            activation="tanh",
+            early_stopping=True,
+            n_iter_no_change=20,
+            max_iter=500,
+            random_state=seed,
+        ),
+        "forest": lambda: RandomForestRegressor(200, random_state=seed),
+        "boosting": lambda: MultiOutputRegressor(
+            GradientBoostingRegressor(n_estimators=100, max_depth=8, random_state=seed)
+        ),
+    }
+
+
+def _parameters(model: Any) -> int:
+    """The numbers that a model has learnt: weights; of a tree, thresholds, features and leaves."""
+    import numpy as np
+
+    if hasattr(model, "coefs_"):
+        return sum(part.size for part in (*model.coefs_, *model.intercepts_))
+    if hasattr(model, "coef_"):
+        return model.coef_.size + model.intercept_.size
+    # Boosting has one array of trees for each of its outputs.
+    parts = getattr(model, "estimators_", [])
+    trees = [tree for part in parts for tree in np.ravel(getattr(part, "estimators_", part))]
+    return sum(_tree_parameters(tree.tree_) for tree in trees)
+
+
+def _tree_parameters(tree: Any) -> int:
+    leaves = int(tree.n_leaves)
+    return 2 * (tree.node_count - leaves) + leaves * tree.value.shape[1]

@@ -1,0 +1,114 @@
+"""What is in a data set and where it lies, as ``structnet data`` tells it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from structnet import datasets
+from structnet.datasets import Arrays, DownloadError, load
+from structnet.datasets.named import LOADERS
+from structnet.datasets.source import is_published
+from structnet.recipes import listops, lrt
+from structnet.recipes.recipe import Say
+from structnet.recipes.words import outputs
+
+
+def trees(
+    name: str, data_dir: str | None, made: tuple[Path | None, int | None, int] | None, say: Say
+) -> dict[str, Any]:
+    """Finds, downloads or generates a data set of trees.
+
+    Args:
+        name: listops or lrt.
+        data_dir: folder that is looked into before the cache.
+        made: folder, number and seed of generated examples; None for the published ones.
+        say: what to do with a line for the user.
+    """
+    of = {"listops": listops, "lrt": lrt}[name].data_set()
+    if made is not None:
+        out = made[0] or Path("data", "cache", name)
+        out.mkdir(parents=True, exist_ok=True)
+        paths, origin = of.generate(out, *made[1:]), "generated"
+    else:
+        (paths, source), origin = of.files(data_dir), "published"
+        say(f"published at {source}")
+        say(f"the content of all {len(paths)} files is the published one")
+    files = {}
+    for path in paths:
+        data = of.read(path)
+        count, nodes = Counter(data.labels), sum(tree.size for tree in data.trees)
+        classes = {label: count[i] for i, label in enumerate(of.classes)}
+        files[str(path)] = {"size": len(data), "nodes": nodes, "classes": classes}
+        say(f"{path}: {len(data):,} {of.unit}, {nodes:,} nodes")
+    return {"data": name, "origin": origin, "files": files}
+
+
+def arrays(name: str, data_dir: str | None, options: Mapping[str, str], say: Say) -> dict[str, Any]:
+    """What is in a data set of images or rows, and where its files lie.
+
+    Args:
+        name: a name, or the path of a table.
+        data_dir: folder that is looked into before the cache.
+        options: of a table: target, task, header, delimiter.
+        say: what to do with a line for the user.
+    """
+    data, module = _loaded(name, data_dir, options, say), getattr(datasets, name, None)
+    sources = {source.name: source for source in getattr(module, "SOURCES", ())}
+    if sources:
+        first = next(iter(sources.values()))
+        say(f"published at {first.url.rpartition('/')[0]}; licence: {first.licence}")
+    elif name == "digits":
+        say("comes with scikit-learn, from the UCI repository; licence: CC BY 4.0")
+    known = {path: sources.get(path.name) for path in data.files}
+    files = {str(path): bool(of and is_published(of, path)) for path, of in known.items()}
+    for path, published in files.items():
+        check = "the published file" if published else "checked by its form"
+        say(f"{path}: {check if name in LOADERS else 'every row was read'}")
+    shape = list(data.x_train.shape[1:])
+    predicted = outputs(data.num_outputs, data.classes is not None)
+    say(
+        f"{len(data.x_train):,} examples to train on and {len(data.x_test):,} to test ({data.split}"
+        f"); inputs of {' x '.join(map(str, shape))}, {predicted}"
+    )
+    return {
+        "data": name,
+        "files": {path: {"published": published} for path, published in files.items()},
+        "task": data.task,
+        "train": len(data.x_train),
+        "test": len(data.x_test),
+        "split": data.split,
+        "inputs": shape,
+        "features": data.features,
+        "targets": data.targets,
+        "classes": _class_counts(data),
+    }
+
+
+def _loaded(name: str, data_dir: str | None, options: Mapping[str, str], say: Say) -> Arrays:
+    if name == "digits":
+        return load(name)
+    if name not in LOADERS:
+        header = {"header": options["header"] == "yes"} if "header" in options else {}
+        return load(name, data_dir, **{**options, **header})
+    try:
+        return load(name, data_dir, download=True)
+    except DownloadError as error:
+        try:
+            data = load(name, data_dir)  # sarcos can do without its training file
+        except DownloadError:
+            raise error from None
+        say(f"{error}; so what is at hand is used")
+        return data
+
+
+def _class_counts(data: Arrays) -> dict[str, int] | None:
+    if data.classes is None:
+        return None
+    labels = np.concatenate([data.y_train, data.y_test])
+    counts = np.bincount(labels, minlength=len(data.classes)).tolist()
+    return dict(zip(data.classes, counts, strict=True))

@@ -1,0 +1,204 @@
+"""The recipe of neural trees: a run from the root to what the tree says of a user's rows.
+
+Nothing here imports torch before it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from structnet.recipes.neural_tree_paper import TABLES, Choice
+from structnet.recipes.neural_tree_settings import (
+    DEFAULTS,
+    PATHS,
+    AskOfTree,
+    NeuralTreeRunSettings,
+    table_of_defaults,
+)
+from structnet.recipes.neural_tree_settings import TABLES as FILES
+from structnet.recipes.recipe import Answer, Outcome, Place, Say, is_file
+from structnet.recipes.words import counted
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from structnet.neural_tree import NeuralTree
+    from structnet.recipes.arrays import ArrayData
+    from structnet.recipes.run import Run
+    from structnet.routing import Samples
+
+Described = Mapping[str, Any]  # data as config.json describes them
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A trained tree, with what it takes to ask it something."""
+
+    run: Run
+    tree: NeuralTree
+    place: Place
+    data: Described
+
+
+class NeuralTreeRecipe:
+    """Adaptive neural trees on images and tables."""
+
+    name = "neural-tree"
+    examples: ClassVar = {
+        "train": f"""\
+  structnet train neural-tree --data digits --out runs/digits
+  structnet train neural-tree --data houses.csv --target price --width 32
+  structnet train neural-tree --data mnist --data-dir data --primitives mnist_c --refine-epochs 30
+  structnet train --resume runs/digits
+
+defaults of the data sets:
+{table_of_defaults()}""",
+        "reproduce": """\
+  structnet reproduce neural-tree --table 4 --data mnist --data-dir data
+  structnet reproduce neural-tree --table 6 --data mnist --data-dir data
+  structnet reproduce neural-tree --table 3 --data sarcos --data-dir data --seeds 3""",
+    }
+    data_sets = tuple(DEFAULTS)
+    files = FILES
+    Settings = NeuralTreeRunSettings
+    Ask = AskOfTree
+    Choice = Choice
+    tables = TABLES
+
+    def load(self, settings: NeuralTreeRunSettings, say: Say) -> ArrayData:
+        """The data of a run, with a word on them; what does not go together is refused."""
+        from structnet.recipes.arrays import load_data
+        from structnet.recipes.neural_tree_runs import root_of
+        from structnet.training.processes import own_device
+
+        own_device(settings.place.device)
+        say(f"reading {settings.data} ...")
+        data = load_data(settings)
+        say(f"data: {data.in_words()}")
+        data.check_enough()
+        root_of(settings, data.describe())
+        return data
+
+    def train(
+        self, settings: NeuralTreeRunSettings, data: ArrayData, run: Run, say: Say
+    ) -> Outcome:
+        """Grows, refines and prunes a tree, from what is in the folder."""
+        from structnet.neural_tree import train
+        from structnet.recipes import neural_tree_runs as runs
+        from structnet.recipes.neural_tree_scores import loss_of, measured
+        from structnet.routing.report import export_text, summary
+
+        described = data.describe()
+        older = run.folder / "refine"  # of a run of before
+        if older.exists():
+            older.rename(run.folder / "refinement")
+        if (run.folder / runs.GROWN).exists():
+            say("going on from what has grown")
+        else:
+            say("growing: first the root is trained, then each leaf is split, deepened or kept")
+        trained = train(
+            runs.root_of(settings, described),
+            settings.training.told(),
+            data.train,
+            data.validation,
+            device=settings.place.device,
+            folder=run.folder,
+            callbacks=[
+                lambda found: run.write_history(found.history),
+                lambda found: runs.tell(found, settings.training.refine_epochs, say),
+            ],
+            progress=True,
+        )
+        run.write_history(trained.history)
+        tree, grown = trained.tree, runs.grown_tree(run)
+        if settings.training.prune is not None:
+            before = counted(grown.num_leaves, "leaf", "leaves")
+            say(f"pruning: {tree.num_leaves:,} of {before} stay")
+        run.save_model(tree, {"tree": tree.config()})
+        text = export_text(tree, data.test_in_units, data.arrays.classes)
+        size = summary(tree, data.test)
+        (run.folder / "summary.txt").write_text(f"{size}\n\n{text}\n", encoding="utf-8")
+        details = {
+            "primitives": settings.modules.primitives,
+            "validation_loss": loss_of(tree, data.validation, settings.place.device),
+            "before_refinement": {
+                "test": measured(grown, data.test, described),
+                "validation_loss": loss_of(grown, data.validation, settings.place.device),
+            },
+            **runs.details_of(size, trained),
+        }
+        return Outcome(details["growth_seconds"] + details["refine_seconds"], details)
+
+    def open(self, run: Run, place: Place) -> Opened:
+        """The trained tree of a run."""
+        from structnet.recipes.neural_tree_runs import trained_tree
+        from structnet.training.processes import own_device
+
+        tree = trained_tree(run).to(own_device(place.device))
+        return Opened(run, tree, place, run.config["data"])
+
+    def examples_of(self, run: Run, file: str | None, place: Place) -> Samples:
+        """The run's own test examples, or the rows of a table like the one that it learnt from."""
+        from structnet.recipes.arrays import labelled_rows
+        from structnet.recipes.neural_tree_runs import own_data
+
+        if file is None:
+            return own_data(run, place).test
+        settings = run.settings(NeuralTreeRunSettings)
+        if not is_file(settings.data, FILES):
+            raise ValueError(
+                f"--data is for runs on a table, FILE.csv; {run} was trained on {settings.data} "
+                "and is measured on its test data"
+            )
+        if not is_file(file, FILES):
+            raise ValueError(f"--data must be FILE.csv or FILE.tsv for {run}; got {file!r}")
+        return labelled_rows(file, run.config["data"], settings.rows.target)
+
+    def measure(self, model: Opened, examples: Samples, ask: AskOfTree) -> dict[str, float]:
+        """The accuracy, or the mean squared error, of each way to go through the tree."""
+        from structnet.recipes.neural_tree_scores import measured
+
+        paths = PATHS if ask.path is None else (ask.path,)
+        return measured(model.tree, examples, model.data, paths, ask.batch_size)
+
+    def answer(self, model: Opened, texts: Sequence[str], ask: AskOfTree) -> list[Answer]:
+        """What a tree predicts for the rows of a file, or for test examples, and why."""
+        from structnet.recipes.neural_tree_answers import of_example, of_rows
+        from structnet.recipes.neural_tree_runs import own_data
+
+        path = ask.path or "multi"
+        if len(texts) == 1 and is_file(texts[0], FILES):
+            return of_rows(model, texts[0], path)
+        test = own_data(model.run, model.place).test
+        return [of_example(model, test, text, path) for text in texts]
+
+    def pictures(
+        self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
+    ) -> Mapping[str, Callable[[], Axes]]:
+        """The tree before and after refinement, its growth, and what reaches its leaves."""
+        from structnet import plot
+        from structnet.neural_tree import Decision
+        from structnet.recipes import neural_tree_runs as runs
+
+        if texts:
+            raise ValueError(f"{run} is the run of a neural tree; leave out {texts[0]!r}")
+        if not len(run.history):
+            return {}
+        data = data or runs.own_data(run, place or Place())
+        told = data.test_in_units, data.arrays.classes  # the trees are not asked for predictions
+        decisions = [Decision(**each) for each in runs.decisions_of(run)]
+        found = {
+            "growth.png": lambda: plot.plot_growth(run.history, decisions)[0],
+            "tree_grown.png": lambda: plot.plot_neural_tree(runs.grown_tree(run), *told),
+        }
+        if not (run.folder / "model.safetensors").exists():
+            return found
+        tree = runs.trained_tree(run)
+        found["tree.png"] = lambda: plot.plot_neural_tree(tree, *told)
+        if len(tree.shape) == 3:
+            found["leaves.png"] = lambda: plot.plot_leaf_means(tree, *told)
+        if data.arrays.classes is not None:
+            found["classes.png"] = lambda: plot.plot_leaf_classes(tree, *told)
+        return found

@@ -1,0 +1,242 @@
+"""What a run of a neural tree is told, and the data sets' own values for what is not said.
+
+Nothing here imports torch.
+
+Reference:
+    Tanno et al., Adaptive Neural Trees, ICML 2019, Supp. C: batches of 512, a learning rate of
+    1e-3, a patience of 5, 10 % for validation; 300, 100 and 200 epochs of refinement for SARCOS,
+    MNIST and CIFAR-10. Smaller data sets take smaller batches here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from structnet.checks import check_integer, check_number, check_one_of
+from structnet.neural_tree.settings import NeuralTreeSettings
+from structnet.recipes.recipe import Ask, Place, check_data, is_file
+
+TABLES = (".csv", ".tsv")  # how the name of a table ends
+PATHS = ("multi", "greedy", "stochastic", "most_likely", "least_likely")
+# The modules, and the width of those that come in any width.
+WIDTHS = {"mlp": 128, "conv": 16, "sarcos": 128}
+FOR_IMAGES = ("mnist_a", "mnist_b", "mnist_c", "cifar10_a", "cifar10_b", "cifar10_c", "conv")
+PRIMITIVES = (*FOR_IMAGES, "sarcos", "mlp")
+Primitives = Literal[
+    "mlp",
+    "conv",
+    "mnist_a",
+    "mnist_b",
+    "mnist_c",
+    "cifar10_a",
+    "cifar10_b",
+    "cifar10_c",
+    "sarcos",
+]
+
+
+class Default(NamedTuple):
+    """How a data set is modelled where nothing else is said.
+
+    Args:
+        primitives: modules of the tree.
+        refine_epochs: epochs for all modules together, once the tree has grown.
+        batch_size: examples a step.
+    """
+
+    primitives: str
+    refine_epochs: int
+    batch_size: int = 512
+
+
+DEFAULTS = {
+    "digits": Default("conv", 50, 64),
+    "mnist": Default("mnist_c", 100),
+    "cifar10": Default("cifar10_c", 200),
+    "sarcos": Default("sarcos", 300, 64),  # for the 4,449 rows that are easily had
+}
+OF_TABLE = Default("mlp", 100, 64)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """which examples
+
+    Args:
+        target: column of a table to predict, by name or number from 1 (default: the last)
+        task: kind of a table's target (default: regression, unless it is not numeric or few whole
+            numbers)
+        train_size: training examples, drawn from all, validation among them (default: all)
+        test_size: test examples, drawn from all (default: all)
+        validation_fraction: share of the training examples that decides instead of teaching
+    """
+
+    target: str | None = None
+    task: Literal["classification", "regression"] | None = None
+    train_size: int | None = None
+    test_size: int | None = None
+    validation_fraction: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_integer("train_size", self.train_size, 2, optional=True)
+        check_integer("test_size", self.test_size, 2, optional=True)
+        check_number("validation_fraction", self.validation_fraction, 0, 1, open=True)
+
+
+@dataclass(frozen=True)
+class Modules:
+    """what the tree is made of
+
+    Args:
+        primitives: conv (for images), mlp (for rows, or images as rows), or the paper's modules
+            (default: see the table above)
+        width: channels or units of a transformer (default: mlp 128, conv 16, sarcos 128)
+        routers: may it split? Without, it is an ordinary network that grows
+        transformers: may it deepen? Without, it is a soft decision tree
+    """
+
+    primitives: Primitives | None = None
+    width: int | None = None
+    routers: bool = True
+    transformers: bool = True
+
+    def __post_init__(self) -> None:
+        check_integer("width", self.width, 1, optional=True)
+        if self.primitives is not None:
+            check_one_of("primitives", self.primitives, PRIMITIVES)
+        if not self.routers and not self.transformers:
+            raise ValueError("--no-routers and --no-transformers together leave nothing to grow")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training(NeuralTreeSettings):
+    """how far it may grow, and how it is trained
+
+    Args:
+        refine_epochs: epochs for the whole tree, once it has grown; 0 leaves it as it grew
+            (default: see the table above)
+        batch_size: samples a step (default: see the table above)
+        seed: seed of the weights, the order of examples, and what is held out
+    """
+
+    refine_epochs: int | None = None
+    batch_size: int | None = None
+
+    def __post_init__(self) -> None:
+        self.told()
+
+    def told(self) -> NeuralTreeSettings:
+        """The same as the library takes it, at its own defaults where nothing is known yet."""
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        for name in ("refine_epochs", "batch_size"):
+            if given[name] is None:
+                del given[name]
+        return NeuralTreeSettings(**given)
+
+
+@dataclass(frozen=True)
+class NeuralTreeRunSettings:
+    """Grows a tree of neural networks, and tests it.
+
+    An adaptive neural tree (Tanno et al., ICML 2019) sends each sample from its root to its leaves:
+    routers on inner nodes say how probably it goes left, transformers on edges change it on the
+    way, solvers on leaves predict.
+
+    Training has two phases. Growth: the root is trained; then each leaf in turn may be split (a
+    router and two new leaves), deepened (one more transformer above it) or kept, whichever has the
+    lowest validation loss. Refinement: all modules are trained together; with --prune, branches
+    that hardly any training example takes are then cut. The test data decide nothing; they are
+    measured before and after refinement.
+
+    The run folder gets config.json, growth.safetensors (the tree so far: a run that was killed goes
+    on from there), model.safetensors, history.jsonl, result.json, summary.txt and pictures. The
+    last line printed is result.json on one line; in "test", accuracy (or mse, of numbers) is that
+    of the mixture of all leaves, accuracy_greedy that of each router's likelier side, and so on.
+
+    Args:
+        data: digits, mnist, cifar10, sarcos, or FILE.csv (or .tsv): a table of numbers with a
+            column to predict
+    """
+
+    data: str
+    rows: Rows = field(default_factory=Rows)
+    modules: Modules = field(default_factory=Modules)
+    training: Training = field(default_factory=Training)
+    place: Place = field(default_factory=Place)
+
+    def __post_init__(self) -> None:
+        check_data(self.data, tuple(DEFAULTS), TABLES)
+        if not is_file(self.data, TABLES):
+            for name in ("target", "task"):
+                if getattr(self.rows, name) is not None:
+                    raise ValueError(
+                        f"--{name} is for a table, FILE.csv; the data set is {self.data}"
+                    )
+        if self.data == "digits" and self.place.data_dir is not None:
+            raise ValueError("digits comes with scikit-learn; it has no files for --data-dir")
+
+    @property
+    def name(self) -> str:
+        """What tells it from other runs on other data, for the name of its folder."""
+        return f"{Path(self.data).stem}-{self.modules.primitives}"
+
+    def resolved(self) -> NeuralTreeRunSettings:
+        """The same with the data set's own values for what was not said.
+
+        Raises:
+            ValueError: settings that do not go together.
+
+        Example:
+            >>> settings = NeuralTreeRunSettings("mnist").resolved()
+            >>> settings.modules.primitives, settings.training.refine_epochs
+            ('mnist_c', 100)
+        """
+        table = is_file(self.data, TABLES)
+        known = OF_TABLE if table else DEFAULTS[self.data]
+        modules, training = self.modules, self.training
+        primitives = modules.primitives or known.primitives
+        if primitives not in WIDTHS and modules.width is not None:
+            raise ValueError(f"--width is for {', '.join(WIDTHS)}; the modules are {primitives}")
+        width = WIDTHS.get(primitives) if modules.width is None else modules.width
+        return replace(
+            self,
+            # Whoever resumes may stand in another folder.
+            data=str(Path(self.place.data_dir or "", self.data).resolve()) if table else self.data,
+            modules=replace(modules, primitives=primitives, width=width),
+            training=replace(
+                training,
+                refine_epochs=_first(training.refine_epochs, known.refine_epochs),
+                batch_size=_first(training.batch_size, known.batch_size),
+            ),
+        )
+
+
+def _first(value: Any, other: Any) -> Any:
+    return other if value is None else value
+
+
+def table_of_defaults() -> str:
+    """The data sets' defaults as the text of a table, for ``--help``.
+
+    Example:
+        >>> print(table_of_defaults().splitlines()[2])
+          mnist     mnist_c     100            512
+    """
+    lines = [f"  {'data':<10}{'primitives':<12}{'refine-epochs':<15}batch-size"]
+    for name, each in {**DEFAULTS, "FILE.csv": OF_TABLE}.items():
+        lines.append(f"  {name:<10}{each.primitives:<12}{each.refine_epochs:<15}{each.batch_size}")
+    return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class AskOfTree(Ask):
+    """What ``evaluate`` and ``predict`` may be told of a neural tree.
+
+    Args:
+        path: way through the tree: mix all leaves (multi), or take one of them so (default: of
+            evaluate each way, of predict multi)
+    """
+
+    path: Literal["multi", "greedy", "stochastic", "most_likely", "least_likely"] | None = None

@@ -1,0 +1,262 @@
+"""A table of a paper beside ours: which runs it needs, and what is written of them.
+
+Figures that the papers give in percent are shares of 1 here and in the JSON; the text and the
+picture have them in percent.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from structnet.recipes.recipe import Recipe, Say
+    from structnet.recipes.run import Run
+
+Members = Mapping[Any, "Sequence[Run]"]  # what is compared -> its runs, one a seed
+
+
+class Member(NamedTuple):
+    """One run of a table.
+
+    Args:
+        key: what is compared: all runs of one key are of different seeds.
+        folder: name of its folder.
+        settings: settings of the run.
+        train: what trains it and gives its result; None for what follows the table's recipe.
+    """
+
+    key: Any
+    folder: str
+    settings: Any
+    train: Callable[[Any, Say], dict[str, Any]] | None = None
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """A table of a paper.
+
+    Attributes:
+        title: what it is about.
+        name: what the user chose -> the name of its files, without the ending.
+        members: what the user chose, and a seed -> the runs with that seed.
+        make: what the user chose, and the trained runs -> the table.
+    """
+
+    title: str
+    name: Callable[[Any], str]
+    members: Callable[[Any, int], Sequence[Member]]
+    make: Callable[[Any, Members], Table]
+
+
+class Row(NamedTuple):
+    """One model in a table.
+
+    Args:
+        name: what it is called.
+        paper: quantity -> the paper's figure; None, or not there, where it has none.
+        ours: quantity -> our figures, one a seed.
+        cells: what else is to be known of it, in words: column -> text.
+    """
+
+    name: str
+    paper: Mapping[str, float | None]
+    ours: Mapping[str, Sequence[float]]
+    cells: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True)
+class Table:
+    """What a table says.
+
+    Attributes:
+        title: title.
+        quantities: its columns, the paper's beside ours.
+        rows: the models.
+        notes: what one has to know to read it.
+        shares: the quantities that are shown in percent.
+        pictures: file name -> what draws it, besides the bars of the table itself.
+    """
+
+    title: str
+    quantities: Sequence[str]
+    rows: Sequence[Row]
+    notes: Sequence[str]
+    shares: Sequence[str] = ()
+    pictures: Mapping[str, Callable[[], Axes]] = field(default_factory=dict)
+
+    def markdown(self) -> str:
+        """The table with what one has to know to read it; a dash where there is no figure.
+
+        Example:
+            >>> row = Row("tree", {"error": 0.0162}, {"error": [0.015, 0.017]})
+            >>> print(Table("Errors", ["error"], [row], ["Two seeds."], ["error"]).markdown())
+            # Errors
+            <BLANKLINE>
+            | | error, %: paper | ours |
+            |---|---|---|
+            | tree | 1.62 | 1.60 ± 0.14 |
+            <BLANKLINE>
+            - Two seeds.
+            <BLANKLINE>
+        """
+        columns = list(self.rows[0].cells)
+        heads = [f"{self._shown(name)}: paper | ours" for name in self.quantities]
+        width = 1 + len(columns) + 2 * len(self.quantities)
+        lines = [f"| | {' | '.join([*columns, *heads])} |", "|---" * width + "|"]
+        for row in self.rows:
+            cells = [row.name, *(row.cells[name] for name in columns)]
+            for name in self.quantities:
+                paper, ours = self._bar(row, name)
+                found = over_seeds(ours)
+                more = "" if found["deviation"] is None else f" ± {figure(found['deviation'])}"
+                cells += [figure(paper), figure(found["ours"]) + more]
+            lines.append(f"| {' | '.join(cells)} |")
+        notes = "\n".join(f"- {note}" for note in self.notes)
+        return f"# {self.title}\n\n" + "\n".join(lines) + f"\n\n{notes}\n"
+
+    def values(self) -> dict[str, Any]:
+        """The same for JSON: row -> quantity -> the paper's figure, our mean, and each seed's."""
+        rows = {
+            row.name: dict(row.cells)
+            | {
+                name: {"paper": row.paper.get(name), **over_seeds(row.ours.get(name, ()))}
+                for name in self.quantities
+            }
+            for row in self.rows
+        }
+        return {"table": self.title, "rows": rows, "notes": list(self.notes)}
+
+    def draw(self) -> Axes:
+        """The quantities side by side, as bars."""
+        from structnet.plot.bars import Bar, plot_bars
+
+        found = {
+            self._shown(name): {row.name: Bar(*self._bar(row, name)) for row in self.rows}
+            for name in self.quantities
+        }
+        return plot_bars(found, self.title)[0]
+
+    def _bar(self, row: Row, name: str) -> tuple[float | None, list[float]]:
+        """The paper's figure of one quantity and ours, as they are shown."""
+        paper, ours = row.paper.get(name), list(row.ours.get(name, ()))
+        if name not in self.shares:
+            return paper, ours
+        return None if paper is None else 100 * paper, [100 * value for value in ours]
+
+    def _shown(self, name: str) -> str:
+        return f"{name}, %" if name in self.shares else name
+
+
+def trained(recipe: Recipe, members: Sequence[Member], folder: Path, say: Say) -> Members:
+    """Trains what is not trained yet, and gives the runs by what they compare.
+
+    Args:
+        recipe: the recipe that the runs follow.
+        members: the runs, in the order in which they are trained.
+        folder: the folder of their folders.
+        say: what to do with a line for the user.
+
+    Raises:
+        ValueError: a run that is there has other settings, or was trained on other data.
+    """
+    from structnet.recipes.run import Run
+
+    runs = [Run(folder / member.folder) for member in members]
+    pairs = list(zip(members, runs, strict=True))
+    for member, run in pairs:
+        run.refuse_other(member.settings)
+    _check_data(runs)
+    for number, (member, run) in enumerate(pairs, 1):
+        say(f"\n{number} of {len(members)}: {run}")
+        _train(recipe, member, run, say)
+    _check_data(runs)
+    keys = dict.fromkeys(member.key for member in members)
+    return {key: [run for member, run in pairs if member.key == key] for key in keys}
+
+
+def _check_data(runs: Sequence[Run]) -> None:
+    """Raise ValueError if runs that are there, and follow the recipe, are of different data."""
+    begun = [run for run in runs if run.started and isinstance(run.config["data"], dict)]
+    for run in begun[1:]:
+        if run.config["data"] != begun[0].config["data"]:
+            raise ValueError(
+                f"{run} was trained on other data than {begun[0]}; name another folder with --out"
+            )
+
+
+def _train(recipe: Recipe, member: Member, run: Run, say: Say) -> None:
+    from structnet.recipes import run as runs
+
+    if run.result is not None:
+        say("done already")
+        return
+    try:
+        if member.train is None:
+            runs.carry_out(recipe, run, member.settings, say)
+            return
+        result = member.train(member.settings, say)
+        run.write("config.json", {key: result[key] for key in ("model", "settings", "data")})
+        run.write("result.json", {**result, "run": str(run)})
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("give the same command again to continue") from None
+
+
+def written(table: Table, path: Path) -> dict[str, Any]:
+    """Writes a table as ``.md``, ``.json`` and ``.png``, and gives what is in the JSON.
+
+    Args:
+        table: what it says.
+        path: of the files, without the ending.
+    """
+    from structnet.recipes.run import Run, save
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.with_suffix(".md").write_text(table.markdown(), encoding="utf-8")
+    drawn = {path.with_suffix(".png").name: table.draw, **table.pictures}
+    pictures = [str(save(draw(), path.parent / name)) for name, draw in drawn.items()]
+    result = {**table.values(), "folder": str(path.parent), "pictures": pictures}
+    Run(path.parent).write(path.with_suffix(".json").name, result)
+    return result
+
+
+def values_in(runs: Sequence[Run], sources: Mapping[str, str]) -> dict[str, list[float]]:
+    """Quantity -> its value in each run's result, found by a dotted name."""
+    found = {}
+    for name, source in sources.items():
+        values = [run.result for run in runs]
+        for key in source.split("."):
+            values = [value[key] for value in values]
+        found[name] = values
+    return found
+
+
+def over_seeds(values: Sequence[float]) -> dict[str, Any]:
+    """The mean and, of several values, the standard deviation of the sample.
+
+    Example:
+        >>> over_seeds([1.0, 3.0])["ours"], over_seeds([1.0])["deviation"]
+        (2.0, None)
+    """
+    return {
+        "ours": statistics.mean(values) if values else None,
+        "deviation": statistics.stdev(values) if len(values) > 1 else None,
+        "seeds": list(values),
+    }
+
+
+def figure(value: float | None) -> str:
+    """A figure as the table has it.
+
+    Example:
+        >>> figure(1.2345), figure(12345.6), figure(None)
+        ('1.23', '12,346', '–')
+    """
+    if value is None:
+        return "–"
+    return f"{value:.2f}" if isinstance(value, float) and value < 1000 else f"{value:,.0f}"

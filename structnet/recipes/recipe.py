@@ -1,0 +1,251 @@
+"""What a recipe is: all that the commands need of a family, and the small records they share.
+
+A run is described by one frozen dataclass, the recipe's ``Settings``. Its fields are the flags of
+``structnet train``, its docstring is their help, and a field that is a dataclass is a group of
+flags. Nothing here imports torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, get_type_hints
+
+from structnet.checks import check_integer
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from structnet.recipes.paper import PaperTable
+    from structnet.recipes.run import Run
+
+S = TypeVar("S")
+Say = Callable[[str], None]  # what to do with a line for the user
+Values = dict[str, Any]  # settings as JSON has them: name -> value, without groups
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where it is computed and where its data lie: all that may differ when a run goes on.
+
+    Args:
+        data_dir: folder of published files, looked into before the cache
+        device: device of torch: cpu, cuda, ...
+        threads: threads of the processor (default: one, unless the products are so large that
+            more gain)
+    """
+
+    data_dir: Path | None = None
+    device: str = "cpu"
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        check_integer("threads", self.threads, 1, optional=True)
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What ``evaluate`` and ``predict`` may be told.
+
+    Args:
+        batch_size: examples that are computed at once
+    """
+
+    batch_size: int = 1000
+    place: Place = field(default_factory=Place)
+
+    def __post_init__(self) -> None:
+        check_integer("batch_size", self.batch_size, 1)
+
+
+class Answer(NamedTuple):
+    """What a model says of one example.
+
+    Args:
+        words: the answer for people, of one or more lines.
+        values: the same for JSON.
+    """
+
+    words: str
+    values: dict[str, Any]
+
+
+class Outcome(NamedTuple):
+    """What a training came to, besides the model in the run's folder.
+
+    Args:
+        seconds: time of training and validation, of all parts of a run that was resumed.
+        details: what else ``result.json`` is to say of the model and its training.
+    """
+
+    seconds: float
+    details: dict[str, Any]
+
+
+class RunData(Protocol):
+    """What a run learns from, chooses by and is tested on; each part has a length."""
+
+    train: Any
+    validation: Any
+    test: Any
+
+    def describe(self) -> dict[str, Any]:
+        """What ``config.json`` says of them, by which they are known again."""
+        ...
+
+
+class Recipe(Protocol):
+    """A family as the commands see it.
+
+    Attributes:
+        name: the word after ``structnet train``.
+        examples: "train", "reproduce" -> the commands, one a line, that their help shows; more may
+            stand behind an empty line.
+        data_sets: the names of the data sets that it learns from; the first one is the default of
+            ``reproduce``.
+        files: the endings of users' files that it learns from.
+        Settings: a frozen dataclass with fields ``data`` and ``place`` and a method ``resolved``,
+            which fills what was not said and refuses what does not go together.
+        Ask: a subclass of :class:`Ask`.
+        Choice: what ``reproduce`` may be told, with fields ``data``, ``seeds`` and ``place``.
+        tables: the papers' tables by number.
+    """
+
+    name: str
+    examples: Mapping[str, str]
+    data_sets: Sequence[str]
+    files: Sequence[str]
+    Settings: type
+    Ask: type
+    Choice: type
+    tables: Mapping[int, PaperTable]
+
+    def load(self, settings: Any, say: Say) -> RunData:
+        """The data of a run, with a word on them; what does not go together is refused."""
+        ...
+
+    def train(self, settings: Any, data: Any, run: Run, say: Say) -> Outcome:
+        """Trains, or goes on from what is in the folder, and leaves ``model.safetensors``."""
+        ...
+
+    def open(self, run: Run, place: Place) -> Any:
+        """The trained model of a run."""
+        ...
+
+    def examples_of(self, run: Run, file: str | None, place: Place) -> Any:
+        """The run's own test examples, or those of a user's file."""
+        ...
+
+    def measure(self, model: Any, examples: Any, ask: Any) -> dict[str, Any]:
+        """The metrics of a model on examples, as shares of 1 or in the units of the targets."""
+        ...
+
+    def answer(self, model: Any, texts: Sequence[str], ask: Any) -> list[Answer]:
+        """What a model says of what the user typed."""
+        ...
+
+    def pictures(
+        self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
+    ) -> Mapping[str, Callable[[], Axes]]:
+        """File name -> what draws it, as far as the run has come; data are loaded if needed."""
+        ...
+
+
+def values_of(settings: Any) -> Values:
+    """Settings as ``config.json`` has them: the fields of groups beside the others.
+
+    Example:
+        >>> values_of(Ask())
+        {'batch_size': 1000, 'data_dir': None, 'device': 'cpu', 'threads': None}
+    """
+    found: Values = {}
+    for each in fields(settings):
+        value = getattr(settings, each.name)
+        if is_dataclass(value):
+            found |= values_of(value)
+        else:
+            # Whoever resumes may stand in another folder.
+            found[each.name] = str(value.resolve()) if isinstance(value, Path) else value
+    return found
+
+
+def settings_from(cls: type[S], values: Mapping[str, Any]) -> S:
+    """The settings that :func:`values_of` wrote; a field that is missing has its default.
+
+    Example:
+        >>> settings_from(Ask, {"batch_size": 7, "device": "cuda"})
+        Ask(batch_size=7, place=Place(data_dir=None, device='cuda', threads=None))
+    """
+    given, hints = {}, get_type_hints(cls)
+    for each in fields(cls):
+        hint = hints[each.name]
+        if is_dataclass(hint):
+            given[each.name] = settings_from(hint, values)
+        elif each.name in values:
+            value = values[each.name]
+            is_path = isinstance(value, str) and Path in getattr(hint, "__args__", (hint,))
+            given[each.name] = Path(value) if is_path else value
+    return cls(**given)
+
+
+def check_data(data: str, names: Sequence[str], files: Sequence[str] = ()) -> None:
+    """Raise ValueError if data are neither a known data set nor a file with a known ending.
+
+    Example:
+        >>> check_data("digit", ["digits", "mnist"], [".csv"])
+        Traceback (most recent call last):
+            ...
+        ValueError: --data must be one of digits, mnist, or FILE.csv; got 'digit'; did you mean
+        'digits'?
+    """
+    if data in names or is_file(data, files):
+        return
+    more = "".join(f", or FILE{ending}" for ending in files)
+    raise ValueError(
+        f"--data must be one of {', '.join(names)}{more}; got {data!r}{did_you_mean(data, names)}"
+    )
+
+
+def is_file(data: str, files: Sequence[str]) -> bool:
+    """Is it the path of a user's file, and not the name of a data set?
+
+    Example:
+        >>> is_file("houses.CSV", (".csv", ".tsv")), is_file("mnist", (".csv",))
+        (True, False)
+    """
+    return data.lower().endswith(tuple(files)) if files else False
+
+
+def did_you_mean(word: str, known: Sequence[str]) -> str:
+    """The end of a sentence on a word that is not known: the known one that is nearest, if any.
+
+    Example:
+        >>> did_you_mean("listop", ["listops", "lrt"]), did_you_mean("chess", ["listops"])
+        ("; did you mean 'listops'?", '')
+    """
+    near = get_close_matches(word.lower(), known, 1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def parts(text: str | None, known: Sequence[str], flag: str) -> tuple[str, ...] | None:
+    """Known names, separated by commas, as a flag has them.
+
+    Raises:
+        ValueError: one of them is not known.
+
+    Example:
+        >>> parts("sum, cp", ["sum", "full", "cp"], "--only")
+        ('sum', 'cp')
+    """
+    if text is None:
+        return None
+    chosen = [name.strip() for name in text.split(",")]
+    for name in chosen:
+        if name not in known:
+            raise ValueError(
+                f"{flag} must name some of {', '.join(known)}; got {name!r}"
+                f"{did_you_mean(name, known)}"
+            )
+    return tuple(dict.fromkeys(chosen))

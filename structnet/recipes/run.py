@@ -1,0 +1,353 @@
+"""The folder of a run: what lies in it, how it is read and written, and how it is filled.
+
+==========================  ====================================================================
+``config.json``             the model's name, settings, and what the data are
+``checkpoint.safetensors``  the state of a training after its last whole epoch (of neural trees:
+                            ``growth.safetensors``, and ``refine/``)
+``history.jsonl``           one record an epoch
+``model.safetensors``       the weights
+``result.json``             what the run came to; only the pictures are written later
+``*.png``                   pictures
+==========================  ====================================================================
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from structnet.recipes import RECIPES
+from structnet.recipes.older import upgraded
+from structnet.recipes.recipe import Place, Recipe, Say, settings_from, values_of
+from structnet.training.checkpoint import CheckpointError, load_model, save_model
+from structnet.training.history import History
+from structnet.training.processes import process_rank
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from torch import nn
+
+S = TypeVar("S")
+MODEL = "model.safetensors"
+KEYS = ("model", "settings", "data")
+PLACES = tuple(values_of(Place()))
+
+
+class Run:
+    """A run's folder; the files in it need not be there.
+
+    Args:
+        folder: its path.
+    """
+
+    def __init__(self, folder: str | Path):
+        self.folder = Path(folder)
+
+    def __str__(self) -> str:
+        return str(self.folder)
+
+    @property
+    def started(self) -> bool:
+        """Is there a run in the folder?"""
+        return (self.folder / "config.json").exists()
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What the run was told, as runs are told it now.
+
+        Raises:
+            CheckpointError: there is no run in the folder, or its file is damaged.
+        """
+        if not self.started:
+            raise CheckpointError(
+                f"{self} holds no run: it has no config.json; expected a folder made by "
+                "structnet train"
+            )
+        config = upgraded(self._read("config.json"))
+        missing = [key for key in KEYS if not config.get(key)]
+        if missing or not isinstance(config["settings"], dict):
+            raise CheckpointError(
+                f"{self}/config.json is not one that structnet train wrote"
+                + (f": it lacks {', '.join(missing)}" if missing else "")
+            )
+        return config
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe that the run follows.
+
+        Raises:
+            CheckpointError: there is none of its name.
+        """
+        name = self.config["model"]
+        if name not in RECIPES:
+            raise CheckpointError(
+                f"{self} is a run of {name!r}; expected one of {', '.join(RECIPES)}"
+            )
+        return RECIPES[name]()
+
+    def settings(self, cls: type[S], place: Place | None = None) -> S:
+        """What the run was told, as an instance of its recipe's settings.
+
+        Args:
+            cls: the recipe's settings.
+            place: the place that the run is asked at now; None for the one it was trained at.
+        """
+        values = self.config["settings"]
+        if place is not None:
+            here = {name: value for name, value in values_of(place).items() if value is not None}
+            values = {**values, **here}
+        return settings_from(cls, values)
+
+    @property
+    def result(self) -> dict[str, Any] | None:
+        """What the run came to; None if it has not ended.
+
+        Raises:
+            CheckpointError: the file is damaged.
+        """
+        result = self._read("result.json") if (self.folder / "result.json").exists() else None
+        # An older run is done once more from its last state: it is trained, and tested anew.
+        return result if result and "test" in result else None
+
+    @property
+    def history(self) -> History:
+        """The records of the epochs so far."""
+        file = self.folder / "history.jsonl"
+        return History.load(file) if file.exists() else History()
+
+    def write(self, name: str, content: Mapping[str, Any]) -> None:
+        """Writes one of the JSON files, whole or not at all."""
+        text = json.dumps(content, indent=2, ensure_ascii=False)
+        self._replace(name, lambda path: path.write_text(text + "\n", encoding="utf-8"))
+
+    def write_history(self, records: Iterable[Mapping[str, Any]]) -> None:
+        """Writes the records of all phases, whole or not at all."""
+        self._replace("history.jsonl", History(records).save)
+
+    def save_model(self, model: nn.Module, more: Mapping[str, Any] | None = None) -> None:
+        """Writes the weights, with the configuration beside them in the same file."""
+        save_model(self.folder / MODEL, model, {**self.config, **(more or {})})
+
+    def load_model(self, build: Any, name: str = MODEL) -> nn.Module:
+        """A trained model, ready to be asked.
+
+        Args:
+            build: what gives the untrained one, from the content that was saved beside the weights.
+            name: of the file.
+
+        Raises:
+            CheckpointError: there is none yet, or its file is damaged.
+        """
+        file = self.folder / name
+        if not file.exists():
+            raise CheckpointError(
+                f"{self} has no {name}, as its training has not ended; continue it with: "
+                f"structnet train --resume {self}"
+            )
+        weights, content = load_model(file)
+        try:
+            model = build(content)
+            model.load_state_dict(weights)
+        except (KeyError, RuntimeError):
+            raise CheckpointError(f"{file} does not fit the model of config.json") from None
+        return model.eval()
+
+    def refuse_other(self, settings: Any) -> None:
+        """Raise ValueError if a run in the folder was trained with other settings."""
+        if not self.started:
+            return
+        saved, values = values_of(self.settings(type(settings))), values_of(settings)
+        for name in different(saved, values):
+            raise ValueError(
+                f"{self} was trained with {name.replace('_', '-')} {saved[name]}, not "
+                f"{values[name]}; name another folder with --out"
+            )
+
+    def refuse_any(self) -> None:
+        """Raise ValueError if there is a run in the folder."""
+        # The first process alone looks: it may have begun to write when the others come here.
+        if process_rank()[0] == 0 and self.started:
+            raise ValueError(
+                f"{self} holds a run already; name another folder with --out, or continue that run "
+                f"with --resume {self}"
+            )
+
+    def going_on(self, saved: Any, found: Any) -> Any:
+        """The settings that the run goes on with: its own, but for the place.
+
+        Args:
+            saved: the settings that it was started with.
+            found: what the user says now, the others being the saved ones.
+
+        Raises:
+            ValueError: the two contradict each other.
+        """
+        with suppress(ValueError):  # a setting that differs explains it better
+            found = found.resolved()
+        before, now = values_of(saved), values_of(found)
+        for name in different(before, now):
+            label = name.replace("_", "-")
+            raise ValueError(
+                f"{self} was started with {label} {before[name]}, and a run that goes on keeps its "
+                f"settings; got {label} {now[name]}"
+            )
+        return found.resolved()
+
+    def check_same_data(self, found: Mapping[str, Any]) -> None:
+        """Checks that the data at hand are those of the run.
+
+        Args:
+            found: what the data at hand are, as ``config.json`` describes data.
+
+        Raises:
+            CheckpointError: they are not; it names what differs.
+        """
+        known = self.config["data"]
+        differ = [name for name in {**known, **found} if known.get(name) != found.get(name)]
+        if differ:
+            raise CheckpointError(
+                f"the data at hand are not those of {self}: other {', '.join(differ)} than in its "
+                "config.json; bring the old data back (--data-dir names their folder), or train a "
+                "new run"
+            )
+
+    def _replace(self, name: str, write: Any) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        temporary = self.folder / f".{name}.tmp"
+        write(temporary)
+        temporary.replace(self.folder / name)
+
+    def _read(self, name: str) -> dict[str, Any]:
+        try:
+            content = json.loads((self.folder / name).read_text(encoding="utf-8"))
+        except ValueError:  # not JSON, or not even text
+            content = None
+        if not isinstance(content, dict):
+            raise CheckpointError(f"{self}/{name} is damaged; expected one JSON object")
+        return content
+
+
+def different(saved: Mapping[str, Any], values: Mapping[str, Any]) -> list[str]:
+    """The names of settings that say something else than the saved ones, the place apart.
+
+    Example:
+        >>> different({"epochs": 3, "device": "cpu"}, {"epochs": 5, "device": "cuda"})
+        ['epochs']
+    """
+    return [n for n, value in values.items() if n not in PLACES and saved.get(n) != value]
+
+
+def carry_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str, Any]:
+    """Trains, tests and draws one run, and fills its folder; a run that is there goes on.
+
+    Args:
+        recipe: the recipe that the run follows.
+        run: the run's folder.
+        settings: all settings, resolved.
+        say: what to do with a line for the user.
+
+    Returns:
+        The result. Under ``torchrun`` only the first process has one; it is empty in the others.
+
+    Raises:
+        CheckpointError: the run in the folder was trained on other data.
+        KeyboardInterrupt: the training was interrupted; it says how to continue.
+    """
+    use_threads(settings.place)
+    data = recipe.load(settings, say)
+    described = data.describe()
+    first = process_rank()[0] == 0
+    if run.started:
+        run.check_same_data(described)
+    if first:
+        config = {"model": recipe.name, "settings": values_of(settings), "data": described}
+        run.write("config.json", config)
+    try:
+        outcome = recipe.train(settings, data, run, say)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"continue with: structnet train --resume {run}") from None
+    if not first:
+        return {}
+    say("testing ...")
+    model = recipe.open(run, settings.place)
+    tested = recipe.measure(model, data.test, recipe.Ask(place=settings.place))
+    sizes = {name: len(getattr(data, name)) for name in ("train", "validation", "test")}
+    result = result_of(recipe, run, settings.data, sizes, tested, outcome.seconds)
+    result |= {"details": outcome.details}
+    run.write("result.json", result)
+    for name, draw in recipe.pictures(run, data).items():
+        with optional(name, run):
+            save(draw(), run.folder / name)
+    return result
+
+
+def result_of(
+    recipe: Recipe, run: Run, data: str, sizes: Mapping[str, int], tested: Any, seconds: float
+) -> dict[str, Any]:
+    """The one form that results have, of ``train`` as of ``evaluate``.
+
+    Args:
+        recipe: the recipe of the model.
+        run: the run of the model.
+        data: the data set's name, or a file's.
+        sizes: examples of each part.
+        tested: metric -> value.
+        seconds: how long it took.
+    """
+    return {
+        "model": recipe.name,
+        "data": data,
+        "sizes": dict(sizes),
+        "test": tested,
+        "settings": run.config["settings"],
+        "seconds": round(seconds, 1),
+        "run": str(run),
+    }
+
+
+def speaker() -> Say:
+    """What prints a line for the user: of several processes, the first alone does."""
+    if process_rank()[0] > 0:
+        return lambda line: None
+    return lambda line: print(line, flush=True)
+
+
+def use_threads(place: Place) -> None:
+    """Lets torch compute in as many threads as a run is told, if it is told."""
+    import torch
+
+    if place.threads is not None:
+        torch.set_num_threads(place.threads)
+
+
+@contextmanager
+def optional(picture: str, run: Run) -> Iterator[None]:
+    """Lets a picture of a run fail with a warning: the training that it is of may have taken days.
+
+    Args:
+        picture: the name of its file.
+        run: whose result it is not to be in the way of.
+    """
+    try:
+        yield
+    except Exception as error:
+        print(
+            f"structnet: warning: {picture} was not drawn: {type(error).__name__}: {error}; "
+            f"try again with: structnet plot {run}",
+            file=sys.stderr,
+        )
+
+
+def save(ax: Axes, path: Path) -> Path:
+    """Writes the figure of an axes to a file, and closes it."""
+    import matplotlib.pyplot as plt
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    ax.figure.savefig(path, dpi=150, bbox_inches="tight")
+    plt.close(ax.figure)
+    return path

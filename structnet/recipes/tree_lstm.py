@@ -1,0 +1,356 @@
+"""The recipe of Tree-LSTMs: a run from the first step to what the model says of a user's trees.
+
+Nothing here imports torch before it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache, partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from structnet.recipes import listops, lrt
+from structnet.recipes.recipe import Answer, Ask, Outcome, Place, Say
+from structnet.recipes.tree_lstm_paper import TABLES, Choice
+from structnet.recipes.tree_lstm_settings import (
+    CLIP_NORM,
+    DATA_SETS,
+    WARM_UP,
+    Model,
+    Training,
+    TreeLSTMSettings,
+    table_of_defaults,
+)
+from structnet.recipes.trees import Labelled, TreeData, TreeDataSet, Wanted
+from structnet.recipes.words import percent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from torch import nn
+
+    from structnet.recipes.run import Run
+    from structnet.training.history import History
+    from structnet.trees.tree import Tree
+
+OF_NAME: dict[str, Callable[[], TreeDataSet]] = {
+    "listops": cache(listops.data_set),
+    "lrt": cache(lrt.data_set),
+}
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A trained model, with what it takes to ask it something."""
+
+    run: Run
+    model: nn.Module
+    of: TreeDataSet
+    classes: list[str]
+    device: str
+
+    def ask_all(self, examples: Labelled, batch_size: int = 1000) -> list[str]:
+        """The likeliest class of each example."""
+        from structnet.training import predict_all
+
+        predicted = predict_all(
+            self.model,
+            examples.encoded(self.of.vocabulary),
+            batch_size=batch_size,
+            device=self.device,
+        )
+        return [self.classes[number] for number in predicted.tolist()]
+
+    def ask(self, trees: tuple[Tree, ...]) -> tuple[str, float]:
+        """The likeliest class of one example, and its probability."""
+        from structnet.training.metrics import evaluating
+
+        data = Labelled(trees, [0]).encoded(self.of.vocabulary).to(self.device)
+        with evaluating(self.model):
+            probability, number = self.model.predict_proba(data).max(-1)
+        return self.classes[number.item()], probability.item()
+
+
+class TreeLSTMRecipe:
+    """Tree-LSTMs that classify listops expressions and pairs of logical sentences."""
+
+    name = "tree-lstm"
+    examples: ClassVar = {
+        "train": f"""\
+  structnet train tree-lstm --data listops --train-size 40000 --max-depth 5 --out runs/first
+  structnet train tree-lstm --data lrt --data-dir data --aggregator sum --out runs/sum
+  structnet train --resume runs/first
+  torchrun --nproc-per-node 2 -m structnet train tree-lstm --data listops --out runs/two
+
+models of the paper, which stand for what is not said:
+{table_of_defaults()}""",
+        "reproduce": """\
+  structnet reproduce tree-lstm --table 1 --seeds 3
+  structnet reproduce tree-lstm --table 2 --data-dir data --only tucker,sum
+  structnet reproduce tree-lstm --table 1 --epochs 1 --train-size 2000 --out runs/trial""",
+    }
+    data_sets = DATA_SETS
+    files: Sequence[str] = ()
+    Settings = TreeLSTMSettings
+    Ask = Ask
+    Choice = Choice
+    tables = TABLES
+
+    def load(self, settings: TreeLSTMSettings, say: Say) -> TreeData:
+        """The data of a run, with a word on them; what does not go together is refused."""
+        from structnet.training.processes import own_device
+
+        own_device(settings.place.device)
+        of = OF_NAME[settings.data]()
+        say(f"reading or generating the data of {of.name} ...")
+        data = load(of.name, wanted(settings))
+        sizes = f"{len(data.train):,} to train on, {len(data.validation):,} for validation"
+        say(f"data: {data.origin} {of.unit}, {sizes}, {len(data.test):,} to test")
+        asked = not settings.sizes.generate and settings.sizes.max_depth in (None, 20)
+        if data.origin == "generated" and asked:
+            say(f"(the published files are not at hand: structnet data {of.name} downloads them)")
+        return data
+
+    def train(self, settings: TreeLSTMSettings, data: TreeData, run: Run, say: Say) -> Outcome:
+        """Trains, or goes on from the last whole epoch, and leaves the best one's weights."""
+        from structnet.training.processes import process_rank
+
+        of, model = OF_NAME[settings.data](), first_weights(settings)
+        number = sum(parameter.numel() for parameter in model.parameters())
+        say(f"model: {in_words(settings.model)}, {number:,} parameters")
+        history = fitted(model, settings, data, run, say)
+        if process_rank()[0] == 0:
+            run.save_model(model)
+        details = {
+            "origin": data.origin,
+            "validation_accuracy": history.best["validation_accuracy"],
+            "parameters": number,
+            "aggregation_parameters": aggregation_size(settings.model, of.vocabulary.arity),
+            "best_epoch": history.best["epoch"],
+            "epochs": len(history),
+            "example": of.write(choose_example(data.test)),
+        }
+        return Outcome(sum(history["seconds"]), details)
+
+    def open(self, run: Run, place: Place) -> Opened:
+        """The trained model of a run."""
+        from structnet.training.processes import own_device
+
+        settings, device = run.settings(TreeLSTMSettings), own_device(place.device)
+        model = run.load_model(lambda content: first_weights(settings)).to(device)
+        of = OF_NAME[settings.data]()
+        return Opened(run, model, of, run.config["data"]["classes"], device)
+
+    def examples_of(self, run: Run, file: str | None, place: Place) -> Labelled:
+        """The run's own test examples, or those of a user's file."""
+        settings = run.settings(TreeLSTMSettings, place)
+        if file is not None:
+            return OF_NAME[settings.data]().read(file)
+        data = load(settings.data, wanted(settings))
+        run.check_same_data(data.describe())
+        return data.test
+
+    def measure(self, model: Opened, examples: Labelled, ask: Ask) -> dict[str, Any]:
+        """The accuracy; of lrt also by operators, and the mean over these groups."""
+        import numpy as np
+
+        from structnet.training import accuracy_by
+
+        numbers = [model.classes.index(name) for name in model.ask_all(examples, ask.batch_size)]
+        predicted, true = np.array(numbers), np.array(examples.labels)
+        result: dict[str, Any] = {"accuracy": float((predicted == true).mean())}
+        if model.of.groups is not None:
+            groups = accuracy_by(predicted, true, model.of.groups(examples))
+            result["accuracy_mean_over_operators"] = float(np.mean([a for a, _ in groups.values()]))
+            result["accuracy_by_operators"] = {str(n): list(group) for n, group in groups.items()}
+        return result
+
+    def answer(self, model: Opened, texts: Sequence[str], ask: Ask) -> list[Answer]:
+        """What the model takes one example to be, and what it is."""
+        trees = model.of.parse(texts)
+        predicted, probability = model.ask(trees)
+        true, words = model.of.truth(trees), model.of.in_words
+        values = {
+            "expression": model.of.write(trees),
+            "class": predicted,
+            "probability": probability,
+            "true": true,
+        }
+        sure = percent(probability, 1)
+        text = f"predicted {words(predicted)} with probability {sure}; true: {words(true)}"
+        return [Answer(text, values)]
+
+    def pictures(
+        self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
+    ) -> Mapping[str, Callable[[], Axes]]:
+        """``history.png``, ``tree.png`` and, of lrt, ``by_operators.png``."""
+        from structnet.plot import plot_history
+        from structnet.recipes.tree_lstm_pictures import draw_by_operators, draw_tree
+
+        found: dict[str, Callable[[], Axes]] = {}
+        if len(run.history):
+            found["history.png"] = lambda: plot_history(run.history)[0]
+        # A training that goes on has a history, and no model yet.
+        result = run.result or {}
+        typed = texts or result.get("details", {}).get("example")
+        if typed:
+            model = self.open(run, place or Place())
+            found["tree.png"] = partial(draw_tree, model, model.of.parse(typed))
+        groups = result.get("test", {}).get("accuracy_by_operators")
+        if groups:
+            name = run.settings(TreeLSTMSettings).model.aggregator
+            found["by_operators.png"] = partial(draw_by_operators, {name: groups})
+        return found
+
+
+def wanted(settings: TreeLSTMSettings) -> Wanted:
+    """Which data the settings ask for."""
+    each = settings.sizes
+    return Wanted(
+        each.train_size, each.test_size, each.max_depth, each.generate, settings.place.data_dir
+    )
+
+
+@lru_cache(maxsize=1)  # a table of several models reads, or generates, its data once
+def load(name: str, wanted: Wanted) -> TreeData:
+    """The data of a run."""
+    of = OF_NAME[name]()
+    return TreeData(*of.load(wanted), of.known)
+
+
+def first_weights(settings: TreeLSTMSettings) -> nn.Module:
+    """The untrained model, its weights drawn by the run's seed.
+
+    Raises:
+        ValueError: settings that exclude each other.
+    """
+    import torch
+
+    from structnet import tensor_tree
+
+    of, chosen = OF_NAME[settings.data](), settings.model
+    aggregator = aggregators()[chosen.aggregator]
+    if chosen.rank is not None:
+        aggregator = partial(aggregator, rank=chosen.rank)
+    head = tensor_tree.TreeClassifier if of.num_trees == 1 else tensor_tree.TreePairClassifier
+    with torch.random.fork_rng([]):
+        torch.manual_seed(settings.training.seed)
+        encoder = tensor_tree.TreeLSTM(
+            chosen.hidden_size,
+            of.vocabulary.num_types,
+            of.vocabulary.arity,
+            of.inputs(),
+            aggregator,
+            chosen.forget,
+            chosen.bottom,
+        )
+        return head(encoder, len(of.classes))
+
+
+def aggregators() -> dict[str, type]:
+    """What the settings call an aggregator -> its class."""
+    from structnet import tensor_tree
+
+    return {
+        "sum": tensor_tree.WeightedSum,
+        "child-sum": tensor_tree.ChildSum,
+        "full": tensor_tree.FullTensor,
+        "tucker": tensor_tree.Tucker,
+        "cp": tensor_tree.CP,
+        "tensor-train": tensor_tree.TensorTrain,
+    }
+
+
+def aggregation_size(model: Model, arity: int) -> int:
+    """The parameters of one aggregation, as the paper counts them."""
+    from structnet.tensor_tree import count_aggregation
+
+    return count_aggregation(model.aggregator, model.hidden_size, arity, model.rank)
+
+
+def in_words(model: Model) -> str:
+    """A model as a line."""
+    rank = "" if model.rank is None else f" and rank {model.rank}"
+    return f"Tree-LSTM, {model.aggregator} of hidden size {model.hidden_size}{rank}"
+
+
+def fitted(
+    model: nn.Module, settings: TreeLSTMSettings, data: TreeData, run: Run, say: Say
+) -> History:
+    """Trains a model in place, with a line an epoch."""
+    from structnet.training import accuracy, fit
+    from structnet.training.loop import steps_per_epoch
+
+    chosen, vocabulary = settings.training, OF_NAME[settings.data]().vocabulary
+    steps = chosen.epochs * steps_per_epoch(len(data.train), chosen.batch_size)
+    return fit(
+        model,
+        data.train.encoded(vocabulary),
+        data.validation.encoded(vocabulary),
+        epochs=chosen.epochs,
+        batch_size=chosen.batch_size,
+        patience=chosen.patience,
+        monitor="accuracy",
+        metrics={"accuracy": accuracy},
+        seed=chosen.seed,
+        device=settings.place.device,
+        checkpoint=run.folder,
+        resume=True,
+        callbacks=[partial(tell_epoch, epochs=chosen.epochs, say=say)],
+        **optimization(chosen, steps),
+    )
+
+
+def optimization(chosen: Training, steps: int) -> dict[str, Any]:
+    """The arguments of ``fit`` that say how the weights are changed.
+
+    Args:
+        chosen: settings of the training.
+        steps: number of steps in all epochs.
+    """
+    import torch
+
+    rate, decay = chosen.learning_rate, chosen.weight_decay
+    if chosen.optimizer == "adadelta":
+        return {"optimizer": partial(torch.optim.Adadelta, lr=rate, weight_decay=decay)}
+    return {
+        "optimizer": partial(torch.optim.AdamW, lr=rate, weight_decay=decay, fused=True),
+        "schedule": partial(
+            torch.optim.lr_scheduler.OneCycleLR,
+            max_lr=rate,
+            total_steps=steps,
+            pct_start=WARM_UP,
+        ),
+        "schedule_per": "batch",
+        "clip_norm": CLIP_NORM,
+    }
+
+
+def tell_epoch(model: nn.Module, history: History, *, epochs: int, say: Say) -> None:
+    """Says a line on an epoch, clear of the bar, which is drawn anew below the line."""
+    from tqdm.auto import tqdm
+
+    record = history[-1]
+    with tqdm.external_write_mode():
+        say(
+            f"epoch {record['epoch']:>{len(str(epochs))}}/{epochs}  loss {record['loss']:.4f}  "
+            f"validation loss {record['validation_loss']:.4f}  "
+            f"accuracy {percent(record['validation_accuracy'], 2)}  {record['seconds']:.1f} s"
+        )
+
+
+FITTING = range(15, 31)  # nodes of an expression that makes a good picture
+
+
+def choose_example(data: Labelled) -> tuple[Tree, ...]:
+    """The first example with a fitting number of nodes, or else the one nearest to that."""
+    middle = (FITTING[0] + FITTING[-1]) // 2
+    best, distance = data.example(0), float("inf")
+    for i in range(len(data)):
+        trees = data.example(i)
+        size = sum(tree.size for tree in trees)
+        if size in FITTING:
+            return trees
+        if abs(size - middle) < distance:
+            best, distance = trees, abs(size - middle)
+    return best

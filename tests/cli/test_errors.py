@@ -1,0 +1,212 @@
+"""What the commands say of bad input: one line, with what was wrong and what would be right."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+from commands import call
+from tree_lstm_runs import EXPRESSION, TRAIN
+
+from structnet.cli import COMMANDS, data
+
+
+@pytest.fixture(scope="module")
+def listops_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("listops") / "run"
+    assert call(*TRAIN["listops"], "--out", folder).status == 0
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["RUN", "[MAX 2 [MIN 4 7 ]"], "line 1, column 1: 1 unclosed '['\n    [MAX 2"),
+        (["RUN", "[MAX 2 x ]"], "unknown token 'x'"),
+        (["RUN", "[MAXX 2 3 ]"], "unknown inner label 'MAXX'; did you mean 'MAX'?"),
+        (["RUN", "[MAX 1 2 3 4 5 6 ]"], "has 6 children"),
+        (["RUN", EXPRESSION, EXPRESSION], "expected one expression"),
+        (["nowhere", EXPRESSION], "nowhere holds no run"),
+        (["RUN", EXPRESSION, "--path", "greedy"], "unknown flag --path"),
+        (["RUN", "--colour", EXPRESSION], "unknown flag --colour"),
+        (["RUN"], "there is nothing to predict"),
+    ],
+)
+def test_what_predict_says_of_bad_input(
+    listops_run: Path, arguments: list[str], expected: str
+) -> None:
+    done = call("predict", *(str(listops_run) if a == "RUN" else a for a in arguments))
+    assert (done.status, done.out) == (2, "")
+    assert expected in done.err
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--epochs", "3"], "name the model first, one of tree-lstm, neural-tree"),
+        (["chess"], "there is no model 'chess'; expected one of tree-lstm, neural-tree"),
+        (["tree-lstm"], "--data is missing: listops, the value (0-9) of a list expression; or"),
+        (["LISTOPS", "--epochs", "0"], "--epochs must be an int in the range [1, inf) or None. G"),
+        (["LISTOPS", "--epochs", "three"], "--epochs: must be a whole number; got 'three'"),
+        (["LISTOPS", "--epochs"], "--epochs needs a value"),
+        (["LISTOPS", "--learning-rate", "nan"], "in the range (0, inf) or None. Got nan instead."),
+        (["LISTOPS", "--aggregator", "sum", "--rank", "3"], "sum has no rank; got rank 3"),
+        (["LRT", "--max-depth", "5"], "--max-depth is for listops"),
+        (["LISTOPS", "--aggregator", "child-sum", "--forget", "all"], "forget='child'"),
+        (["LISTOPS", "--aggregator", "tuker"], "got 'tuker'; did you mean 'tucker'?"),
+        (["LISTOPS", "--device", "abacus"], "'abacus'"),
+        (["LISTOPS", "--train-size", "50", "--max-depth", "1"], "fewer than 10,050 trees"),
+        (["LISTOPS", "extra"], "what is 'extra'?"),
+        (["tree-lstm", "--data", "mine.txt"], "learns from listops or lrt here; for trees of your"),
+        (["--resume", "nowhere"], "nowhere holds no run"),
+        (["--resume"], "--resume names the folder of a run; got nothing behind it"),
+        (["--resume", "RUN", "--epochs", "7"], "was started with epochs 3"),
+        (["LRT", "--resume", "RUN"], "was started with data listops"),
+        (["neural-tree", "--resume", "RUN"], "is a run of tree-lstm, not of neural-tree"),
+        (["--resume", "RUN", "--out", "elsewhere"], "leave out --out"),
+        (["LISTOPS", "--out", "RUN"], "holds a run already"),
+    ],
+)
+def test_what_train_says_of_bad_input(
+    listops_run: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    expected: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where nothing may appear
+    before = (listops_run / "config.json").read_bytes()
+    meant = {"RUN": [str(listops_run)]}
+    meant |= {name.upper(): ["tree-lstm", "--data", name] for name in ("listops", "lrt")}
+    done = call("train", *(word for a in arguments for word in meant.get(a, [a])))
+    assert done.status == 2
+    assert expected in done.err
+    assert len(done.err.splitlines()) == 1
+    assert not list(tmp_path.iterdir())
+    assert (listops_run / "config.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("train listops", "train tree-lstm --data listops"),
+        ("train lrt", "train tree-lstm --data lrt"),
+        ("train digits", "train neural-tree --data digits"),
+        ("train houses.csv", "train neural-tree --data houses.csv"),
+        ("train tree-lstm lrt", "train tree-lstm --data lrt"),
+        ("train neural-tree houses.csv", "train neural-tree --data houses.csv"),
+    ],
+)
+def test_a_suggestion_works(
+    typed: str, meant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = call(*typed.split())
+    assert (done.status, done.err.endswith(f"did you mean: structnet {meant}\n")) == (2, True)
+    # Followed, it comes as far as the device, which is asked for before anything is read.
+    monkeypatch.chdir(tmp_path)
+    followed = call(*shlex.split(meant), "--device", "abacus")
+    assert (followed.status, "'abacus'" in followed.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("trian tree-lstm", "did you mean 'train'?"),
+        ("train tree-lst", "did you mean 'tree-lstm'?"),
+        ("reproduce neural-tre", "did you mean 'neural-tree'?"),
+        ("train tree-lstm --data listop", "did you mean 'listops'?"),
+        ("train tree-lstm --data lrt --epoch 3", "did you mean --epochs?"),
+        ("train neural-tree --data digits --no-router", "did you mean --no-routers?"),
+        ("train neural-tree --data digitz", "did you mean 'digits'?"),
+        ("reproduce tree-lstm --table 1 --only tuker", "did you mean 'tucker'?"),
+        ("data minst", "did you mean 'mnist'?"),
+    ],
+)
+def test_a_slip_gets_a_suggestion(typed: str, meant: str) -> None:
+    done = call(*typed.split())
+    assert (done.status, done.out) == (2, "")
+    assert meant in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("evaluate", "usage: structnet evaluate RUN"),
+        ("evaluate --device cpu", "name the run first"),
+        ("reproduce tree-lstm", "--table must be one of 1, 2; got None"),
+        ("reproduce tree-lstm --table 3", "--table must be one of 1, 2; got 3"),
+        ("reproduce tree-lstm 1", "'1' must be said by flags"),
+        ("reproduce tree-lstm --table 1 --seeds 0", "--seeds must be an int in the range [1"),
+        ("data", "NAME must be one of listops, lrt, digits"),
+    ],
+)
+def test_what_is_left_out_is_said(typed: str, expected: str) -> None:
+    done = call(*typed.split())
+    assert expected in (done.out if expected.startswith("usage") else done.err)
+
+
+def test_the_version_is_said() -> None:
+    from structnet import __version__
+
+    assert call("--version") == (0, f"structnet {__version__}\n", "")
+
+
+def test_every_command_is_a_module_of_its_name() -> None:
+    folder = Path(data.__file__).parent
+    assert {path.stem for path in folder.glob("*.py")} >= set(COMMANDS)
+
+
+def test_a_resumed_run_may_repeat_its_settings(listops_run: Path) -> None:
+    words = ["tree-lstm", "--data", "listops", "--resume", listops_run, "--epochs", 3]
+    again = call("train", *words, "--threads", 1)
+    assert again.status == 0, again.err
+    assert again.json["details"]["epochs"] == 3
+    assert call("train", f"--resume={listops_run}").json["test"] == again.json["test"]
+
+
+def test_a_loss_that_is_not_finite_is_a_failure(tmp_path: Path) -> None:
+    done = call(*TRAIN["listops"], "--learning-rate", "1e38", "--out", tmp_path)
+    assert done.status == 1
+    assert "is not finite in epoch 1" in done.err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("config.json", b"{", "config.json is damaged"),
+        ("config.json", b"{}", "it lacks model, settings, data"),
+        ("model.safetensors", b"\x80pickle!!", "never loaded"),
+        ("model.safetensors", None, "training has not ended"),
+    ],
+)
+def test_damaged_runs(
+    listops_run: Path, tmp_path: Path, name: str, content: bytes | None, expected: str
+) -> None:
+    for file in listops_run.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    if content is None:
+        (tmp_path / name).unlink()
+    else:
+        (tmp_path / name).write_bytes(content)
+    done = call("evaluate", tmp_path)
+    assert (done.status, done.out) == (2, "")
+    assert expected in done.err
+
+
+def test_evaluate_names_the_bad_line(listops_run: Path, tmp_path: Path) -> None:
+    file = tmp_path / "bad.tsv"
+    file.write_text(f"9\t{EXPRESSION}\n9\t[MAX 9\n")
+    done = call("evaluate", listops_run, "--data", file)
+    assert done.status == 2
+    assert "bad.tsv, line 2, column 3: 1 unclosed '['" in done.err
+    missing = call("evaluate", listops_run, "--data", tmp_path / "missing.tsv")
+    assert missing.status == 2
+    assert "missing.tsv: No such file" in missing.err
+
+
+def test_debug_shows_where_an_error_came_from() -> None:
+    with pytest.raises(ValueError, match="holds no run"):
+        call("predict", "nowhere", EXPRESSION, "--debug")

@@ -1,0 +1,69 @@
+"""The help of the commands."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from commands import call
+
+from structnet.cli import COMMANDS
+from structnet.recipes import RECIPES
+from structnet.recipes.run import speaker
+
+ROOT = Path(__file__).parents[2]
+HEAVY = {"torch", "dgl", "numba", "numpy", "matplotlib"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["train"],
+        *(["train", name] for name in RECIPES),
+        *(["reproduce", name] for name in RECIPES),
+        ["data"],
+        ["evaluate"],
+    ],
+)
+def test_help_is_silent_and_imports_nothing_heavy(words: list[str]) -> None:
+    code = (
+        f"import sys; from structnet.cli import main; main({[*words, '--help']}); "
+        f"sys.exit(bool({HEAVY} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("usage: structnet ")
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, None])
+def test_every_command_has_help_with_examples(command: str | None) -> None:
+    done = call(*([command] if command else []), "--help")
+    assert done.status == 0
+    assert "  structnet " in done.out
+
+
+@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("command", ["train", "reproduce"])
+def test_a_models_help_says_what_each_flag_does(command: str, name: str) -> None:
+    text = call(command, name, "--help").out
+    assert f"  structnet {command} {name} --" in text
+    assert max(map(len, text.splitlines())) <= 100
+    assert "default: none" not in text and "{None}" not in text
+    said = text.partition("\noptions:")[2].split("\n  --")[1:]
+    assert len(said) > 8
+    for flag in said:
+        assert len(flag.split()) > 3, f"--{flag} is not explained"
+
+
+def test_only_the_first_process_speaks(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    speaker()("a line")
+    assert capsys.readouterr().out == ""

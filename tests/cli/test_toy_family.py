@@ -1,0 +1,169 @@
+"""A family of one number gets every command through its recipe alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from commands import Done, call
+from torch import nn
+
+from structnet.plot import plot_history
+from structnet.recipes import RECIPES
+from structnet.recipes.paper import Member, PaperTable, Row, Table, values_in
+from structnet.recipes.recipe import Answer, Ask, Outcome, Place
+from structnet.training import fit
+
+# ---- the family, and its recipe
+
+
+class Mean(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.guess = nn.Parameter(torch.zeros(()))
+
+    def loss(self, batch: torch.Tensor) -> torch.Tensor:
+        return (batch - self.guess).square().mean()
+
+
+@dataclass(frozen=True)
+class ToySettings:
+    """Learns the mean of some numbers.
+
+    Args:
+        data: ones or twos
+        epochs: passes through them
+    """
+
+    data: str
+    epochs: int = 3
+    place: Place = field(default_factory=Place)
+    name = "toy"
+
+    def resolved(self) -> ToySettings:
+        return self
+
+
+class Numbers:
+    def __init__(self, size: int, value: float):
+        self.train = self.validation = self.test = torch.full((size,), value)
+
+    def describe(self) -> dict[str, Any]:
+        return {"mean": self.train.mean().item()}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Compares with the paper."""
+
+    epochs: int = 3
+
+
+def members(choice: Choice, seed: int) -> list[Member]:
+    return [Member("mean", f"ones-{seed}", ToySettings("ones", choice.epochs))]
+
+
+def make(choice: Choice, runs: Mapping) -> Table:
+    ours = values_in(runs["mean"], {"error": "test.mse"})
+    return Table("Table 1: means", ["error"], [Row("mean", {"error": 0.5}, ours)], ["Toys."])
+
+
+class ToyRecipe:
+    name, data_sets, files, Settings, Ask, Choice = "toy", ["ones"], (), ToySettings, Ask, Choice
+    examples = dict.fromkeys(("train", "reproduce"), "  structnet train toy --data ones")
+    tables = {1: PaperTable("means", lambda choice: "table1", members, make)}  # noqa: RUF012
+
+    def load(self, settings, say):
+        return Numbers(8, 1.0 + (settings.data == "twos"))
+
+    def train(self, settings, data, run, say):
+        how = {"checkpoint": run.folder, "resume": True, "epochs": settings.epochs}
+        history = fit(model := Mean(), data.train, data.validation, batch_size=4, **how)
+        run.save_model(model)
+        return Outcome(sum(history["seconds"]), {"epochs": len(history)})
+
+    def open(self, run, place):
+        return run.load_model(lambda content: Mean())
+
+    def examples_of(self, run, file, place):
+        return torch.ones(5) if file else self.load(run.settings(ToySettings), print).test
+
+    def measure(self, model, examples, ask):
+        return {"mse": model.loss(examples).item()}
+
+    def answer(self, model, texts, ask):
+        return [Answer(f"{text}? {model.guess.item():.3f}", {}) for text in texts]
+
+    def pictures(self, run, data=None, texts=(), place=None):
+        return {"history.png": lambda: plot_history(run.history)[0]}
+
+
+# ---- what it gets
+
+
+@pytest.fixture(autouse=True)
+def _known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(RECIPES, "toy", ToyRecipe)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> tuple[Path, Done]:
+    folder = tmp_path / "run"
+    done = call("train", "toy", "--data", "ones", "--out", folder)
+    assert done.status == 0, done.err
+    return folder, done
+
+
+def test_train(run: tuple[Path, Done]) -> None:
+    folder, done = run
+    assert done.json["test"]["mse"] < 1
+    assert done.json["sizes"] == {"train": 8, "validation": 8, "test": 8}
+    assert {"config.json", "result.json", "model.safetensors", "history.png"} <= {
+        path.name for path in folder.iterdir()
+    }
+
+
+def test_resume(run: tuple[Path, Done]) -> None:
+    folder, done = run
+    again = call("train", "--resume", folder, "--threads", "1")
+    assert again.json["test"] == done.json["test"]
+    for flags, said in (
+        (["--epochs", "9"], "was started with epochs 3"),
+        (["--data", "twos"], "was started with data ones"),
+    ):
+        refused = call("train", "toy", "--resume", folder, *flags)
+        assert (refused.status, said in refused.err) == (2, True)
+
+
+def test_evaluate_and_predict(run: tuple[Path, Done]) -> None:
+    folder, done = run
+    assert call("evaluate", folder).json["test"] == done.json["test"]
+    assert call("evaluate", folder, "--data", "five").json["sizes"] == {"test": 5}
+    asked = call("predict", folder, "what", "--batch-size", "7")
+    assert asked.json["asked"]["batch_size"] == 7
+    assert asked.out.startswith("what? 0.") and len(asked.json["answers"]) == 1
+
+
+def test_plot(run: tuple[Path, Done], tmp_path: Path) -> None:
+    done = call("plot", run[0], "--out", tmp_path / "pictures")
+    assert done.json == {"history": str(tmp_path / "pictures" / "history.png")}
+
+
+def test_reproduce(tmp_path: Path) -> None:
+    command = ["reproduce", "toy", "--table", "1", "--out", tmp_path]
+    row = call(*command, "--seeds", "2").json["rows"]["mean"]["error"]
+    assert row["paper"] == 0.5 and len(row["seeds"]) == 2
+    assert "done already" in call(*command).out
+    assert {path.suffix for path in tmp_path.glob("table1*")} == {".md", ".json", ".png"}
+    assert "epochs 3, not 4" in call(*command, "--epochs", "4").err
+
+
+def test_help() -> None:
+    for command in ("train", "reproduce"):
+        assert "toy " in call(command, "--help").out
+        assert "--epochs INT" in call(command, "toy", "--help").out
+    assert "toy" in call("--help").out

@@ -1,0 +1,36 @@
+"""Bars of a table: their lengths, the dots of seeds, and scales for figures far apart."""
+
+from __future__ import annotations
+
+import pytest
+from matplotlib.figure import Figure
+
+from structnet.plot import Bar, plot_bars
+
+ERRORS = {"tree": Bar(1.5, [1.0, 3.0]), "forest": Bar(None, [2.0]), "paper": Bar(4.0)}
+
+
+def test_bars_are_as_long_as_their_figures() -> None:
+    [ax] = plot_bars({"error, all leaves": ERRORS}, "Errors")
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["paper", "forest", "tree"]
+    lengths = sorted(patch.get_width() for patch in ax.patches)
+    assert lengths == [1.5, 2.0, 2.0, 4.0]  # two means of our figures are 2
+    dots = [tuple(line.get_xdata()) for line in ax.lines]
+    assert sorted(dots) == [(1.0, 3.0), (2.0,)]
+    assert ax.get_xlabel() == "error,\nall leaves"
+    assert ax.get_xscale() == "linear"
+    assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == ["paper", "ours"]
+
+
+def test_figures_far_apart_have_a_logarithmic_scale() -> None:
+    sizes = {"tree": Bar(10.0, [12.0]), "forest": Bar(40_000.0), "paper": Bar(None)}
+    axes = plot_bars({"error": ERRORS, "size": sizes})
+    assert [ax.get_xscale() for ax in axes] == ["linear", "log"]
+
+
+def test_bars_are_drawn_on_the_axes_they_are_given() -> None:
+    given = list(Figure().subplots(1, 1, squeeze=False)[0])
+    assert plot_bars({"error": ERRORS}, axes=given) == given
+    assert len(given[0].patches) == 4
+    with pytest.raises(ValueError, match="longer"):
+        plot_bars({"error": ERRORS, "size": ERRORS}, axes=given)

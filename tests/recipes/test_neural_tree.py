@@ -1,0 +1,375 @@
+"""Runs of neural trees by the commands, in this process at tiny sizes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from commands import SMALL, Done, call
+from neural_tree_runs import DIGITS, grown, of_run, settings_of, trained
+from tree_lstm_runs import is_picture, without_times
+
+from structnet import plot
+from structnet.neural_tree import NeuralTreeSettings, prune, refine, train
+from structnet.neural_tree import training as library_training
+from structnet.neural_tree import tree as library
+from structnet.neural_tree.presets import PRESETS
+from structnet.recipes import neural_tree_runs as runs
+from structnet.recipes.neural_tree_figures import ABLATIONS, BASELINES, ENSEMBLES, TREES
+from structnet.recipes.neural_tree_paper import NAMES, VARIANTS
+from structnet.recipes.neural_tree_scores import measured, output
+from structnet.recipes.neural_tree_settings import DEFAULTS, PATHS, PRIMITIVES
+from structnet.recipes.run import Run
+from structnet.recipes.words import counted
+from structnet.training.checkpoint import load_model
+from structnet.training.history import History
+from structnet.training.metrics import accuracy, evaluate
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
+    folder = tmp_path_factory.mktemp("digits") / "run"
+    return folder, call(*DIGITS, "--out", folder)
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A table of numbers, far from mean 0 and deviation 1, and the run that learnt from it."""
+    folder = tmp_path_factory.mktemp("table")
+    x = np.random.default_rng(0).normal(50, 9, (120, 3))
+    price = 1000 * (x[:, 0] - x[:, 1]) + 7e4
+    lines = ["area,age,price,rooms"]
+    lines += [f"{a},{b},{p},{c}" for (a, b, c), p in zip(x, price, strict=True)]
+    (folder / "houses.csv").write_text("\n".join(lines))
+    command = ["train", "neural-tree", "--data", folder / "houses.csv", "--target", "price"]
+    done = call(*command, *SMALL, "--max-leaves", "2", "--width", "4", "--out", folder / "run")
+    assert done.status == 0, done.err
+    return folder / "houses.csv", folder / "run"
+
+
+def test_what_is_known_without_torch_is_what_there_is() -> None:
+    assert PATHS == library.PATHS
+    assert set(PRIMITIVES) == {*PRESETS, "mlp", "conv"}
+    assert set(TREES) == set(ABLATIONS) == set(PRESETS)
+    assert set(ENSEMBLES) <= set(TREES)
+    assert all(set(each) == set(VARIANTS) - {"full"} for each in ABLATIONS.values())
+    assert set(NAMES) == {*VARIANTS, *BASELINES}
+
+
+def test_the_run_folder(digits: tuple[Path, Done]) -> None:
+    folder, done = digits
+    assert (done.status, done.err) == (0, "")
+    pictures = {"classes.png", "growth.png", "leaves.png", "tree.png", "tree_grown.png"}
+    assert {path.name for path in folder.iterdir()} == pictures | {
+        "config.json",
+        "growth.safetensors",
+        "history.jsonl",
+        "model.safetensors",
+        "refinement",
+        "result.json",
+        "summary.txt",
+    }
+    assert all(is_picture(folder / name) for name in pictures)
+    assert done.json == json.loads((folder / "result.json").read_text())
+    ways = {f"accuracy_{path}" for path in PATHS[1:]}
+    assert done.json["test"].keys() == {"accuracy", *ways}
+    assert set(done.json) - {"details"} == {
+        "model", "data", "sizes", "test", "settings", "seconds", "run"
+    }  # fmt: skip
+    assert (
+        (folder / "summary.txt")
+        .read_text()
+        .startswith(f"{done.json['details']['leaves']} leaves, depth ")
+    )
+
+
+def test_every_decision_is_told(digits: tuple[Path, Done]) -> None:
+    folder, done = digits
+    told = [line for line in done.out.splitlines() if line.startswith("decision ")]
+    decisions = load_model(folder / "growth.safetensors")[1]["decisions"]
+    assert len(told) == len(decisions) == done.json["details"]["decisions"]
+    for line, decision in zip(told, decisions, strict=True):
+        assert f"node {decision['node']}: " in line
+        assert f"{decision['parameters']:,} parameters" in line
+        for kind, loss in decision["candidates"].items():
+            assert f"{kind} {loss:.4f}" in line
+
+
+def test_the_history_holds_all_phases(digits: tuple[Path, Done]) -> None:
+    folder, done = digits
+    phases = [record["phase"] for record in History.load(folder / "history.jsonl")]
+    assert phases[0] == "root" and phases[-2:] == ["refine", "refine"] and "split" in phases
+    details = done.json["details"]
+    assert len(phases) == details["growth_epochs"] + details["refine_epochs"]
+
+
+def test_the_scores_are_those_of_the_saved_tree(digits: tuple[Path, Done]) -> None:
+    folder, done = digits
+    data, details = of_run(folder), done.json["details"]
+    right = evaluate(trained(folder), data.test, metrics={"accuracy": accuracy})["accuracy"]
+    assert done.json["test"]["accuracy"] == pytest.approx(right)
+    before = measured(grown(folder), data.test, data.describe())
+    assert details["before_refinement"]["test"] == pytest.approx(before)
+    assert details["parameters"] == sum(p.numel() for p in trained(folder).parameters())
+
+
+def test_the_command_and_the_library_train_the_same_tree(digits: tuple[Path, Done]) -> None:
+    folder, _ = digits
+    data, settings = of_run(folder), settings_of(**Run(folder).config["settings"])
+    root = runs.root_of(settings, data.describe())
+    told = NeuralTreeSettings(max_leaves=3, epochs=2, refine_epochs=2, batch_size=64)
+    found = train(root, told, data.train, data.validation).tree.state_dict()
+    expected = trained(folder).state_dict()
+    assert found.keys() == expected.keys()
+    assert all(torch.equal(found[name], expected[name]) for name in expected)
+
+
+@pytest.mark.parametrize("phase", ["growth", "refinement"])
+def test_a_run_that_was_stopped_goes_on_to_the_same_tree(
+    digits: tuple[Path, Done], phase: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = {"growth": "decision_in_words", "refinement": "epoch_in_words"}[phase]
+    tell, calls = getattr(runs, name), []
+
+    def interrupted(*args: object) -> str:
+        calls.append(args)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return tell(*args)
+
+    monkeypatch.setattr(runs, name, interrupted)
+    stopped = call(*DIGITS, "--out", tmp_path / "run")
+    assert stopped.status == 130
+    assert f"structnet train --resume {tmp_path / 'run'}" in stopped.err
+    monkeypatch.undo()
+    done = call("train", "--resume", tmp_path / "run")
+    assert done.status == 0, done.err
+    assert without_times(done.json) == without_times(digits[1].json)
+    found, expected = (
+        load_model(f / "model.safetensors")[0] for f in (tmp_path / "run", digits[0])
+    )
+    assert found.keys() == expected.keys()
+    assert all(torch.equal(found[key], expected[key]) for key in expected)
+    records = [History.load(f / "history.jsonl") for f in (tmp_path / "run", digits[0])]
+    assert records[0]["validation_loss"] == records[1]["validation_loss"]
+
+
+@pytest.mark.parametrize("broken", ["plot_growth", "plot_neural_tree"])
+def test_a_picture_that_fails_does_not_lose_the_result(
+    broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object) -> None:
+        raise RuntimeError("no room for it")
+
+    monkeypatch.setattr(plot, broken, fail)
+    done = call(*DIGITS, "--out", tmp_path)
+    assert done.status == 0
+    assert done.json == Run(tmp_path).result
+    names = {"plot_growth": ["growth.png"], "plot_neural_tree": ["tree_grown.png", "tree.png"]}
+    assert done.err.splitlines() == [
+        f"structnet: warning: {name} was not drawn: RuntimeError: no room for it; try again with: "
+        f"structnet plot {tmp_path}"
+        for name in names[broken]
+    ]
+    assert [name for name in names[broken] if (tmp_path / name).exists()] == []
+    assert is_picture(tmp_path / "classes.png")
+    with pytest.raises(RuntimeError, match="no room for it"):
+        call("plot", tmp_path)
+
+
+def test_no_epoch_is_the_best_if_none_was_better_than_the_grown_tree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    standing = partial(torch.optim.SGD, lr=0.0)
+    monkeypatch.setattr(
+        library_training,
+        "refine",
+        lambda *args, **how: refine(*args, **how | {"optimizer": standing}),
+    )
+    done = call(*DIGITS, "--out", tmp_path)
+    assert done.status == 0, done.err
+    details = done.json["details"]
+    assert (details["best_refine_epoch"], details["refine_epochs"]) == (None, 2)
+    assert details["before_refinement"]["test"] == done.json["test"]
+    assert set(call("plot", tmp_path).json) >= {"growth", "tree"}
+
+
+def test_a_large_gain_is_never_made(digits: tuple[Path, Done], tmp_path: Path) -> None:
+    assert digits[1].json["details"]["leaves"] > 1
+    done = call(*DIGITS, "--min-gain", "50", "--out", tmp_path)
+    assert done.status == 0, done.err
+    assert done.json["details"]["leaves"] == 1
+    assert Run(tmp_path).config["settings"]["min_gain"] == 50
+
+
+def test_branches_that_few_take_are_cut_in_the_end(
+    digits: tuple[Path, Done], tmp_path: Path
+) -> None:
+    done = call(*DIGITS, "--prune", "0.999", "--out", tmp_path)
+    assert done.status == 0, done.err
+    tree, whole, data = trained(tmp_path), trained(digits[0]), of_run(tmp_path)
+    expected = prune(whole, data.train, 0.999)
+    assert expected.num_leaves < whole.num_leaves
+    assert done.json["details"]["leaves"] == tree.num_leaves == expected.num_leaves
+    before = counted(whole.num_leaves, "leaf", "leaves")
+    assert f"pruning: {expected.num_leaves} of {before} stay\n" in done.out
+    assert torch.equal(output(tree, data.test), output(expected, data.test))
+    assert grown(tmp_path).num_leaves == grown(digits[0]).num_leaves
+    again = call("evaluate", tmp_path).json["test"]
+    assert again == pytest.approx(done.json["test"])
+
+
+OLD = {"primitives": "preset", "task": "problem"}
+LATER = ("n_init", "min_gain", "prune", "max_parameters", "max_transformers", "min_samples")
+
+
+def test_a_run_of_before_is_read(digits: tuple[Path, Done], tmp_path: Path) -> None:
+    """What the command wrote when settings had other names, and some were not there."""
+    run = Run(shutil.copytree(digits[0], tmp_path / "run"))
+    settings = run.config["settings"]
+    without = {f"no_{name}": not settings[name] for name in ("routers", "transformers")}
+    kept = {n: v for n, v in settings.items() if n not in (*LATER, "routers", "transformers")}
+    old = {"task": "neural-tree", **{OLD.get(n, n): v for n, v in kept.items()}, **without}
+    (run.folder / "config.json").write_text(
+        json.dumps({"settings": old, "data": run.config["data"]})
+    )
+    (run.folder / "refinement").rename(run.folder / "refine")
+    now = settings_of(**settings)
+    run.refuse_other(now)
+    with pytest.raises(ValueError, match=r"was trained with min-gain 0\.0, not 0\.5"):
+        run.refuse_other(settings_of(**{**settings, "min_gain": 0.5}))
+    assert call("evaluate", run).json["test"] == pytest.approx(digits[1].json["test"])
+    done = call("train", "--resume", run)
+    assert done.status == 0, done.err
+    assert without_times(done.json) == without_times(digits[1].json)
+
+
+def test_evaluate_gives_the_scores_of_the_training(digits: tuple[Path, Done]) -> None:
+    folder, done = digits
+    whole, expected = call("evaluate", folder), done.json["test"]
+    assert whole.json["test"] == pytest.approx(expected)
+    one = call("evaluate", folder, "--path", "greedy", "--batch-size", "7")
+    assert one.json["test"] == {"accuracy_greedy": pytest.approx(expected["accuracy_greedy"])}
+    assert "--path" in call("evaluate", folder, "--help").out
+
+
+def test_plot_draws_the_same_pictures(digits: tuple[Path, Done], tmp_path: Path) -> None:
+    done = call("plot", digits[0], "--out", tmp_path)
+    assert done.status == 0, done.err
+    assert set(done.json) == {"growth", "tree_grown", "tree", "leaves", "classes"}
+    assert all(is_picture(Path(path)) for path in done.json.values())
+
+
+def test_predict_tells_the_decisions_for_a_test_example(digits: tuple[Path, Done]) -> None:
+    folder, _ = digits
+    done = call("predict", folder, "5")
+    test, tree = of_run(folder).test[np.array([5])], trained(folder)
+    (found,) = done.json["answers"]
+    assert found["class"] == str(int(output(tree, test).argmax()))
+    assert found["true"] == str(int(test.targets))
+    assert found["leaf"] == int(tree.apply_path(test.x))
+    assert f"leaf {found['leaf']}, reached with" in done.out
+    assert "0 to 59; got '60'" in call("predict", folder, "60").err
+    assert "leave out '5'" in call("plot", folder, "5").err
+
+
+def test_a_table_is_predicted_in_its_own_units(table: tuple[Path, Path], tmp_path: Path) -> None:
+    folder = table[1]
+    data = of_run(folder)
+    # The columns in another order, and one more.
+    row = data.arrays.x_scale.inverse(data.test.x[:1].numpy())[0]
+    (tmp_path / "new.csv").write_text(f"age,comment,rooms,area\n{row[1]},0,{row[2]},{row[0]}\n")
+    (found,) = call("predict", folder, tmp_path / "new.csv").json["answers"]
+    expected = data.arrays.y_scale.inverse(
+        output(trained(folder), data.test[np.array([0])]).numpy()
+    )
+    assert found["values"] == {"price": pytest.approx(float(expected[0, 0]), rel=1e-4)}
+    (tmp_path / "short.csv").write_text("age,area\n1,2\n")
+    assert "no column 'rooms'" in call("predict", folder, tmp_path / "short.csv").err
+
+
+@pytest.mark.parametrize("command", [["evaluate"], ["plot"], ["predict"], ["train", "--resume"]])
+def test_data_that_changed_are_said_in_one_short_line(
+    table: tuple[Path, Path], command: list[str]
+) -> None:
+    file, folder = table
+    before = file.read_text()
+    file.write_text(f"{before}\n1,2,3,4\n")
+    done = call(*command, folder, *(["5"] if command == ["predict"] else []))
+    file.write_text(before)
+    assert done.status == 2
+    assert f"the data at hand are not those of {folder}: other train, x_scale, y_scale" in done.err
+    assert len(done.err.splitlines()) == 1 and "{" not in done.err
+
+
+def test_a_squared_error_is_in_the_units_of_the_file(table: tuple[Path, Path]) -> None:
+    data, result = of_run(table[1]), Run(table[1]).result
+    predicted, true = (
+        data.arrays.y_scale.inverse(part.numpy())
+        for part in (output(trained(table[1]), data.test), data.test.targets)
+    )
+    assert result["test"]["mse"] == pytest.approx(((predicted - true) ** 2).mean())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("train neural-tree", "--data is missing: digits, mnist, cifar10, sarcos, or FILE.csv"),
+        ("train neural-tree --data letters", "must be one of digits, mnist"),
+        ("train neural-tree --data digits --primitives mnist_c --width 3", "--width is for"),
+        ("train neural-tree --data digits --no-routers --no-transformers", "nothing to grow"),
+        ("train neural-tree --data digits --target 3", "--target is for a table"),
+        ("train neural-tree --data digits --train-size 9999", "9,999 were asked for"),
+        (
+            "train neural-tree --data digits --train-size 8",
+            "digits has 10 classes; got 7 examples to train on, besides 1 for validation; "
+            "expected at least 10, one of each class",
+        ),
+        ("train neural-tree --data digits --min-gain x", "--min-gain: must be a number; got 'x'"),
+        ("train neural-tree --data digits --max-leaves 0", "--max-leaves must be an int in the"),
+        ("train neural-tree --data digits --prune 5", "a number in the range [0, 1] or None"),
+        ("train neural-tree --data digits --validation-fraction 0.0001", "is 0; expected at least"),
+        ("reproduce neural-tree --table 5", "--table must be one of 3, 4, 6, 7, 8; got 5"),
+        ("reproduce neural-tree --table 6 --only linear", "leaves nothing of table 6"),
+        ("reproduce neural-tree --table 4 --primitives mnist_z", "must name some of"),
+        ("reproduce neural-tree --table 4 --data chess", "--data: must be one of mnist, sarcos"),
+    ],
+)
+def test_bad_arguments_are_said_in_one_line(
+    arguments: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = call(*arguments.split())
+    assert done.status == 2
+    assert message in done.err
+    assert len(done.err.splitlines()) == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_modules_for_images_refuse_rows(table: tuple[Path, Path], tmp_path: Path) -> None:
+    command = ["train", "neural-tree", "--data", table[0], "--primitives", "conv"]
+    done = call(*command, "--out", tmp_path / "run")
+    assert (done.status, "is for images" in done.err) == (2, True)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_keeps_its_settings(digits: tuple[Path, Done]) -> None:
+    folder, _ = digits
+    assert "holds a run already" in call(*DIGITS, "--out", folder).err
+    done = call("train", "neural-tree", "--resume", folder, "--epochs", "7")
+    assert (done.status, "started with epochs 2" in done.err) == (2, True)
+
+
+def test_the_defaults_are_those_of_the_paper() -> None:
+    assert {name: DEFAULTS[name].refine_epochs for name in ("sarcos", "mnist", "cifar10")} == {
+        "sarcos": 300,
+        "mnist": 100,
+        "cifar10": 200,
+    }
+    training = settings_of(data="mnist").training
+    assert (training.patience, training.batch_size, training.learning_rate) == (5, 512, 1e-3)

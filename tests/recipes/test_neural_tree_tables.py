@@ -1,0 +1,245 @@
+"""The commands for neural trees of tables: other files to measure, paths, and units."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from array_files import sarcos_rows, write_sarcos
+from commands import SMALL, call
+from neural_tree_runs import of_run, trained
+
+from structnet import plot
+from structnet.datasets import sarcos
+from structnet.datasets.csv_file import TableError, read
+from structnet.recipes import RECIPES, arrays
+from structnet.recipes.neural_tree_scores import output
+from structnet.recipes.neural_tree_settings import PATHS
+from structnet.recipes.run import Run
+from structnet.routing import Samples
+
+FEATURES = ("area", "age", "rooms")
+
+
+class Houses(NamedTuple):
+    """Houses with a price and a kind, and a tree that learnt to predict one of the two."""
+
+    x: np.ndarray
+    price: np.ndarray
+    kind: np.ndarray
+    run: Path
+
+    def write(self, path: Path, *columns: str, header: bool = True) -> Path:
+        """The houses as a file of these columns."""
+        known = {name: self.x[:, i] for i, name in enumerate(FEATURES)}
+        known |= {"price": self.price, "kind": self.kind, "comment": ["-"] * len(self.x)}
+        lines = [",".join(columns)] if header else []
+        lines += [",".join(map(str, row)) for row in zip(*map(known.get, columns), strict=True)]
+        path.write_text("\n".join(lines) + "\n")
+        return path
+
+
+@pytest.fixture(scope="module", params=["price", "kind"])
+def houses(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Houses:
+    folder = tmp_path_factory.mktemp(request.param)
+    x = np.random.default_rng(0).normal(50, 9, (120, 3))
+    # Two straight lines, and what lies beyond two of them: a tree without transformers splits.
+    far = abs(x[:, 0] - x[:, 1])
+    found = Houses(x, 1000 * far + 7e4, np.where(far > 9, "old", "new"), folder / "run")
+    file = found.write(folder / "houses.csv", "area", request.param, "age", "rooms")
+    given = ["--target", request.param, "--no-transformers", "--max-leaves", "2"]
+    given += ["--epochs", "10", "--refine-epochs", "2", "--learning-rate", "0.1"]
+    given += ["--batch-size", "16", "--out", found.run]
+    done = call("train", "neural-tree", "--data", file, *given)
+    assert done.status == 0, done.err
+    return found
+
+
+def predicted(houses: Houses) -> np.ndarray:
+    """What the tree predicts for all houses: prices, or places of kinds."""
+    known = of_run(houses.run).arrays
+    order = [FEATURES.index(name) for name in known.features]
+    x = torch.from_numpy(known.x_scale(houses.x).astype(np.float32)[:, order])
+    found = output(trained(houses.run), Samples(x, x)).numpy()
+    return found.argmax(1) if known.y_scale is None else known.y_scale.inverse(found)[:, 0]
+
+
+def test_a_tree_is_measured_on_another_file(houses: Houses, tmp_path: Path) -> None:
+    target = Run(houses.run).config["data"]["targets"][0]
+    columns = ["rooms", "comment", target, "area", "age"]  # in another order, and one more
+    done = call("evaluate", houses.run, "--data", houses.write(tmp_path / "new.csv", *columns))
+    assert done.status == 0, done.err
+    assert (done.json["sizes"], done.json["data"]) == ({"test": 120}, str(tmp_path / "new.csv"))
+    if target == "price":
+        expected = ((predicted(houses) - houses.price) ** 2).mean()
+    else:
+        expected = (np.array(["new", "old"])[predicted(houses)] == houses.kind).mean()
+    metric = "mse" if target == "price" else "accuracy"
+    assert expected > 0 and expected != 1
+    assert done.json["test"][metric] == pytest.approx(expected, rel=1e-4)
+    assert done.json["test"].keys() == {metric, *(f"{metric}_{path}" for path in PATHS[1:])}
+    one = call("evaluate", houses.run, "--data", tmp_path / "new.csv", "--path", "greedy").json
+    greedy = f"{metric}_greedy"
+    assert one["test"] == {greedy: pytest.approx(done.json["test"][greedy])}
+
+
+def test_without_names_the_columns_are_those_of_the_training(
+    houses: Houses, tmp_path: Path
+) -> None:
+    file = houses.write(tmp_path / "bare.csv", *FEATURES, header=False)
+    assert len(call("predict", houses.run, file).json["answers"]) == 120
+    done = call("evaluate", houses.run, "--data", file)
+    target = Run(houses.run).config["data"]["targets"][0]
+    assert (done.status, f"no column '{target}'" in done.err) == (2, True)
+
+
+def test_a_place_says_which_column_of_a_file_without_names_is_the_target(tmp_path: Path) -> None:
+    path = tmp_path / "bare.csv"
+    path.write_text("1,2,3\n4,5,6\n")
+    data = {"features": ["a", "b"], "targets": ["c"], "shape": [2]}
+    places = []
+    for chosen in ("1", None):
+        target = arrays.target_place(read(path), chosen, data)
+        places.append((target, arrays.columns(read(path), data, target)))
+    assert places == [(0, [1, 2]), (2, [0, 1])]
+    path.write_text("1,2\n")
+    with pytest.raises(TableError, match="has 2 columns; the tree takes 2 features and the column"):
+        arrays.columns(read(path), data, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("area,age,price,kind\n1,2,3,new\n", "has no column 'rooms', a feature of the tree"),
+        ("area,age,rooms\n1,2,3\n", "which the tree predicts; expected one"),
+        ("area,age,rooms,price,kind\n", "has a header and no rows"),
+        ("area,age,rooms,price,kind\n1,2,?,3,new\n", "line 2, column 3 ('rooms'): the value is"),
+        ("area,age,rooms,price,kind\n1,2,3,,\n", "the value is missing"),
+        ("", "is empty"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said_in_one_line(
+    houses: Houses, text: str, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "new.csv").write_text(text)
+    done = call("evaluate", houses.run, "--data", tmp_path / "new.csv")
+    assert (done.status, done.out) == (2, "")
+    assert f"{tmp_path / 'new.csv'}" in done.err and message in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_only_tables_are_read(houses: Houses, tmp_path: Path) -> None:
+    done = call("evaluate", houses.run, "--data", tmp_path / "new.txt")
+    assert (done.status, "--data must be FILE.csv or FILE.tsv" in done.err) == (2, True)
+    missing = call("evaluate", houses.run, "--data", tmp_path / "new.csv")
+    assert (missing.status, "new.csv: No such file" in missing.err) == (2, True)
+
+
+def test_classes_are_those_of_the_training(tmp_path: Path) -> None:
+    path = tmp_path / "new.csv"
+    path.write_text("area,kind\n1,5.0\n2,3\n3,5\n")
+    assert arrays.classes(read(path), 1, ["3", "5"]).tolist() == [1, 0, 1]
+    with pytest.raises(TableError, match=r"line 2, column 2 \('kind'\): the tree has no class '5"):
+        arrays.classes(read(path), 1, ["new", "old"])
+    several = [f"kind {i}" for i in range(11)]
+    with pytest.raises(
+        TableError, match=r"no class '5\.0'; expected one of kind 0, .*, kind 9, \.\.\."
+    ):
+        arrays.classes(read(path), 1, several)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_predict_goes_the_way_it_is_told(houses: Houses, path: str, tmp_path: Path) -> None:
+    data, tree = of_run(houses.run), trained(houses.run)
+    test = data.test[np.array([3])]
+    done = call("predict", houses.run, "3", "--path", path)
+    assert done.status == 0, done.err
+    found = done.json["answers"][0]
+    expected = output(tree, test, path).numpy()
+    if data.arrays.classes is None:
+        price = data.arrays.y_scale.inverse(expected)[0, 0]
+        assert found["values"] == {"price": pytest.approx(price)}
+    else:
+        assert found["probability"] == pytest.approx(np.exp(expected.max()))
+    one_leaf = "greedy" if path in ("multi", "stochastic") else path
+    if path != "stochastic":
+        assert found["leaf"] == int(tree.apply_path(test.x, one_leaf))
+    told = path not in ("multi", "greedy")
+    assert (f"by the path {path}: leaf {found['leaf']}, " in done.out) == told
+    assert done.json["asked"]["path"] == path
+
+
+def test_the_paths_lead_to_different_predictions(houses: Houses, tmp_path: Path) -> None:
+    assert trained(houses.run).num_leaves == 2
+    file = houses.write(tmp_path / "new.csv", *FEATURES)
+    found = [
+        call("predict", houses.run, file, "--path", path).json["answers"]
+        for path in ("multi", "greedy", "least_likely")
+    ]
+    assert found[0] != found[1] and found[1] != found[2]
+    assert found[0] == call("predict", houses.run, file).json["answers"]
+
+
+def test_targets_are_told_and_drawn_in_their_units(
+    houses: Houses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, drawn = Run(houses.run), []
+    data = of_run(houses.run)
+    text = (houses.run / "summary.txt").read_text()
+    monkeypatch.setattr(
+        plot, "plot_neural_tree", lambda tree, samples, names: drawn.append(samples)
+    )
+    RECIPES["neural-tree"]().pictures(run, data)["tree.png"]()
+    if data.arrays.classes is not None:
+        assert torch.equal(drawn[0].targets, data.test.targets)
+        assert "of them class new" in text
+        return
+    prices = data.arrays.y_scale.inverse(data.test.targets.numpy())
+    assert f"router, 100.0 % of samples, mean {prices.mean():.4g}\n" in text
+    assert drawn[0].targets.numpy() == pytest.approx(prices)
+    assert drawn[0].x is data.test.x
+
+
+@pytest.fixture
+def robot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The run of a tree that predicts the seven torques of a robot arm."""
+    monkeypatch.setattr(sarcos, "PUBLISHED_TEST", 200)
+    write_sarcos(tmp_path / "data", sarcos_inv_test=sarcos_rows(200))
+    given = [
+        "--data",
+        "sarcos",
+        "--data-dir",
+        tmp_path / "data",
+        "--primitives",
+        "mlp",
+        "--width",
+        "4",
+    ]
+    done = call(
+        "train", "neural-tree", *given, *SMALL, "--max-leaves", "2", "--out", tmp_path / "run"
+    )
+    assert done.status == 0, done.err
+    return tmp_path / "run"
+
+
+def test_each_of_several_targets_has_its_name(robot: Path) -> None:
+    done = call("predict", robot, "5")
+    assert done.status == 0, done.err
+    found, names = done.json["answers"][0], list(sarcos.TARGETS)
+    assert [list(found[what]) for what in ("values", "true")] == [names, names]
+    lines = dict(line.split(": ", 1) for line in done.out.splitlines() if ": " in line)
+    said = ", ".join(f"{name} {value:.4g}" for name, value in found["values"].items())
+    assert lines["of all leaves"] == said
+    for what in ("its prediction", "true"):
+        assert [part.rpartition(" ")[0] for part in lines[what].split(", ")] == names
+
+
+def test_data_that_are_no_table_have_no_other_file(robot: Path, tmp_path: Path) -> None:
+    (tmp_path / "new.csv").write_text("1,2\n")
+    done = call("evaluate", robot, "--data", tmp_path / "new.csv")
+    assert (done.status, done.out) == (2, "")
+    expected = f"{robot} was trained on sarcos and is measured on its test data\n"
+    assert "--data is for runs on a table" in done.err and done.err.endswith(expected)

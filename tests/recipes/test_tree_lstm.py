@@ -1,0 +1,284 @@
+"""Runs of Tree-LSTMs by the commands, in this process at tiny sizes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import torch
+from commands import Done, call
+from tree_lstm_runs import EXPRESSION, SIZES, TRAIN, is_picture, without_times
+
+from structnet.datasets.truth import RELATIONS
+from structnet.recipes import lrt, run, tree_lstm, tree_lstm_pictures
+from structnet.recipes.recipe import values_of
+from structnet.recipes.tree_lstm_paper import PAPER
+from structnet.recipes.tree_lstm_settings import AGGREGATORS, DEFAULTS, TreeLSTMSettings
+from structnet.training.checkpoint import load_model
+from structnet.training.history import History
+
+TRIAL = ["reproduce", "tree-lstm", "--table", "2", "--generate", *SIZES, "--epochs", "1"]
+TRIAL += ["--only", "sum,cp"]
+
+
+class Trained(NamedTuple):
+    data: str
+    folder: Path
+    done: Done
+
+
+@pytest.fixture(scope="module", params=TRAIN)
+def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    folder = tmp_path_factory.mktemp(request.param) / "run"
+    return Trained(request.param, folder, call(*TRAIN[request.param], "--out", folder))
+
+
+def interrupt_in(monkeypatch: pytest.MonkeyPatch, epoch: int) -> None:
+    """Makes the training stop as by Ctrl-C before it has written this epoch's checkpoint."""
+    tell = tree_lstm.tell_epoch
+
+    def interrupted(model, history, **options):
+        tell(model, history, **options)
+        if len(history) == epoch:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(tree_lstm, "tell_epoch", interrupted)
+
+
+def test_the_run_folder(trained: Trained) -> None:
+    data, folder, done = trained
+    assert (done.status, done.err) == (0, "")
+    names = {path.name for path in folder.iterdir()}
+    pictures = {"history.png", "tree.png"} | ({"by_operators.png"} if data == "lrt" else set())
+    assert names == pictures | {
+        "checkpoint.safetensors",
+        "config.json",
+        "history.jsonl",
+        "model.safetensors",
+        "result.json",
+    }
+    assert all(is_picture(folder / name) for name in pictures)
+    assert len(History.load(folder / "history.jsonl")) == 3
+    assert done.json == json.loads((folder / "result.json").read_text())
+    assert done.json["sizes"]["test"] == 40
+
+
+def test_results_have_one_form(trained: Trained) -> None:
+    result = trained.done.json
+    keys = ["model", "data", "sizes", "test", "settings", "seconds", "run", "details"]
+    assert list(result) == keys
+    assert (result["model"], result["data"]) == ("tree-lstm", trained.data)
+    assert 0 <= result["test"]["accuracy"] <= 1
+    evaluated = call("evaluate", trained.folder).json
+    assert list(evaluated) == keys[:-1]
+    assert evaluated["test"] == result["test"]
+
+
+def test_config_says_everything_that_rebuilds_the_model(trained: Trained) -> None:
+    config = json.loads((trained.folder / "config.json").read_text())
+    settings = TreeLSTMSettings(trained.data)
+    assert config["settings"].keys() == values_of(settings).keys()
+    assert config["settings"]["hidden_size"] == 4
+    assert config["data"]["vocabulary"]["arity"] == (5 if trained.data == "listops" else 2)
+    assert config["data"]["origin"] == "generated"
+    assert load_model(trained.folder / "model.safetensors")[1] == config
+
+
+def test_lrt_is_told_by_operators(trained: Trained) -> None:
+    tested = trained.done.json["test"]
+    if trained.data != "lrt":
+        assert "accuracy_by_operators" not in tested
+        return
+    groups = tested["accuracy_by_operators"].values()
+    assert sum(count for _, count in groups) == 40
+    overall = sum(accuracy * count for accuracy, count in groups) / 40
+    assert tested["accuracy"] == pytest.approx(overall)
+    mean = sum(accuracy for accuracy, _ in groups) / len(groups)
+    assert tested["accuracy_mean_over_operators"] == pytest.approx(mean)
+
+
+def test_evaluate_on_the_runs_own_test_data(trained: Trained) -> None:
+    done = call("evaluate", trained.folder, "--batch-size", 7)
+    assert done.status == 0
+    assert done.json["sizes"] == {"test": 40}
+    assert done.json["test"] == trained.done.json["test"]
+
+
+def test_evaluate_on_a_file_agrees_with_predict(trained: Trained, tmp_path: Path) -> None:
+    example = trained.done.json["details"]["example"]
+    predicted = call("predict", trained.folder, *example)
+    assert predicted.status == 0
+    file = tmp_path / "examples.tsv"
+    file.write_text("\t".join([predicted.json["answers"][0]["class"], *example]) + "\n")
+    done = call("evaluate", trained.folder, "--data", file)
+    assert (done.json["test"]["accuracy"], done.json["sizes"]) == (1.0, {"test": 1})
+    assert done.json["data"] == str(file)
+
+
+def test_predict(trained: Trained) -> None:
+    typed = [EXPRESSION] if trained.data == "listops" else ["( a ( and b ) )", "a"]
+    done = call("predict", trained.folder, *typed, "--threads", 1)
+    [answer] = done.json["answers"]
+    assert answer["expression"] == typed
+    assert answer["true"] == ("9" if trained.data == "listops" else "<")
+    assert 0 < answer["probability"] <= 1
+    assert done.out.startswith(f"predicted {answer['class']}")
+    assert call("predict", trained.folder, "--threads", 1, *typed).json["answers"] == [answer]
+
+
+def test_plot(trained: Trained, tmp_path: Path) -> None:
+    done = call("plot", trained.folder, "--out", tmp_path, *trained.done.json["details"]["example"])
+    assert done.status == 0
+    assert set(done.json) >= {"history", "tree"}
+    assert ("by_operators" in done.json) == (trained.data == "lrt")
+    assert all(is_picture(tmp_path / Path(path).name) for path in done.json.values())
+
+
+def test_a_picture_that_fails_does_not_lose_the_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object) -> None:
+        raise RuntimeError("no room for it")
+
+    monkeypatch.setattr(tree_lstm_pictures, "draw_tree", fail)
+    done = call(*TRAIN["listops"], "--out", tmp_path)
+    assert done.status == 0
+    assert done.json == json.loads((tmp_path / "result.json").read_text())
+    expected = "structnet: warning: tree.png was not drawn: RuntimeError: no room for it; "
+    assert done.err == f"{expected}try again with: structnet plot {tmp_path}\n"
+    assert is_picture(tmp_path / "history.png")
+
+
+def test_resuming_changes_nothing(
+    trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        interrupt_in(patch, epoch=2)
+        stopped = call(*TRAIN[trained.data], "--out", folder)
+    assert stopped.status == 130
+    assert f"continue with: structnet train --resume {folder}" in stopped.err
+    assert len(History.load(folder / "history.jsonl")) == 1
+    done = call("train", "--resume", folder)
+    assert done.status == 0
+    assert without_times(done.json) == without_times(trained.done.json)
+    weights, _ = load_model(trained.folder / "model.safetensors")
+    for name, value in load_model(folder / "model.safetensors")[0].items():
+        assert torch.equal(value, weights[name]), name
+
+
+def test_an_interrupted_run_has_no_model_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupt_in(monkeypatch, epoch=2)
+    assert call(*TRAIN["listops"], "--out", tmp_path).status == 130
+    done = call("predict", tmp_path, EXPRESSION)
+    assert done.status == 2
+    assert f"structnet train --resume {tmp_path}" in done.err
+    assert set(call("plot", tmp_path).json) == {"history"}
+
+
+def test_the_papers_optimizer(tmp_path: Path) -> None:
+    options = ["--optimizer", "adadelta", "--weight-decay", "0.01", "--patience", "1"]
+    done = call(*TRAIN["listops"], *options, "--aggregator", "cp", "--out", tmp_path)
+    assert done.status == 0
+    rates = History.load(tmp_path / "history.jsonl")["learning_rate"]
+    assert set(rates) == {1.0}
+
+
+def test_a_run_of_before_is_read(trained: Trained, tmp_path: Path) -> None:
+    """What the command wrote when a run was of a task, and not of a model on data."""
+    config = json.loads((trained.folder / "config.json").read_text())
+    settings, data = config["settings"], config["data"]
+    old = {
+        "settings": {"task": settings.pop("data"), **settings},
+        "vocabulary": data.pop("vocabulary"),
+        "classes": data.pop("classes"),
+        "data": data,
+    }
+    for file in trained.folder.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "config.json").write_text(json.dumps(old))
+    (tmp_path / "result.json").write_text('{"task": "listops", "test_accuracy": 0.5}')
+    assert call("evaluate", tmp_path).json["test"] == trained.done.json["test"]
+    assert "history" in call("plot", tmp_path).json
+    assert run.Run(tmp_path).result is None
+    assert without_times(call("train", "--resume", tmp_path).json) == without_times(
+        trained.done.json
+    )
+
+
+def test_the_model_is_built_once_before_the_first_loss(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built, first_weights = [], tree_lstm.first_weights
+    monkeypatch.setattr(
+        tree_lstm, "first_weights", lambda *args: (built.append(args), first_weights(*args))[1]
+    )
+    interrupt_in(monkeypatch, epoch=1)
+    assert call(*TRAIN["listops"], "--out", tmp_path).status == 130
+    assert len(built) == 1
+
+
+def test_reproduce_continues_where_it_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finished = run.result_of
+    with monkeypatch.context() as patch:
+        calls = []
+
+        def stop_at_the_second(*arguments):
+            calls.append(arguments)
+            if len(calls) == 2:
+                raise KeyboardInterrupt
+            return finished(*arguments)
+
+        patch.setattr(run, "result_of", stop_at_the_second)
+        stopped = call(*TRIAL, "--out", tmp_path)
+    assert stopped.status == 130
+    assert not (tmp_path / "table2-lrt.md").exists()
+    first = (tmp_path / "lrt-sum-0" / "result.json").stat().st_mtime_ns
+    done = call(*TRIAL, "--seeds", 2, "--out", tmp_path)
+    assert done.status == 0
+    assert "done already" in done.out
+    assert (tmp_path / "lrt-sum-0" / "result.json").stat().st_mtime_ns == first
+    check_table(tmp_path, done)
+    other = call(*TRIAL, "--epochs", 2, "--out", tmp_path)
+    assert (other.status, other.err.count("epochs 1, not 2")) == (2, 1)
+
+
+def check_table(folder: Path, done: Done) -> None:
+    assert done.json == json.loads((folder / "table2-lrt.json").read_text())
+    rows = done.json["rows"]
+    assert rows["weighted sum"]["parameters"] == "20,000"
+    figures = {name: row["test accuracy"] for name, row in rows.items()}
+    assert (figures["weighted sum"]["paper"], figures["CP"]["paper"]) == (0.91, None)
+    results = [json.loads((folder / f"lrt-cp-{n}/result.json").read_text()) for n in (0, 1)]
+    assert figures["CP"]["seeds"] == [result["test"]["accuracy"] for result in results]
+    assert figures["CP"]["ours"] == pytest.approx(sum(figures["CP"]["seeds"]) / 2)
+    text = (folder / "table2-lrt.md").read_text()
+    assert "| weighted sum | 100 |  | one child | 1 |" in text and "| 91.00 |" in text
+    pictures = ("lrt-by_operators", "lrt-validation", "table2-lrt")
+    assert {Path(path).stem for path in done.json["pictures"]} == set(pictures)
+    assert all(is_picture(folder / f"{name}.png") for name in pictures)
+
+
+def test_a_table_of_other_data_is_refused(tmp_path: Path) -> None:
+    assert call(*TRIAL, "--out", tmp_path).status == 0
+    member = run.Run(tmp_path / "lrt-cp-0")
+    config = member.config
+    member.write("config.json", config | {"data": config["data"] | {"origin": "published"}})
+    done = call(*TRIAL, "--out", tmp_path)
+    assert (done.status, "was trained on other data than" in done.err) == (2, True)
+
+
+def test_the_papers_models_are_complete() -> None:
+    for data, models in DEFAULTS.items():
+        assert set(models) == set(AGGREGATORS) == set(tree_lstm.aggregators())
+        assert set(PAPER[data]) <= set(models)
+
+
+def test_relations_have_names() -> None:
+    assert set(lrt.RELATION_NAMES) == set(RELATIONS)

@@ -1,0 +1,54 @@
+"""Runs of neural trees at tiny sizes, and what lies in their folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from commands import SMALL
+
+from structnet.neural_tree import NeuralTree
+from structnet.recipes.arrays import ArrayData, load_data
+from structnet.recipes.neural_tree_runs import grown_tree, trained_tree
+from structnet.recipes.neural_tree_settings import NeuralTreeRunSettings
+from structnet.recipes.recipe import settings_from
+from structnet.recipes.run import Run
+
+SIZES = ["--train-size", "200", "--test-size", "60"]
+DIGITS = ["train", "neural-tree", "--data", "digits", *SIZES, *SMALL, "--width", "4"]
+DIGITS += ["--max-leaves", "3", "--no-transformers"]
+
+
+def settings_of(**values: Any) -> NeuralTreeRunSettings:
+    """All settings of a run, by their names."""
+    return settings_from(NeuralTreeRunSettings, values).resolved()
+
+
+def of_run(folder: Path) -> ArrayData:
+    """The data of a run."""
+    return load_data(Run(folder).settings(NeuralTreeRunSettings))
+
+
+def trained(folder: Path) -> NeuralTree:
+    """The tree of a run."""
+    return trained_tree(Run(folder))
+
+
+def grown(folder: Path) -> NeuralTree:
+    """The tree of a run before its refinement."""
+    return grown_tree(Run(folder))
+
+
+def mnist(folder: Path) -> Path:
+    """A file of MNIST's form: each digit a bar at a place of its own, some pixels wrong."""
+    rng, arrays = np.random.default_rng(0), {}
+    for part, size in (("train", 60_000), ("test", 10_000)):
+        y = np.arange(size, dtype=np.uint8) % 10
+        x = np.zeros((size, 28, 28), np.uint8)
+        x[np.arange(size), 4 + 2 * y.astype(int), 4:24] = 200
+        x[np.arange(size), rng.integers(0, 28, size), rng.integers(0, 28, size)] = 255
+        arrays |= {f"x_{part}": x, f"y_{part}": y}
+    folder.mkdir()
+    np.savez_compressed(folder / "mnist.npz", **arrays)
+    return folder
