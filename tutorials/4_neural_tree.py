@@ -26,7 +26,14 @@ import torch
 from sklearn.decomposition import PCA
 
 from structnet.datasets import digits
-from structnet.neural_tree import Growth, Limits, NeuralTree, NeuralTreeClassifier, presets, refine
+from structnet.neural_tree import (
+    Growth,
+    NeuralTree,
+    NeuralTreeClassifier,
+    NeuralTreeSettings,
+    presets,
+    refine,
+)
 from structnet.plot import (
     plot_growth,
     plot_leaf_classes,
@@ -88,23 +95,22 @@ print(tree.nodes[0])
 # The root is trained first. Then every leaf is tried in two ways, with all else frozen: *split*
 # it, by a router and two new solvers, or *deepen* it, by one more transformer and a new solver.
 # The better of the two is taken if it lowers the validation loss. Otherwise the leaf stays as
-# it is, and the next one is visited. Limits say how far it may go; without any, growth ends
+# it is, and the next one is visited. Settings say how far it may go; without any, growth ends
 # when no candidate is better.
 #
 # As all else is frozen, what arrives at the leaf is computed once and not at every step:
 # candidates cost little, wherever in the tree they stand.
 
 # %%
-adam = partial(torch.optim.Adam, lr=1e-2)
-growth = Growth(
-    tree,
-    train,
-    validation,
+settings = NeuralTreeSettings(
+    max_leaves=3 if SMOKE else 6,
+    max_transformers=3,
+    min_gain=0.002,
     epochs=2 if SMOKE else 40,
     batch_size=64,
-    optimizer=adam,
-    limits=Limits(max_leaves=3 if SMOKE else 6, max_transformers=3, min_gain=0.002),
+    learning_rate=1e-2,
 )
+growth = Growth(tree, train, validation, settings)
 while not growth.done:
     decision = growth.step()
     tried = ", ".join(f"{name} {loss:.3f}" for name, loss in decision.candidates.items())
@@ -134,7 +140,7 @@ refined = refine(
     validation,
     epochs=2 if SMOKE else 60,
     batch_size=64,
-    optimizer=adam,
+    optimizer=partial(torch.optim.Adam, lr=1e-2),
     progress=False,
 )
 scores = {
@@ -181,9 +187,16 @@ def project(samples: Samples) -> Samples:
 torch.manual_seed(0)
 flat = NeuralTree(presets.mlp(num_outputs=10).without(transformers=True), shape=(2,))
 plane, seen = project(train), project(validation)
-limits = Limits(max_leaves=3 if SMOKE else 6, max_transformers=0, min_gain=0.002)
+settings = NeuralTreeSettings(
+    max_leaves=3 if SMOKE else 6,
+    max_transformers=0,
+    min_gain=0.002,
+    epochs=2 if SMOKE else 20,
+    batch_size=64,
+    learning_rate=3e-2,
+)
+Growth(flat, plane, seen, settings).run()
 options = {"batch_size": 64, "optimizer": partial(torch.optim.Adam, lr=3e-2)}
-Growth(flat, plane, seen, epochs=2 if SMOKE else 20, limits=limits, **options).run()
 refine(flat, plane, seen, epochs=2 if SMOKE else 20, progress=False, **options)
 names = ("first component", "second component")
 save(plot_partition(flat, seen, feature_names=names), "4_partition.png")

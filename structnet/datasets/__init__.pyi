@@ -6,9 +6,7 @@ from . import mnist as mnist
 from . import sarcos as sarcos
 from . import table as table
 from .arrays import Arrays as Arrays
-from .arrays import Scale as Scale
 from .csv_file import TableError as TableError
-from .held_out import hold_out as hold_out
 from .listops import ListOps as ListOps
 from .listops import evaluate_expression as evaluate_expression
 from .lrt import LogicalRelations as LogicalRelations

@@ -8,54 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-from structnet.estimators.scale import moments
+from structnet.estimators.scale import Standardizer
 
 Task = Literal["classification", "regression"]
-
-
-@dataclass(frozen=True, eq=False)
-class Scale:
-    """A shift and a stretch for each column: ``scaled = (value - mean) / sd``.
-
-    Attributes:
-        mean, sd: float64, in the units of the file; both fit one row, or one image.
-
-    Example:
-        >>> scale = Scale.of(np.array([[1.0, 5.0], [3.0, 5.0]]))
-        >>> scale.apply(np.array([[5.0, 6.0]]))
-        array([[3., 1.]], dtype=float32)
-        >>> scale.undo([[3.0, 1.0]])
-        array([[5., 6.]])
-    """
-
-    mean: np.ndarray
-    sd: np.ndarray
-
-    @classmethod
-    def of(cls, rows: np.ndarray) -> Scale:
-        """The scale that gives each column mean 0 and standard deviation 1.
-
-        A column of one value has no deviation; it is only shifted.
-
-        Shapes:
-            rows ``(N, d)``; mean and sd ``(d,)``.
-
-        Raises:
-            ValueError: there are no rows.
-        """
-        if len(rows) == 0:
-            raise ValueError("no rows to find a scale from")
-        mean, sd = moments(rows)
-        sd[(rows == rows[0]).all(0) | (sd == 0)] = 1.0
-        return cls(mean, sd)
-
-    def apply(self, values: np.ndarray) -> np.ndarray:
-        """Values in the units of the file, scaled; float32."""
-        return ((values - self.mean) / self.sd).astype(np.float32)
-
-    def undo(self, scaled: np.ndarray) -> np.ndarray:
-        """Scaled values in the units of the file; float64."""
-        return np.asarray(scaled) * self.sd + self.mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +24,9 @@ class Arrays:
         name: of the data set.
         task: ``"classification"`` or ``"regression"``.
         split: how training and test examples were told apart, in words.
-        x_scale: how the inputs were scaled.
-        y_scale: how the targets were; ``y_scale.undo`` gives predictions in the original units, and
-            an error times ``y_scale.sd`` is one. None for classes.
+        x_scale: scaler of the inputs.
+        y_scale: scaler of the targets; ``y_scale.inverse`` gives predictions in the original units,
+            and an error times ``y_scale.sd`` is one. None for classes.
         files: what was read.
         features, targets: names of the columns, if they have any.
 
@@ -91,8 +46,8 @@ class Arrays:
     name: str
     task: Task
     split: str
-    x_scale: Scale
-    y_scale: Scale | None = None
+    x_scale: Standardizer
+    y_scale: Standardizer | None = None
     files: tuple[Path, ...] = ()
     features: tuple[str, ...] | None = None
     targets: tuple[str, ...] | None = None

@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from structnet.datasets.arrays import Arrays
-from structnet.datasets.held_out import hold_out
 from structnet.datasets.pixels import pixel_scale, scaled_pixels
+from structnet.estimators.held_out import hold_out
 
 SIZE = 1797
 CLASSES = tuple("0123456789")
@@ -45,7 +45,7 @@ def load(test_share: float = 0.2, seed: int = 0) -> Arrays:
     assert bunch.images.shape == (SIZE, 8, 8) and set(bunch.target) == set(range(10))
     images = bunch.images.astype(np.uint8)[:, None]
     labels = bunch.target.astype(np.int64)
-    train, test = hold_out(labels, test_share, seed)
+    train, test = hold_out(SIZE, test_share, seed, labels, each_class=True)
     scale = pixel_scale(images[train])
     return Arrays(
         scaled_pixels(images[train], scale),

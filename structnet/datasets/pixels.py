@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from structnet.datasets.arrays import Scale
+from structnet.estimators.scale import Standardizer
 
 _CHUNK = 1000  # images; counting makes 8-byte copies of as many
 
 
-def pixel_scale(images: np.ndarray) -> Scale:
+def pixel_scale(images: np.ndarray) -> Standardizer:
     """The scale that gives the pixels of each channel mean 0 and standard deviation 1.
 
     Args:
@@ -33,10 +33,10 @@ def pixel_scale(images: np.ndarray) -> Scale:
         mean = share @ values
         means.append(mean)
         deviations.append(np.sqrt(share @ (values - mean) ** 2) or 1.0)
-    return Scale(np.array(means).reshape(-1, 1, 1), np.array(deviations).reshape(-1, 1, 1))
+    return Standardizer(np.array(means).reshape(-1, 1, 1), np.array(deviations).reshape(-1, 1, 1))
 
 
-def scaled_pixels(images: np.ndarray, scale: Scale) -> np.ndarray:
+def scaled_pixels(images: np.ndarray, scale: Standardizer) -> np.ndarray:
     """The images as float32, scaled in place of copies in float64.
 
     Shapes:

@@ -16,9 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-from structnet.datasets.arrays import Arrays, Scale
-from structnet.datasets.held_out import hold_out
+from structnet.datasets.arrays import Arrays
 from structnet.datasets.source import DownloadError, Source, WrongFileError, fetch, find
+from structnet.estimators.held_out import hold_out
+from structnet.estimators.scale import Standardizer
 
 NUM_INPUTS, NUM_TARGETS = 21, 7
 PUBLISHED_TRAIN, PUBLISHED_TEST = 44_484, 4_449
@@ -85,7 +86,7 @@ def load(
     if train_path is not None:
         train, split = _without_shared(read(train_path, PUBLISHED_TRAIN), test, drop_shared)
     else:
-        chosen, held_out = hold_out(np.zeros(len(test), np.int64), test_share, seed)
+        chosen, held_out = hold_out(len(test), test_share, seed)
         train, test = test[chosen], test[held_out]
         split = f"{test_share:.0%} of the test file for testing, the rest to train on, seed {seed}"
     return _arrays(train, test, split, tuple(path for path in (train_path, test_path) if path))
@@ -141,19 +142,26 @@ def _without_shared(
 
 
 def _arrays(train: np.ndarray, test: np.ndarray, split: str, files: tuple[Path, ...]) -> Arrays:
-    x_scale, y_scale = Scale.of(train[:, :NUM_INPUTS]), Scale.of(train[:, NUM_INPUTS:])
+    scales = [Standardizer.fitted(each) for each in _halves(train)]
+    parts = [
+        scale(half).astype(np.float32)
+        for rows in (train, test)
+        for scale, half in zip(scales, _halves(rows), strict=True)
+    ]
     return Arrays(
-        x_scale.apply(train[:, :NUM_INPUTS]),
-        y_scale.apply(train[:, NUM_INPUTS:]),
-        x_scale.apply(test[:, :NUM_INPUTS]),
-        y_scale.apply(test[:, NUM_INPUTS:]),
+        *parts,
         classes=None,
         name="sarcos",
         task="regression",
         split=split,
-        x_scale=x_scale,
-        y_scale=y_scale,
+        x_scale=scales[0],
+        y_scale=scales[1],
         files=files,
         features=FEATURES,
         targets=TARGETS,
     )
+
+
+def _halves(rows: np.ndarray) -> list[np.ndarray]:
+    """Inputs and targets."""
+    return np.split(rows, [NUM_INPUTS], axis=1)

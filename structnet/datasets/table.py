@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from structnet.datasets import csv_file
-from structnet.datasets.arrays import Arrays, Scale, Task
+from structnet.datasets.arrays import Arrays, Task
 from structnet.datasets.csv_file import Table, TableError
-from structnet.datasets.held_out import hold_out
+from structnet.estimators.held_out import hold_out
+from structnet.estimators.scale import Standardizer
 
 MAX_CLASSES = 20  # different whole numbers that are still taken for classes
 
@@ -70,20 +71,20 @@ def load(
         split = f"{other.path} for testing"
         x_test, y_test = _features(other, column), _targets(other, column, classes)
     else:
-        train, held_out = _drawn(table.path, y if classes else np.zeros(len(y)), test_share, seed)
+        train, held_out = _drawn(table.path, len(y), test_share, seed, y if classes else None)
         x, x_test, y, y_test = x[train], x[held_out], y[train], y[held_out]
         whole = "every class" if classes else "the rows"
         split = f"{test_share:.0%} of {whole} for testing, seed {seed}"
     if classes and len(classes) < 2:
         message = f"expected at least two classes in the column; every row has {texts[0]!r}"
         raise table.error(0, column, message)
-    x_scale, y_scale = Scale.of(x), None if classes else Scale.of(y)
+    x_scale, y_scale = Standardizer.fitted(x), None if classes else Standardizer.fitted(y)
     names = table.names
     return Arrays(
-        x_scale.apply(x),
-        y_scale.apply(y) if y_scale else y,
-        x_scale.apply(x_test),
-        y_scale.apply(y_test) if y_scale else y_test,
+        x_scale(x).astype(np.float32),
+        y_scale(y).astype(np.float32) if y_scale else y,
+        x_scale(x_test).astype(np.float32),
+        y_scale(y_test).astype(np.float32) if y_scale else y_test,
         classes=classes,
         name=table.path.stem,
         task=task,
@@ -206,9 +207,9 @@ def _same_columns(table: Table, path: str | Path, delimiter: str) -> Table:
 
 
 def _drawn(
-    path: Path, groups: np.ndarray, share: float, seed: int
+    path: Path, size: int, share: float, seed: int, classes: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
     try:
-        return hold_out(groups, share, seed)
+        return hold_out(size, share, seed, classes, each_class=True)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error

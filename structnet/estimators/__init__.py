@@ -1,8 +1,17 @@
-"""The scikit-learn side of the models: what is given is checked, scaled, split and weighed.
+"""The scikit-learn side of the models: what is given is checked, scaled, held out and asked.
 
 ======================  ==========================================================================
 ``inputs``              the checks of samples, targets and weights
-``checked``             what has been checked: arrays, classes, seeds, splits
-``scale``               means and deviations, and numbers too large or small for float32
+``checked``             :class:`Checked`, what has been checked; classes, weights, seeds
+``scale``               :class:`Standardizer`, the one scaler; means and deviations of any size
+``held_out``            :func:`hold_out`, the one way to set samples aside
+``tree_estimator``      :class:`TreeEstimatorMixin`: what estimators of model trees can be asked
+``file``                a fitted estimator on disk, without pickle
 ======================  ==========================================================================
 """
+
+from __future__ import annotations
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

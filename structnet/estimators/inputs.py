@@ -1,9 +1,8 @@
-"""What scikit-learn's users give an estimator, checked: samples, labels, weights, parameters."""
+"""What scikit-learn's users give an estimator, checked: samples, labels, weights."""
 
 from __future__ import annotations
 
-import math
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
-from structnet.estimators.checked import Arrays
+from structnet.estimators.checked import Checked
 
 FLOATS = (np.float64, np.float32)
 AXES = {2: ("row", "column"), 4: ("sample", "channel", "row", "column")}
@@ -21,6 +20,13 @@ KINDS = (str, (bool, np.bool_), Real)  # of labels; True is a Real too, so the o
 
 def check_inputs(estimator: BaseEstimator, X: Any) -> np.ndarray:
     """The inputs of a fitted estimator, in float64 or, if they come so, float32.
+
+    Args:
+        estimator: estimator that was fitted.
+        X: samples, as the user gave them.
+
+    Shapes:
+        ``[n, *shape] -> [n, *shape]``.
 
     Raises:
         ValueError: NaN, infinity, or samples of another shape than those it was fitted on.
@@ -38,8 +44,8 @@ def check_sample(estimator: BaseEstimator, x: Any) -> np.ndarray:
     """One sample for a fitted estimator, checked as in :func:`check_inputs`.
 
     Args:
-        estimator: the estimator.
-        x: a row or an image, or several of which there is one.
+        estimator: estimator that was fitted.
+        x: row or image, or a table or images of that one.
 
     Shapes:
         ``[*shape]`` or ``[1, *shape]`` -> ``[1, *shape]``.
@@ -65,16 +71,21 @@ def check_training(
     reset: bool = True,
     least: int = 2,
     **of_y: bool,
-) -> Arrays:
+) -> Checked:
     """Samples to fit on. Those of weight 0 are left out, as if they had not been given.
 
     Args:
-        estimator: gets ``n_features_in_`` (of images, the channels), ``sample_shape_`` and, from a
-            data frame, ``feature_names_in_``.
-        X, y, sample_weight: from the user.
+        estimator: estimator to fit. It gets ``n_features_in_`` (of images, the channels),
+            ``sample_shape_`` and, from a data frame, ``feature_names_in_``.
+        X: samples, as the user gave them.
+        y: their targets.
+        sample_weight: what each of them counts.
         reset: False compares with what the estimator was fitted on instead.
-        least: samples there must be.
-        of_y: what ``sklearn.utils.check_X_y`` is to ask of the targets, as ``y_numeric=True``.
+        least: number of samples there must be.
+        of_y: demands of ``sklearn.utils.check_X_y`` on the targets, as ``y_numeric=True``.
+
+    Shapes:
+        X ``[n, *shape]``; y ``[n]`` or ``[n, columns]``; sample_weight ``[n]``.
 
     Raises:
         ValueError: NaN or infinity, lengths or shapes that do not fit, weights below 0, too few
@@ -102,7 +113,7 @@ def check_training(
     _check_finite(X)
     if reset:
         estimator.sample_shape_ = X.shape[1:]
-    arrays = Arrays(X, y, check_weights(sample_weight, len(X)))
+    arrays = Checked(X, y, check_weights(sample_weight, len(X)))
     if arrays.weights is None or arrays.weights.all():
         return arrays
     arrays = arrays.take(np.flatnonzero(arrays.weights))
@@ -146,6 +157,13 @@ def off_torch(values: Any) -> Any:
 
 def check_weights(sample_weight: Any, size: int) -> np.ndarray | None:
     """Weights as the user gave them, in float64; a number counts for all samples.
+
+    Args:
+        sample_weight: weights, or None.
+        size: number of samples.
+
+    Shapes:
+        ``[size]``.
 
     Raises:
         ValueError: there is not one a sample, one is below 0, or one is no finite number.
@@ -214,57 +232,3 @@ def plain_numbers(y: Any) -> Any:
     y = off_torch(y)
     numbers = np.asarray(y)
     return numbers.astype(np.float64) if numbers.dtype == object and numbers.ndim else y
-
-
-def check_number(
-    name: str,
-    value: Any,
-    kind: type,
-    low: float,
-    high: float = math.inf,
-    *,
-    open: bool = False,
-    optional: bool = False,
-) -> None:
-    """Checks a parameter of an estimator.
-
-    Args:
-        name, value: of the parameter.
-        kind: ``numbers.Integral`` or ``numbers.Real``.
-        low, high: the range; infinity itself is never in it.
-        open: the ends are not in the range.
-        optional: None will do too.
-
-    Raises:
-        ValueError: it is something else.
-
-    Example:
-        >>> check_number("n_members", 0, Integral, 1)
-        Traceback (most recent call last):
-        ValueError: The 'n_members' parameter must be an int in the range [1, inf). Got 0 instead.
-    """
-    if value is None and optional:
-        return
-    inside = isinstance(value, kind) and not isinstance(value, bool) and math.isfinite(value)
-    if not (inside and (low < value < high if open else low <= value <= high)):
-        article = "an int" if kind is Integral else "a number"
-        ends = "()" if open else "[)" if high == math.inf else "[]"
-        raise ValueError(
-            f"The '{name}' parameter must be {article} in the range {ends[0]}{low:g}, {high:g}"
-            f"{ends[1]}{' or None' * optional}. Got {value!r} instead."
-        )
-
-
-def check_bool(name: str, value: Any) -> None:
-    """Checks a parameter of an estimator that says yes or no.
-
-    Raises:
-        ValueError: it is neither True nor False; words would all count as True.
-
-    Example:
-        >>> check_bool("standardize", "no")
-        Traceback (most recent call last):
-        ValueError: The 'standardize' parameter must be True or False. Got 'no' instead.
-    """
-    if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"The '{name}' parameter must be True or False. Got {value!r} instead.")

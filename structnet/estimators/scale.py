@@ -1,8 +1,69 @@
-"""Means and deviations of numbers of any size, from 1e-300 to 1e300."""
+"""The library's one scaler: mean 0 and deviation 1, for numbers of any size, 1e-300 to 1e300."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Standardizer:
+    """Takes each column (of images: each channel) to mean 0 and standard deviation 1.
+
+    Args:
+        mean: what is subtracted.
+        sd: what it is divided by then.
+
+    Shapes:
+        mean, sd: ``[columns]`` or ``[channels, 1, 1]``, float64.
+
+    Example:
+        >>> standardize = Standardizer.fitted(np.array([[1.0, 5.0], [3.0, 5.0]]))
+        >>> standardize(np.array([[5.0, 6.0]]))
+        array([[3., 1.]])
+        >>> standardize.inverse(np.array([[3.0, 1.0]]))
+        array([[5., 6.]])
+    """
+
+    mean: np.ndarray
+    sd: np.ndarray
+
+    @classmethod
+    def fitted(cls, values: np.ndarray, weights: np.ndarray | None = None) -> Standardizer:
+        """The scaler of some values; a column that does not change it only moves to 0.
+
+        Args:
+            values: rows or images, float32 or float64.
+            weights: what each of them counts.
+
+        Shapes:
+            values ``[n, columns]`` or ``[n, channels, height, width]``; weights ``[n]``.
+
+        Raises:
+            ValueError: there are no values.
+        """
+        if not len(values):
+            raise ValueError("there are no rows to find a scale from; expected at least 1")
+        mean, sd = moments(values, weights)
+        # Rounding alone may make a column of one value deviate by some of its last digits.
+        constant = sd <= 10 * np.finfo(values.dtype).eps * np.abs(mean)
+        return cls(mean, np.where(constant, 1.0, sd))
+
+    def __call__(self, values: np.ndarray) -> np.ndarray:
+        """Standardized values, in the precision of the values. ``[n, *shape] -> [n, *shape]``."""
+        found = (values - self.mean) / self.sd
+        return found.astype(np.result_type(values, np.float32), copy=False)
+
+    def inverse(self, values: np.ndarray) -> np.ndarray:
+        """Values that were standardized, in their own units. ``[n, *shape] -> [n, *shape]``.
+
+        In the precision of the values, or in float64 where it cannot hold the result.
+        """
+        found = values * self.sd + self.mean
+        if np.abs(found).max(initial=0) > np.finfo(values.dtype).max:
+            return found
+        return found.astype(values.dtype, copy=False)
 
 
 def fractions(
@@ -13,8 +74,11 @@ def fractions(
     No digit is lost, and neither the squares of the fractions nor their sum leave float64.
 
     Args:
-        values: float32 or float64.
-        axis: what shares a power; all values by default.
+        values: numbers, float32 or float64.
+        axis: axes along which values share a power; all values do by default.
+
+    Shapes:
+        values ``[...]`` -> ``[...]``, and the exponent with length 1 along the axes.
 
     Example:
         >>> fractions(np.array([1.0, 6.0]))[0]
@@ -28,8 +92,8 @@ def moments(values: np.ndarray, weights: np.ndarray | None = None) -> tuple[np.n
     """The mean and the standard deviation of each column of a table, or channel of images.
 
     Args:
-        values: float32 or float64, at least one row.
-        weights: what each row counts.
+        values: at least one row, float32 or float64.
+        weights: what each row counts; by default 1.
 
     Shapes:
         values ``[n, columns]`` or ``[n, channels, height, width]``; weights ``[n]``; both results

@@ -4,7 +4,6 @@ from .cost import count_parameters as count_parameters
 from .estimator import NeuralTreeClassifier as NeuralTreeClassifier
 from .estimator import NeuralTreeRegressor as NeuralTreeRegressor
 from .growth.decision import Decision as Decision
-from .growth.decision import Limits as Limits
 from .growth.growth import Growth as Growth
 from .likelihood import Categorical as Categorical
 from .likelihood import GaussianMixture as GaussianMixture

@@ -6,69 +6,341 @@ Reference:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from numbers import Integral
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import torch
-from scipy.special import logsumexp
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor, nn
 
-from structnet.estimators.checked import Arrays, encode_labels
-from structnet.estimators.inputs import check_training, plain_labels, plain_numbers
-from structnet.neural_tree.base import NeuralTreeEstimator
+from structnet.checks import check_bool, check_integer, check_number, check_one_of, wrong
+from structnet.estimators import file
+from structnet.estimators.checked import Checked, seed_from
+from structnet.estimators.held_out import hold_out
+from structnet.estimators.inputs import check_inputs
+from structnet.estimators.scale import Standardizer
+from structnet.estimators.tree_estimator import (
+    TreeClassifierMixin,
+    TreeEstimatorMixin,
+    TreeRegressorMixin,
+)
+from structnet.neural_tree import presets
 from structnet.neural_tree.likelihood import Categorical, GaussianMixture, Likelihood, SquaredError
-from structnet.neural_tree.parameters import check_one_of
 from structnet.neural_tree.primitives import Primitives
+from structnet.neural_tree.settings import NeuralTreeSettings
+from structnet.neural_tree.training import Trained, train
+from structnet.neural_tree.tree import PATHS, NeuralTree
+from structnet.routing.batches import ask
+from structnet.training.history import History
+from structnet.training.processes import own_device
+from structnet.training.seeding import random_states_kept
 
-LOSSES = {"squared_error": SquaredError, "gaussian": GaussianMixture}
+FREE = ("path", "refine_epochs", "device", "verbose", "folder", "prune")  # what resuming may change
 
 
-class NeuralTreeClassifier(ClassifierMixin, NeuralTreeEstimator):
+@dataclass(frozen=True)
+class Member(Trained):
+    """A trained tree, on the CPU, and what stands between its numbers and the user's.
+
+    Attributes:
+        inputs: what standardizes the inputs; None leaves them as they are.
+        targets: what standardizes the targets; None leaves them as they are.
+    """
+
+    inputs: Standardizer | None = None
+    targets: Standardizer | None = None
+
+
+class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
+    """What the classifier and the regressor share; its parameters are told at the classifier."""
+
+    members_: list[Member]
+    _losses: Mapping[str, type[Likelihood]]  # by the name of the loss, the task's own first
+
+    def __init__(
+        self,
+        primitives: str | Primitives | Callable[[int], Primitives] | None = None,
+        *,
+        loss: str | None = None,
+        routers: bool = True,
+        transformers: bool = True,
+        max_depth: int | None = NeuralTreeSettings.max_depth,
+        max_leaves: int | None = NeuralTreeSettings.max_leaves,
+        max_parameters: int | None = NeuralTreeSettings.max_parameters,
+        max_transformers: int | None = NeuralTreeSettings.max_transformers,
+        min_gain: float = NeuralTreeSettings.min_gain,
+        min_samples: float = NeuralTreeSettings.min_samples,
+        epochs: int = NeuralTreeSettings.epochs,
+        refine_epochs: int = NeuralTreeSettings.refine_epochs,
+        patience: int | None = NeuralTreeSettings.patience,
+        n_init: int = NeuralTreeSettings.n_init,
+        batch_size: int = NeuralTreeSettings.batch_size,
+        learning_rate: float = NeuralTreeSettings.learning_rate,
+        warm_start_solvers: bool = NeuralTreeSettings.warm_start_solvers,
+        prune: float | None = NeuralTreeSettings.prune,
+        validation_fraction: float = 0.1,
+        standardize: bool = True,
+        path: str = "multi",
+        n_members: int = 1,
+        random_state: Any = None,
+        device: str | torch.device = "cpu",
+        verbose: bool = False,
+        folder: str | Path | None = None,
+    ):
+        # scikit-learn asks that every parameter is kept as it is given.
+        vars(self).update((name, value) for name, value in locals().items() if name != "self")
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, validation: tuple | None = None
+    ) -> NeuralTreeEstimator:
+        """Grows the trees, refines and prunes them.
+
+        Args:
+            X: samples, a table or images.
+            y: their classes or numbers.
+            sample_weight: what each sample counts; 0 leaves it out.
+            validation: ``(X, y)`` or ``(X, y, sample_weight)`` to choose by, instead of a part of
+                the samples.
+
+        Shapes:
+            X ``[n, features]`` or ``[n, channels, height, width]``; y ``[n]``, or ``[n, columns]``
+            for regression; sample_weight ``[n]``.
+
+        Raises:
+            ValueError: data or parameters that do not fit; the message says which.
+            CheckpointError: the folder belongs to another training.
+        """
+        self._check_parameters()
+        given = self._checked(X, y, sample_weight, reset=True)
+        held_out = None if validation is None else self._checked_validation(validation)
+        self.seed_ = seed_from(self.random_state)
+        if self.folder is not None:
+            named = isinstance(self.primitives, str)
+            facts = {"primitives": self.primitives if named else "own", "random_state": self.seed_}
+            facts |= {"data": given.digest(), "validation": held_out and held_out.digest()}
+            file.claim(self.folder, self, FREE, **facts)
+        numbers = range(self.n_members)
+        self.members_ = [self._fit_member(number, given, held_out) for number in numbers]
+        return self
+
+    @property
+    def tree_(self) -> NeuralTree:
+        """The tree; of several members the first.
+
+        It takes standardized inputs, and knows classes by their numbers: give it what
+        :meth:`samples` gives, not the user's own. :meth:`explain` takes the user's own.
+        """
+        return self._first.tree
+
+    @property
+    def growth_(self) -> Trained:
+        """How the tree grew, its ``decisions`` and ``history``; of several members the first."""
+        return replace(self._first, history=self._first.growth)
+
+    @property
+    def history_(self) -> History:
+        """A record an epoch of growth and refinement; of several members the first's.
+
+        The fields are those of ``structnet.fit``, and ``phase`` ("root", "split", "deepen" or
+        "refine"), ``node`` and ``decision``, the number of the decision that it was for.
+        """
+        return self._first.history
+
+    @property
+    def _first(self) -> Member:
+        check_is_fitted(self)
+        return self.members_[0]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "members_" in vars(self)
+
+    # Fitting
+
+    def _settings(self, seed: int) -> NeuralTreeSettings:
+        """The hyper-parameters of a member, whose ranges are checked."""
+        names = (field.name for field in fields(NeuralTreeSettings) if field.name != "seed")
+        return NeuralTreeSettings(**{name: getattr(self, name) for name in names}, seed=seed)
+
+    def _check_parameters(self) -> None:
+        self._settings(seed=0)
+        check_number("validation_fraction", self.validation_fraction, 0, 1, open=True)
+        check_integer("n_members", self.n_members, 1)
+        for name in ("routers", "transformers", "standardize"):
+            check_bool(name, getattr(self, name))
+        if not (self.routers or self.transformers):
+            raise ValueError(
+                "routers=False and transformers=False together leave nothing to grow; expected one "
+                "of them to be True"
+            )
+        check_one_of("path", self.path, PATHS)
+        if self.loss is not None:
+            check_one_of("loss", self.loss, self._losses)
+        own_device(self.device)
+        if self.folder is not None and not isinstance(self.random_state, Integral):
+            # An interrupted fit could not go on.
+            raise wrong("random_state", "an int where there is a 'folder'", self.random_state)
+
+    def _fit_member(self, number: int, given: Checked, held_out: Checked | None) -> Member:
+        seeds = np.random.SeedSequence([self.seed_, number]).generate_state(2)
+        learn, validation = given, held_out
+        if held_out is None:
+            strata = given.y if is_classifier(self) else None
+            parts = hold_out(len(given.x), self.validation_fraction, int(seeds[0]), strata)
+            learn, validation = map(given.take, parts)
+        inputs = targets = None
+        if self.standardize:
+            inputs = Standardizer.fitted(learn.x, learn.weights)
+            targets = None if is_classifier(self) else Standardizer.fitted(learn.y, learn.weights)
+        trained = train(
+            self._root(int(seeds[1])),
+            self._settings(int(seeds[1])),
+            learn.samples(inputs, targets),
+            validation.samples(inputs, targets),
+            device=self.device,
+            folder=None if self.folder is None else Path(self.folder, f"member_{number}"),
+            progress=bool(self.verbose),
+        )
+        trained.tree.to("cpu")
+        return Member(**vars(trained), inputs=inputs, targets=targets)
+
+    def _root(self, seed: int) -> NeuralTree:
+        likelihood, outputs = self._task()
+        with random_states_kept(torch.device("cpu")):
+            torch.manual_seed(seed)
+            tree = NeuralTree(self._primitives(outputs), self.sample_shape_, likelihood)
+        if tree.num_outputs != outputs:
+            raise ValueError(
+                f"the primitives' solver gives {tree.num_outputs} outputs; expected {outputs} "
+                f"for these targets and {type(likelihood).__name__}"
+            )
+        return tree
+
+    def _task(self) -> tuple[Likelihood, int]:
+        """The likelihood, and the outputs that a solver must have."""
+        likelihood = self._losses[self.loss or next(iter(self._losses))]()
+        if is_classifier(self):
+            return likelihood, len(self.classes_)
+        return likelihood, likelihood.num_outputs(*self.target_shape_ or (1,))
+
+    def _primitives(self, outputs: int) -> Primitives:
+        """The primitives that the user chose, for solvers with so many outputs."""
+        chosen = self.primitives
+        if chosen is None:
+            chosen = "mlp" if len(self.sample_shape_) == 1 else "mnist_b"
+        made = presets.made_of(chosen, outputs)
+        return made.without(routers=not self.routers, transformers=not self.transformers)
+
+    # Answering
+
+    def _trees(self) -> list[NeuralTree]:
+        return [member.tree for member in self.members_]
+
+    def _asked(self, x: np.ndarray) -> list[tuple[NeuralTree, Tensor]]:
+        # In the precision of x, so that float64 gives the same whatever else is in the batch. An
+        # accelerator, where double precision is slow or missing, stays with single.
+        device = own_device(self.device)
+        double = x.dtype == np.float64 and device.type == "cpu"
+        dtype = torch.float64 if double else torch.float32
+        return [
+            (
+                copy.deepcopy(member.tree).to(device, dtype),
+                torch.tensor(x if member.inputs is None else member.inputs(x), dtype=dtype),
+            )
+            for member in self.members_
+        ]
+
+    def _outputs(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        check_one_of("path", self.path, PATHS)
+        generator = torch.Generator(own_device(self.device)).manual_seed(self.seed_)
+        x, size, found = check_inputs(self, X), self.batch_size, []
+        for (tree, ready), member in zip(self._asked(x), self.members_, strict=True):
+            question = partial(tree.output, path=self.path, generator=generator)
+            answers = ask(tree, ready, question, size)
+            outputs = answers.numpy().astype(x.dtype, copy=False)
+            found.append(outputs if member.targets is None else member.targets.inverse(outputs))
+        return np.stack(found)
+
+    def _scale_of_inputs(self) -> Standardizer | None:
+        return self._first.inputs
+
+    def _scale_of_targets(self) -> Standardizer | None:
+        return self._first.targets
+
+    # On disk
+
+    def _state(self) -> tuple[nn.Module, dict[str, Any]]:
+        if not (self.primitives is None or isinstance(self.primitives, str)):
+            raise TypeError(
+                "a file holds the name of a preset, not functions; expected 'primitives' to be "
+                f"None or one of {sorted(presets.NAMED)}. Got {type(self.primitives).__name__}."
+            )
+        members = [
+            member.config()
+            | {"inputs": _as_lists(member.inputs), "targets": _as_lists(member.targets)}
+            for member in self.members_
+        ]
+        return nn.ModuleList(self._trees()), {"members": members}
+
+    def _restore(self, config: dict[str, Any]) -> nn.Module:
+        likelihood, outputs = self._task()
+        primitives, self.members_ = self._primitives(outputs), []
+        for told in config["members"]:
+            trained = Trained.from_config(told, primitives, likelihood)
+            scales = {
+                name: told[name] and Standardizer(*map(np.array, told[name]))
+                for name in ("inputs", "targets")
+            }
+            self.members_.append(Member(**vars(trained), **scales))
+        return nn.ModuleList(self._trees())
+
+
+def _as_lists(scale: Standardizer | None) -> list[list] | None:
+    return scale and [scale.mean.tolist(), scale.sd.tolist()]
+
+
+class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
     """A classifier that is an adaptive neural tree, or several.
 
     Args:
-        primitives: the name of a preset ("mlp", "sarcos", "mnist_a", ..., "cifar10_c"),
+        primitives: name of a preset ("mlp", "sarcos", "mnist_a", ..., "cifar10_c"),
             :class:`Primitives`, or a function ``num_outputs -> Primitives``; None takes "mlp" for
             tables and "mnist_b" for images.
-        routers, transformers: may the tree have any? One of the two must be True.
-        max_depth: routers on a path, at most.
-        max_leaves: of the tree, at most.
-        max_parameters: of the tree, at most; a root that has more by itself stays as it is.
-        max_transformers: on a path, at most. The root's own one counts and is always there (unless
-            ``transformers`` is False): 0 leaves that one, as does 1.
-        min_gain: by how much more than this a candidate must lower the validation loss (nats).
-        min_samples: nothing is tried at a leaf that fewer training samples are expected to reach.
-        epochs: at most, for the root and for each candidate.
-        refine_epochs: for the whole tree after its growth; the epoch of the highest validation
-            accuracy is kept, as in the paper, samples counted by their weights.
-        patience: in growth, stop after so many epochs in a row without a new best.
-        n_init: how often each candidate is trained, from other beginnings; the best one counts.
-        batch_size: samples a step, and at a time in prediction.
-        learning_rate: Adam's.
-        validation_fraction: of the samples, to choose by; the classes keep their shares.
+        loss: name of the loss; None is that of the task. A classifier has "log_loss" alone.
+        routers: may the tree have routers? They or transformers must be allowed.
+        transformers: may the tree have transformers?
+        max_depth, max_leaves, max_parameters, max_transformers, min_gain, min_samples, epochs,
+            refine_epochs, patience, n_init, batch_size, learning_rate, warm_start_solvers, prune:
+            limits and hyper-parameters, as :class:`.NeuralTreeSettings` tells them. Refinement
+            keeps the epoch of the highest validation accuracy, as in the paper.
+        validation_fraction: share of the samples to choose by; the classes keep their shares.
         standardize: take each column of a table, or channel of an image, to mean 0 and standard
             deviation 1 over the samples to learn from.
-        warm_start_solvers: new solvers begin as copies of their leaf's own.
-        path: how to predict, as in :meth:`NeuralTree.output`.
-        prune: in the end, cut branches to which less than this share of the samples goes.
-        n_members: trees, each with its own seed and validation samples; their probabilities are
-            averaged.
+        path: way to predict, as in :meth:`NeuralTree.output`; ``batch_size`` samples at a time.
+        n_members: number of trees, each with its own seed and validation samples; their
+            probabilities are averaged.
         random_state: an int makes everything repeatable.
-        device: to train and predict on; "cpu", "cuda", ...
+        device: place to train and predict; "cpu", "cuda", ...
         verbose: show a bar for each training.
-        folder: keep growth and refinement there, epoch by epoch; an interrupted ``fit`` goes on
+        folder: place to keep growth and refinement, epoch by epoch; an interrupted ``fit`` goes on
             from there, given the same data and parameters; ``random_state`` must be an int.
 
     Attributes:
-        classes_: sorted.
+        classes_: classes, sorted.
         n_features_in_: columns of the table, or channels of the images.
-        sample_shape_: of one sample.
-        tree_: of the first member. It takes standardized inputs: ``samples(X, y)`` gives them, as
-            in ``plot_neural_tree(model.tree_, model.samples(X, y))``; ``explain(x)`` needs none.
-        growth_, history_: of the first member; see there.
-        members_: all of them, each with ``tree``, ``decisions`` and ``history``.
+        sample_shape_: shape of one sample.
+        tree_: tree of the first member. It takes standardized inputs: ``samples(X, y)`` gives them,
+            as in ``plot_neural_tree(model.tree_, model.samples(X, y))``; ``explain(x)`` needs none.
+        growth_, history_: decisions and records of the first member; see there.
+        members_: all members, each with ``tree``, ``decisions`` and ``history``.
 
     Reference:
         Tanno et al., Adaptive Neural Trees, ICML 2019.
@@ -87,62 +359,22 @@ class NeuralTreeClassifier(ClassifierMixin, NeuralTreeEstimator):
         array(['out', 'in', 'out'], dtype='<U3')
     """
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The likeliest class of each sample, ``[n]``."""
-        places = self.predict_log_proba(X).argmax(axis=1)
-        return self.classes_[places]
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """The probability of each class, ``[n, classes]``, in the order of ``classes_``."""
-        return np.exp(self.predict_log_proba(X))
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """The log-probability of each class, ``[n, classes]``, in the order of ``classes_``."""
-        outputs = self._outputs(X).astype(np.float64)  # so that what differs, differs after exp too
-        return logsumexp(outputs, axis=0) - np.log(len(outputs)) if len(outputs) > 1 else outputs[0]
-
-    def _checked(self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool) -> Arrays:
-        y = plain_labels(y)
-        arrays = check_training(self, X, y, sample_weight, reset=reset, least=1 + reset)
-        classes, codes = encode_labels(arrays.y, None if reset else self.classes_)
-        self.classes_ = classes
-        return arrays._replace(y=codes)
-
-    def _strata(self, arrays: Arrays) -> np.ndarray:
-        return arrays.y
-
-    def _task(self) -> tuple[Likelihood, int]:
-        return Categorical(), len(self.classes_)
-
-    def _fitted_config(self) -> dict[str, Any]:
-        classes = {"dtype": self.classes_.dtype.str, "values": self.classes_.tolist()}
-        return super()._fitted_config() | {"classes_": classes}
-
-    def _restore_fitted(self, config: dict[str, Any]) -> None:
-        super()._restore_fitted(config)
-        classes = config["classes_"]
-        self.classes_ = np.array(classes["values"], dtype=classes["dtype"])
+    _losses = MappingProxyType({"log_loss": Categorical})
 
 
-class NeuralTreeRegressor(RegressorMixin, NeuralTreeEstimator):
+class NeuralTreeRegressor(TreeRegressorMixin, NeuralTreeEstimator):
     """A regressor, of one column of targets or several, that is an adaptive neural tree.
 
-    Args:
-        primitives, routers, transformers, max_depth, max_leaves, max_parameters, max_transformers,
-            min_samples, epochs, patience, n_init, batch_size, learning_rate, warm_start_solvers,
-            path, prune, random_state, device, verbose, folder: as in
-            :class:`NeuralTreeClassifier`.
-        loss: "squared_error" of the mean of all leaves, or "gaussian", the negative log-likelihood
-            of a mixture of a Gaussian a leaf.
-        min_gain: by how much more than this a candidate must lower the validation loss, which is
-            that of the standardized targets.
-        refine_epochs: as there, but the epoch of the lowest validation loss is kept.
-        validation_fraction: of the samples, to choose by, drawn at random.
-        standardize: the inputs, as there, and each column of the targets.
-        n_members: trees, as there; their means are averaged.
+    Its parameters and attributes are those of :class:`NeuralTreeClassifier`, but for what follows.
 
-    Attributes:
-        n_features_in_, sample_shape_, tree_, growth_, history_, members_: as there.
+    Args:
+        loss: "squared_error" (None is that, too) of the mean of all leaves, or "gaussian", the
+            negative log-likelihood of a mixture of a Gaussian a leaf.
+        min_gain: as there, but the validation loss is that of the standardized targets.
+        refine_epochs: as there, but the epoch of the lowest validation loss is kept.
+        validation_fraction: share of the samples to choose by, drawn at random.
+        standardize: the inputs, as there, and each column of the targets.
+        n_members: number of trees, as there; their means are averaged.
 
     Reference:
         Tanno et al., Adaptive Neural Trees, ICML 2019.
@@ -156,110 +388,4 @@ class NeuralTreeRegressor(RegressorMixin, NeuralTreeEstimator):
         True
     """
 
-    def __init__(
-        self,
-        primitives: str | Primitives | Callable[[int], Primitives] | None = None,
-        *,
-        loss: str = "squared_error",
-        routers: bool = True,
-        transformers: bool = True,
-        max_depth: int | None = None,
-        max_leaves: int | None = None,
-        max_parameters: int | None = None,
-        max_transformers: int | None = None,
-        min_gain: float = 0.0,
-        min_samples: float = 2.0,
-        epochs: int = 100,
-        refine_epochs: int = 100,
-        patience: int | None = 5,
-        n_init: int = 1,
-        batch_size: int = 512,
-        learning_rate: float = 1e-3,
-        validation_fraction: float = 0.1,
-        standardize: bool = True,
-        warm_start_solvers: bool = False,
-        path: str = "multi",
-        prune: float | None = None,
-        n_members: int = 1,
-        random_state: Any = None,
-        device: str | torch.device = "cpu",
-        verbose: bool = False,
-        folder: str | Path | None = None,
-    ):
-        self.loss = loss
-        super().__init__(
-            primitives,
-            routers=routers,
-            transformers=transformers,
-            max_depth=max_depth,
-            max_leaves=max_leaves,
-            max_parameters=max_parameters,
-            max_transformers=max_transformers,
-            min_gain=min_gain,
-            min_samples=min_samples,
-            epochs=epochs,
-            refine_epochs=refine_epochs,
-            patience=patience,
-            n_init=n_init,
-            batch_size=batch_size,
-            learning_rate=learning_rate,
-            validation_fraction=validation_fraction,
-            standardize=standardize,
-            warm_start_solvers=warm_start_solvers,
-            path=path,
-            prune=prune,
-            n_members=n_members,
-            random_state=random_state,
-            device=device,
-            verbose=verbose,
-            folder=folder,
-        )
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The means, of the shape of the targets: ``[n]`` or ``[n, columns]``."""
-        means = self._outputs(X).mean(axis=0)
-        return means.reshape(-1, *self.target_shape_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_one_of("loss", self.loss, LOSSES)
-
-    def _checked(self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool) -> Arrays:
-        arrays = check_training(
-            self,
-            X,
-            plain_numbers(y),
-            sample_weight,
-            reset=reset,
-            least=1 + reset,
-            multi_output=True,
-            y_numeric=True,
-        )
-        if reset:
-            self.target_shape_ = arrays.y.shape[1:]
-        elif arrays.y.shape[1:] != self.target_shape_:
-            raise ValueError(
-                f"got targets of shape {list(arrays.y.shape)}; expected "
-                f"{[len(arrays.y), *self.target_shape_]}, as of the y to learn from"
-            )
-        return arrays._replace(y=arrays.y.reshape(len(arrays.y), -1).astype(np.float64))
-
-    def _strata(self, arrays: Arrays) -> None:
-        return None
-
-    def _task(self) -> tuple[Likelihood, int]:
-        likelihood = LOSSES[self.loss]()
-        columns = self.target_shape_[0] if self.target_shape_ else 1
-        return likelihood, likelihood.num_outputs(columns)
-
-    def _fitted_config(self) -> dict[str, Any]:
-        return super()._fitted_config() | {"target_shape_": list(self.target_shape_)}
-
-    def _restore_fitted(self, config: dict[str, Any]) -> None:
-        super()._restore_fitted(config)
-        self.target_shape_ = tuple(config["target_shape_"])
+    _losses = MappingProxyType({"squared_error": SquaredError, "gaussian": GaussianMixture})

@@ -19,6 +19,8 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
+from structnet.routing.samples import check_indices
+
 
 @runtime_checkable
 class Likelihood(Protocol):
@@ -68,7 +70,7 @@ class Categorical:
         return num_targets
 
     def term(self, log_prob: Tensor, outputs: Tensor, targets: Tensor) -> Tensor:
-        _check_indices(targets, len(outputs))
+        check_indices(targets, len(outputs))
         index = targets.view(-1, *[1] * (outputs.dim() - 1)).expand(*outputs.shape[:-1], 1)
         chosen = outputs.gather(-1, index).squeeze(-1)
         return log_prob + chosen - outputs.logsumexp(-1)  # log pi_l + log p_l(y)
@@ -158,41 +160,6 @@ class GaussianMixture:
 
     def single(self, outputs: Tensor) -> Tensor:
         return outputs.chunk(2, dim=-1)[0]
-
-
-def check_targets(likelihood: Likelihood, targets: Tensor, num_outputs: int) -> None:
-    """Refuses targets that are no classes of a tree which predicts classes.
-
-    A loss does not look at their range: on an accelerator that would wait for every batch.
-
-    Args:
-        likelihood: of the tree; targets of others than :class:`Categorical` may be any numbers.
-        targets: of all samples.
-        num_outputs: of the tree.
-
-    Raises:
-        ValueError: they are not int64, not one each, or one is out of range.
-
-    Example:
-        >>> check_targets(Categorical(), torch.tensor([0, 3]), num_outputs=3)
-        Traceback (most recent call last):
-        ValueError: targets must be classes from 0 to 2, as the tree has 3 outputs. Got 3.
-    """
-    if not isinstance(likelihood, Categorical):
-        return
-    _check_indices(targets, len(targets))
-    wrong = targets[(targets < 0) | (targets >= num_outputs)]
-    if len(wrong):
-        raise ValueError(
-            f"targets must be classes from 0 to {num_outputs - 1}, as the tree has {num_outputs} "
-            f"outputs. Got {int(wrong[0])}."
-        )
-
-
-def _check_indices(targets: Tensor, length: int) -> None:
-    if targets.shape != (length,) or targets.dtype != torch.int64:
-        got = f"{targets.dtype} {list(targets.shape)}".removeprefix("torch.")
-        raise ValueError(f"targets must be classes [{length}], int64. Got {got}.")
 
 
 def _check_columns(targets: Tensor, outputs: Tensor, columns: int) -> None:

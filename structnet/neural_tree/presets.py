@@ -22,11 +22,13 @@ Reference:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import torch
 from torch import nn
 
+from structnet.checks import check_one_of
 from structnet.neural_tree.primitives import Primitives, Shape
 
 
@@ -149,6 +151,34 @@ PRESETS = {
     "cifar10_b": cifar10_b,
     "cifar10_c": cifar10_c,
 }
+NAMED = {"mlp": mlp, **PRESETS}  # what takes the number of outputs alone
+
+
+def made_of(chosen: str | Primitives | Callable[[int], Primitives], num_outputs: int) -> Primitives:
+    """The primitives that a user chose.
+
+    Args:
+        chosen: name of a preset, primitives, or a function of the number of outputs.
+        num_outputs: outputs of a solver.
+
+    Raises:
+        ValueError: there is no preset of that name.
+        TypeError: it is none of the three.
+
+    Example:
+        >>> made_of("mlp", 3).make_solver((4,))[0]
+        Linear(in_features=4, out_features=3, bias=True)
+    """
+    if isinstance(chosen, str):
+        check_one_of("primitives", chosen, NAMED)
+        chosen = NAMED[chosen]
+    made = chosen if isinstance(chosen, Primitives) or not callable(chosen) else chosen(num_outputs)
+    if not isinstance(made, Primitives):
+        raise TypeError(
+            "The 'primitives' parameter must be the name of a preset, Primitives, or a function "
+            f"num_outputs -> Primitives. Got {type(made).__name__}."
+        )
+    return made
 
 
 def _dense(shape: Shape, width: int) -> nn.Module:

@@ -12,9 +12,8 @@ from typing import Any
 
 from torch.optim.lr_scheduler import StepLR
 
-from structnet.neural_tree.likelihood import check_targets
 from structnet.neural_tree.tree import NeuralTree
-from structnet.routing.samples import Samples
+from structnet.routing.samples import Samples, check_targets
 from structnet.training.fitting import ADAM, fit
 from structnet.training.history import History
 
@@ -67,7 +66,7 @@ def refine(
         True
     """
     for samples in (train, validation):
-        check_targets(tree.likelihood, samples.targets, tree.num_outputs)
+        check_targets(samples.targets, tree.num_classes)
         samples.counts()  # refuses weights that do not count
     return fit(
         tree,

@@ -6,17 +6,18 @@ Reference:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from structnet.neural_tree.growth.decision import Decision, Limits
+from structnet.neural_tree.growth.decision import Decision
 from structnet.neural_tree.growth.growth import Growth
-from structnet.neural_tree.likelihood import Categorical
+from structnet.neural_tree.likelihood import Likelihood
+from structnet.neural_tree.primitives import Primitives
 from structnet.neural_tree.pruning import prune
 from structnet.neural_tree.refinement import refine
 from structnet.neural_tree.settings import NeuralTreeSettings
@@ -24,6 +25,7 @@ from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples
 from structnet.training.history import History
 from structnet.training.metrics import accuracy
+from structnet.training.seeding import random_states_kept
 
 BY_ACCURACY = {"monitor": "accuracy", "metrics": {"accuracy": accuracy}}
 
@@ -54,6 +56,30 @@ class Trained:
     def refinement(self) -> History:
         """The records of the refinement; ``best`` is None if it left the tree as it had grown."""
         return History(record for record in self.history if record["phase"] == "refine")
+
+    def config(self) -> dict[str, Any]:
+        """All but the weights, as JSON, from which :meth:`from_config` builds it again."""
+        return {
+            "tree": self.tree.config(),
+            "decisions": [asdict(decision) for decision in self.decisions],
+            "history": list(self.history),
+        }
+
+    @classmethod
+    def from_config(
+        cls, config: Mapping[str, Any], primitives: Primitives, likelihood: Likelihood
+    ) -> Trained:
+        """The same again, with new weights.
+
+        Args:
+            config: what :meth:`config` gave.
+            primitives: primitives of the tree.
+            likelihood: likelihood of the tree.
+        """
+        with random_states_kept(torch.device("cpu")):
+            tree = NeuralTree.from_config(config["tree"], primitives, likelihood)
+        decisions = [Decision(**decision) for decision in config["decisions"]]
+        return cls(tree, decisions, History(config["history"]))
 
 
 def train(
@@ -102,10 +128,9 @@ def train(
         ['root', 'split', 'keep', 'keep']
     """
     folder = None if folder is None else Path(folder)
-    fitting = {
-        "batch_size": settings.batch_size,
-        "optimizer": partial(torch.optim.Adam, lr=settings.learning_rate),
-        "seed": settings.seed,
+    optimizer = partial(torch.optim.Adam, lr=settings.learning_rate)
+    shared = {
+        "optimizer": optimizer,
         "device": device,
         "progress": progress,
         "resume": folder is not None,
@@ -119,21 +144,10 @@ def train(
         tree,
         train,
         validation,
-        epochs=settings.epochs,
-        limits=Limits(
-            settings.max_depth,
-            settings.max_leaves,
-            settings.max_parameters,
-            settings.max_transformers,
-            settings.min_gain,
-            settings.min_samples,
-        ),
-        patience=settings.patience,
-        n_init=settings.n_init,
-        warm_start=settings.warm_start_solvers,
+        settings,
         folder=folder,
         callbacks=[lambda growth, decision: tell()],
-        **fitting,
+        **shared,
     )
     growth.run()
     refined = History()
@@ -143,10 +157,12 @@ def train(
             train,
             validation,
             epochs=settings.refine_epochs,
+            batch_size=settings.batch_size,
+            seed=settings.seed,
             checkpoint=None if folder is None else folder / "refinement",
             callbacks=[lambda model, history: tell(history)],
-            **BY_ACCURACY if isinstance(tree.likelihood, Categorical) else {},
-            **fitting,
+            **{} if tree.num_classes is None else BY_ACCURACY,
+            **shared,
         )
     found = _so_far(growth, refined)
     if settings.prune is not None:

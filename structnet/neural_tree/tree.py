@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
 from structnet.neural_tree.likelihood import Categorical, Likelihood
 from structnet.neural_tree.primitives import Primitives, Shape, shape_after
+from structnet.neural_tree.routed import Choose, Routed, choice
+from structnet.routing.hard_path import follow
 from structnet.routing.path_log_prob import leaf_log_prob
 from structnet.routing.samples import Samples
-from structnet.routing.topology import NONE, Topology
+from structnet.routing.topology import Topology
 
 if TYPE_CHECKING:
     from dgl import DGLGraph
 
 PATHS = ("multi", "greedy", "stochastic", "most_likely", "least_likely")
-Choose = Callable[[Tensor], Tensor]
 
 
 class Mixture(NamedTuple):
@@ -39,7 +39,7 @@ class Node(nn.Module):
     """One node: the transformers on the edge above it, then its router or its solver.
 
     Attributes:
-        shape: of a sample after the transformers.
+        shape: the shape of a sample after the transformers.
     """
 
     def __init__(self, shape: Shape):
@@ -54,7 +54,7 @@ class Node(nn.Module):
         return self.router(features).reshape(len(features))
 
 
-class NeuralTree(nn.Module):
+class NeuralTree(Routed, nn.Module):
     """A binary tree that routes each sample to solvers, and transforms it on the way.
 
     ``p(y|x) = sum_l pi_l(x) p_l(y|x)``, where ``pi_l`` is the product of the router outputs along
@@ -65,8 +65,8 @@ class NeuralTree(nn.Module):
 
     Args:
         primitives: the functions that make its modules.
-        shape: of one sample.
-        likelihood: how leaves predict together, and the loss.
+        shape: the shape of one sample.
+        likelihood: the rule by which leaves predict together, and the loss.
 
     Raises:
         TypeError: the primitives are no :class:`Primitives`, or the likelihood is none.
@@ -110,22 +110,25 @@ class NeuralTree(nn.Module):
 
     @property
     def num_leaves(self) -> int:
+        """How many leaves there are."""
         return len(self.topology.leaves)
 
     @property
     def graph(self) -> DGLGraph:
         """The DGL graph of the schema: a router's type is its node's number among the inner nodes,
         a leaf's token its number among the leaves."""
-        inner = np.array([bool(each) for each in self.topology.children])
-        types, tokens = (np.where(kind, np.cumsum(kind) - 1, NONE) for kind in (inner, ~inner))
-        return self.topology.graph(types, tokens)
+        return self.topology.graph()
 
     def num_transformers(self, node: int) -> int:
         """How many transformers a sample passes on its way to a node, the node's own included."""
         return sum(len(self.nodes[v].transformers) for v in self.topology.path(node))
 
     def new_split(self, leaf: int) -> tuple[nn.Module, nn.Module, nn.Module]:
-        """A router and two solvers to split a leaf with."""
+        """A router and two solvers to split a leaf with.
+
+        Raises:
+            ValueError: the node is no leaf, or the tree's primitives have no routers.
+        """
         shape = self._leaf(leaf).shape
         if self.primitives.router is None:
             raise ValueError(f"this tree has no routers to split node {leaf} with")
@@ -133,7 +136,11 @@ class NeuralTree(nn.Module):
         return tuple(self._placed(part) for part in (self.primitives.make_router(shape), *solvers))
 
     def new_deepening(self, leaf: int) -> tuple[nn.Module, nn.Module]:
-        """A transformer and a solver to deepen a leaf with."""
+        """A transformer and a solver to deepen a leaf with.
+
+        Raises:
+            ValueError: the node is no leaf, or the tree's primitives have no transformers.
+        """
         shape = self._leaf(leaf).shape
         if self.primitives.transformer is None:
             raise ValueError(f"this tree has no transformers to deepen node {leaf} with")
@@ -164,7 +171,7 @@ class NeuralTree(nn.Module):
             child = Node(node.shape).train(self.training)
             child.solver = solver
             self.nodes.append(child)
-        children = [*self.topology.children, (), ()]
+        children = [*self.topology.to_lists(), (), ()]
         children[leaf] = (first, first + 1)
         self.topology = Topology(children)
         return children[leaf]
@@ -186,7 +193,7 @@ class NeuralTree(nn.Module):
         node.solver = solver
 
     def _leaf(self, node: int) -> Node:
-        if not 0 <= node < len(self.nodes) or self.topology.children[node]:
+        if not 0 <= node < len(self.nodes) or self.nodes[node].solver is None:
             leaves = self.topology.leaves.tolist()
             raise ValueError(f"node {node} is no leaf; the leaves are {leaves}")
         return self.nodes[node]
@@ -222,18 +229,32 @@ class NeuralTree(nn.Module):
                 outputs.append(node.solver(features))
                 continue
             logit = node.logit(features)
-            left, right = self.topology.children[v]
+            left, right = self.topology.children_of(v)
             branches[left], branches[right] = logsigmoid(logit), logsigmoid(-logit)
         branch_log_prob = torch.stack([branches[v] for v in range(len(self.nodes))], dim=1)
         return Mixture(leaf_log_prob(self.topology, branch_log_prob), torch.stack(outputs, dim=1))
 
-    def features(self, x: Tensor) -> Iterator[tuple[int, Tensor]]:
-        """Each node, in order, with all samples as they arrive at its router or solver."""
+    def features(self, x: Tensor, max_depth: int | None = None) -> Iterator[tuple[int, Tensor]]:
+        """Each node, in order, with all samples as they arrive at its router or solver.
+
+        Args:
+            x: the samples.
+            max_depth: nodes below are left out.
+
+        Shapes:
+            x ``[n, *shape]``; each node's features ``[n, *shape after its transformers]``.
+
+        Raises:
+            ValueError: the samples have another shape.
+        """
         self._check(x)
-        waiting = {0: x}
+        waiting, last = {0: x}, len(self.nodes) if max_depth is None else max_depth
         for v, node in enumerate(self.nodes):
+            if v not in waiting:  # too deep
+                continue
             features = node.transformers(waiting.pop(v))
-            waiting |= dict.fromkeys(self.topology.children[v], features)
+            if self.topology.depth[v] < last:
+                waiting |= dict.fromkeys(self.topology.children_of(v), features)
             yield v, features
 
     def leaf_log_prob(self, x: Tensor) -> Tensor:
@@ -275,10 +296,8 @@ class NeuralTree(nn.Module):
     def _one_leaf(
         self, x: Tensor, path: str, generator: torch.Generator | None
     ) -> tuple[Tensor, Tensor]:
-        if path == "greedy":
-            return self.follow(x, lambda logit: logit >= 0)
-        if path == "stochastic":
-            return self.follow(x, lambda logit: _draw(logit, generator))
+        if path in ("greedy", "stochastic"):
+            return self.follow(x, choice(path, generator))
         if path not in ("most_likely", "least_likely"):
             raise ValueError(
                 f"The 'path' parameter must be one of {list(PATHS[1:])}. Got {path!r}."
@@ -300,25 +319,16 @@ class NeuralTree(nn.Module):
             The leaves' nodes ``[n]`` and their solvers' outputs ``[n, outputs]``.
         """
         self._check(x)
-        everyone = torch.arange(len(x), device=x.device)
-        waiting, rows, leaves, outputs = {0: (everyone, x)}, [], [], []
-        for v, node in enumerate(self.nodes):
-            here, features = waiting.pop(v, (everyone[:0], x))
-            if not len(here):
-                continue
+
+        def step(v: int, rows: Tensor, features: Tensor) -> tuple[Tensor, Tensor | None]:
+            node = self.nodes[v]
             features = node.transformers(features)
             if node.router is None:
-                rows.append(here)
-                leaves.append(torch.full_like(here, v))
-                outputs.append(node.solver(features))
-                continue
-            left = goes_left(node.logit(features))
-            for child, side in zip(self.topology.children[v], (left, ~left), strict=True):
-                waiting[child] = (here[side], features[side])
-        if not rows:
-            return everyone, x.new_zeros((0, self.num_outputs))
-        back = torch.cat(rows).argsort()
-        return torch.cat(leaves)[back], torch.cat(outputs)[back]
+                return node.solver(features), None
+            return features, (~goes_left(node.logit(features))).long()
+
+        leaves, outputs = follow(self.topology, x, step)
+        return leaves, x.new_zeros((0, self.num_outputs)) if outputs is None else outputs
 
     def _check(self, x: Tensor) -> None:
         if x.dim() == 0 or tuple(x.shape[1:]) != self.shape:
@@ -338,7 +348,7 @@ class NeuralTree(nn.Module):
     def predict(self, batch: Samples) -> Tensor:
         """The likeliest classes ``[n]``, or the means ``[n, columns]``, of all leaves together."""
         output = self.output(batch.x)
-        return output.argmax(1) if isinstance(self.likelihood, Categorical) else output
+        return output if self.num_classes is None else output.argmax(1)
 
     # Building again
 
@@ -346,7 +356,7 @@ class NeuralTree(nn.Module):
         """The structure as JSON, from which :meth:`from_config` builds the tree again."""
         return {
             "shape": list(self.shape),
-            "children": [list(each) for each in self.topology.children],
+            "children": [list(each) for each in self.topology.to_lists()],
             "transformers": [len(node.transformers) for node in self.nodes],
         }
 
@@ -358,7 +368,7 @@ class NeuralTree(nn.Module):
 
         Args:
             config: from :meth:`config`.
-            primitives, likelihood: as the tree was made with.
+            primitives, likelihood: those that the tree was made with.
         """
         tree = cls(primitives, config["shape"], likelihood)
         root = tree.nodes[0]
@@ -381,8 +391,3 @@ class NeuralTree(nn.Module):
                 self.deepen(v)
             if config["children"][v]:
                 self.split(v)
-
-
-def _draw(logit: Tensor, generator: torch.Generator | None) -> Tensor:
-    draws = torch.rand(logit.shape, generator=generator, device=logit.device, dtype=logit.dtype)
-    return draws < logit.sigmoid()

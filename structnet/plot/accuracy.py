@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from structnet.plot.style import LINES, MARKERS, add_legend, as_written, new_axes, percent, tidy
+from structnet.plot.style import (
+    LINES,
+    MARKERS,
+    add_legend,
+    as_written,
+    new_axes,
+    percent_axis,
+    tidy,
+)
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -24,8 +32,8 @@ def plot_accuracy_by(
     Args:
         results: model -> group, a number -> accuracy in [0, 1]; or accuracy and number of examples,
             as :func:`structnet.training.metrics.accuracy_by` gives them.
-        xlabel: what the groups are numbered by.
-        ax: where to draw; by default on new axes.
+        xlabel: the name of what the groups are numbered by.
+        ax: the axes to draw on; new ones by default.
         trained_up_to: the largest group that was trained on; those up to it have a grey ground.
 
     Returns:
@@ -57,7 +65,7 @@ def plot_accuracy_by(
             markersize=5,
         )
     tidy(ax)
-    percent(ax)
+    percent_axis(ax)
     ax.set_xlabel(xlabel)
     ax.set_ylabel("accuracy")
     ax.xaxis.get_major_locator().set_params(integer=True)

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from structnet.neural_tree.growth.growth import Decision
 from structnet.plot.style import GREY, LINES, new_axes, tidy
 from structnet.training.history import History
 
@@ -22,6 +21,20 @@ if TYPE_CHECKING:
 PHASES = {"root": GREY, "split": LINES[0], "deepen": LINES[1], "refine": LINES[2]}
 LOSS = "validation_loss"
 ROOM = 1.15  # the highest loss that is shown, in losses of the best root
+
+
+class Decision(Protocol):
+    """What is drawn of a decision.
+
+    Attributes:
+        action, number: the phase of the training that it took, and its place among the decisions.
+        loss, leaves: the loss of the tree, and its leaves, afterwards.
+    """
+
+    action: str
+    number: int
+    loss: float
+    leaves: int
 
 
 def plot_growth(
@@ -39,8 +52,8 @@ def plot_growth(
         history: ``Growth.history``, its records, or the path of its file; records of a refinement
             may follow, with ``"refine"`` as their ``phase``.
         decisions: ``Growth.decisions``.
-        ax: where to draw the losses; the leaves go on an axis of their own at its right. By
-            default new ones.
+        ax: the axes of the losses; the leaves go on an axis of their own at its right. By default
+            new ones.
 
     Returns:
         The axes of the losses and, if there are decisions, of the leaves.

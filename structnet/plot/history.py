@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from structnet.plot.style import GREY, LINES, MARKERS, new_axes, percent, tidy
+from structnet.plot.style import GREY, LINES, MARKERS, new_axes, percent_axis, tidy
 from structnet.training.history import History
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _draw(
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_ylabel("loss" if is_loss else "validation " + " and ".join(fields.values()))
     if not is_loss and all("accuracy" in name for name in fields.values()):
-        percent(ax)
+        percent_axis(ax)
 
 
 def _mark_best(axes: Sequence[Axes], records: Sequence[Mapping], epochs: Sequence[int]) -> None:

@@ -24,8 +24,8 @@ def new_axes(panels: int, width: float, height: float) -> list[Axes]:
     """Axes beside one another in a new figure of pyplot, which notebooks show by themselves.
 
     Args:
-        panels: how many.
-        width, height: of the figure, in inches.
+        panels: the number of axes.
+        width, height: the size of the figure, in inches.
     """
     import matplotlib.pyplot as plt
 
@@ -40,7 +40,7 @@ def tidy(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def percent(ax: Axes) -> None:
+def percent_axis(ax: Axes) -> None:
     """Labels the y axis, whose values are shares, in percent."""
     from matplotlib.ticker import PercentFormatter
 

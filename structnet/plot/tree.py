@@ -43,11 +43,12 @@ def plot_tree(
 
     Args:
         tree: a tree, a forest or graph of at most 8 trees, or a list of trees.
-        ax: where to draw.
-        labels: what to write on a node, one line or several; by default its label and, on a line
-            of its own, its token.
+        ax: the axes to draw on.
+        labels: the function that gives what to write on a node, one line or several; by default its
+            label and, on a line of its own, its token.
         colors: a node's colour, or None for the usual one; or a mapping from labels to colours.
-        max_nodes, max_depth: what does not fit is collapsed into nodes such as "… 99,950 more".
+        max_nodes, max_depth: the limits; what is beyond is collapsed into nodes such as "… 99,950
+            more".
         max_label: lines of more characters are cut.
 
     Returns:

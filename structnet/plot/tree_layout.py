@@ -19,7 +19,7 @@ class Collapsed:
     """Stands in a picture for nodes there is no room for.
 
     Args:
-        size: how many nodes it stands for.
+        size: the number of nodes that it stands for.
     """
 
     size: int
@@ -29,7 +29,7 @@ class Layout(NamedTuple):
     """The nodes of a picture, level by level and from left to right.
 
     Attributes:
-        nodes: what is drawn.
+        nodes: the nodes that are drawn.
         parent: the place in ``nodes`` of each node's parent, -1 for a root.
         depth: edges up to the root.
         x: the middle of each node.

@@ -11,9 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from structnet.datasets import Arrays, DownloadError, Scale, cache_dir, load
+from structnet.datasets import Arrays, DownloadError, cache_dir, load
 from structnet.datasets.csv_file import Table, TableError, read
 from structnet.datasets.table import class_numbers, target_column
+from structnet.estimators import Standardizer
 from structnet.recipes.neural_tree_settings import TABLES, NeuralTreeRunSettings
 from structnet.recipes.recipe import is_file
 from structnet.recipes.words import counted, outputs
@@ -43,7 +44,8 @@ class ArrayData:
         scale = self.arrays.y_scale
         if scale is None:
             return self.test
-        return replace(self.test, targets=torch.from_numpy(scale.undo(self.test.targets.numpy())))
+        targets = scale.inverse(self.test.targets.double().numpy())
+        return replace(self.test, targets=torch.from_numpy(targets))
 
     def describe(self) -> dict[str, Any]:
         """What ``config.json`` says of them, all that a trained tree needs to be asked."""
@@ -186,7 +188,7 @@ def inputs(table: Table, data: Mapping[str, Any], target: int | None = None) -> 
         TableError: a column is missing, or a field is no number.
     """
     values = table.numbers(columns(table, data, target)).reshape(-1, *data["shape"])
-    return torch.from_numpy(scale_of(data["x_scale"]).apply(values))
+    return torch.from_numpy(scale_of(data["x_scale"])(values).astype(np.float32))
 
 
 def labelled_rows(name: str, data: Mapping[str, Any], target: str | None) -> Samples:
@@ -205,7 +207,7 @@ def labelled_rows(name: str, data: Mapping[str, Any], target: str | None) -> Sam
     x = inputs(table, data, place)
     if data["classes"] is not None:
         return Samples(x, torch.from_numpy(classes(table, place, data["classes"])))
-    y = scale_of(data["y_scale"]).apply(table.numbers([place]))
+    y = scale_of(data["y_scale"])(table.numbers([place])).astype(np.float32)
     return Samples(x, torch.from_numpy(y))
 
 
@@ -234,9 +236,9 @@ def columns(table: Table, data: Mapping[str, Any], target: int | None = None) ->
     return places
 
 
-def scale_of(described: Mapping[str, Any]) -> Scale:
+def scale_of(described: Mapping[str, Any]) -> Standardizer:
     """A scale as ``config.json`` has it."""
-    return Scale(**{name: np.array(values) for name, values in described.items()})
+    return Standardizer(**{name: np.array(values) for name, values in described.items()})
 
 
 def target_place(table: Table, target: str | None, data: Mapping[str, Any]) -> int:

@@ -84,7 +84,7 @@ def _true(target: Tensor, data: Described) -> Any:
 
 
 def _undo(scaled: Tensor, data: Described) -> list[float]:
-    return scale_of(data["y_scale"]).undo(scaled.numpy()).tolist()
+    return scale_of(data["y_scale"]).inverse(scaled.double().numpy()).tolist()
 
 
 def _named(values: Sequence[float], data: Described) -> dict[str, float]:

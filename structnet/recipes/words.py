@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from structnet.routing.words import percent as percent
+
 
 def counted(number: int, one: str, several: str | None = None) -> str:
     """A number of things.
@@ -26,13 +28,3 @@ def outputs(number: int, classes: bool) -> str:
         ('10 classes', '1 target')
     """
     return counted(number, "class", "classes") if classes else counted(number, "target")
-
-
-def percent(share: float, digits: int = 0) -> str:
-    """A share of 1 in percent.
-
-    Example:
-        >>> percent(0.137), percent(0.137, 1)
-        ('14 %', '13.7 %')
-    """
-    return f"{100 * share:.{digits}f} %"

@@ -1,10 +1,18 @@
 """Trees that are the model: a sample's way down is a product of choices along a path.
 
-======================  ==========================================================================
-``topology``            :class:`Topology`: the shape of one tree, as arrays, from and to a graph
-``path_log_prob``       how probable each node and each leaf is
-``hard_path``           one branch a level: which leaf a sample reaches
-======================  ==========================================================================
+Eq. (2) of adaptive neural trees, and any product of branches along a path, in log space:
+
+what stands on the way                             ->  ``Topology``
+how probable each node and each leaf is            ->  ``node_log_prob``, ``leaf_log_prob``
+the score of one label's path                      ->  ``log_prob_at``
+one branch a level: which leaf a sample reaches    ->  ``follow``, ``hard_route``
+the same as DGL messages from parent to child      ->  ``backend="dgl"`` of these
+
+Whatever keeps the protocol ``RoutedTree`` can be told and drawn:
+
+how much of the samples comes where                ->  ``shares``, ``reach``, ``leaf_of``
+why one sample is predicted so                     ->  ``explain``
+what the tree is, in a table or in text            ->  ``summary``, ``export_text``
 """
 
 from __future__ import annotations

@@ -1,22 +1,29 @@
-"""Why a neural tree predicts what it predicts for one sample."""
+"""Why a model tree predicts what it predicts for one sample."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
-from torch import Tensor
+from scipy.sparse import issparse
 
-from structnet.neural_tree.likelihood import Categorical
-from structnet.neural_tree.tree import NeuralTree
-from structnet.training.metrics import evaluating
+from structnet.routing.protocol import RoutedTree
+from structnet.routing.words import percent
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One router's decision: its node, the side ("left" or "right") and that side's probability."""
+    """One node's decision.
+
+    Attributes:
+        node: its number.
+        side: the name of the branch that is taken, "left" or "right" of a router.
+        probability: the probability of that branch.
+    """
 
     node: int
     side: str
@@ -29,12 +36,12 @@ class Explanation:
 
     Attributes:
         choices: on the greedy path, from the root down.
-        probability: of the whole path.
+        probability: that of the whole path.
         leaf: the node it ends in.
-        prediction: of that leaf alone: the probability of each class, or the means, in the units
-            that were asked for.
-        mixture: of all leaves together, likewise.
-        class_names: what the classes are called; None if the prediction is of numbers.
+        prediction: the leaf's own answer: the probability of each class, or the means, in the
+            units that were asked for.
+        mixture: the answer of all leaves together, likewise.
+        class_names: the names of the classes; None if the prediction is of numbers.
     """
 
     choices: tuple[Choice, ...]
@@ -47,8 +54,8 @@ class Explanation:
     def __str__(self) -> str:
         return "\n".join(
             [
-                *(f"node {c.node}: {c.side}, {percent(c.probability)}" for c in self.choices),
-                f"leaf {self.leaf}, reached with {percent(self.probability)}",
+                *(f"node {c.node}: {c.side}, {percent(c.probability, 1)}" for c in self.choices),
+                f"leaf {self.leaf}, reached with {percent(self.probability, 1)}",
                 f"its prediction: {self._says(self.prediction)}",
                 f"of all leaves: {self._says(self.mixture)}",
             ]
@@ -58,26 +65,26 @@ class Explanation:
         if self.class_names is None:
             return ", ".join(f"{mean:.4g}" for mean in prediction)
         best = int(np.argmax(prediction))
-        return f"class {self.class_names[best]}, {percent(prediction[best])}"
+        return f"class {self.class_names[best]}, {percent(prediction[best], 1)}"
 
 
 def explain(
-    tree: NeuralTree,
-    x: Tensor,
+    tree: RoutedTree,
+    x: Any,
     class_names: Sequence[str] | None = None,
     to_units: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> Explanation:
     """The decisions on one sample's greedy path, and what they lead to.
 
     Args:
-        tree: the tree.
+        tree: any model tree.
         x: one sample.
-        class_names: what the classes are called; their numbers by default.
-        to_units: takes means from the tree's units to those to tell them in, as
+        class_names: the names of the classes; their numbers by default.
+        to_units: the function that takes means from the tree's units to those to tell them in, as
             ``Standardizer.inverse`` does; by default they stay as the tree gives them.
 
     Shapes:
-        x ``[*shape]``, without a batch; to_units ``[1, columns] -> [1, columns]``.
+        x ``[*shape]``, without a batch, or a sparse row; to_units ``[1, columns]`` -> the same.
 
     Raises:
         ValueError: the sample has another shape, there is not one name a class, or there are units
@@ -85,7 +92,7 @@ def explain(
 
     Example:
         >>> import torch
-        >>> from structnet.neural_tree import presets
+        >>> from structnet.neural_tree import NeuralTree, presets
         >>> tree = NeuralTree(presets.mlp(num_outputs=2, width=8), shape=(4,))
         >>> _ = tree.split(0)
         >>> for parameter in tree.parameters():
@@ -96,55 +103,56 @@ def explain(
         its prediction: class cat, 50.0 %
         of all leaves: class cat, 50.0 %
     """
-    if tuple(x.shape) != tree.shape:
+    batch = x if issparse(x) else x[None]
+    if tuple(batch.shape) != (1, *tree.shape):
         raise ValueError(
             f"x must be {list(tree.shape)}, one sample of the tree's shape. Got {list(x.shape)}."
         )
-    names, logits = names_of(tree, class_names), []
+    names = names_of(tree, class_names)
     if names is not None and to_units is not None:
         raise ValueError("there are to_units for a tree that predicts classes, not numbers")
-    batch = x.unsqueeze(0).to(next(tree.parameters(), x).device)
-
-    def greedy(logit: Tensor) -> Tensor:
-        logits.append(float(logit))
-        return logit >= 0
-
-    with evaluating(tree):
-        leaf, outputs = tree.follow(batch, greedy)
-        prediction, mixture = tree.likelihood.single(outputs), tree.output(batch)
-    log_prob = [-math.log1p(math.exp(-abs(logit))) for logit in logits]  # of the likelier side
-    path = tree.topology.path(int(leaf))
+    choices, leaf = _choices(tree, batch)
+    said = [tree.predicted_at(batch, leaf), tree.predicted(batch)]  # each [1, outputs]
     if names is not None:
-        prediction, mixture = prediction.exp(), mixture.exp()
+        said = [np.exp(part) for part in said]
     if to_units is not None:
-        prediction, mixture = (to_units(part.cpu().numpy()) for part in (prediction, mixture))
+        said = [to_units(part) for part in said]
+    probability = math.exp(sum(math.log(choice.probability) for choice in choices))
     return Explanation(
-        tuple(
-            Choice(v, "left" if logit >= 0 else "right", math.exp(p))
-            for v, logit, p in zip(path[:-1], logits, log_prob, strict=True)
-        ),
-        math.exp(sum(log_prob)),
-        path[-1],
-        tuple(prediction[0].tolist()),
-        tuple(mixture[0].tolist()),
-        names,
+        choices, probability, leaf, *(tuple(part[0].tolist()) for part in said), names
     )
 
 
-def names_of(tree: NeuralTree, class_names: Sequence[str] | None) -> tuple[str, ...] | None:
-    """The names of the classes; None if the tree predicts numbers."""
-    if not isinstance(tree.likelihood, Categorical):
+def _choices(tree: RoutedTree, batch: Any) -> tuple[tuple[Choice, ...], int]:
+    """The decisions on a sample's greedy path, and the leaf at its end."""
+    # A family may also walk through nodes that the sample does not come to.
+    path = [each for each in tree.visits(batch, "greedy") if each.arriving[0]]
+    choices = []
+    for here, below in pairwise(path):
+        # The branch that was taken, whatever a tie would say.
+        place = tree.topology.children_of(here.node).index(below.node)
+        side = tree.branch_names(here.node)[place]
+        choices.append(Choice(here.node, side, float(here.branch[0, place])))
+    return tuple(choices), path[-1].node
+
+
+def names_of(tree: RoutedTree, class_names: Sequence[str] | None) -> tuple[str, ...] | None:
+    """The names of the classes; None if the tree predicts numbers.
+
+    Args:
+        tree: any model tree.
+        class_names: the names; the classes' numbers by default.
+
+    Raises:
+        ValueError: there is not one name a class.
+    """
+    if tree.num_classes is None:
         if class_names is not None:
             raise ValueError("there are class_names for a tree that predicts numbers, not classes")
         return None
-    names = tuple(map(str, range(tree.num_outputs) if class_names is None else class_names))
-    if len(names) != tree.num_outputs:
+    names = tuple(map(str, range(tree.num_classes) if class_names is None else class_names))
+    if len(names) != tree.num_classes:
         raise ValueError(
-            f"there are {len(names)} class_names for {tree.num_outputs} classes; expected one each"
+            f"there are {len(names)} class_names for {tree.num_classes} classes; expected one each"
         )
     return names
-
-
-def percent(share: float) -> str:
-    """A share as people read it."""
-    return f"{100 * share:.1f} %"

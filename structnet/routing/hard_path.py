@@ -1,31 +1,103 @@
-"""One branch a level: which leaf each sample reaches, and which samples are at each node."""
+"""One branch a level: which leaf each sample reaches, and who is at each node on the way."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from structnet.routing.topology import NONE, Topology, as_topology
+from structnet.routing.topology import Topology, as_topology
 
 if TYPE_CHECKING:
     from dgl import DGLGraph
 
+# From a node, the numbers of the samples there and what they are, [m] and [m, ...], to what goes
+# on of them and the place of the child where each goes, [m]; no places where their paths end.
+Step = Callable[[int, Tensor, Tensor], tuple[Tensor, Tensor | None]]
 
-def hard_route(tree: Topology | DGLGraph, place: Tensor) -> Tensor:
+
+def follow(tree: Topology | DGLGraph, x: Tensor, step: Step) -> tuple[Tensor, Tensor | None]:
+    """Sends each sample down one path; a node sees the samples that come to it and no others.
+
+    Args:
+        tree: the model's tree.
+        x: the samples as they are at the root.
+        step: the function that is called once for each node that samples come to, parents first:
+            with the node, the samples' numbers, ascending, and what they are there. It gives what
+            they are from there on, and the place of the child that each goes to, or None where
+            paths end.
+
+    Shapes:
+        x ``[n, ...]`` -> ``[n]``, the nodes in which the paths end, and ``[n, ...]``, what the last
+        steps gave; None if there are no samples.
+
+    Raises:
+        ValueError: a place in which a node has no child.
+
+    Example:
+        >>> def step(node, rows, x):  # twice as much at each level, to the left what is below 3
+        ...     return 2 * x, None if node == 1 or node > 2 else (x >= 3).long()
+        >>> follow(Topology([(1, 2), (), (3, 4), (), ()]), torch.tensor([5, 1, 3]), step)
+        (tensor([4, 1, 4]), tensor([40,  4, 24]))
+    """
+    topology = as_topology(tree)
+    everyone = torch.arange(len(x), device=x.device)
+    open_nodes, waiting = [0] if len(x) else [], {0: (everyone, x)}
+    rows, ends, last = [], [], []
+    while open_nodes:  # a heap: random draws come in the order of the nodes, whoever is there
+        node = heappop(open_nodes)
+        here, found = waiting.pop(node)
+        found, place = step(node, here, found)
+        if place is None:
+            rows.append(here)
+            ends.append(torch.full_like(here, node))
+            last.append(found)
+            continue
+        children = topology.children_of(node)
+        for child, mine in zip(children, _grouped(place, len(children), node, here), strict=True):
+            if len(mine):
+                heappush(open_nodes, child)
+                alone = len(mine) == len(here)  # nothing to choose from
+                waiting[child] = (here, found) if alone else (here[mine], found[mine])
+    if not rows:
+        return everyone, None
+    back = torch.cat(rows).argsort()
+    return torch.cat(ends)[back], torch.cat(last)[back]
+
+
+def _grouped(place: Tensor, number: int, node: int, here: Tensor) -> tuple[Tensor, ...]:
+    """The samples in each place, ascending. ``[m]`` -> as many index tensors as places."""
+    # Counted at once are those before the first place and those after the last.
+    before, *counts, after = torch.bincount(
+        place.clamp(-1, number) + 1, minlength=number + 2
+    ).tolist()
+    if before or after:
+        i = int(((place < 0) | (place >= number)).nonzero()[0, 0])
+        raise ValueError(
+            f"sample {int(here[i])} goes to place {int(place[i])} from node {node}, which has "
+            f"{number} children"
+        )
+    return place.argsort(stable=True).split(counts)
+
+
+def hard_route(tree: Topology | DGLGraph, place: Tensor, backend: str = "arrays") -> Tensor:
     """The leaf that each sample reaches by following one branch a level.
 
     Args:
         tree: the model's tree.
         place: for each sample, the place of the child to go to from each node; what stands at a
             leaf is not read.
+        backend: "arrays", or "dgl" for the reference, DGL's own message passing.
 
     Shapes:
         place ``[n, num_nodes]``, int64 -> ``[n]``, the nodes of the leaves.
 
     Raises:
-        ValueError: a shape that does not fit, or a place in which a node has no child.
+        ValueError: a shape that does not fit, a place in which a node has no child, or an unknown
+            backend.
 
     Example:
         >>> hard_route(Topology([(1, 2), (), (3, 4), (), ()]), torch.tensor([[0] * 5, [1] * 5]))
@@ -36,51 +108,26 @@ def hard_route(tree: Topology | DGLGraph, place: Tensor) -> Tensor:
         raise ValueError(
             f"place must be [n, {topology.num_nodes}], one place a node. Got {list(place.shape)}."
         )
-    arity = max(map(len, topology.children))
-    table = torch.full((topology.num_nodes, arity + 1), NONE)  # one more: no node has that place
-    for v, each in enumerate(topology.children):
-        table[v, : len(each)] = torch.tensor(each)
-    table, inner = table.to(place.device), torch.tensor([bool(each) for each in topology.children])
-    inner, rows = inner.to(place.device), torch.arange(len(place), device=place.device)
-    node = torch.zeros(len(place), dtype=torch.int64, device=place.device)
-    for _ in range(int(topology.depth.max())):
-        chosen = place[rows, node]
-        outside = (chosen < 0) | (chosen >= arity)
-        below = table[node, chosen.masked_fill(outside, arity)]
-        wrong = inner[node] & (below == NONE)
-        if wrong.any():
-            i = int(wrong.nonzero()[0, 0])
-            v = int(node[i])
-            raise ValueError(
-                f"sample {i} goes to place {int(chosen[i])} from node {v}, which has "
-                f"{len(topology.children[v])} children"
-            )
-        node = torch.where(inner[node], below, node)
-    return node
+    if is_dgl(backend):
+        from structnet.routing import dgl_backend
+
+        return dgl_backend.hard_route(topology, place)
+    inner = topology.inner
+
+    def step(node: int, rows: Tensor, _: Tensor) -> tuple[Tensor, Tensor | None]:
+        return rows, place[rows, node] if inner[node] else None
+
+    return follow(topology, torch.arange(len(place), device=place.device), step)[0]
 
 
-def group(node: Tensor, num_nodes: int) -> list[Tensor]:
-    """The samples at each node, so that a node's module sees its own rows and no others.
-
-    Args:
-        node: where each sample is.
-        num_nodes: how many nodes there are.
-
-    Shapes:
-        ``[n]`` -> ``num_nodes`` index tensors, each ascending, ``n`` indices in all.
+def is_dgl(backend: str) -> bool:
+    """Whether the reference is asked for.
 
     Raises:
-        ValueError: a sample is at a node that does not exist.
-
-    Example:
-        >>> group(torch.tensor([2, 0, 2]), 3)
-        [tensor([1]), tensor([], dtype=torch.int64), tensor([0, 2])]
+        ValueError: an unknown backend.
     """
-    outside = (node < 0) | (node >= num_nodes)
-    if outside.any():
-        i = int(outside.nonzero()[0, 0])
+    if backend not in ("arrays", "dgl"):
         raise ValueError(
-            f"sample {i} is at node {int(node[i])}; expected one of 0 to {num_nodes - 1}"
+            f"The 'backend' parameter must be one of ['arrays', 'dgl']. Got {backend!r}."
         )
-    order = torch.argsort(node, stable=True)
-    return list(order.split(torch.bincount(node, minlength=num_nodes).tolist()))
+    return backend == "dgl"

@@ -1,22 +1,19 @@
-"""What a neural tree is and does, in tables, text and graphs: for people who look at one."""
+"""What a model tree is and does, in tables and in text: for people who look at one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-import networkx as nx
 import numpy as np
-from torch import Tensor
 
-from structnet.neural_tree.cost import count_parameters, node_cost, path_cost
-from structnet.neural_tree.likelihood import Categorical, check_targets
-from structnet.neural_tree.primitives import Shape
-from structnet.neural_tree.tree import NeuralTree
-from structnet.routing.batches import greedy_leaves
-from structnet.routing.explanation import names_of, percent
-from structnet.routing.samples import Samples, counted
-from structnet.trees import networkx_graph
+from structnet.routing.explanation import names_of
+from structnet.routing.protocol import RoutedTree
+from structnet.routing.samples import Samples, check_targets, counted
+from structnet.routing.topology import Topology
+from structnet.routing.visits import leaf_of
+from structnet.routing.words import percent
 
 
 @dataclass(frozen=True)
@@ -25,12 +22,12 @@ class Row:
 
     Attributes:
         node, parent: their numbers; the root's parent is None.
-        transformers: how many stand on the edge above the node.
-        kind: "router" or "solver".
-        parameters, flops: of the transformers and the router or solver; FLOPs for one sample.
-        shape: of a sample after the transformers.
-        visits: samples that come here on their greedy path, if samples were given: how many, or
-            the sum of their weights.
+        transformers: the number of those on the edge above the node.
+        kind: the kind of the node, "router" or "solver".
+        parameters, flops: those of the node and of the edge above it; FLOPs for one sample.
+        shape: the shape of a sample there, if it is changed on its way.
+        visits: the number of samples that come here on their greedy path, if samples were given,
+            or the sum of their weights.
     """
 
     node: int
@@ -39,13 +36,14 @@ class Row:
     kind: str
     parameters: int
     flops: int
-    shape: Shape
+    shape: tuple[int, ...] | None
     visits: float | None
 
     def cells(self) -> list[object]:
         """What a table says of the node."""
         node, parent = str(self.node), "-" if self.parent is None else str(self.parent)
-        made_of = self.transformers, self.kind, list(self.shape)
+        shape = None if self.shape is None else list(self.shape)
+        made_of = self.transformers, self.kind, shape
         return [node, parent, *made_of, self.parameters, self.flops, self.visits]
 
 
@@ -54,12 +52,12 @@ class Summary:
     """The size of a tree and what a prediction costs; ``str`` makes a table of it.
 
     Attributes:
-        leaves: how many.
+        leaves: the number of leaves.
         depth: the edges from the root to the deepest leaf.
-        parameters, flops: of all nodes, which all samples pass where leaves are mixed.
-        path_parameters, path_flops: of one path, averaged over the leaves.
-        visited_parameters, visited_flops: of one path, averaged over the samples that were given,
-            each on its greedy path and counted by its weight; None without samples.
+        parameters, flops: those of all nodes, which all samples pass where leaves are mixed.
+        path_parameters, path_flops: those of one path, averaged over the leaves.
+        visited_parameters, visited_flops: those of one path, averaged over the samples that were
+            given, each on its greedy path and counted by its weight; None without samples.
         rows: the nodes.
     """
 
@@ -82,19 +80,19 @@ class Summary:
         if self.visited_flops is None:
             head = [row[:-1] for row in head]
         names = ["node", "parent", "transformers", "kind", "shape", "parameters", "FLOPs", "visits"]
-        nodes = [row.cells() for row in self.rows]
-        if self.visited_flops is None:
-            names, nodes = names[:-1], [row[:-1] for row in nodes]
-        leaves = "1 leaf" if self.leaves == 1 else f"{self.leaves:,} leaves"
-        about = f"{leaves}, depth {self.depth}; 2 FLOPs a multiply-add"
-        return "\n".join([about, "", *_table(head), "", *_table([names, *nodes])])
+        columns = zip(names, *(row.cells() for row in self.rows), strict=True)
+        # Families without transformers or features of their own have nothing to say there.
+        optional = ("transformers", "shape", "visits")
+        told = [column for column in columns if column[0] not in optional or any(column[1:])]
+        about = f"{_leaves(self.leaves)}, depth {self.depth}; 2 FLOPs a multiply-add"
+        return "\n".join([about, "", *_table(head), "", *_table([*zip(*told, strict=True)])])
 
 
-def summary(tree: NeuralTree, x: Tensor | Samples | None = None) -> Summary:
+def summary(tree: RoutedTree, x: Any | Samples | None = None) -> Summary:
     """The size of a tree and what a prediction costs, in parameters and FLOPs.
 
     Args:
-        tree: the tree.
+        tree: any model tree.
         x: samples that say how often each leaf is reached.
 
     Shapes:
@@ -104,7 +102,7 @@ def summary(tree: NeuralTree, x: Tensor | Samples | None = None) -> Summary:
         ValueError: samples of another shape, or none.
 
     Example:
-        >>> from structnet.neural_tree import presets
+        >>> from structnet.neural_tree import NeuralTree, presets
         >>> tree = NeuralTree(presets.mlp(num_outputs=3, width=8), shape=(4,))
         >>> _ = tree.split(0)
         >>> print(summary(tree))
@@ -119,51 +117,63 @@ def summary(tree: NeuralTree, x: Tensor | Samples | None = None) -> Summary:
            1       0             0  solver    [8]          27     48
            2       0             0  solver    [8]          27     48
     """
-    nodes, leaves = node_cost(tree), tree.topology.leaves
-    paths = [numbers[leaves] for numbers in path_cost(tree, nodes)]
-    visits = None if x is None else _visits(tree, x)
-    by_visits = [None, None]
-    if visits is not None:
+    topology, leaves = tree.topology, tree.topology.leaves
+    facts = [tree.facts(v) for v in range(topology.num_nodes)]
+    costs = (
+        np.array([each.parameters for each in facts]),
+        np.array([tree.flops(v) for v in range(topology.num_nodes)]),
+    )
+    paths = [topology.sums_above(each)[leaves] for each in costs]
+    visits, by_visits = None, [None, None]
+    if x is not None:
+        x, counts = counted(x)
+        visits = _sums(topology, leaf_of(tree, x), counts)
+        # The cost of a path is weighted by who ends there.
         by_visits = [float(np.average(each, weights=visits[leaves])) for each in paths]
     return Summary(
         len(leaves),
-        int(tree.topology.depth.max()),
-        count_parameters(tree),
-        int(nodes.flops.sum()),
+        int(topology.depth.max()),
+        *(int(each.sum()) for each in costs),
         *(float(each.mean()) for each in paths),
         *by_visits,
         tuple(
             Row(
                 v,
-                int(tree.topology.parent[v]) if v else None,
-                len(node.transformers),
-                _kind(tree, v),
-                int(nodes.parameters[v]),
-                int(nodes.flops[v]),
+                int(topology.parent[v]) if v else None,
+                node.transformers,
+                node.kind,
+                node.parameters,
+                int(costs[1][v]),
                 node.shape,
                 None if visits is None else visits[v].item(),
             )
-            for v, node in enumerate(tree.nodes)
+            for v, node in enumerate(facts)
         ),
     )
 
 
 def export_text(
-    tree: NeuralTree, x: Samples | None = None, class_names: Sequence[str] | None = None
+    tree: RoutedTree,
+    x: Samples | None = None,
+    class_names: Sequence[str] | None = None,
+    max_depth: int | None = None,
 ) -> str:
     """A tree as text, one line a node, as :func:`sklearn.tree.export_text` writes one.
 
     Args:
-        tree: the tree.
+        tree: any model tree.
         x: samples; each line then has the share of them that comes there on its greedy path, and
             their commonest class or the means of their targets, each counted by its weight.
-        class_names: what the classes are called; their numbers by default.
+        class_names: the names of the classes; their numbers by default.
+
+        max_depth: the depth of the last nodes that are written; below stands how many leaves
+            follow. A deep tree as a whole takes as many characters as its depth squared.
 
     Raises:
         ValueError: samples of another shape, or none, or targets or names that are not the tree's.
 
     Example:
-        >>> from structnet.neural_tree import presets
+        >>> from structnet.neural_tree import NeuralTree, presets
         >>> tree = NeuralTree(presets.mlp(num_outputs=3, width=8), shape=(4,))
         >>> left, right = tree.split(0)
         >>> tree.deepen(left)
@@ -172,94 +182,68 @@ def export_text(
         |   |--- left, node 1: 1 transformer, solver
         |   |--- right, node 2: solver
     """
-    names = names_of(tree, class_names)
+    names, topology = names_of(tree, class_names), tree.topology
     says = (lambda v: "") if x is None else _distribution(tree, x, names)
+    leaves = topology.sums_below((~topology.inner).astype(np.int64))
+    last = topology.num_nodes if max_depth is None else max_depth
     lines, stack = [], [(0, "")]
-    while stack:
-        v, side = stack.pop()
-        count = len(tree.nodes[v].transformers)
-        made_of = f"{count} transformer{'s' * (count != 1)}, " * bool(count) + _kind(tree, v)
-        indent = "|   " * int(tree.topology.depth[v])
-        lines.append(f"{indent}|--- {side}node {v}: {made_of}{says(v)}")
-        stack += [*zip(tree.topology.children[v], ("left, ", "right, "), strict=False)][::-1]
+    while stack:  # the first branch lies on top
+        v, branch = stack.pop()
+        indent = "|   " * int(topology.depth[v])
+        lines.append(f"{indent}|--- {branch}node {v}: {tree.facts(v).words}{says(v)}")
+        if topology.depth[v] == last and topology.inner[v]:
+            lines.append(f"{indent}|   |--- … {_leaves(leaves[v])}")
+            continue
+        names_here = [f"{name}, " for name in tree.branch_names(v)]
+        stack += [*zip(topology.children_of(v), names_here, strict=True)][::-1]
     return "\n".join(lines)
 
 
-def to_networkx(tree: NeuralTree) -> nx.DiGraph:
-    """The tree as a networkx graph, edges parent -> child.
-
-    Nodes have what :func:`structnet.to_networkx` gives them, and ``kind`` ("router"
-    or "solver"), ``shape`` (of a sample after the transformers), ``parameters`` and
-    ``transformers`` (how many).
-
-    Example:
-        >>> from structnet.neural_tree import presets
-        >>> tree = NeuralTree(presets.mlp(num_outputs=3, width=8), shape=(4,))
-        >>> _ = tree.split(0)
-        >>> to_networkx(tree).nodes(data="kind")
-        NodeDataView({0: 'router', 1: 'solver', 2: 'solver'}, data='kind')
-    """
-    digraph = networkx_graph.to_networkx(tree.graph)
-    for v, node in enumerate(tree.nodes):
-        digraph.nodes[v].update(
-            kind=_kind(tree, v),
-            shape=node.shape,
-            parameters=count_parameters(node),
-            transformers=len(node.transformers),
-        )
-    return digraph
+def _leaves(number: int) -> str:
+    return "1 leaf" if number == 1 else f"{number:,} leaves"
 
 
-def _kind(tree: NeuralTree, node: int) -> str:
-    return "solver" if tree.nodes[node].router is None else "router"
-
-
-def _visits(tree: NeuralTree, x: Tensor | Samples) -> np.ndarray:
-    """How many samples pass each node on their greedy paths."""
-    x, counts = counted(x)
-    return _sums(tree, greedy_leaves(tree, x), counts)
-
-
-def _sums(tree: NeuralTree, leaves: np.ndarray, values: np.ndarray) -> np.ndarray:
+def _sums(topology: Topology, leaves: np.ndarray, values: np.ndarray) -> np.ndarray:
     """The sums of the samples' values over those that pass each node. ``[n, ...] -> [nodes, ...]``.
 
     Args:
-        tree: the tree.
-        leaves: where each sample's path ends.
-        values: what to sum.
+        topology: the tree's nodes.
+        leaves: the node in which each sample's path ends.
+        values: the values to sum.
     """
-    sums = np.zeros((tree.topology.num_nodes, *values.shape[1:]), values.dtype)
+    # Whole numbers stay whole: a table shows visits as counts.
+    sums = np.zeros((topology.num_nodes, *values.shape[1:]), values.dtype)
     np.add.at(sums, leaves, values)
-    return tree.topology.sums_below(sums)
+    return topology.sums_below(sums)
 
 
 def _distribution(
-    tree: NeuralTree, samples: Samples, names: tuple[str, ...] | None
+    tree: RoutedTree, samples: Samples, names: tuple[str, ...] | None
 ) -> Callable[[int], str]:
     """What to say of the samples at a node."""
     columns, counts = _columns(tree, samples), samples.counts()
-    leaves = greedy_leaves(tree, samples.x)
-    visits = _sums(tree, leaves, counts)
-    sums = _sums(tree, leaves, columns * counts[:, None])
+    leaves = leaf_of(tree, samples.x)
+    visits = _sums(tree.topology, leaves, counts)
+    sums = _sums(tree.topology, leaves, columns * counts[:, None])
 
     def says(v: int) -> str:
-        share = f", {percent(visits[v] / visits[0])} of samples"
+        share = f", {percent(visits[v] / visits[0], 1)} of samples"
         if not visits[v]:
             return share
         if names is None:
             return share + ", mean " + ", ".join(f"{mean:.4g}" for mean in sums[v] / visits[v])
         best = int(sums[v].argmax())
-        return f"{share}, {percent(sums[v, best] / visits[v])} of them class {names[best]}"
+        return f"{share}, {percent(sums[v, best] / visits[v], 1)} of them class {names[best]}"
 
     return says
 
 
-def _columns(tree: NeuralTree, samples: Samples) -> np.ndarray:
+def _columns(tree: RoutedTree, samples: Samples) -> np.ndarray:
     """What to sum over samples: one column a class, or the targets' own. ``[n, columns]``."""
     targets = samples.targets.cpu()
-    if isinstance(tree.likelihood, Categorical):
-        check_targets(tree.likelihood, targets, tree.num_outputs)
-        return np.eye(tree.num_outputs)[targets.numpy()]
+    if tree.num_classes is not None:
+        check_targets(targets, tree.num_classes)
+        return np.eye(tree.num_classes)[targets.numpy()]
     if targets.dim() != 2:
         got = f"{targets.dtype} {list(targets.shape)}".removeprefix("torch.")
         raise ValueError(f"targets must be numbers [{len(targets)}, columns]. Got {got}.")

@@ -17,9 +17,9 @@ class Samples:
     Args:
         x: the inputs.
         targets: classes or numbers.
-        weights: what each sample counts, of mean 1; None counts all alike.
-        augment: changes the inputs of every batch at random, as they are taken; with torch's
-            global generator, which training seeds.
+        weights: the count of each sample, of mean 1; None counts all alike.
+        augment: the function that changes the inputs of every batch at random, as they are taken;
+            with torch's global generator, which training seeds.
 
     Shapes:
         x ``[n, *shape]``; targets ``[n]``, int64, or ``[n, columns]``; weights ``[n]``.
@@ -36,7 +36,7 @@ class Samples:
 
     x: Tensor
     targets: Tensor
-    weights: Tensor | None = None
+    weights: Tensor | None = None  # the loss of a batch is their weighted mean
     augment: Callable[[Tensor], Tensor] | None = None
 
     def __post_init__(self) -> None:
@@ -61,6 +61,7 @@ class Samples:
         if isinstance(indices, np.ndarray):
             indices = torch.from_numpy(indices)
         x = self.x[indices]
+        # What was augmented once is not augmented again.
         return Samples(
             x if self.augment is None else self.augment(x),
             self.targets[indices],
@@ -94,10 +95,55 @@ class Samples:
         return counts
 
     def mean(self, losses: Tensor) -> Tensor:
-        """The mean of the samples' losses, each counted by its weight."""
+        """The mean of the samples' losses, each counted by its weight. ``[n] -> []``."""
         return losses.mean() if self.weights is None else (losses * self.weights).mean()
 
 
 def counted(x: Tensor | Samples) -> tuple[Tensor, np.ndarray]:
-    """Inputs, and what each of them counts (see :meth:`Samples.counts`)."""
+    """Inputs, and what each of them counts (see :meth:`Samples.counts`). ``[n, ...], [n]``."""
     return (x.x, x.counts()) if isinstance(x, Samples) else (x, np.ones(len(x), np.int64))
+
+
+def check_targets(targets: Tensor, num_classes: int | None) -> None:
+    """Refuses targets that are no classes of a tree which predicts classes.
+
+    A loss does not look at their range: on an accelerator that would wait for every batch.
+
+    Args:
+        targets: the targets of all samples.
+        num_classes: the number of classes of the tree; None lets any numbers pass.
+
+    Shapes:
+        targets ``[n]``, int64.
+
+    Raises:
+        ValueError: they are not int64, not one each, or one is out of range.
+
+    Example:
+        >>> check_targets(torch.tensor([0, 3]), num_classes=3)
+        Traceback (most recent call last):
+        ValueError: targets must be classes from 0 to 2, as the tree has 3 outputs. Got 3.
+    """
+    if num_classes is None:
+        return
+    check_indices(targets, len(targets))
+    wrong = targets[(targets < 0) | (targets >= num_classes)]
+    if len(wrong):
+        raise ValueError(
+            f"targets must be classes from 0 to {num_classes - 1}, as the tree has {num_classes} "
+            f"outputs. Got {int(wrong[0])}."
+        )
+
+
+def check_indices(targets: Tensor, length: int) -> None:
+    """Refuses targets that are not one class for each of so many samples.
+
+    Shapes:
+        targets ``[length]``, int64.
+
+    Raises:
+        ValueError: another shape or dtype.
+    """
+    if targets.shape != (length,) or targets.dtype != torch.int64:
+        got = f"{targets.dtype} {list(targets.shape)}".removeprefix("torch.")
+        raise ValueError(f"targets must be classes [{length}], int64. Got {got}.")

@@ -1,12 +1,13 @@
-"""Paths through a model's tree: how probable each leaf is, which leaf is reached, who is where.
+"""The shape of a model's tree, as arrays: who is whose child, how deep, where the leaves are.
 
-A model that routes its input is a product of choices along a path. The tree is a DGL graph of the
-schema (see :mod:`structnet.trees.forest`); a :class:`Topology` is what routing needs of it.
+A model that routes its input is a product of choices along a path. Its tree is a DGL graph of the
+schema (see :mod:`structnet.trees.schema`); a :class:`Topology` is what routing needs of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,7 @@ from torch import Tensor
 
 from structnet.errors import GraphError, NotATreeError
 from structnet.trees.schema import check_fields, make_graph
+from structnet.trees.tree import Tree
 
 if TYPE_CHECKING:
     from dgl import DGLGraph
@@ -26,36 +28,62 @@ class Topology:
     """The shape of one rooted tree whose nodes are numbered, parents before their children.
 
     Attributes:
-        parent: ``[num_nodes]``, -1 for the root, which is node 0.
-        children: for each node, its children in the order of their places.
-        leaves: ``[num_leaves]``, the nodes without children, ascending.
-        depth: ``[num_nodes]``, the edges between the root and the node.
+        parent: the node above each node, -1 for the root, which is node 0.
+        offsets, children: CSR lists of children: those of node v, in the order of their places,
+            are ``children[offsets[v]:offsets[v + 1]]``.
+        inner: True for each node that has children.
+        leaves: the nodes without children, ascending.
+        depth: the edges between the root and each node.
 
     Args:
         children: for each node, its children in the order of their places.
+
+    Shapes:
+        parent, depth, inner ``[num_nodes]``; offsets ``[num_nodes + 1]``; children
+        ``[num_nodes - 1]``; leaves ``[num_leaves]``; all int64, inner bool.
 
     Raises:
         NotATreeError: a node has no parent or several, or comes before its parent.
 
     Example:
         >>> topology = Topology([(1, 2), (), (3, 4), (), ()])
-        >>> topology.leaves.tolist(), topology.path(4)
-        ([1, 3, 4], [0, 2, 4])
+        >>> topology.leaves.tolist(), topology.path(4), topology.children_of(2)
+        ([1, 3, 4], [0, 2, 4], (3, 4))
     """
 
     def __init__(self, children: Sequence[Sequence[int]]):
-        self.children = [tuple(map(int, each)) for each in children]
-        self.parent = _parents(self.children)
-        self.leaves = np.array([v for v, each in enumerate(self.children) if not each], np.int64)
-        depth = np.zeros(len(self.children), np.int64)
-        for v in range(1, len(depth)):
-            depth[v] = depth[self.parent[v]] + 1
-        self.depth = depth
-        self._jumps: dict[torch.device, list[Tensor]] = {}
+        counts = np.fromiter(map(len, children), np.int64, len(children))
+        flat = np.fromiter(chain.from_iterable(children), np.int64, counts.sum())
+        self._fill(np.append(0, np.cumsum(counts)), flat)
+
+    @classmethod
+    def from_arrays(cls, offsets: np.ndarray, children: np.ndarray) -> Topology:
+        """The topology of CSR lists of children.
+
+        Args:
+            offsets: the place where the children of each node begin, and where the last ones end.
+            children: all of them, those of one node in the order of their places.
+
+        Shapes:
+            offsets ``[num_nodes + 1]``; children ``[num_nodes - 1]``; int64.
+
+        Raises:
+            NotATreeError: a node has no parent or several, or comes before its parent.
+
+        Example:
+            >>> Topology.from_arrays(np.array([0, 2, 2, 2]), np.array([1, 2])).parent
+            array([-1,  0,  0])
+        """
+        topology = cls.__new__(cls)  # not through lists, which take longer than all the checks
+        topology._fill(offsets, children)
+        return topology
 
     @classmethod
     def from_graph(cls, graph: DGLGraph) -> Topology:
         """The topology of a DGL graph of the schema, its children ordered by ``pos``.
+
+        Args:
+            graph: edges child -> parent; it is left as it was.
 
         Raises:
             GraphError: a missing field, or two children in one place.
@@ -71,24 +99,89 @@ class Topology:
         if clash.any():
             e = int(clash.argmax())
             raise GraphError(f"node {parent[e]} has two children in place {pos[e]}; places differ")
-        ends = np.cumsum(np.bincount(parent, minlength=graph.num_nodes()))
-        return cls(np.split(child, ends[:-1]) if len(ends) else [])
+        counts = np.bincount(parent, minlength=graph.num_nodes())
+        return cls.from_arrays(np.append(0, np.cumsum(counts)), child)
 
-    def graph(self, types: np.ndarray, tokens: np.ndarray) -> DGLGraph:
+    def _fill(self, offsets: np.ndarray, children: np.ndarray) -> None:
+        self.parent = _parents(offsets, children)
+        self.offsets, self.children = offsets, children
+        self.inner = np.diff(offsets) > 0
+        self.leaves = np.flatnonzero(~self.inner)
+        self.depth = self.sums_above(np.ones(self.num_nodes, np.int64)) - 1
+        self._jumps: dict[torch.device, list[Tensor]] = {}
+
+    def graph(self, types: np.ndarray | None = None, tokens: np.ndarray | None = None) -> DGLGraph:
         """A DGL graph of the schema with this shape.
+
+        Args:
+            types, tokens: those of the nodes; by default their :meth:`numbers`.
 
         Shapes:
             types, tokens: ``[num_nodes]``, int64.
         """
-        counts = [len(each) for each in self.children]
-        child = np.array([u for each in self.children for u in each], np.int64)
-        pos = np.array([p for each in self.children for p in range(len(each))], np.int64)
-        parent = np.repeat(np.arange(self.num_nodes), counts)
-        return make_graph(parent, child, pos, types, tokens)
+        given = zip((types, tokens), self.numbers(), strict=True)
+        return make_graph(*self.edges(), *(own if each is None else each for each, own in given))
+
+    def numbers(self) -> tuple[np.ndarray, np.ndarray]:
+        """Each inner node's number among the inner nodes, and each leaf's among the leaves.
+
+        Shapes:
+            both ``[num_nodes]``, int64, -1 where the node is of the other kind.
+        """
+        both = (self.inner, ~self.inner)
+        return tuple(np.where(which, np.cumsum(which) - 1, NONE) for which in both)
+
+    def edges(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Parent, child and place of each edge, a node's edges in the order of their places.
+
+        Shapes:
+            each ``[num_nodes - 1]``, int64.
+        """
+        parent = np.repeat(np.arange(self.num_nodes), np.diff(self.offsets))
+        return parent, self.children, np.arange(len(parent)) - self.offsets[parent]
 
     @property
     def num_nodes(self) -> int:
-        return len(self.children)
+        """How many nodes there are."""
+        return len(self.offsets) - 1
+
+    def children_of(self, node: int) -> tuple[int, ...]:
+        """A node's children in the order of their places."""
+        return tuple(self.children[self.offsets[node] : self.offsets[node + 1]].tolist())
+
+    def to_lists(self) -> list[tuple[int, ...]]:
+        """Each node's children, as the constructor takes them."""
+        flat, offsets = self.children.tolist(), self.offsets.tolist()
+        return [tuple(flat[offsets[v] : offsets[v + 1]]) for v in range(self.num_nodes)]
+
+    def to_tree(self) -> Tree:
+        """A tree of data of the same shape, its labels the nodes' numbers.
+
+        Example:
+            >>> Topology([(1, 2), (), (3, 4), (), ()]).to_tree()
+            <Tree (0 1 (2 3 4))>
+        """
+        built: dict[int, Tree] = {}
+        lists = self.to_lists()
+        for v in reversed(range(self.num_nodes)):  # children have higher numbers
+            built[v] = Tree(v, [built.pop(u) for u in lists[v]])
+        return built[0]
+
+    def from_left(self) -> list[int]:
+        """The leaves as they stand in a picture, from left to right.
+
+        Example:
+            >>> Topology([(1, 2), (3, 4), (), (), ()]).from_left()
+            [3, 4, 2]
+        """
+        # As lists: one number at a time, an array is slow.
+        found, stack, lists = [], [0], self.to_lists()
+        while stack:
+            v = stack.pop()
+            stack += reversed(lists[v])
+            if not lists[v]:
+                found.append(v)
+        return found
 
     def path(self, node: int) -> list[int]:
         """The nodes from the root to a node, both included."""
@@ -96,6 +189,22 @@ class Topology:
         while self.parent[path[-1]] != NONE:
             path.append(int(self.parent[path[-1]]))
         return path[::-1]
+
+    def sums_above(self, values: np.ndarray) -> np.ndarray:
+        """What stands at the nodes, summed at each node over its path from the root.
+
+        Shapes:
+            ``[num_nodes, ...]`` -> the same.
+
+        Example:
+            >>> Topology([(1, 2), (), (3, 4), (), ()]).sums_above(np.array([1, 5, 1, 2, 1]))
+            array([1, 6, 2, 4, 3])
+        """
+        # Every node's way is doubled, so that a chain takes as many steps as its length has bits.
+        sums = np.concatenate([values, np.zeros_like(values[:1])])  # nothing above the root
+        for up in self._ancestors():
+            sums = sums + sums[up]
+        return sums[:-1]
 
     def sums_below(self, at_leaves: np.ndarray) -> np.ndarray:
         """What stands at the leaves, summed at each node over the leaves below it.
@@ -108,9 +217,58 @@ class Topology:
             array([8, 5, 3, 2, 1])
         """
         sums = at_leaves.copy()
-        for v in range(len(sums) - 1, 0, -1):  # children have higher numbers than their parents
-            sums[self.parent[v]] += sums[v]
+        # Not by cumulative sums, whose differences would not be 0 where nothing stands.
+        order = np.argsort(self.depth, kind="stable")
+        ends = np.cumsum(np.bincount(self.depth))
+        for start, end in zip(ends[-2::-1], ends[:0:-1], strict=True):  # the deepest level first
+            level = order[start:end]
+            np.add.at(sums, self.parent[level], sums[level])
         return sums
+
+    def survivors(self, shares: np.ndarray, threshold: float) -> tuple[Topology, list[list[int]]]:
+        """What is left of a tree without the branches that too few samples take.
+
+        Of branches that are all below the threshold the most visited stays. A node that is left
+        with one branch decides nothing, and becomes one with the child there.
+
+        Args:
+            shares: the share of the samples that comes to each node.
+            threshold: the least share for a branch to stay.
+
+        Shapes:
+            shares ``[num_nodes]``.
+
+        Returns:
+            The topology that is left, and for each of its nodes the nodes of this one that it
+            consists of, from the root down: the last of them decides or predicts.
+
+        Example:
+            >>> left, nodes = Topology([(1, 2), (), (3, 4), (), ()]).survivors(
+            ...     np.array([1.0, 0.6, 0.4, 0.4, 0.0]), threshold=0.01)
+            >>> left.to_lists(), nodes
+            ([(1, 2), (), ()], [[0], [1], [2, 3]])
+        """
+        merged: list[list[int]] = []
+        children: list[tuple[int, ...]] = []
+        waiting = [0]  # the first node of each that is made, level by level
+        for first in waiting:
+            nodes, stay = [first], self._staying(first, shares, threshold)
+            while len(stay) == 1 and (shares[stay[0]] < threshold or self._loses(nodes[-1])):
+                nodes.append(stay[0])
+                stay = self._staying(stay[0], shares, threshold)
+            children.append(tuple(range(len(waiting), len(waiting) + len(stay))))
+            waiting += stay
+            merged.append(nodes)
+        return Topology(children), merged
+
+    def _staying(self, node: int, shares: np.ndarray, threshold: float) -> list[int]:
+        below = self.children_of(node)
+        stay = [u for u in below if shares[u] >= threshold]
+        return stay or sorted(below, key=lambda u: -shares[u])[:1]
+
+    def _loses(self, node: int) -> bool:
+        """Whether a node that keeps one branch had more of them."""
+        return self.offsets[node + 1] - self.offsets[node] > 1
 
     def jumps(self, device: torch.device) -> list[Tensor]:
         """For each node its ancestor 1, 2, 4, 8, ... edges up, until all are above the root.
@@ -119,30 +277,36 @@ class Topology:
             each ``[num_nodes + 1]``; "above the root" is the number ``num_nodes``.
         """
         if device not in self._jumps:
-            up = np.append(np.where(self.parent == NONE, self.num_nodes, self.parent), -1)
-            up[-1] = self.num_nodes
-            found = []
-            while (up < self.num_nodes).any():
-                found.append(torch.from_numpy(up).to(device))
-                up = up[up]
-            self._jumps[device] = found
+            self._jumps[device] = [torch.from_numpy(up).to(device) for up in self._ancestors()]
         return self._jumps[device]
 
+    def _ancestors(self) -> Iterator[np.ndarray]:
+        up = np.append(np.where(self.parent == NONE, self.num_nodes, self.parent), self.num_nodes)
+        while (up < self.num_nodes).any():
+            yield up
+            up = up[up]
 
-def _parents(children: Sequence[tuple[int, ...]]) -> np.ndarray:
-    parent = np.full(len(children), NONE, np.int64)
-    if not len(children):
+
+def _parents(offsets: np.ndarray, children: np.ndarray) -> np.ndarray:
+    number = len(offsets) - 1
+    if not number:
         raise NotATreeError("a tree has at least one node; got none")
-    for v, each in enumerate(children):
-        for u in each:
-            if not v < u < len(children):
-                raise NotATreeError(
-                    f"node {v} has the child {u} of {len(children)} nodes; expected a number "
-                    "above the parent's own"
-                )
-            if parent[u] != NONE:
-                raise NotATreeError(f"node {u} has 2 parents; in a tree every node has at most one")
-            parent[u] = v
+    above = np.repeat(np.arange(number), np.diff(offsets))
+    outside = (children <= above) | (children >= number)
+    again = np.ones(len(children), bool)
+    again[np.unique(children, return_index=True)[1]] = False  # but for the first time
+    if (outside | again).any():
+        e = int((outside | again).argmax())
+        if outside[e]:
+            raise NotATreeError(
+                f"node {above[e]} has the child {children[e]} of {number} nodes; expected a number "
+                "above the parent's own"
+            )
+        raise NotATreeError(
+            f"node {children[e]} has 2 parents; in a tree every node has at most one"
+        )
+    parent = np.full(number, NONE)
+    parent[children] = above
     orphans = np.flatnonzero(parent[1:] == NONE) + 1
     if len(orphans):
         raise NotATreeError(f"node {orphans[0]} has no parent; expected node 0 to be the only root")

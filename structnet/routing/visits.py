@@ -1,20 +1,19 @@
-"""What reaches the nodes of a neural tree: how much of the samples, with which targets."""
+"""What reaches the nodes of a model tree: how much of the samples, with which targets."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from torch import Tensor
 
-from structnet.neural_tree.likelihood import Categorical, check_targets
-from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.batches import answers
-from structnet.routing.samples import Samples
-from structnet.routing.topology import Topology
+from structnet.routing.protocol import RoutedTree, Visit
+from structnet.routing.samples import Samples, check_targets, counted
 
-BINS = 10  # of a router's probabilities
+BINS = 10  # of the probabilities of a branch
+EDGES = np.linspace(0, 1, BINS + 1)
 
 
 @dataclass(frozen=True)
@@ -22,32 +21,33 @@ class Reach:
     """The samples at each node, every sample counted by its probability of getting there.
 
     Attributes:
-        share: of all samples that reach the node; 1 at the root.
-        going_left: how many of them the router sends left with a probability in [0, 0.1), [0.1,
-            0.2), ..., [0.9, 1]; 0 at leaves.
-        classes: how many of them are of each class; None if the targets are numbers.
+        share: the part of all samples that reaches the node; 1 at the root.
+        going: the samples at the node's parent that go on to the node with a probability in
+            [0, 0.1), [0.1, 0.2), ..., [0.9, 1]; 0 at the root.
+        classes: the samples of each class at the node; None if the targets are numbers.
         mean, spread: the mean and the standard deviation of their targets, nan where nothing
             arrives; None if the targets are classes.
 
     Shapes:
-        share ``[nodes]``; going_left ``[nodes, BINS]``; classes ``[nodes, classes]``; mean, spread
+        share ``[nodes]``; going ``[nodes, BINS]``; classes ``[nodes, classes]``; mean, spread
         ``[nodes, columns]``.
     """
 
     share: np.ndarray
-    going_left: np.ndarray
+    going: np.ndarray
     classes: np.ndarray | None = None
     mean: np.ndarray | None = None
     spread: np.ndarray | None = None
 
 
-def reach(tree: NeuralTree, samples: Samples, *, greedy: bool = False) -> Reach:
-    """Sends samples through a tree and counts what comes to its nodes.
+def reach(tree: RoutedTree, samples: Samples, path: str = "multi") -> Reach:
+    """Sends samples through a tree and counts what comes to its nodes: one walk, several sums.
 
     Args:
-        tree: the tree.
-        samples: with their weights, if they have any.
-        greedy: count a sample at the nodes on its greedy path alone, there fully.
+        tree: any model tree.
+        samples: the samples, each counted by its weight if it has one.
+        path: "multi" counts a sample at all nodes, by its probability of getting there; "greedy"
+            at the nodes on its greedy path alone, there fully.
 
     Raises:
         ValueError: there are no samples, they have another shape, or targets that are no classes
@@ -55,7 +55,7 @@ def reach(tree: NeuralTree, samples: Samples, *, greedy: bool = False) -> Reach:
 
     Example:
         >>> import torch
-        >>> from structnet.neural_tree import presets
+        >>> from structnet.neural_tree import NeuralTree, presets
         >>> tree = NeuralTree(presets.mlp(num_outputs=2, width=8), shape=(3,))
         >>> _ = tree.split(0)
         >>> for parameter in tree.parameters():
@@ -65,71 +65,104 @@ def reach(tree: NeuralTree, samples: Samples, *, greedy: bool = False) -> Reach:
         ([1.0, 0.5, 0.5], [[4.0, 4.0], [2.0, 2.0], [2.0, 2.0]])
     """
     weights, (terms, center) = samples.counts(), _terms(tree, samples)
-    going_left, sums = np.zeros((len(tree.nodes), BINS)), 0
-    for rows, visits in answers(tree, samples.x, lambda x: list(_visits(tree, x, greedy))):
-        here = np.zeros((len(tree.nodes), len(weights[rows])))
-        for v, arriving, left in visits:
-            here[v] = arriving * weights[rows]
-            if left is not None:
-                going_left[v] += np.histogram(left, BINS, (0, 1), weights=here[v])[0]
-        sums = sums + here @ terms(rows)
+    going = np.zeros((tree.topology.num_nodes, BINS))
+    sums = np.zeros((tree.topology.num_nodes, terms(slice(0)).shape[1]))
+    for rows, visits in _walks(tree, samples.x, path):
+        here = np.stack([visit.arriving for visit in visits]) * weights[rows]
+        sums[[visit.node for visit in visits]] += here @ terms(rows)
+        for visit, arriving in zip(visits, here, strict=True):
+            if visit.branch is not None:
+                below = tree.topology.children_of(visit.node)
+                going[list(below)] += histograms(visit.branch, arriving)
     total, sums = sums[:, 0], sums[:, 1:]
     if center is None:
-        return Reach(total / total[0], going_left, classes=sums)
+        return Reach(total / total[0], going, classes=sums)
     with np.errstate(invalid="ignore"):  # 0 / 0 where nothing arrives
         mean, square = np.split(sums / total[:, None], 2, axis=1)
     spread = np.sqrt(np.maximum(square - mean**2, 0))
-    return Reach(total / total[0], going_left, mean=mean + center, spread=spread)
+    return Reach(total / total[0], going, mean=mean + center, spread=spread)
+
+
+def shares(tree: RoutedTree, x: Any, path: str = "greedy") -> np.ndarray:
+    """The share of the samples' weight that comes to each node.
+
+    Args:
+        tree: any model tree.
+        x: inputs, or :class:`Samples` with weights.
+        path: the way the samples go, as in :meth:`RoutedTree.visits`.
+
+    Shapes:
+        x ``[n, *shape]`` -> ``[num_nodes]``, float64.
+
+    Raises:
+        ValueError: another path, or samples of another shape, or none that counts.
+    """
+    x, counts = counted(x)
+    found = np.zeros(tree.topology.num_nodes)
+    for rows, visits in _walks(tree, x, path):
+        for visit in visits:
+            found[visit.node] += counts[rows] @ visit.arriving
+    return found / counts.sum()
+
+
+def leaf_of(tree: RoutedTree, x: Any) -> np.ndarray:
+    """The leaf in which each sample's greedy path ends.
+
+    Args:
+        tree: any model tree.
+        x: the samples.
+
+    Shapes:
+        ``[n, *shape]`` -> ``[n]``, int64.
+
+    Raises:
+        ValueError: samples of another shape, or none.
+    """
+    leaf = np.zeros(x.shape[0], np.int64)  # a sparse matrix has no length
+    for rows, visits in _walks(tree, x, "greedy"):
+        for visit in visits:
+            if visit.branch is None:
+                leaf[rows][visit.arriving > 0] = visit.node
+    return leaf
+
+
+def histograms(branch: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """How much weight has each branch's probability in each bin.
+
+    Shapes:
+        branch ``[n, children]``; weights ``[n]`` -> ``[children, BINS]``.
+
+    Example:
+        >>> histograms(np.array([[0.25, 0.75], [0.0, 1.0]]), np.array([2.0, 1.0])).argmax(axis=1)
+        array([2, 7])
+    """
+    children = branch.shape[1]
+    # As numpy.histogram counts: a bin has its lower edge, and the last one both.
+    place = np.clip(np.searchsorted(EDGES, branch, side="right") - 1, 0, BINS - 1)
+    place += BINS * np.arange(children)
+    weights = np.repeat(weights, children)
+    return np.bincount(place.ravel(), weights, children * BINS).reshape(children, BINS)
+
+
+def _walks(tree: RoutedTree, x: Any, path: str) -> Iterator[tuple[slice, list[Visit]]]:
+    """Each batch's rows and visits."""
+    return answers(tree, x, lambda part: list(tree.visits(part, path)))
 
 
 def _terms(
-    tree: NeuralTree, samples: Samples
+    tree: RoutedTree, samples: Samples
 ) -> tuple[Callable[[slice], np.ndarray], np.ndarray | None]:
     """What is summed at the nodes for some rows: ones, then classes, or targets and their squares.
 
     Also what was subtracted from the targets, if they are numbers.
     """
     targets = samples.targets.cpu().numpy()
-    if isinstance(tree.likelihood, Categorical):
-        check_targets(tree.likelihood, samples.targets, tree.num_outputs)
-        one_hot = np.insert(np.eye(tree.num_outputs), 0, 1, axis=1)
+    if tree.num_classes is not None:
+        check_targets(samples.targets, tree.num_classes)
+        one_hot = np.insert(np.eye(tree.num_classes), 0, 1, axis=1)
         return lambda rows: one_hot[targets[rows]], None
     targets = targets.reshape(len(targets), -1).astype(np.float64)
     center = targets.mean(axis=0)  # the squares of what is far from 0 would cancel
     y = targets - center
     terms = np.concatenate([np.ones((len(y), 1)), y, y**2], axis=1)
     return lambda rows: terms[rows], center
-
-
-def from_left(topology: Topology) -> list[int]:
-    """The leaves as they stand in a picture, from left to right.
-
-    Example:
-        >>> from_left(Topology([(1, 2), (3, 4), (), (), ()]))
-        [3, 4, 2]
-    """
-    found, stack = [], [0]
-    while stack:
-        v = stack.pop()
-        stack += reversed(topology.children[v])
-        if not topology.children[v]:
-            found.append(v)
-    return found
-
-
-def _visits(
-    tree: NeuralTree, x: Tensor, greedy: bool
-) -> Iterator[tuple[int, np.ndarray, np.ndarray | None]]:
-    """Each node, how probably the samples reach it, and go left there unless it is a leaf."""
-    arriving = {0: np.ones(len(x))}
-    for v, features in tree.features(x):
-        here = arriving.pop(v)
-        if tree.nodes[v].router is None:
-            yield v, here, None
-            continue
-        logit = tree.nodes[v].logit(features).double().cpu()
-        left = logit.sigmoid().numpy()
-        side = (logit >= 0).numpy() if greedy else left
-        first, second = tree.topology.children[v]
-        arriving |= {first: here * side, second: here * (1.0 - side)}
-        yield v, here, left

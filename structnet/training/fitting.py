@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from torch import nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
+from structnet.checks import check_integer, wrong
 from structnet.training.checkpoint import CheckpointError, describe, load_model, save_model
 from structnet.training.history import History, Monitor
 from structnet.training.loop import Callback, Loop, NonFiniteLossError
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 ADAM = partial(torch.optim.Adam, lr=1e-3)
+_wrong = partial(wrong, owner="fit")
 
 
 def fit(
@@ -204,10 +206,6 @@ def _build(name: str, make: Callable, argument: Any, expected: type) -> Any:
     return built
 
 
-def _wrong(name: str, expected: str, value: Any) -> ValueError:
-    return ValueError(f"The '{name}' parameter of fit must be {expected}. Got {value!r} instead.")
-
-
 def _check_integers(
     epochs: int, batch_size: int, validation_batch_size: int, seed: int, patience: int | None
 ) -> None:
@@ -218,8 +216,7 @@ def _check_integers(
         ("seed", seed, 0),
         ("patience", 1 if patience is None else patience, 1),
     ):
-        if not isinstance(value, Integral) or value < least:
-            raise _wrong(name, f"an int in the range [{least}, inf)", value)
+        check_integer(name, value, least, owner="fit")
 
 
 def _check_data(

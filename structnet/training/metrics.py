@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from structnet.checks import check_integer
+
 Metric = Callable[[nn.Module, Any], float]
 
 
@@ -173,8 +175,7 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 def batch_starts(data: Any, batch_size: int) -> range:
     """Where the batches of the data begin."""
-    if batch_size < 1:
-        raise ValueError(f"The 'batch_size' parameter must be an int >= 1. Got {batch_size!r}.")
+    check_integer("batch_size", batch_size, 1)
     if len(data) == 0:
         raise ValueError("there are no data to evaluate: got 0 examples, expected at least 1")
     return range(0, len(data), batch_size)

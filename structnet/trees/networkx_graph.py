@@ -5,7 +5,7 @@ In networkx edges run parent -> child, so that ``networkx.is_arborescence`` hold
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import numpy as np
@@ -19,12 +19,17 @@ if TYPE_CHECKING:
     from dgl import DGLGraph
 
 
-def to_networkx(graph: Tree | Forest | DGLGraph) -> nx.DiGraph:
+def to_networkx(graph: Tree | Forest | DGLGraph | Any) -> nx.DiGraph:
     """The same tree or forest with edges parent -> child, each with its ``pos``.
 
     Nodes are numbered: those of a Tree in preorder (the root is 0), with ``label`` and, if it has
-    one, ``token``; those of a Forest or a DGL graph as there, with ``type`` and ``token``. The
-    graph attribute ``roots`` lists the roots.
+    one, ``token``; those of a Forest or a DGL graph as there, with ``type`` and ``token``. Those of
+    a model tree have also what it says of them: ``kind``, ``words``, ``parameters``,
+    ``transformers`` and, if it has one, ``shape``. The graph attribute ``roots`` lists the roots.
+
+    Args:
+        graph: a tree, a forest, a DGL graph of the schema, or a tree that is a model
+            (:class:`structnet.routing.RoutedTree`).
 
     Raises:
         GraphError: a DGL graph that does not follow the schema.
@@ -39,6 +44,8 @@ def to_networkx(graph: Tree | Forest | DGLGraph) -> nx.DiGraph:
     """
     if isinstance(graph, Tree):
         return _from_tree(graph)
+    if hasattr(graph, "topology"):
+        return _from_model(graph)
     forest = graph if isinstance(graph, Forest) else None
     if forest is not None:
         child, pos, roots = forest.children, forest.pos, forest.roots
@@ -64,6 +71,18 @@ def to_networkx(graph: Tree | Forest | DGLGraph) -> nx.DiGraph:
         (p, c, {"pos": place})
         for p, c, place in zip(parent.tolist(), child.tolist(), pos.tolist(), strict=True)
     )
+    return digraph
+
+
+def _from_model(tree: Any) -> nx.DiGraph:  # a layer above: known by what it can say
+    digraph = nx.DiGraph(roots=[0])
+    numbers = zip(*map(np.ndarray.tolist, tree.topology.numbers()), strict=True)
+    for v, (kind, token) in enumerate(numbers):
+        facts = tree.facts(v)._asdict()
+        facts = {name: fact for name, fact in facts.items() if fact is not None}
+        digraph.add_node(v, type=kind, token=token, **facts)
+    for parent, child, pos in zip(*map(np.ndarray.tolist, tree.topology.edges()), strict=True):
+        digraph.add_edge(parent, child, pos=pos)
     return digraph
 
 

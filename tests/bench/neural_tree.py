@@ -58,7 +58,7 @@ def halve(tree: NeuralTree, x: Tensor) -> dict[int, Tensor]:
             features = dict(tree.features(x))[v][rows[v]]
             last.bias -= node.logit(features).median()
             left = node.logit(features) >= 0
-        for child, side in zip(tree.topology.children[v], (left, ~left), strict=True):
+        for child, side in zip(tree.topology.children_of(v), (left, ~left), strict=True):
             rows[child] = rows[v][side]
     return rows
 
@@ -85,7 +85,7 @@ def modules_of(
             if len(node.transformers):
                 found.append(partial(node.transformers, arriving[v][here]))
             found.append(partial(node.router or node.solver, features[here]))
-            arriving |= dict.fromkeys(tree.topology.children[v], features)
+            arriving |= dict.fromkeys(tree.topology.children_of(v), features)
     return without_gradients(partial(in_turn, found))
 
 

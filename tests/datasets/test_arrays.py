@@ -10,21 +10,18 @@ from pathlib import Path
 import array_files as files
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from structnet.datasets import (
     Arrays,
     DownloadError,
-    Scale,
     WrongFileError,
     digits,
-    hold_out,
     load,
     mnist,
     sarcos,
 )
 from structnet.datasets.pixels import pixel_scale, scaled_pixels
+from structnet.estimators import Standardizer
 
 pytestmark = pytest.mark.usefixtures("cache")
 
@@ -48,67 +45,7 @@ def same(one: Arrays, other: Arrays) -> bool:
     return all(np.array_equal(getattr(one, part), getattr(other, part)) for part in parts)
 
 
-# Scales and splits
-
-
-def test_a_scale_gives_mean_0_and_deviation_1_and_goes_back() -> None:
-    rows = np.random.default_rng(0).normal([1e6, -3, 0.1], [5, 1e-3, 2], size=(500, 3))
-    scale = Scale.of(rows)
-    scaled = scale.apply(rows)
-    assert scaled.dtype == np.float32
-    np.testing.assert_allclose(scaled.mean(0, dtype=float), 0, atol=1e-6)
-    np.testing.assert_allclose(scaled.std(0, dtype=float), 1, rtol=1e-6)
-    np.testing.assert_allclose(scale.undo(scaled), rows, rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(scale.sd, rows.std(0), rtol=1e-9)
-
-
-@pytest.mark.parametrize("value", [0.0, 0.1, -7.3, 1e300, 5e-324])
-def test_a_column_of_one_value_is_only_shifted(value: float) -> None:
-    scale = Scale.of(np.full((7, 1), value))
-    assert scale.sd == 1
-    assert abs(scale.apply(np.full((1, 1), value)).item()) <= 1e-15 * abs(value)
-
-
-@pytest.mark.parametrize("size", [1e300, 1e-300])
-def test_very_large_and_very_small_numbers_have_a_scale(size: float) -> None:
-    scaled = Scale.of(np.array([[size], [3 * size]])).apply(np.array([[size], [3 * size]]))
-    np.testing.assert_allclose(scaled, [[-1], [1]], rtol=1e-6)
-
-
-def test_a_scale_needs_rows() -> None:
-    with pytest.raises(ValueError, match="no rows"):
-        Scale.of(np.zeros((0, 3)))
-
-
-@given(st.lists(st.integers(0, 4), min_size=2, max_size=60), st.floats(0.05, 0.9), st.integers(0))
-def test_every_row_is_for_training_or_for_testing(
-    groups: list[int], share: float, seed: int
-) -> None:
-    groups = np.array(groups)
-    sizes = np.bincount(groups)
-    if sizes.max() < 2:
-        with pytest.raises(ValueError, match="too few rows"):
-            hold_out(groups, share, seed)
-        return
-    train, test = hold_out(groups, share, seed)
-    assert sorted([*train, *test]) == list(range(len(groups)))
-    assert len(test)
-    assert set(groups[train]) == set(groups)  # no class is for testing only
-    expected = np.minimum(np.rint(share * sizes), np.maximum(sizes - 1, 0))
-    if expected.any():
-        assert np.bincount(groups[test], minlength=len(sizes)).tolist() == expected.tolist()
-
-
-def test_the_seed_decides_the_split() -> None:
-    groups = np.zeros(100, int)
-    assert np.array_equal(hold_out(groups, seed=3)[1], hold_out(groups, seed=3)[1])
-    assert not np.array_equal(hold_out(groups, seed=3)[1], hold_out(groups, seed=4)[1])
-
-
-@pytest.mark.parametrize("share", [0, 1, -0.1, 20])
-def test_a_share_is_between_0_and_1(share: float) -> None:
-    with pytest.raises(ValueError, match=r"between 0 and 1\. Got"):
-        hold_out(np.zeros(10), share)
+# Scales
 
 
 def test_pixels_are_counted_over_all_images() -> None:
@@ -117,14 +54,19 @@ def test_pixels_are_counted_over_all_images() -> None:
     scale = pixel_scale(images)
     np.testing.assert_allclose(scale.mean.ravel(), images.mean((0, 2, 3)), rtol=1e-12)
     np.testing.assert_allclose(scale.sd.ravel(), images.std((0, 2, 3)), rtol=1e-12)
-    np.testing.assert_allclose(scaled_pixels(images, scale), scale.apply(images), atol=1e-6)
+    np.testing.assert_allclose(scaled_pixels(images, scale), scale(images), atol=1e-6)
     assert pixel_scale(np.full((2, 1, 2, 2), 9, np.uint8)).sd.item() == 1
 
 
 def arrays(**changes: object) -> Arrays:
     x, y = np.zeros((2, 3), np.float32), np.zeros(2, np.int64)
     fields = {"x_train": x, "y_train": y, "x_test": x, "y_test": y, "classes": ("a", "b")}
-    fields |= {"name": "demo", "task": "classification", "split": "none", "x_scale": Scale.of(x)}
+    fields |= {
+        "name": "demo",
+        "task": "classification",
+        "split": "none",
+        "x_scale": Standardizer.fitted(x),
+    }
     return Arrays(**(fields | changes))
 
 
@@ -158,7 +100,7 @@ def test_digits() -> None:
         image.astype(int).tobytes(): digit
         for image, digit in zip(published.images, published.target, strict=True)
     }
-    restored = np.rint(data.x_scale.undo(data.x_test))[:, 0].astype(int)
+    restored = np.rint(data.x_scale.inverse(data.x_test))[:, 0].astype(int)
     assert [digit_of[image.tobytes()] for image in restored] == data.y_test.tolist()
     # The training pixels are at mean 0 and deviation 1, so nothing else was in the scale.
     assert abs(data.x_train.mean(dtype=float)) < 1e-6
@@ -320,8 +262,8 @@ def test_sarcos_as_published(small_sarcos: None, tmp_path: Path) -> None:
     # Both are scaled by the training rows alone, and come back in their units.
     np.testing.assert_allclose(data.x_scale.mean, train[:, :21].mean(0))
     np.testing.assert_allclose(data.y_scale.sd, train[:, 21:].std(0))
-    np.testing.assert_allclose(data.x_scale.undo(data.x_test), test[:, :21], atol=1e-5)
-    np.testing.assert_allclose(data.y_scale.undo(data.y_test), test[:, 21:], atol=1e-5)
+    np.testing.assert_allclose(data.x_scale.inverse(data.x_test), test[:, :21], atol=1e-5)
+    np.testing.assert_allclose(data.y_scale.inverse(data.y_test), test[:, 21:], atol=1e-5)
     assert data.y_train.dtype == np.float32
 
 
@@ -345,7 +287,7 @@ def test_the_sarcos_test_file_alone_is_split(small_sarcos: None, tmp_path: Path)
     assert data.split == "20% of the test file for testing, the rest to train on, seed 0"
     x = np.concatenate([data.x_train, data.x_test])
     np.testing.assert_allclose(
-        np.sort(data.x_scale.undo(x), axis=0), np.sort(rows[:, :21], axis=0), atol=1e-5
+        np.sort(data.x_scale.inverse(x), axis=0), np.sort(rows[:, :21], axis=0), atol=1e-5
     )
     np.testing.assert_allclose(data.y_train.mean(0), 0, atol=1e-6)
     assert same(data, load("sarcos", tmp_path))

@@ -33,7 +33,7 @@ def test_classes_by_name(write) -> None:
     assert np.bincount(data.y_train).tolist() == [8, 8]
     assert np.bincount(data.y_test).tolist() == [2, 2]
     assert (data.x_train.dtype, data.y_train.dtype) == (np.float32, np.int64)
-    heights = data.x_scale.undo(data.x_test)[:, 0].round(3)
+    heights = data.x_scale.inverse(data.x_test)[:, 0].round(3)
     assert [data.classes[y] for y in data.y_test] == ["oak" if h == 3.5 else "elm" for h in heights]
 
 
@@ -42,7 +42,7 @@ def test_the_target_by_name_or_number(write, target: str | int) -> None:
     data = table.load(write(HOUSES), target)
     assert (data.task, data.classes, data.num_outputs) == ("regression", None, 1)
     assert (data.features, data.targets) == (("rooms", "area"), ("price",))
-    price, area = data.y_scale.undo(data.y_test), data.x_scale.undo(data.x_test)[:, 1:]
+    price, area = data.y_scale.inverse(data.y_test), data.x_scale.inverse(data.x_test)[:, 1:]
     np.testing.assert_allclose(price, 100.5 * (50 - area), atol=1e-3)
     for scaled in (data.x_train, data.y_train):
         np.testing.assert_allclose(scaled.mean(0), 0, atol=1e-6)
@@ -154,8 +154,8 @@ def test_other_delimiters(write) -> None:
         ('a,b\n"1\n",x\n2e,y\n', r"line 4, column 1 \('a'\): expected a number; got '2e'"),
         ('a,b\n1,x\n2,"y\n3,z\n', "line 3: unexpected end of data"),
         ('a,b\n1,x\n2,"y"z\n', "line 3: "),
-        ("a,b\n1,x\n", "data.csv: too few rows"),
-        ("a,b\n1,x\n2,y\n3,z\n", "data.csv: too few rows"),  # each class once
+        ("a,b\n1,x\n", "data.csv: too few samples"),
+        ("a,b\n1,x\n2,y\n3,z\n", "data.csv: too few samples"),  # each class once
     ],
 )
 def test_what_is_wrong_with_a_table(write, text: str, message: str) -> None:
@@ -198,7 +198,7 @@ def test_rows_for_testing_that_do_not_fit(write, text: str, message: str) -> Non
 def test_test_rows_have_no_part_in_the_scale(write) -> None:
     data = table.load(write(HOUSES), "price", seed=4)
     changed = HOUSES.splitlines(keepends=True)
-    area = data.x_scale.undo(data.x_test)[:, 1].round().astype(int)
+    area = data.x_scale.inverse(data.x_test)[:, 1].round().astype(int)
     for i in 50 - area:
         changed[1 + i] = f"9,1e6,{50 - i}\n"
     after = table.load(write("".join(changed)), "price", seed=4)

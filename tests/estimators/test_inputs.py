@@ -1,35 +1,115 @@
-"""scikit-learn's own checks, of all estimators of the library."""
+"""What a user gives an estimator: labels and numbers of all kinds, and what is refused."""
 
 from __future__ import annotations
 
-from typing import Any
-
+import numpy as np
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
+import torch
+from sklearn.base import clone
+from small_estimators import X4, Y4, classifier, regressor, weights_of
 
-from structnet.neural_tree.estimator import NeuralTreeClassifier, NeuralTreeRegressor
+from structnet.neural_tree.estimator import NeuralTreeClassifier
 
-# Enough to learn the checks' toy data, and no more.
-SMALL = {
-    "epochs": 6,
-    "refine_epochs": 1,
-    "max_leaves": 2,
-    "max_transformers": 1,
-    "batch_size": 32,
-    "learning_rate": 0.05,
-}
-REPEATED = (
-    "a repeated sample is met more often in an epoch, in other batches, and may stand on both "
-    "sides of the validation split"
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((np.where(X4 == 3, np.nan, X4), Y4), "contains NaN"),
+        ((X4.reshape(6, 2, 1), Y4), r"images .* Got an array of shape \[6, 2, 1\]"),
+        ((X4, Y4[:5]), "inconsistent numbers of samples"),
+        ((X4, np.zeros(6)), "one class alone, 0.0"),
+        ((X4[:1], Y4[:1]), "1 sample"),
+        ((X4, Y4, Y4), "one class alone, 1"),
+        ((X4, Y4, np.zeros(6)), "weight zero; expected at least 2"),
+        ((X4, Y4, -Y4), "sample_weight must be at least 0. Got -1 for sample 1"),
+        ((X4, Y4, [1, 2]), r"sample_weight .* \[6\]\. Got shape \[2\]"),
+        ((X4, [0, 1, 2, 3, 4, 5]), "5 of 6 samples are left to learn from, for 6 classes"),
+        ((X4, Y4, None, (X4[:0], Y4[:0])), "the validation set has 0 samples"),
+        ((X4, Y4, None, (X4, Y4 + 1)), "got the class 2, which is not in the y to learn from"),
+        ((X4, Y4, None, (X4[:, :1], Y4)), "X has 1 features"),
+        ((X4, Y4, None, [X4, Y4]), r"must be \(X, y\) or .* Got list"),
+        ((X4, Y4, None, (X4,)), r"must be \(X, y\) or .* Got tuple of 1"),
+    ],
 )
-FAILING = {"check_sample_weight_equivalence_on_dense_data": REPEATED}
-
-ESTIMATORS = [NeuralTreeClassifier(**SMALL), NeuralTreeRegressor(**SMALL)]
-
-CHECKS = parametrize_with_checks(ESTIMATORS, expected_failed_checks=lambda estimator: FAILING)
+def test_bad_data(arguments: tuple, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        classifier().fit(*arguments)
 
 
-# A list, as pytest wants it: older releases of scikit-learn give a generator.
-@pytest.mark.parametrize(CHECKS.args[0], list(CHECKS.args[1]), **CHECKS.kwargs)
-def test_scikit_learn_check(estimator: Any, check: Any) -> None:
-    check(estimator)
+def test_samples_with_an_axis_more(fitted: NeuralTreeClassifier, blobs: tuple) -> None:
+    with pytest.raises(ValueError, match=r"of shape \[3, 1\]; .* fitted on samples of shape \[3\]"):
+        fitted.predict(blobs[0][:, :, None])
+
+
+def test_numbers_that_are_not_finite_have_a_place(
+    fitted: NeuralTreeClassifier, blobs: tuple
+) -> None:
+    X = blobs[0].copy()
+    X[4, 2], X[5, 0], X[9] = np.nan, np.nan, [np.inf, np.nan, -np.inf]
+    for rows, message in [
+        (9, "NaN: 2 values, the first in row 4, column 2 (counted from 0)"),
+        (10, "NaN and infinity: 5 values, the first in row 4, column 2 (counted from 0)"),
+    ]:
+        for ask in (fitted.predict, lambda x: clone(fitted).fit(x, blobs[1][: len(x)])):
+            with pytest.raises(ValueError) as raised:
+                ask(X[:rows])
+            assert str(raised.value) == f"Input X contains {message}; expected finite numbers"
+
+
+def test_targets_that_are_missing(lines: tuple) -> None:
+    X, y = lines
+    for nothing in (None, np.nan):
+        numbers = y[:, 0].astype(object)
+        numbers[7] = nothing
+        with pytest.raises(ValueError, match=r"^Input y contains NaN\.$"):
+            regressor().fit(X, numbers)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["a", 1], "Got 'a' for sample 0 and 1 for sample 1."),
+        ([2, "a"], "Got 2 for sample 0 and 'a' for sample 1."),
+        ([True, 2], "Got True for sample 0 and 2 for sample 1."),
+        (["a", "b", None], "Got 'a' for sample 0 and None for sample 2."),
+        (["a", "b", np.nan], "Got 'a' for sample 0 and nan for sample 2."),
+        ([None, "a"], "Got None for sample 0."),
+        ([3, np.nan], "Got 3 for sample 0 and nan for sample 1."),
+        ([b"a", b"b"], "Got b'a' for sample 0."),
+    ],
+)
+def test_labels_of_no_one_kind(labels: list, message: str) -> None:
+    y = np.array(labels * 3, dtype=object)
+    X = np.zeros((len(y), 2))
+    with pytest.raises(ValueError) as raised:
+        classifier().fit(X, y)
+    start = "y must be all text, all numbers, or all True and False, and none missing. "
+    assert str(raised.value) == start + message
+
+
+@pytest.mark.parametrize(
+    ("labels", "dtype"), [([5, 3], np.int64), ([True, False], bool), (["b", "a"], object)]
+)
+def test_labels_held_as_objects(labels: list, dtype: type) -> None:
+    y = np.array(labels * 3, dtype=object)
+    model = classifier(max_depth=0).fit(X4, y)
+    assert (model.classes_.tolist(), model.classes_.dtype) == (sorted(labels), dtype)
+    assert model.samples(X4, y).targets.tolist() == [1, 0] * 3
+
+
+def test_tensors_that_require_gradients(fitted: NeuralTreeClassifier, blobs: tuple) -> None:
+    X, y = blobs
+    x = torch.tensor(X, requires_grad=True)
+    np.testing.assert_array_equal(fitted.predict_proba(x), fitted.predict_proba(X))
+    weights = torch.ones(120, requires_grad=True)
+    again = clone(fitted).set_params(max_depth=0).fit(x, y, weights)
+    same = clone(fitted).set_params(max_depth=0).fit(X, y, np.ones(120))
+    assert torch.equal(weights_of(again), weights_of(same))
+    numbers = torch.arange(120.0, requires_grad=True)
+    assert regressor(max_depth=0).fit(x, numbers).predict(x).shape == (120,)
+
+
+def test_validation_targets_of_another_width(lines: tuple) -> None:
+    X, y = lines
+    with pytest.raises(ValueError, match=r"targets of shape \[150, 1\]; expected \[150, 2\]"):
+        regressor().fit(X, y, validation=(X, y[:, :1]))

@@ -9,11 +9,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from structnet.neural_tree import Growth, NeuralTree, presets
+from structnet.neural_tree import Growth, NeuralTree, NeuralTreeSettings, presets
 from structnet.neural_tree.pretrained import from_sequential
-from structnet.neural_tree.pruning import prune, visit_shares
+from structnet.neural_tree.pruning import prune
 from structnet.routing import Samples
 from structnet.routing.report import export_text, summary
+from structnet.routing.visits import shares
 
 
 def grown(seed: int, splits: int = 6) -> NeuralTree:
@@ -50,7 +51,7 @@ def x() -> Tensor:
 def test_unvisited_branches_go_and_no_greedy_prediction_changes(seed: int, x: Tensor) -> None:
     tree = grown(seed)
     pruned = prune(tree, x, threshold=1e-9)
-    visited = visit_shares(tree, x)[tree.topology.leaves] > 0
+    visited = shares(tree, x)[tree.topology.leaves] > 0
     assert pruned.num_leaves == visited.sum()
     torch.testing.assert_close(pruned.output(x, "greedy"), tree.output(x, "greedy"))
 
@@ -61,15 +62,15 @@ def test_some_of_these_trees_have_unvisited_branches(x: Tensor) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_every_branch_that_stays_has_its_share(seed: int, x: Tensor) -> None:
-    assert (visit_shares(prune(grown(seed), x, threshold=0.1), x) >= 0.1).all()
+    assert (shares(prune(grown(seed), x, threshold=0.1), x) >= 0.1).all()
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_who_never_went_to_a_pruned_branch_is_predicted_the_same(seed: int, x: Tensor) -> None:
     tree = grown(seed)
     pruned = prune(tree, x, threshold=0.15)
-    shares, ends = visit_shares(tree, x), tree.apply_path(x).tolist()
-    rare = {v for v in range(1, len(shares)) if shares[v] < 0.15}
+    share, ends = shares(tree, x), tree.apply_path(x).tolist()
+    rare = {v for v in range(1, len(share)) if share[v] < 0.15}
     loyal = [i for i, end in enumerate(ends) if not rare & set(tree.topology.path(end))]
     assert loyal
     before, after = (each.output(x[loyal], "greedy") for each in (tree, pruned))
@@ -96,9 +97,9 @@ def test_of_two_rare_branches_the_commoner_stays(x: Tensor) -> None:
     tree = grown(0, splits=0)
     tree.split(0)
     tree.nodes[0].router.bias.data.fill_(0)
-    shares = visit_shares(tree, x)
+    share = shares(tree, x)
     pruned = prune(tree, x, threshold=1)
-    stays = int(shares[1:].argmax()) + 1
+    stays = int(share[1:].argmax()) + 1
     assert pruned.num_leaves == 1
     torch.testing.assert_close(pruned.nodes[0].solver.weight, tree.nodes[stays].solver.weight)
 
@@ -107,8 +108,8 @@ def test_multi_counts_probabilities(x: Tensor) -> None:
     tree = leaning({0: 2.0, 1: 0.0}, [0, 1])
     share = 1 / (1 + np.exp(-2.0))
     expected = [1, share, 1 - share, share / 2, share / 2]
-    np.testing.assert_allclose(visit_shares(tree, x, "multi"), expected, rtol=1e-5)
-    np.testing.assert_array_equal(visit_shares(tree, x), [1, 1, 0, 1, 0])
+    np.testing.assert_allclose(shares(tree, x, "multi"), expected, rtol=1e-5)
+    np.testing.assert_array_equal(shares(tree, x), [1, 1, 0, 1, 0])
     assert prune(tree, x, 0.1).num_leaves == 1
     assert prune(tree, x, 0.1, path="multi").num_leaves == 3
     assert prune(tree, x, 0.2, path="multi").num_leaves == 2
@@ -118,10 +119,10 @@ def test_multi_counts_probabilities(x: Tensor) -> None:
 def test_a_weight_counts_as_so_many_samples(path: str, x: Tensor) -> None:
     tree, times = grown(3), torch.arange(200) % 4
     weighted = Samples(x, torch.zeros(200), times * 200 / times.sum())
-    found = visit_shares(tree, weighted, path)
-    repeated = visit_shares(tree, x.repeat_interleave(times, 0), path)
+    found = shares(tree, weighted, path)
+    repeated = shares(tree, x.repeat_interleave(times, 0), path)
     np.testing.assert_allclose(found, repeated, rtol=1e-5)
-    assert abs(found - visit_shares(tree, x, path)).max() > 1e-3
+    assert abs(found - shares(tree, x, path)).max() > 1e-3
     assert found[0] == pytest.approx(1)
 
 
@@ -152,7 +153,7 @@ def test_transformers_move_up_in_their_order(x: Tensor) -> None:
     tree.deepen(2)
     kept = [*tree.nodes[0].transformers, *tree.nodes[2].transformers]
     pruned = prune(tree, x, 0.5)
-    assert pruned.topology.children == [()]
+    assert pruned.topology.to_lists() == [()]
     pairs = zip(pruned.nodes[0].transformers, kept, strict=True)
     assert all(torch.equal(new[0].weight, old[0].weight) for new, old in pairs)
     assert pruned.nodes[0].shape == (5,)
@@ -179,7 +180,7 @@ def test_a_pruned_tree_of_pooling_modules_is_built_again_from_its_configuration(
 @pytest.mark.parametrize("seed", range(8))
 def test_numbers_are_compact_and_siblings_adjacent(seed: int, x: Tensor) -> None:
     pruned = prune(grown(seed), x, threshold=0.05)
-    children = [each for each in pruned.topology.children if each]
+    children = [each for each in pruned.topology.to_lists() if each]
     assert sorted(v for each in children for v in each) == list(range(1, len(pruned.nodes)))
     assert all(right == left + 1 for left, right in children)
     again = NeuralTree.from_config(pruned.config(), pruned.primitives)
@@ -224,7 +225,7 @@ def test_it_grows_from_there() -> None:
     x = torch.randn(40, 1, 14, 14)
     samples = Samples(x, (x[:, 0, 3, 3] > 0).long())
     tree = from_sequential(network(), presets.conv(3, width=2, kernel=3), shape=(1, 14, 14))
-    growth = Growth(tree, samples, samples, epochs=1)
+    growth = Growth(tree, samples, samples, NeuralTreeSettings(epochs=1))
     assert growth.step().action == "root"
     assert set(growth.step().candidates) == {"split", "deepen"}
 

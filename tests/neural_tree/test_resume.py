@@ -26,7 +26,7 @@ from growths import (
 )
 from torch import nn
 
-from structnet.neural_tree import Growth, Limits, NeuralTree, Primitives
+from structnet.neural_tree import Growth, NeuralTree, Primitives
 from structnet.training.checkpoint import CheckpointError, load_model, save_model
 from structnet.training.metrics import evaluate
 
@@ -119,7 +119,8 @@ def test_only_the_first_process_writes(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills processes it has forked")
 def test_killed_at_any_moment_it_ends_the_same(tmp_path: Path) -> None:
     program = Path(__file__).parents[1] / "support/neural_tree_program.py"
-    environment = os.environ | {"PYTHONPATH": str(program.parent.parent), "OMP_NUM_THREADS": "1"}
+    root = str(Path(__file__).parents[2])
+    environment = os.environ | {"PYTHONPATH": root, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, str(program), str(tmp_path)],
         env=environment,
@@ -157,9 +158,9 @@ def refused(folder: Path, start: str, end: str, tree: NeuralTree, **how) -> None
         ({"batch_size": 30}, "batch_size is 20", "30 here"),
         ({"patience": None}, "patience is 5", "None here"),
         ({"n_init": 2}, "n_init is 1", "2 here"),
-        ({"warm_start": True}, "warm_start is False", "True here"),
-        ({"limits": Limits(max_leaves=7)}, "max_leaves is None", "7 here"),
-        ({"limits": Limits(min_gain=0.1)}, "min_gain is 0.0", "0.1 here"),
+        ({"warm_start_solvers": True}, "warm_start_solvers is False", "True here"),
+        ({"max_leaves": 7}, "max_leaves is None", "7 here"),
+        ({"min_gain": 0.1}, "min_gain is 0.0", "0.1 here"),
         ({"optimizer": partial(torch.optim.Adam, lr=0.1)}, "optimizer.0.lr is 0.05", "0.1 here"),
         ({"optimizer": torch.optim.SGD}, "optimizer is Adam", "SGD here"),
     ],

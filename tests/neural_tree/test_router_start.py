@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from structnet.neural_tree import Growth, NeuralTree, presets
+from structnet.neural_tree import Growth, NeuralTree, NeuralTreeSettings, presets
 from structnet.neural_tree.growth.router_start import SPREAD, balance
 from structnet.routing import Samples
 
@@ -117,7 +117,7 @@ def test_growth_balances_on_what_arrives(balanced: bool) -> None:
     samples = Samples(x, (x[:, 0] > 3).long())
     torch.manual_seed(0)
     tree = NeuralTree(presets.mlp(2), (4,))
-    growth = Growth(tree, samples, samples, epochs=1, balance_routers=balanced)
+    growth = Growth(tree, samples, samples, NeuralTreeSettings(epochs=1), balance_routers=balanced)
     growth.step()
     router = growth._candidates(0)["split"].parts[0]
     logit = router(tree.nodes[0].transformers(x))

@@ -6,14 +6,19 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from growths import assert_same_weights, make_samples, make_tree, same_weights, untimed
+from small_estimators import NARROW, SMALL, classifier, regressor
 
+from structnet.estimators.checked import seed_from
 from structnet.neural_tree import (
+    Categorical,
     Growth,
-    Limits,
+    NeuralTree,
     NeuralTreeSettings,
+    SquaredError,
     Trained,
     prune,
     refine,
@@ -34,16 +39,12 @@ def trained(settings: NeuralTreeSettings = SHORT, **how) -> Trained:
 def test_it_is_growth_then_refinement_then_pruning() -> None:
     found = trained(replace(SHORT, prune=0.05))
     tree = make_tree()
-    fitting = {
-        "batch_size": 20,
-        "optimizer": partial(torch.optim.Adam, lr=0.05),
-        "seed": 4,
-    }
-    limits = Limits(max_leaves=3)
-    growth = Growth(tree, TRAIN, VALIDATION, epochs=3, limits=limits, **fitting)
+    shared = {"optimizer": partial(torch.optim.Adam, lr=0.05)}
+    growth = Growth(tree, TRAIN, VALIDATION, SHORT, **shared)
     growth.run()
     by_accuracy = {"monitor": "accuracy", "metrics": {"accuracy": accuracy}}
-    refined = refine(tree, TRAIN, VALIDATION, epochs=3, progress=False, **by_accuracy, **fitting)
+    shared |= {"epochs": 3, "batch_size": 20, "seed": 4, "progress": False}
+    refined = refine(tree, TRAIN, VALIDATION, **by_accuracy, **shared)
     assert_same_weights(found.tree, prune(tree, TRAIN, 0.05))
     assert untimed(found.growth) == untimed(growth.history)
     place = {"phase": "refine", "node": 0, "decision": len(growth.decisions)}
@@ -87,3 +88,23 @@ def test_callbacks_hear_of_every_decision_and_epoch() -> None:
 def test_the_seed_decides() -> None:
     assert_same_weights(trained().tree, trained().tree)
     assert not same_weights(trained().tree, trained(replace(SHORT, seed=5)).tree)
+
+
+@pytest.mark.parametrize("task", ["classes", "numbers"])
+def test_an_estimator_and_the_training_give_the_same_tree(
+    task: str, blobs: tuple, lines: tuple
+) -> None:
+    X, y = blobs if task == "classes" else lines
+    held = (X[::4], y[::4])
+    model = (classifier if task == "classes" else regressor)(prune=0.05)
+    model.fit(X, y, validation=held)
+    likelihood = Categorical() if task == "classes" else SquaredError()
+    seed = int(np.random.SeedSequence([seed_from(0), 0]).generate_state(2)[1])
+    torch.manual_seed(seed)
+    root = NeuralTree(NARROW(model.tree_.num_outputs), X.shape[1:], likelihood)
+    given = {name: value for name, value in SMALL.items() if name != "random_state"}
+    settings = NeuralTreeSettings(**given, prune=0.05, seed=seed)
+    trained = train(root, settings, model.samples(X, y), model.samples(*held))
+    assert_same_weights(trained.tree, model.tree_)
+    assert untimed(trained.history) == untimed(model.history_)
+    assert model.get_n_leaves() > 1

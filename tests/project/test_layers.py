@@ -219,6 +219,18 @@ def test_contributing_says_the_same_layers() -> None:
     assert set(said) == set(range(len(LAYERS) - 1))
 
 
+@pytest.mark.parametrize("folder", ["plot", "routing"])
+def test_what_serves_all_families_names_none(package: dict[str, list[Import]], folder: str) -> None:
+    named = [
+        f"{name}, line {line}: {target}"
+        for name, imports in package.items()
+        for target, line, _ in imports  # also inside functions, and for type checkers alone
+        if member(name) == folder and target.startswith("structnet.") and member(target) in FAMILIES
+    ]
+    assert any(member(name) == folder for name in package)
+    assert not named, "\n".join(named)
+
+
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "cli" not in path.parts)
 
 

@@ -40,7 +40,7 @@ def test_a_baseline_learns_from_all_training_rows_and_is_measured_in_the_files_u
         for name in ("x", "targets")
     )
     predicted = LinearRegression().fit(x, y).predict(data.test.x.numpy())
-    wrong = scale.undo(predicted) - scale.undo(data.test.targets.numpy())
+    wrong = scale.inverse(predicted) - scale.inverse(data.test.targets.numpy())
     assert found["test"]["mse"] == pytest.approx((wrong**2).mean(), rel=1e-4)
     assert found["sizes"] == {"train": 80, "validation": 0, "test": 40}
     assert found["details"] == {"parameters": 22 * 7}

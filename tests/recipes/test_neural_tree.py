@@ -282,10 +282,12 @@ def test_a_table_is_predicted_in_its_own_units(table: tuple[Path, Path], tmp_pat
     folder = table[1]
     data = of_run(folder)
     # The columns in another order, and one more.
-    row = data.arrays.x_scale.undo(data.test.x[:1].numpy())[0]
+    row = data.arrays.x_scale.inverse(data.test.x[:1].numpy())[0]
     (tmp_path / "new.csv").write_text(f"age,comment,rooms,area\n{row[1]},0,{row[2]},{row[0]}\n")
     (found,) = call("predict", folder, tmp_path / "new.csv").json["answers"]
-    expected = data.arrays.y_scale.undo(output(trained(folder), data.test[np.array([0])]).numpy())
+    expected = data.arrays.y_scale.inverse(
+        output(trained(folder), data.test[np.array([0])]).numpy()
+    )
     assert found["values"] == {"price": pytest.approx(float(expected[0, 0]), rel=1e-4)}
     (tmp_path / "short.csv").write_text("age,area\n1,2\n")
     assert "no column 'rooms'" in call("predict", folder, tmp_path / "short.csv").err
@@ -308,7 +310,7 @@ def test_data_that_changed_are_said_in_one_short_line(
 def test_a_squared_error_is_in_the_units_of_the_file(table: tuple[Path, Path]) -> None:
     data, result = of_run(table[1]), Run(table[1]).result
     predicted, true = (
-        data.arrays.y_scale.undo(part.numpy())
+        data.arrays.y_scale.inverse(part.numpy())
         for part in (output(trained(table[1]), data.test), data.test.targets)
     )
     assert result["test"]["mse"] == pytest.approx(((predicted - true) ** 2).mean())

@@ -62,9 +62,9 @@ def predicted(houses: Houses) -> np.ndarray:
     """What the tree predicts for all houses: prices, or places of kinds."""
     known = of_run(houses.run).arrays
     order = [FEATURES.index(name) for name in known.features]
-    x = torch.from_numpy(known.x_scale.apply(houses.x)[:, order])
+    x = torch.from_numpy(known.x_scale(houses.x).astype(np.float32)[:, order])
     found = output(trained(houses.run), Samples(x, x)).numpy()
-    return found.argmax(1) if known.y_scale is None else known.y_scale.undo(found)[:, 0]
+    return found.argmax(1) if known.y_scale is None else known.y_scale.inverse(found)[:, 0]
 
 
 def test_a_tree_is_measured_on_another_file(houses: Houses, tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_predict_goes_the_way_it_is_told(houses: Houses, path: str, tmp_path: Pa
     found = done.json["answers"][0]
     expected = output(tree, test, path).numpy()
     if data.arrays.classes is None:
-        price = data.arrays.y_scale.undo(expected)[0, 0]
+        price = data.arrays.y_scale.inverse(expected)[0, 0]
         assert found["values"] == {"price": pytest.approx(price)}
     else:
         assert found["probability"] == pytest.approx(np.exp(expected.max()))
@@ -197,7 +197,7 @@ def test_targets_are_told_and_drawn_in_their_units(
         assert torch.equal(drawn[0].targets, data.test.targets)
         assert "of them class new" in text
         return
-    prices = data.arrays.y_scale.undo(data.test.targets.numpy())
+    prices = data.arrays.y_scale.inverse(data.test.targets.numpy())
     assert f"router, 100.0 % of samples, mean {prices.mean():.4g}\n" in text
     assert drawn[0].targets.numpy() == pytest.approx(prices)
     assert drawn[0].x is data.test.x

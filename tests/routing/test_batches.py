@@ -11,9 +11,9 @@ from forests import exactly
 from tree_shapes import LEFT_LEAF, grown, small_primitives
 
 from structnet.neural_tree import NeuralTree
-from structnet.neural_tree.pruning import visit_shares
 from structnet.routing import batches as batched
-from structnet.routing.batches import answers, ask, greedy_leaves
+from structnet.routing.batches import answers, ask
+from structnet.routing.visits import leaf_of, shares
 
 
 @pytest.fixture
@@ -30,12 +30,12 @@ def x() -> torch.Tensor:
 def test_batches_of_any_size(
     monkeypatch: pytest.MonkeyPatch, tree: NeuralTree, x: torch.Tensor, size: int
 ) -> None:
-    shares = {path: visit_shares(tree, x, path) for path in ("greedy", "multi")}
+    known = {path: shares(tree, x, path) for path in ("greedy", "multi")}
     torch.testing.assert_close(ask(tree, x, tree.output, size), tree.output(x).detach())
     monkeypatch.setattr(batched, "BATCH", size)
-    np.testing.assert_array_equal(greedy_leaves(tree, x), tree.apply_path(x))
-    for path, expected in shares.items():
-        np.testing.assert_allclose(visit_shares(tree, x, path), expected)
+    np.testing.assert_array_equal(leaf_of(tree, x), tree.apply_path(x))
+    for path, expected in known.items():
+        np.testing.assert_allclose(shares(tree, x, path), expected)
 
 
 def test_only_the_tree_is_asked_without_gradients(tree: NeuralTree, x: torch.Tensor) -> None:
@@ -50,7 +50,7 @@ def test_only_the_tree_is_asked_without_gradients(tree: NeuralTree, x: torch.Ten
 
 
 def test_there_must_be_batches(tree: NeuralTree, x: torch.Tensor) -> None:
-    message = "The 'batch_size' parameter must be an int >= 1. Got 0."
+    message = "The 'batch_size' parameter must be an int in the range [1, inf). Got 0 instead."
     with pytest.raises(ValueError, match=exactly(message)):
         ask(tree, x, tree.output, batch_size=0)
     with pytest.raises(ValueError, match="got 0 examples"):

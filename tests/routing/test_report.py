@@ -1,10 +1,9 @@
-"""What is said of a neural tree: tables, text, graphs, explanations, against counts by hand."""
+"""What is said of a neural tree: tables, text, graphs, against counts by hand."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-import random
 
 import networkx as nx
 import numpy as np
@@ -12,46 +11,20 @@ import pytest
 import torch
 from forests import exactly
 from reference import neural_tree as reference
+from reports import by_sign, deep, draw, tree_of
 from torch import nn
-from tree_shapes import LEFT_LEAF, SMALL, grown, small_primitives
+from tree_shapes import LEFT_LEAF, SMALL, small_primitives
 
 from structnet.neural_tree import presets
 from structnet.neural_tree.cost import count_flops, count_parameters
-from structnet.neural_tree.likelihood import GaussianMixture, SquaredError
+from structnet.neural_tree.likelihood import SquaredError
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing import batches as batched
-from structnet.routing.explanation import Choice, explain
-from structnet.routing.report import export_text, summary, to_networkx
+from structnet.routing.explanation import explain
+from structnet.routing.report import export_text, summary
 from structnet.routing.samples import Samples
 from structnet.routing.topology import Topology
-
-
-def tree_of(shape: tuple = LEFT_LEAF, seed: int = 0, likelihood: object = None) -> NeuralTree:
-    return grown(shape, random.Random(seed), small_primitives(4), likelihood)
-
-
-def draw(n: int = 40) -> torch.Tensor:
-    return torch.randn(n, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-
-
-def constant(tree: NeuralTree, logit: float) -> NeuralTree:
-    with torch.no_grad():
-        for parameter in tree.parameters():
-            parameter.zero_()
-        for node in tree.nodes:
-            if node.router is not None:
-                node.router.bias.fill_(logit)
-    return tree
-
-
-def deep(depth: int) -> NeuralTree:
-    tree, leaf = NeuralTree(small_primitives(4).without(transformers=True), (3,)), 0
-    for _ in range(depth):
-        leaf = tree.split(leaf)[1]
-    return constant(tree, -1.0)
-
-
-# ---- summary
+from structnet.trees.networkx_graph import to_networkx
 
 
 @pytest.mark.parametrize("shape", SMALL[::5], ids=str)
@@ -75,7 +48,7 @@ def test_summaries_are_sums_over_paths(shape: tuple) -> None:
     visited = np.mean([flops_per_leaf[path[-1]] for path in paths])
     assert found.visited_flops == pytest.approx(visited)
     for v, row in enumerate(found.rows):
-        node, inner = tree.nodes[v], bool(tree.topology.children[v])
+        node, inner = tree.nodes[v], bool(tree.topology.children_of(v))
         assert (row.node, row.kind) == (v, "router" if inner else "solver")
         assert row.parent == (None if v == 0 else tree.topology.parent[v])
         assert (row.transformers, row.shape) == (len(node.transformers), node.shape)
@@ -187,9 +160,6 @@ def test_looking_changes_nothing() -> None:
     assert all(torch.equal(value, before[name]) for name, value in tree.state_dict().items())
 
 
-# ---- text
-
-
 def test_text_without_samples() -> None:
     tree = NeuralTree(small_primitives(4), (3,))
     left, right = tree.split(0)
@@ -213,15 +183,6 @@ def test_left_comes_first_whatever_its_number() -> None:
         "|   |--- left, node 2: solver",
         "|   |--- right, node 1: solver",
     ]
-
-
-def by_sign() -> tuple[NeuralTree, torch.Tensor]:
-    """A tree that sends positive numbers to the left; five samples, two of them positive."""
-    tree = NeuralTree(presets.mlp(3).without(transformers=True), (1,))
-    tree.split(0)
-    nn.init.ones_(tree.nodes[0].router.weight)
-    nn.init.zeros_(tree.nodes[0].router.bias)
-    return tree, torch.tensor([[1.0], [-1.0], [2.0], [-2.0], [-3.0]])
 
 
 def test_text_with_classes() -> None:
@@ -253,16 +214,13 @@ def test_augmentation_is_not_looked_at() -> None:
     assert [row.visits for row in summary(tree, samples).rows] == [5, 2, 3]
 
 
-# ---- graph
-
-
 def test_the_networkx_graph() -> None:
     tree = tree_of((LEFT_LEAF, LEFT_LEAF))
     digraph = to_networkx(tree)
     assert nx.is_arborescence(digraph)
     assert list(digraph) == list(range(len(tree.nodes)))
     for v, node in enumerate(tree.nodes):
-        children = tree.topology.children[v]
+        children = tree.topology.children_of(v)
         places = sorted((digraph.edges[v, u]["pos"], u) for u in digraph.successors(v))
         assert places == list(enumerate(children))
         about = digraph.nodes[v]
@@ -271,79 +229,6 @@ def test_the_networkx_graph() -> None:
         assert about["shape"] == node.shape
         assert about["parameters"] == count_parameters(node)
         assert about["transformers"] == len(node.transformers)
-
-
-# ---- explanations
-
-
-@pytest.mark.parametrize("shape", SMALL[::7], ids=str)
-def test_explanations_are_the_greedy_path(shape: tuple) -> None:
-    tree = tree_of(shape)
-    for x in draw(5):
-        found = explain(tree, x)
-        path = reference.greedy(tree, x)
-        leaves = {leaf.node: leaf for leaf in reference.leaves(tree, x)}
-        assert [choice.node for choice in found.choices] == path[:-1]
-        assert found.leaf == path[-1]
-        for choice, v in zip(found.choices, path[1:], strict=True):
-            side = tree.topology.children[choice.node].index(v)
-            assert choice.side == ("left", "right")[side]
-            assert 0.5 <= choice.probability <= 1
-        product = math.prod(choice.probability for choice in found.choices)
-        assert found.probability == pytest.approx(product, rel=1e-10)
-        assert found.probability == pytest.approx(leaves[found.leaf].pi.item(), rel=1e-10)
-        prediction = reference.prediction(tree, leaves[found.leaf].output)
-        assert found.prediction == pytest.approx(prediction.tolist(), rel=1e-10)
-        assert found.mixture == pytest.approx(reference.mixture(tree, x).tolist(), rel=1e-10)
-
-
-@pytest.mark.parametrize("likelihood", [SquaredError(), GaussianMixture()])
-def test_explanations_of_numbers(likelihood: object) -> None:
-    tree, x = tree_of(likelihood=likelihood), draw(1)[0]
-    found = explain(tree, x)
-    assert found.class_names is None
-    assert found.mixture == pytest.approx(reference.mixture(tree, x).tolist(), rel=1e-10)
-    means = ", ".join(f"{mean:.4g}" for mean in found.mixture)
-    assert str(found).splitlines()[-1] == f"of all leaves: {means}"
-
-
-def test_an_explanation_in_other_units() -> None:
-    tree, x = tree_of(likelihood=SquaredError()), draw(1)[0]
-    plain, found = explain(tree, x), explain(tree, x, to_units=lambda means: means * 100 + 7)
-    assert found.choices == plain.choices
-    for name in ("prediction", "mixture"):
-        expected = [mean * 100 + 7 for mean in getattr(plain, name)]
-        assert getattr(found, name) == pytest.approx(expected, rel=1e-10)
-    means = ", ".join(f"{mean:.4g}" for mean in found.prediction)
-    assert str(found).splitlines()[-2] == f"its prediction: {means}"
-
-
-def test_an_explanation_as_text() -> None:
-    tree = constant(tree_of((((), ()), LEFT_LEAF)), -math.log(3))
-    right = tree.topology.children[0][1]
-    far = tree.topology.children[right][1]
-    reached = tree.topology.children[far][1]
-    with torch.no_grad():
-        for leaf in tree.topology.leaves:
-            tree.nodes[leaf].solver.bias[1 if leaf == reached else 0] = 1000.0
-    found = explain(tree, draw(1)[0], class_names=["ant", "bee", "cat", "dog"])
-    assert found.choices[0] == Choice(0, "right", pytest.approx(0.75))
-    assert str(found).splitlines() == [
-        "node 0: right, 75.0 %",
-        f"node {right}: right, 75.0 %",
-        f"node {far}: right, 75.0 %",
-        f"leaf {reached}, reached with 42.2 %",
-        "its prediction: class bee, 100.0 %",
-        "of all leaves: class ant, 57.8 %",
-    ]
-
-
-def test_one_half_is_explained_as_left() -> None:
-    found = explain(constant(tree_of(), 0.0), draw(1)[0])
-    assert found.choices == (Choice(0, "left", 0.5),)
-
-
-# ---- depth
 
 
 def test_trees_deeper_than_python_recurses() -> None:
@@ -366,9 +251,6 @@ def test_a_summary_of_a_deep_tree() -> None:
     assert (found.depth, found.leaves) == (200, 201)
     assert found.visited_parameters == 200 * 4 + 16
     assert len(str(found).splitlines()) == 401 + 7
-
-
-# ---- bad input
 
 
 def test_samples_that_do_not_fit() -> None:

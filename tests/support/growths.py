@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from functools import partial
 
 import torch
@@ -13,6 +13,7 @@ from structnet.neural_tree import (
     GaussianMixture,
     Growth,
     NeuralTree,
+    NeuralTreeSettings,
     Primitives,
     SquaredError,
 )
@@ -23,6 +24,7 @@ TIMES = ("seconds", "examples_per_second")  # what two equal runs differ in
 LIKELIHOODS = {"classes": Categorical, "squares": SquaredError, "gaussians": GaussianMixture}
 ADAM = partial(torch.optim.Adam, lr=0.05)
 OPTIONS = {"epochs": 2, "batch_size": 20, "optimizer": ADAM}
+SETTINGS = {field.name for field in fields(NeuralTreeSettings)}
 
 
 def make_samples(
@@ -97,7 +99,16 @@ def make_growth(
 ) -> Growth:
     tree = make_tree(likelihood) if tree is None else tree
     train, validation = (make_samples(n, n, likelihood) for n in (60, 40))
-    return kind(tree, train, validation, **(OPTIONS | how))
+    return growth_on(tree, train, validation, kind, **how)
+
+
+def growth_on(
+    tree: NeuralTree, train: Samples, validation: Samples, kind: type[Growth] = Growth, **how
+) -> Growth:
+    """A growth from settings and other options, which are told apart by their names."""
+    how = OPTIONS | how
+    settings = NeuralTreeSettings(**{name: how.pop(name) for name in SETTINGS & how.keys()})
+    return kind(tree, train, validation, settings, **how)
 
 
 def grow(*arguments, **how) -> Growth:

@@ -8,7 +8,9 @@ import pytest
 import torch
 from aggregators import aggregated, contracted, data, every_aggregator, made, with_and_without_input
 from configurations import AGGREGATORS
+from forests import exactly
 from reference import tensor_tree as reference
+from sentences import no_int
 from torch import Tensor
 
 from structnet.tensor_tree import (
@@ -138,20 +140,20 @@ def test_weighted_sum_is_its_formula():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Tucker(0, 2, 1), "hidden_size of Tucker must be an int >= 1; got 0"),
-        (lambda: CP(2, 0, 1), "arity of CP must be an int >= 1; got 0"),
-        (lambda: FullTensor(2, 2, -1), "num_types of FullTensor must be an int >= 0; got -1"),
-        (lambda: WeightedSum(2, 2, 1, gates=0), "gates of WeightedSum must be an int >= 1; got 0"),
+        (lambda: Tucker(0, 2, 1), no_int("hidden_size", "Tucker", 1, "0")),
+        (lambda: CP(2, 0, 1), no_int("arity", "CP", 1, "0")),
+        (lambda: FullTensor(2, 2, -1), no_int("num_types", "FullTensor", 0, "-1")),
+        (lambda: WeightedSum(2, 2, 1, gates=0), no_int("gates", "WeightedSum", 1, "0")),
         (
             lambda: ChildSum(2, 2, 1, input_size=-1),
-            "input_size of ChildSum must be an int >= 0; got -1",
+            no_int("input_size", "ChildSum", 0, "-1"),
         ),
-        (lambda: WeightedSum(2.0, 2, 1), "hidden_size of WeightedSum must be an int >= 1; got 2.0"),
-        (lambda: Tucker(2, 2, 1, rank=0), "rank of Tucker must be an int >= 1; got 0"),
-        (lambda: CP(2, 2, 1, rank=1.5), "rank of CP must be an int >= 1; got 1.5"),
+        (lambda: WeightedSum(2.0, 2, 1), no_int("hidden_size", "WeightedSum", 1, "2.0")),
+        (lambda: Tucker(2, 2, 1, rank=0), no_int("rank", "Tucker", 1, "0")),
+        (lambda: CP(2, 2, 1, rank=1.5), no_int("rank", "CP", 1, "1.5")),
         (
             lambda: TensorTrain(2, 2, 1, rank="3"),
-            "rank of TensorTrain must be an int >= 1; got '3'",
+            no_int("rank", "TensorTrain", 1, "'3'"),
         ),
         (
             lambda: FullTensor.from_full(torch.ones(1, 1, 3, 3, 4)),
@@ -171,7 +173,7 @@ def test_arguments_out_of_range(make, message: str):
 
 
 def test_a_bool_is_no_size():
-    with pytest.raises(ValueError, match="hidden_size of Tucker must be an int >= 1; got True"):
+    with pytest.raises(ValueError, match=exactly(no_int("hidden_size", "Tucker", 1, "True"))):
         Tucker(True, 2, 1)
 
 

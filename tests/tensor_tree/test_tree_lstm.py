@@ -17,6 +17,7 @@ from configurations import (
 )
 from random_trees import ARITY, TOKENS, TYPES, VOCABULARY, random_trees
 from reference import tensor_tree as reference
+from sentences import no_int
 from torch import Tensor
 
 from structnet.tensor_tree import ChildSum, TreeLSTM, Tucker, WeightedSum
@@ -175,8 +176,8 @@ def test_types_share_nothing():
     [
         ({"forget": "some"}, "forget must be 'child' or 'all'; got 'some'"),
         ({"bottom": "one"}, "bottom must be 'zero' or 'learned'; got 'one'"),
-        ({"hidden_size": 0}, "hidden_size of Tucker must be an int >= 1; got 0"),
-        ({"arity": 0}, "arity of Tucker must be an int >= 1; got 0"),
+        ({"hidden_size": 0}, no_int("hidden_size", "Tucker", 1, "0")),
+        ({"arity": 0}, no_int("arity", "Tucker", 1, "0")),
         (
             {"aggregator": ChildSum, "forget": "all"},
             "ChildSum does not tell places apart: it needs forget='child' and bottom='zero'; "

@@ -4,8 +4,8 @@
 ``growth``              :class:`Growth`: leaf after leaf, as an object that is stepped
 ``proposal``            :func:`propose`: trains the candidates of one leaf
 ``candidate``           a split or a deepening beside the frozen tree, whose part is cached
-``decision``            :class:`Limits` and :class:`Decision`: what is allowed, what was decided
-``router_start``        how a new router begins: with samples going both ways
+``decision``            :func:`choose`, the rule that splits, deepens or keeps; :class:`Decision`
+``router_start``        :func:`balance`: a new router's first scale, with samples going both ways
 ``state``               growth on disk, to go on from
 ======================  ==========================================================================
 """

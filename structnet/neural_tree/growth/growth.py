@@ -1,6 +1,7 @@
 """Growth: leaf by leaf, split it, deepen it, or leave it.
 
-Algorithm 1 of the paper -> ``Growth``; one turn of its loop -> ``Growth.step``.
+Algorithm 1 of the paper -> ``Growth``; one turn of its loop -> ``Growth.step``; its rule ->
+``decision.choose``.
 
 Reference:
     Tanno et al., Adaptive Neural Trees, ICML 2019, Sec. 4.
@@ -12,6 +13,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +22,15 @@ import torch
 from torch import nn
 
 from structnet.neural_tree.cost import count_parameters
-from structnet.neural_tree.growth import state as growth_file
+from structnet.neural_tree.growth import state
 from structnet.neural_tree.growth.candidate import AtLeaf, Candidate, cached
-from structnet.neural_tree.growth.decision import Decision, Limits, check_integer
+from structnet.neural_tree.growth.decision import Decision, choose
 from structnet.neural_tree.growth.proposal import propose
-from structnet.neural_tree.likelihood import Categorical, check_targets
-from structnet.neural_tree.pruning import visit_shares
+from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.neural_tree.tree import NeuralTree
-from structnet.routing.samples import Samples
-from structnet.training.fitting import ADAM, NonFiniteLossError, fit
+from structnet.routing.samples import Samples, check_targets
+from structnet.routing.visits import shares
+from structnet.training.fitting import NonFiniteLossError, fit
 from structnet.training.history import History
 from structnet.training.metrics import evaluate
 from structnet.training.processes import own_device
@@ -48,48 +50,43 @@ class Growth:
 
     Args:
         tree: a tree that has its root alone; grown in place.
-        train, validation: samples to learn from and to decide by.
-        epochs: at most, for the root and for each candidate.
-        patience: stop after so many epochs in a row without a new best; None never does.
-        batch_size: samples a step.
-        optimizer: gives the optimizer of the parameters.
-        limits: how far the tree may grow.
-        n_init: how often each candidate is trained, from other beginnings; the best one counts.
-            A split that began badly may never become a decision.
-        warm_start: new solvers begin as copies of the leaf's own where that fits.
-        balance_routers: scale a new router to the samples at its leaf (:mod:`.balance`), so that it
-            starts by sending about half of them to each side.
+        train: samples to learn from.
+        validation: samples to decide by.
+        settings: limits of the growth and hyper-parameters of its trainings; those of refinement
+            and pruning play no part.
+        optimizer: function that gives the optimizer of the parameters; by default Adam with the
+            learning rate of the settings.
+        balance_routers: scale a new router to the samples at its leaf (:mod:`.router_start`), so
+            that it starts by sending about half of them to each side.
         cache: compute what reaches the leaf once a candidate, where that is exact.
-        cache_bytes: the largest cache, in bytes, of both sets of samples together.
-        seed: everything random follows from it and the number of the decision.
+        cache_bytes: size of the largest cache, in bytes, of both sets of samples together.
         device: "cpu", "cuda", ...
-        folder: where to keep the state.
+        folder: place of the state.
         resume: go on from the folder's state, if there is one; False begins anew and replaces the
             folder's state.
-        callbacks: each is called as ``callback(growth, decision)`` after every decision.
+        callbacks: functions called as ``callback(growth, decision)`` after every decision.
         progress: show a bar for each training.
 
     Attributes:
-        decisions: what was decided so far.
+        decisions: decisions so far.
         history: a record an epoch of all trainings, with ``phase``, ``node`` and ``decision``.
-        undecided: the leaves that wait for a decision, in their order.
-        loss: the tree's validation loss.
+        undecided: leaves that wait for a decision, in their order.
+        loss: validation loss of the tree.
 
     Raises:
-        TypeError: the limits are no :class:`Limits`.
+        TypeError: the settings are no :class:`.NeuralTreeSettings`.
         ValueError: the tree has grown already, there are no samples of either kind or fewer than
-            classes, a class has no output of the tree, or a number is out of its range.
+            classes, or a class has no output of the tree.
         CheckpointError: the state on disk belongs to another growth.
 
     Example:
-        >>> from functools import partial
         >>> from structnet.neural_tree import presets, SquaredError
         >>> x = torch.linspace(-1, 1, 100)[:, None]
         >>> samples = Samples(x, x.abs())  # two straight lines
         >>> primitives = presets.mlp(1).without(transformers=True)
         >>> tree = NeuralTree(primitives, shape=(1,), likelihood=SquaredError())
-        >>> adam = partial(torch.optim.Adam, lr=0.05)
-        >>> growth = Growth(tree, samples, samples, epochs=20, batch_size=10, optimizer=adam)
+        >>> settings = NeuralTreeSettings(epochs=20, batch_size=10, learning_rate=0.05)
+        >>> growth = Growth(tree, samples, samples, settings)
         >>> growth.step().action, growth.step().action
         ('root', 'split')
     """
@@ -99,66 +96,58 @@ class Growth:
         tree: NeuralTree,
         train: Samples,
         validation: Samples,
+        settings: NeuralTreeSettings | None = None,
         *,
-        epochs: int = 100,
-        patience: int | None = 5,
-        batch_size: int = 512,
-        optimizer: Callable = ADAM,
-        limits: Limits | None = None,
-        n_init: int = 1,
-        warm_start: bool = False,
+        optimizer: Callable | None = None,
         balance_routers: bool = True,
         cache: bool = True,
         cache_bytes: float = 4e9,
-        seed: int = 0,
         device: str | torch.device = "cpu",
         folder: str | Path | None = None,
         resume: bool = False,
         callbacks: Sequence[Callable[[Growth, Decision], Any]] = (),
         progress: bool = False,
     ):
-        if tree.num_leaves > 1:
-            raise ValueError(
-                f"growth begins with a root alone; the tree has {tree.num_leaves} leaves"
+        settings = NeuralTreeSettings() if settings is None else settings
+        if not isinstance(settings, NeuralTreeSettings):
+            raise TypeError(
+                f"The 'settings' parameter of Growth must be NeuralTreeSettings. Got {settings!r}."
             )
+        _check_tree(tree)
         _check_samples(tree, train, validation)
-        for name, value, least in (
-            ("epochs", epochs, 1),
-            ("patience", 1 if patience is None else patience, 1),
-            ("batch_size", batch_size, 1),
-            ("n_init", n_init, 1),
-            ("seed", seed, 0),
-        ):
-            check_integer("Growth", name, value, least)
-        if not isinstance(limits, Limits | None):
-            raise TypeError(f"The 'limits' parameter of Growth must be Limits. Got {limits!r}.")
         self.device = own_device(device)
         self.tree = tree.to(self.device)
-        self.train, self.validation = train, validation
-        self.limits = Limits() if limits is None else limits
-        self.seed, self.n_init, self.warm_start = seed, n_init, warm_start
-        self.balance_routers = balance_routers
-        self.cache, self.cache_bytes = cache, cache_bytes
-        self.callbacks = callbacks
-        self.fitting = {
-            "epochs": epochs,
-            "patience": patience,
-            "batch_size": batch_size,
-            "optimizer": optimizer,
-            "device": device,
-            "progress": progress,
-        }
+        self.train, self.validation, self.settings = train, validation, settings
+        self.optimizer = optimizer or partial(torch.optim.Adam, lr=settings.learning_rate)
+        self.balance_routers, self.cache, self.cache_bytes = balance_routers, cache, cache_bytes
+        self.callbacks, self.progress = callbacks, progress
         self.decisions: list[Decision] = []
         self.history = History()
         self.undecided = [0]
         self.loss = math.inf
-        self.file = None if folder is None else Path(folder, growth_file.FILE)
+        self.file = None if folder is None else Path(folder, state.FILE)
         if self.file is not None:
-            self.settings = growth_file.settings(self)
-            if resume and self.file.exists():
-                growth_file.restore(self)
-            else:
-                growth_file.save(self)
+            self._begin_on_disk(resume)
+
+    def _begin_on_disk(self, resume: bool) -> None:
+        self._identity = state.identity(
+            self.tree,
+            self.settings,
+            self.optimizer(self.tree.parameters()),
+            balance_routers=self.balance_routers,
+            samples=len(self.train),
+            validation_samples=len(self.validation),
+        )
+        if resume and self.file.exists():
+            found = state.restore(self.file, self.tree, self._identity, self.device)
+            self.decisions, self.history, self.undecided, self.loss = found
+        else:
+            self._save()
+
+    def _save(self) -> None:
+        if self.file is not None:
+            now = state.State(self.decisions, self.history, self.undecided, self.loss)
+            state.save(self.file, self.tree, now, self._identity)
 
     @property
     def done(self) -> bool:
@@ -193,16 +182,14 @@ class Growth:
             seconds=time.perf_counter() - begin,
         )
         self.decisions.append(decision)
-        growth_file.save(self)
+        self._save()
         for callback in self.callbacks:
             callback(self, decision)
         return decision
 
     def choose(self, losses: dict[str, float]) -> str:
-        """The candidate to take, or ``"keep"``; the rule of the paper, for a subclass to change."""
-        best = min(losses, key=losses.get, default=None)
-        better = best is not None and losses[best] < self.loss - self.limits.min_gain
-        return best if better else "keep"
+        """What to do with a leaf (see :func:`.decision.choose`), for a subclass to change."""
+        return choose(losses, self.loss, self.settings.min_gain)
 
     def _visit_next(self) -> tuple[int, str, dict[str, float]]:
         if self.decisions:
@@ -243,10 +230,9 @@ class Growth:
         return propose(
             self.tree,
             leaf,
-            self.limits,
+            self.settings,
             seed=self._seed("modules", attempt),
             balance_on=self.train if self.balance_routers else None,
-            warm_start=self.warm_start,
             others=others,
         )
 
@@ -256,10 +242,10 @@ class Growth:
         if not candidates:
             return {}
         data = self._both_at_leaf(leaf)
-        if self._expected(leaf, data[0]) < self.limits.min_samples:
+        if self._expected(leaf, data[0]) < self.settings.min_samples:
             return {}
         best: dict[str, tuple[float, Candidate]] = {}
-        for attempt in range(self.n_init):
+        for attempt in range(self.settings.n_init):
             if attempt:
                 kept = [candidate for _, candidate in best.values()]
                 candidates = self._candidates(leaf, attempt, kept)
@@ -274,7 +260,7 @@ class Growth:
         if isinstance(train, AtLeaf):
             reached = train.log_prob.exp()
             return len(train) * (train.mean(reached) / train.mean(torch.ones_like(reached))).item()
-        return len(train) * visit_shares(self.tree, train, "multi")[leaf]
+        return len(train) * shares(self.tree, train, "multi")[leaf]
 
     def _both_at_leaf(self, leaf: int) -> list[Samples | AtLeaf]:
         data, room = [], self.cache_bytes if self.cache else 0
@@ -286,9 +272,9 @@ class Growth:
     def _at_leaf(self, leaf: int, samples: Samples, room: float) -> Samples | AtLeaf:
         if not self.cache:
             return samples
-        batch_size = self.fitting["batch_size"]
+        size = self.settings.batch_size
         found = cached(
-            self.tree, leaf, samples, batch_size=batch_size, device=self.device, max_bytes=room
+            self.tree, leaf, samples, batch_size=size, device=self.device, max_bytes=room
         )
         return samples if found is None else found
 
@@ -309,10 +295,15 @@ class Growth:
                 model,
                 train,
                 validation,
+                epochs=self.settings.epochs,
+                patience=self.settings.patience,
+                batch_size=self.settings.batch_size,
+                optimizer=self.optimizer,
                 seed=self._seed(phase, attempt),
+                device=self.device,
                 keep_start=is_root,
+                progress=self.progress,
                 history=history,
-                **self.fitting,
             )
         except NonFiniteLossError as error:
             if is_root:  # there is nothing else to go on with
@@ -334,9 +325,14 @@ class Growth:
         self.history.records[:] = [r for r in self.history if r["decision"] < decided]
 
     def _seed(self, purpose: str, attempt: int = 0) -> int:
-        words = [self.seed, len(self.decisions), *purpose.encode()]
+        words = [self.settings.seed, len(self.decisions), *purpose.encode()]
         words += [attempt] if attempt else []
         return int(np.random.SeedSequence(words).generate_state(1)[0])
+
+
+def _check_tree(tree: NeuralTree) -> None:
+    if tree.num_leaves > 1:
+        raise ValueError(f"growth begins with a root alone; the tree has {tree.num_leaves} leaves")
 
 
 def _check_samples(tree: NeuralTree, train: Samples, validation: Samples) -> None:
@@ -346,10 +342,10 @@ def _check_samples(tree: NeuralTree, train: Samples, validation: Samples) -> Non
             f"{len(train)} for training and {len(validation)} for validation"
         )
     for samples in (train, validation):
-        check_targets(tree.likelihood, samples.targets, tree.num_outputs)
+        check_targets(samples.targets, tree.num_classes)
         samples.counts()  # refuses weights that do not count
-    if isinstance(tree.likelihood, Categorical) and len(train) < tree.num_outputs:
+    if tree.num_classes is not None and len(train) < tree.num_classes:
         raise ValueError(
-            f"there are {len(train)} samples to learn {tree.num_outputs} classes from; expected at "
+            f"there are {len(train)} samples to learn {tree.num_classes} classes from; expected at "
             "least one for each"
         )

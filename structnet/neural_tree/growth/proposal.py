@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from structnet.neural_tree.cost import count_parameters
 from structnet.neural_tree.growth.candidate import Candidate, Deepening, Split, at_leaf
-from structnet.neural_tree.growth.decision import Limits
 from structnet.neural_tree.growth.router_start import balance
 from structnet.neural_tree.primitives import TooSmallError
+from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples
 from structnet.training.seeding import seed_epoch
@@ -24,26 +24,24 @@ PROBED = 2000  # samples that a new router is scaled to
 def propose(
     tree: NeuralTree,
     leaf: int,
-    limits: Limits,
+    settings: NeuralTreeSettings,
     *,
     seed: int,
     balance_on: Samples | None = None,
-    warm_start: bool = False,
     others: Iterable[nn.Module] = (),
 ) -> dict[str, Candidate]:
     """The candidates for a leaf, with new modules.
 
     Args:
         tree: stays as it is.
-        leaf: its node.
-        limits: how far the tree may grow.
-        seed: of the new modules; torch's and numpy's global generators are seeded with it.
+        leaf: node of the leaf.
+        settings: limits of the growth, and how new solvers begin.
+        seed: seed of the new modules, for torch's and numpy's global generators.
         balance_on: samples, some of which a new router is scaled to; None leaves it as it is made.
-        warm_start: new solvers begin as copies of the leaf's own where that fits.
-        others: what new modules must share nothing with, besides the tree.
+        others: modules that new ones must share nothing with, besides the tree.
 
     Returns:
-        ``"split"`` and ``"deepen"``, as far as the tree's primitives and the limits permit them.
+        ``"split"`` and ``"deepen"``, as far as the tree's primitives and the settings permit them.
 
     Raises:
         ValueError: a module shares parameters with another, with the tree, or with the others.
@@ -52,37 +50,37 @@ def propose(
     taken = set().union(*map(_learned, (tree, *others)))
     found: dict[str, Candidate] = {}
     # What the map at the leaf is too small for is no candidate.
-    if _may_split(tree, leaf, limits):
+    if _may_split(tree, leaf, settings):
         with suppress(TooSmallError):
             found["split"] = Split(tree, leaf, tree.new_split(leaf))
             _check_new(taken, found["split"])
             if balance_on is not None:
                 balance(found["split"].parts[0], _arriving(tree, leaf, balance_on))
-    if _may_deepen(tree, leaf, limits):
+    if _may_deepen(tree, leaf, settings):
         with suppress(TooSmallError):
             modules = tree.new_deepening(leaf)
             if count_parameters(modules[0]):  # else it is an identity: no gain
                 found["deepen"] = Deepening(tree, leaf, modules)
                 _check_new(taken, found["deepen"])
-    if warm_start:
+    if settings.warm_start_solvers:
         for candidate in found.values():
             _start_solvers(tree, leaf, candidate)
     without = count_parameters(tree) - count_parameters(tree.nodes[leaf].solver) - 1
     return {
         kind: candidate
         for kind, candidate in found.items()
-        if _below(without + count_parameters(candidate), limits.max_parameters)
+        if _below(without + count_parameters(candidate), settings.max_parameters)
     }
 
 
-def _may_split(tree: NeuralTree, leaf: int, limits: Limits) -> bool:
+def _may_split(tree: NeuralTree, leaf: int, settings: NeuralTreeSettings) -> bool:
     depth = int(tree.topology.depth[leaf])
-    within = _below(depth, limits.max_depth) and _below(tree.num_leaves, limits.max_leaves)
+    within = _below(depth, settings.max_depth) and _below(tree.num_leaves, settings.max_leaves)
     return tree.primitives.router is not None and within
 
 
-def _may_deepen(tree: NeuralTree, leaf: int, limits: Limits) -> bool:
-    within = _below(tree.num_transformers(leaf), limits.max_transformers)
+def _may_deepen(tree: NeuralTree, leaf: int, settings: NeuralTreeSettings) -> bool:
+    within = _below(tree.num_transformers(leaf), settings.max_transformers)
     return tree.primitives.transformer is not None and within
 
 

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+import torch
+from torch.optim import Optimizer
 
 from structnet.neural_tree.growth.decision import Decision
+from structnet.neural_tree.settings import NeuralTreeSettings
+from structnet.neural_tree.tree import NeuralTree
 from structnet.training.checkpoint import (
     CheckpointError,
     check_settings,
@@ -20,71 +26,98 @@ from structnet.training.history import History
 from structnet.training.processes import process_rank
 from structnet.training.seeding import random_states_kept
 
-if TYPE_CHECKING:
-    from structnet.neural_tree.growth.growth import Growth
-
 FILE = "growth.safetensors"
+# What growth does not depend on; the learning rate stands in the optimizer's description.
+OTHERS = ("refine_epochs", "prune", "learning_rate")
 
 
-def settings(growth: Growth) -> dict[str, Any]:
-    """What a resumed growth must share with the one it goes on with; its tree is a root yet."""
-    tree, primitives = growth.tree, growth.tree.primitives
-    plain = {key: growth.fitting[key] for key in ("epochs", "patience", "batch_size")}
+class State(NamedTuple):
+    """How far a growth has come, besides its tree; see :class:`.growth.Growth`."""
+
+    decisions: list[Decision]
+    history: History
+    undecided: list[int]
+    loss: float
+
+
+def identity(
+    tree: NeuralTree, settings: NeuralTreeSettings, optimizer: Optimizer, **others: Any
+) -> dict[str, Any]:
+    """What a resumed growth must share with the one it goes on with.
+
+    Args:
+        tree: a root yet.
+        settings: hyper-parameters of the growth.
+        optimizer: optimizer of the tree.
+        others: what else must be the same, plain values.
+    """
+    primitives = tree.primitives
     found = {
-        **plain,
-        **asdict(growth.limits),
-        "n_init": growth.n_init,
-        "warm_start": growth.warm_start,
-        "balance_routers": growth.balance_routers,
-        "seed": growth.seed,
-        "samples": len(growth.train),
-        "validation_samples": len(growth.validation),
+        **{name: value for name, value in asdict(settings).items() if name not in OTHERS},
+        **others,
         "likelihood": type(tree.likelihood).__name__,
         "routers": primitives.router is not None,
         "transformers": primitives.transformer is not None,
         "pool_every": primitives.pool_every,
-        **describe("optimizer", growth.fitting["optimizer"](tree.parameters())),
+        **describe("optimizer", optimizer),
         **{k: f"{v.dtype} {list(v.shape)}" for k, v in tree.state_dict().items()},
     }
     return {k: v.item() if isinstance(v, np.generic) else v for k, v in found.items()}
 
 
-def save(growth: Growth) -> None:
-    """Writes the state to the growth's file, if it has one; of several processes the first does."""
-    if growth.file is None or process_rank()[0]:
+def save(file: Path, tree: NeuralTree, state: State, settings: Mapping[str, Any]) -> None:
+    """Writes a growth; of several processes the first does.
+
+    Args:
+        file: place of the state.
+        tree: tree as it has grown.
+        state: how far it has come.
+        settings: what :func:`identity` gave.
+    """
+    if process_rank()[0]:
         return
-    state = {
-        "settings": growth.settings,
-        "tree": growth.tree.config(),
-        "decisions": [asdict(decision) for decision in growth.decisions],
-        "history": list(growth.history),
-        "undecided": list(growth.undecided),
-        "loss": growth.loss if growth.decisions else None,
+    config = {
+        "settings": settings,
+        "tree": tree.config(),
+        "decisions": [asdict(decision) for decision in state.decisions],
+        "history": list(state.history),
+        "undecided": list(state.undecided),
+        "loss": state.loss if state.decisions else None,
     }
-    save_model(growth.file, growth.tree, state)
+    save_model(file, tree, config)
 
 
-def restore(growth: Growth) -> None:
-    """Puts a growth that has just begun into the state of its file.
+def restore(
+    file: Path, tree: NeuralTree, settings: Mapping[str, Any], device: torch.device
+) -> State:
+    """Grows a root to the tree of a file, and gives how far it had come.
+
+    Args:
+        file: place of the state.
+        tree: a root; changed in place.
+        settings: what :func:`identity` gives for the growth that goes on.
+        device: device of the tree.
 
     Raises:
         CheckpointError: the file has no growth, or another one.
     """
-    weights, state = load_model(growth.file)
-    if "undecided" not in state:
-        raise CheckpointError(f"{growth.file} is no growth; expected one written by Growth")
-    check_settings(growth.file, state["settings"], growth.settings)
-    with random_states_kept(growth.device):  # what is drawn here is replaced at once
-        growth.tree.grow_to(state["tree"])
+    weights, config = load_model(file)
+    if "undecided" not in config:
+        raise CheckpointError(f"{file} is no growth; expected one written by Growth")
+    check_settings(file, config["settings"], settings)
+    with random_states_kept(device):  # what is drawn here is replaced at once
+        tree.grow_to(config["tree"])
     try:
-        growth.tree.load_state_dict(weights)
+        tree.load_state_dict(weights)
     except RuntimeError as error:
         raise CheckpointError(
-            f"cannot resume from {growth.file}, whose tree is made of other modules; expected "
+            f"cannot resume from {file}, whose tree is made of other modules; expected "
             "those that the same primitives make"
         ) from error
-    growth.tree.eval()
-    growth.decisions = [Decision(**decision) for decision in state["decisions"]]
-    growth.history = History(state["history"])
-    growth.undecided = state["undecided"]
-    growth.loss = math.inf if state["loss"] is None else state["loss"]
+    tree.eval()
+    return State(
+        [Decision(**decision) for decision in config["decisions"]],
+        History(config["history"]),
+        config["undecided"],
+        math.inf if config["loss"] is None else config["loss"],
+    )

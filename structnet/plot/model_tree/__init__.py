@@ -5,7 +5,6 @@
 ``leaves``              what arrives at each leaf: classes, or means
 ``partition``           the regions of the input that the leaves take
 ``panels``, ``sheet``   how nodes, captions and keys are laid out and drawn
-``reached``             what is drawn: how many samples of which class reach each node
 ======================  ==========================================================================
 """
 

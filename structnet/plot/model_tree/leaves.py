@@ -1,4 +1,4 @@
-"""What the leaves of a neural tree are for: which classes, which images."""
+"""What the leaves of a model tree are for: which classes, which images."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from structnet.neural_tree.tree import NeuralTree
 from structnet.plot.model_tree.panels import GREEDY, share_text
 from structnet.plot.model_tree.sheet import INCH, room
-from structnet.plot.style import GREY, as_written, cut, new_axes, percent
-from structnet.routing.batches import greedy_leaves
+from structnet.plot.style import GREY, as_written, cut, new_axes, percent_axis
 from structnet.routing.explanation import names_of
+from structnet.routing.protocol import RoutedTree
 from structnet.routing.samples import Samples
-from structnet.routing.visits import from_left, reach
+from structnet.routing.visits import leaf_of, reach
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +31,7 @@ MAX_NAME = 12  # characters of a class above a picture
 
 
 def plot_leaf_classes(
-    tree: NeuralTree,
+    tree: RoutedTree,
     samples: Samples,
     class_names: Sequence[str] | None = None,
     ax: Axes | None = None,
@@ -44,10 +43,10 @@ def plot_leaf_classes(
     class without samples is empty.
 
     Args:
-        tree: the tree; it predicts classes.
-        samples: what to send through it.
-        class_names: what the classes are called; their numbers by default.
-        ax: where to draw; by default on new axes.
+        tree: any model tree that predicts classes.
+        samples: the samples to send through it.
+        class_names: the names of the classes; their numbers by default.
+        ax: the axes to draw on; new ones by default.
 
     Returns:
         The axes.
@@ -58,7 +57,7 @@ def plot_leaf_classes(
 
     Example:
         >>> from matplotlib.figure import Figure
-        >>> from structnet.neural_tree import presets
+        >>> from structnet.neural_tree import NeuralTree, presets
         >>> tree = NeuralTree(presets.mlp(num_outputs=2, width=8), shape=(4,))
         >>> _ = tree.split(0)
         >>> samples = Samples(torch.rand(6, 4), torch.arange(6) % 2)
@@ -69,14 +68,14 @@ def plot_leaf_classes(
     names = names_of(tree, class_names)
     if names is None:
         raise ValueError("the tree predicts numbers; expected one that predicts classes")
-    leaves, counts = from_left(tree.topology), reach(tree, samples).classes
+    leaves, counts = tree.topology.from_left(), reach(tree, samples).classes
     with np.errstate(invalid="ignore"):  # 0 / 0 for a class without samples
         shares = counts[leaves] / counts[0]
     names = list(map(cut, names))
     ax = ax if ax is not None else _new_heat_map(names, len(leaves))
     image = ax.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="none")
     bar = ax.figure.colorbar(image, ax=ax, label="mean probability\nof the leaf")
-    percent(bar.ax)
+    percent_axis(bar.ax)
     ax.set_xlabel("class")
     # A slanted name ends below its column.
     slanted = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
@@ -89,8 +88,8 @@ def plot_leaf_classes(
 
 
 def plot_leaf_means(
-    tree: NeuralTree,
-    x: Tensor | Samples,
+    tree: RoutedTree,
+    x: Tensor | np.ndarray | Samples,
     class_names: Sequence[str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
@@ -102,10 +101,10 @@ def plot_leaf_means(
     getting there. The leaves stand in the same order.
 
     Args:
-        tree: the tree; its samples are images.
+        tree: any model tree whose samples are images.
         x: images, or samples, whose weights count.
-        class_names: what the classes are called; their numbers by default.
-        ax: where to draw; by default on new axes.
+        class_names: the names of the classes; their numbers by default.
+        ax: the axes to draw on; new ones by default.
 
     Shapes:
         x ``[n, height, width]`` or ``[n, channels, height, width]``, 1 channel (dark is high) or 3.
@@ -118,7 +117,7 @@ def plot_leaf_means(
 
     Example:
         >>> from matplotlib.figure import Figure
-        >>> from structnet.neural_tree import presets
+        >>> from structnet.neural_tree import NeuralTree, presets
         >>> tree = NeuralTree(presets.conv(num_outputs=2, width=2, kernel=3), shape=(1, 8, 8))
         >>> ax = plot_leaf_means(tree, torch.rand(6, 1, 8, 8), ax=Figure().add_subplot())
         >>> ax.images[0].get_array().shape, [text.get_text() for text in ax.texts]
@@ -128,9 +127,9 @@ def plot_leaf_means(
     names = names_of(tree, class_names)
     samples = x if isinstance(x, Samples) else None
     x = x if samples is None else samples.x
-    leaves, reached = from_left(tree.topology), torch.from_numpy(greedy_leaves(tree, x))
+    leaves, reached = tree.topology.from_left(), torch.from_numpy(leaf_of(tree, x))
     weights = torch.ones(len(x)) if samples is None or samples.weights is None else samples.weights
-    weights, images = weights.double().cpu(), _pictures(x.detach().cpu())
+    weights, images = weights.double().cpu(), _pictures(torch.as_tensor(x).detach().cpu())
     scale = float(images.min()), float(images.max())
     ratio = images.shape[1] / images.shape[2]
     columns, rows = _montage(len(leaves))

@@ -1,4 +1,4 @@
-"""The nodes of a neural tree's picture: histograms, boxes or dots, what is written, and the key."""
+"""The nodes of a model tree's picture: histograms, boxes or dots, what is written, and the key."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from structnet.neural_tree.tree import NeuralTree
 from structnet.plot.model_tree.sheet import Sheet
 from structnet.plot.palette import class_colors
 from structnet.plot.style import GREY, INNER, LEAF, LINES, add_legend, cut
+from structnet.routing.protocol import RoutedTree
 from structnet.routing.visits import Reach
+from structnet.routing.words import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,19 +32,19 @@ class Key(NamedTuple):
     """What is written above a tree.
 
     Attributes:
-        note: what shares of the samples are.
-        names: of the classes; None if targets are numbers.
+        note: the meaning of the shares.
+        names: the classes' names; None if targets are numbers.
     """
 
     note: str
     names: Sequence[str] | None
 
 
-def draw_panels(ax: Axes, tree: NeuralTree, sheet: Sheet, found: Reach) -> None:
-    """The histogram of the classes, or the targets' means and spreads, and the routers'."""
+def draw_panels(ax: Axes, tree: RoutedTree, sheet: Sheet, found: Reach) -> None:
+    """The histogram of the classes, or the targets' means and spreads, and where they go on."""
     drawn = np.flatnonzero(sheet.nodes >= 0)
     nodes, x0, y0 = sheet.nodes[drawn], sheet.x[drawn] - WIDTH / 2, sheet.top[drawn] - CLASSES
-    router = np.array([tree.nodes[v].router is not None for v in nodes])
+    router = tree.topology.inner[nodes]
     below = y0[router] - 2 - ROUTER  # a gap of 2 points
     _add(ax, _rectangles(x0, y0, WIDTH, CLASSES), GROUND, "_panels")
     _add(ax, _rectangles(x0[router], below, WIDTH, ROUTER), GROUND, "_panels")
@@ -53,14 +54,28 @@ def draw_panels(ax: Axes, tree: NeuralTree, sheet: Sheet, found: Reach) -> None:
         _add(ax, bars, np.tile(colors, len(nodes)), "_classes")
     else:
         _draw_spreads(ax, found, nodes, x0, y0)
-    # Reversed: what goes left stands at the left.
-    left = found.going_left[nodes[router], ::-1]
-    _add(ax, _histograms(left, x0[router], below, ROUTER), LINES[0], "_routers")
+    arity = np.diff(tree.topology.offsets)[nodes[router]]
+    for number in np.unique(arity):
+        same = arity == number
+        counts = _going(tree, nodes[router][same], number, found)
+        _add(ax, _histograms(counts, x0[router][same], below[same], ROUTER), LINES[0], "_routers")
+
+
+def _going(tree: RoutedTree, nodes: np.ndarray, number: int, found: Reach) -> np.ndarray:
+    """What is drawn of so many branches of each node. ``[m] -> [m, bars]``.
+
+    Of two, how probable the first one is, from 1 at the left to 0 at the right; of others, how much
+    goes on to each.
+    """
+    first = tree.topology.offsets[nodes]
+    if number == 2:
+        return found.going[tree.topology.children[first], ::-1]  # what goes left stands at the left
+    return found.share[tree.topology.children[first[:, None] + np.arange(number)]]
 
 
 def draw_captions(
     ax: Axes,
-    tree: NeuralTree,
+    tree: RoutedTree,
     sheet: Sheet,
     found: Reach,
     names: Sequence[str] | None,
@@ -77,21 +92,23 @@ def draw_captions(
         above, below = {"va": "bottom"}, {"va": "top"}
         _write(ax, left, top + 1, f"node {v}", SMALL * scale, color=GREY, **above)
         _write(ax, right, top + 1, share_text(found.share[v]), FONT * scale, ha="right", **above)
-        if tree.nodes[v].router is None:
+        branches = tree.branch_names(v)
+        if not branches:
             text = _says(found, int(v), names)
             _write(ax, x, bottom - 2, text, FONT * scale, ha="center", **below)
         else:
             small = {"color": GREY, **below}
-            _write(ax, left, bottom - 1, "left", SMALL * scale, **small)
-            _write(ax, right, bottom - 1, "right", SMALL * scale, ha="right", **small)
+            _write(ax, left, bottom - 1, cut(branches[0], MAX_NAME), SMALL * scale, **small)
+            last = cut(branches[-1], MAX_NAME) if len(branches) > 1 else ""
+            _write(ax, right, bottom - 1, last, SMALL * scale, ha="right", **small)
 
 
-def draw_boxes(ax: Axes, tree: NeuralTree, sheet: Sheet, scale: float) -> None:
+def draw_boxes(ax: Axes, tree: RoutedTree, sheet: Sheet, scale: float) -> None:
     """Each node's number in a box."""
     height = sheet.form.body
     shown = sheet.nodes >= 0
     nodes, x, top = sheet.nodes[shown], sheet.x[shown], sheet.top[shown]
-    faces = np.where([tree.nodes[v].router is not None for v in nodes], INNER, LEAF)
+    faces = np.where(tree.topology.inner[nodes], INNER, LEAF)
     boxes = _add(ax, _rectangles(x - 13, top - height, 26, height), faces, "_boxes")
     boxes.set(edgecolor=GREY, linewidth=0.6 * scale)
     if scale < MIN_TEXT:
@@ -101,10 +118,9 @@ def draw_boxes(ax: Axes, tree: NeuralTree, sheet: Sheet, scale: float) -> None:
         _write(ax, across, y, str(v), FONT * scale, ha="center")
 
 
-def draw_dots(ax: Axes, tree: NeuralTree, sheet: Sheet, found: Reach | None, scale: float) -> None:
+def draw_dots(ax: Axes, tree: RoutedTree, sheet: Sheet, found: Reach | None, scale: float) -> None:
     """Each node as a dot in the colour of its commonest class, or that of its kind."""
-    router = np.array([v < 0 or tree.nodes[v].router is not None for v in sheet.nodes])
-    colors = np.where(router, "#7799CC", "#CCAA33")
+    colors = np.where(tree.topology.inner[sheet.nodes], "#7799CC", "#CCAA33")
     if found is not None and found.classes is not None:
         best = found.classes[sheet.nodes].argmax(axis=1)
         colors = np.array(class_colors(found.classes.shape[1]))[best]
@@ -159,7 +175,7 @@ def share_text(share: float) -> str:
         >>> [share_text(share) for share in (1, 0.126, 0.001, 0)]
         ['100 %', '13 %', '<1 %', '0 %']
     """
-    return "<1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
+    return "<1 %" if 0 < share < 0.005 else percent(share)
 
 
 def _says(found: Reach, leaf: int, names: Sequence[str] | None) -> str:

@@ -1,4 +1,4 @@
-"""How a neural tree divides the plane of its two input features."""
+"""How a model tree divides the plane of its two input features."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from structnet.neural_tree.tree import NeuralTree
 from structnet.plot.model_tree.sheet import room
 from structnet.plot.palette import PALE, class_colors
 from structnet.plot.style import GREY, MARKERS, add_legend, as_written, cut, new_axes
-from structnet.routing.batches import ask, greedy_leaves
+from structnet.routing.batches import answers
 from structnet.routing.explanation import names_of
+from structnet.routing.protocol import RoutedTree
 from structnet.routing.samples import Samples
-from structnet.routing.visits import from_left
+from structnet.routing.visits import leaf_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,8 +29,8 @@ LEVELS = 8  # of the mean, where numbers are predicted
 
 
 def plot_partition(
-    tree: NeuralTree,
-    x: Tensor | Samples,
+    tree: RoutedTree,
+    x: Tensor | np.ndarray | Samples,
     class_names: Sequence[str] | None = None,
     ax: Axes | None = None,
     *,
@@ -45,11 +45,11 @@ def plot_partition(
     their classes.
 
     Args:
-        tree: the tree; its samples have two features.
+        tree: any model tree whose samples have two features.
         x: points, or samples; they also say which part of the plane to draw.
-        class_names: what the classes are called; their numbers by default.
-        ax: where to draw; by default on new axes.
-        feature_names: for the axes.
+        class_names: the names of the classes; their numbers by default.
+        ax: the axes to draw on; new ones by default.
+        feature_names: the labels of the axes.
         resolution: points of the grid in each direction.
 
     Shapes:
@@ -64,7 +64,7 @@ def plot_partition(
 
     Example:
         >>> from matplotlib.figure import Figure
-        >>> from structnet.neural_tree import presets
+        >>> from structnet.neural_tree import NeuralTree, presets
         >>> tree = NeuralTree(presets.mlp(num_outputs=2, width=8), shape=(2,))
         >>> ax = plot_partition(tree, torch.rand(6, 2), ax=Figure().add_subplot(), resolution=20)
         >>> [text.get_text() for text in ax.texts]
@@ -72,18 +72,23 @@ def plot_partition(
     """
     names, samples = names_of(tree, class_names), x if isinstance(x, Samples) else None
     x = x if samples is None else samples.x
-    _check(tree, x, names, resolution)
-    sides, grid = _grid(x.detach().cpu().numpy(), resolution)
-    points = torch.from_numpy(grid.reshape(-1, 2)).to(x.dtype)
-    regions = greedy_leaves(tree, points).reshape(resolution, resolution)
-    predicted = ask(tree, points, tree.output).double().numpy().reshape(resolution, resolution, -1)
+    _check(tree, x, resolution)
+    places = x.detach().cpu().numpy() if isinstance(x, Tensor) else x  # [n, 2]
+    sides, grid = _grid(places, resolution)
+    points = grid.reshape(-1, 2).astype(places.dtype)
+    points = torch.from_numpy(points) if isinstance(x, Tensor) else points
+    regions = leaf_of(tree, points).reshape(resolution, resolution)
+    predicted = np.concatenate([each for _, each in answers(tree, points, tree.predicted)])
+    if names is None and predicted.shape[1] != 1:
+        raise ValueError("the tree predicts several numbers; expected classes or one number")
+    predicted = predicted.astype(np.float64).reshape(resolution, resolution, -1)
     given, ax = ax is not None, ax if ax is not None else new_axes(1, width=5.5, height=4.5)[0]
     _draw_regions(ax, tree, sides, regions)
     if names is None:
         _draw_contours(ax, sides, predicted[..., 0])
     else:
         _draw_boundaries(ax, sides, predicted)
-    _draw_samples(ax, x.detach().cpu().numpy(), samples, names)
+    _draw_samples(ax, places, samples, names)
     ax.set(xlabel=feature_names[0], ylabel=feature_names[1])
     as_written(ax.xaxis.label, ax.yaxis.label)
     ax.set(xlim=sides[0][[0, -1]], ylim=sides[1][[0, -1]])
@@ -93,14 +98,12 @@ def plot_partition(
     return ax
 
 
-def _check(tree: NeuralTree, x: Tensor, names: Sequence[str] | None, resolution: int) -> None:
-    if tree.shape != (2,) or tuple(x.shape[1:]) != (2,):
+def _check(tree: RoutedTree, x: Tensor | np.ndarray, resolution: int) -> None:
+    if tuple(tree.shape) != (2,) or tuple(x.shape[1:]) != (2,):
         raise ValueError(
             f"a partition is of samples with 2 features. Got {list(x.shape[1:])} for a tree of "
             f"{list(tree.shape)}."
         )
-    if names is None and tree.num_outputs != tree.likelihood.num_outputs(1):
-        raise ValueError("the tree predicts several numbers; expected classes or one number")
     if resolution < 2:
         raise ValueError(f"The 'resolution' parameter must be an int >= 2. Got {resolution!r}.")
     if not len(x):
@@ -119,13 +122,13 @@ def _grid(x: np.ndarray, resolution: int) -> tuple[list[np.ndarray], np.ndarray]
 
 
 def _draw_regions(
-    ax: Axes, tree: NeuralTree, sides: Sequence[np.ndarray], regions: np.ndarray
+    ax: Axes, tree: RoutedTree, sides: Sequence[np.ndarray], regions: np.ndarray
 ) -> None:
     """Pale colours and a thin line between them."""
     from matplotlib.colors import ListedColormap
 
-    leaves = from_left(tree.topology)
-    place = np.zeros(len(tree.nodes), int)
+    leaves = tree.topology.from_left()
+    place = np.zeros(tree.topology.num_nodes, int)
     place[leaves] = np.arange(len(leaves))
     colors = ListedColormap([PALE[i % len(PALE)] for i in range(len(leaves))])
     number = place[regions]

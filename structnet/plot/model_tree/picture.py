@@ -1,4 +1,4 @@
-"""A neural tree as a picture: what reaches its nodes, how it is routed, and how far it is changed.
+"""A model tree as a picture: what reaches its nodes, how it is routed, and how far it is changed.
 
 Reference:
     Tanno et al., Adaptive Neural Trees, ICML 2019, Fig. 2 and 5.
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from structnet.neural_tree.tree import NeuralTree
 from structnet.plot.model_tree.panels import (
     GREEDY,
     SOFT,
@@ -40,8 +39,10 @@ from structnet.plot.model_tree.sheet import (
     scale_to,
 )
 from structnet.routing.explanation import names_of
+from structnet.routing.protocol import RoutedTree
 from structnet.routing.samples import Samples
 from structnet.routing.visits import Reach, reach
+from structnet.routing.words import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +54,7 @@ LARGEST = np.array([MAX_SIDE, MAX_SIDE])
 
 
 def plot_neural_tree(
-    tree: NeuralTree,
+    tree: RoutedTree,
     samples: Samples | None = None,
     class_names: Sequence[str] | None = None,
     ax: Axes | None = None,
@@ -61,29 +62,30 @@ def plot_neural_tree(
     greedy: bool = False,
     max_depth: int | None = None,
 ) -> Axes:
-    """Draws a neural tree with its root on top, and what samples do in it.
+    """Draws a model tree with its root on top, and what samples do in it.
 
     Each node has a histogram of the classes that reach it, on a scale of its own, or the mean and
     the standard deviation of each column of targets: the panel's height is two standard deviations
-    of all samples to both sides of their mean. Below, each router has a histogram of its
-    probabilities of going left, from 1 at the left to 0 at the right. Above stand the node's number
-    and the share of the samples that reach it, which is also the width of its edge. The dots on an
-    edge are its transformers.
+    of all samples to both sides of their mean. Below, each node of two branches has a histogram of
+    its probabilities of going left, from 1 at the left to 0 at the right; one of more branches has
+    a bar for each, as high as what goes on there. Above stand the node's number and the share of
+    the samples that reach it, which is also the width of its edge. The dots on an edge are its
+    transformers.
 
     All of these count a sample at every node, by its probability of getting there, or with
     ``greedy`` at the nodes on its greedy path alone; above the tree stands which.
 
-    Without samples, the nodes are boxes with their numbers: routers blue, solvers yellow. What has
-    no room for histograms is drawn as dots, in the colour of the commonest class.
+    Without samples, the nodes are boxes with their numbers: inner ones blue, leaves yellow. What
+    has no room for histograms is drawn as dots, in the colour of the commonest class.
 
     Args:
-        tree: the tree.
-        samples: what to send through it.
-        class_names: what the classes are called; their numbers by default.
-        ax: where to draw; by default on new axes, large enough for all to be read.
-        greedy: count each sample at the nodes on its greedy path alone, instead of at all nodes by
-            the probability of getting there.
-        max_depth: what has more routers above it is written as "… 12 more".
+        tree: any model tree.
+        samples: the samples to send through it.
+        class_names: the names of the classes; their numbers by default.
+        ax: the axes to draw on; by default new ones, large enough for all to be read.
+        greedy: whether to count each sample at the nodes on its greedy path alone, instead of at
+            all nodes by the probability of getting there.
+        max_depth: the most nodes above a node that is drawn; others are written as "… 12 more".
 
     Returns:
         The axes.
@@ -95,7 +97,7 @@ def plot_neural_tree(
     Example:
         >>> import torch
         >>> from matplotlib.figure import Figure
-        >>> from structnet.neural_tree import presets
+        >>> from structnet.neural_tree import NeuralTree, presets
         >>> tree = NeuralTree(presets.mlp(num_outputs=3, width=8), shape=(4,))
         >>> _ = tree.split(0)
         >>> ax = plot_neural_tree(tree, ax=Figure().add_subplot())
@@ -103,7 +105,7 @@ def plot_neural_tree(
         ['0', '1', '2']
     """
     names = names_of(tree, class_names)
-    found = None if samples is None else reach(tree, samples, greedy=greedy)
+    found = None if samples is None else reach(tree, samples, "greedy" if greedy else "multi")
     key = None if found is None else Key(GREEDY if greedy else SOFT, names)
     sheet = _sheet(tree, found is not None, max_depth, room(ax) if ax is not None else LARGEST)
     ax = ax if ax is not None else _new_axes([sheet], key)[0]
@@ -112,8 +114,8 @@ def plot_neural_tree(
 
 
 def plot_refinement(
-    before: NeuralTree,
-    after: NeuralTree,
+    before: RoutedTree,
+    after: RoutedTree,
     samples: Samples,
     class_names: Sequence[str] | None = None,
     accuracies: tuple[float, float] | None = None,
@@ -126,9 +128,9 @@ def plot_refinement(
 
     Args:
         before, after: the two trees; a ``copy.deepcopy`` keeps the first.
-        samples: what to send through both.
-        class_names: what the classes are called; their numbers by default.
-        accuracies: of the two, in [0, 1], for the titles.
+        samples: the samples to send through both.
+        class_names: the names of the classes; their numbers by default.
+        accuracies: the accuracies of the two, in [0, 1], for the titles.
         ax: two axes; by default new ones, side by side, or one above the other for wide trees.
         greedy, max_depth: see :func:`plot_neural_tree`.
 
@@ -141,7 +143,7 @@ def plot_refinement(
     Example:
         >>> import torch
         >>> from matplotlib.figure import Figure
-        >>> from structnet.neural_tree import presets
+        >>> from structnet.neural_tree import NeuralTree, presets
         >>> tree = NeuralTree(presets.mlp(num_outputs=2, width=8), shape=(4,))
         >>> samples, pair = Samples(torch.rand(6, 4), torch.arange(6) % 2), Figure().subplots(1, 2)
         >>> axes = plot_refinement(tree, tree, samples, accuracies=(0.5, 0.75), ax=pair)
@@ -157,7 +159,7 @@ def plot_refinement(
     titles = ["before refinement", "after refinement"]
     if accuracies is not None:
         titles = [
-            f"{title}: accuracy {100 * accuracy:.1f} %"
+            f"{title}: accuracy {percent(accuracy, 1)}"
             for title, accuracy in zip(titles, accuracies, strict=True)
         ]
     for each, tree, title in zip(axes, trees, titles, strict=True):
@@ -166,9 +168,11 @@ def plot_refinement(
     return list(axes)
 
 
-def _sheet(tree: NeuralTree, histograms: bool, max_depth: int | None, points: np.ndarray) -> Sheet:
+def _sheet(tree: RoutedTree, histograms: bool, max_depth: int | None, points: np.ndarray) -> Sheet:
     """Places the tree in its full form, or as dots if that has no room on so many points."""
-    dots = max(len(node.transformers) for node in tree.nodes)
+    depth = tree.topology.depth
+    shown = np.flatnonzero(depth <= (depth.max() if max_depth is None else max_depth))
+    dots = max((tree.facts(v).transformers for v in shown.tolist()), default=0)
     full = place(tree.topology, HISTOGRAMS if histograms else BOXES, dots, max_depth)
     if scale_to(points, full, 0) >= MIN_SCALE:
         return full
@@ -193,7 +197,7 @@ def _new_axes(sheets: Sequence[Sheet], key: Key | None) -> list[Axes]:
     return list(axes)
 
 
-def _draw(ax: Axes, tree: NeuralTree, sheet: Sheet, found: Reach | None, key: Key | None) -> None:
+def _draw(ax: Axes, tree: RoutedTree, sheet: Sheet, found: Reach | None, key: Key | None) -> None:
     above = key_height(key, room(ax)[0])
     scale = scale_to(room(ax), sheet, above)
     fit_limits(ax, sheet, scale, above)
@@ -244,10 +248,10 @@ def _shares(sheet: Sheet, found: Reach | None) -> np.ndarray:
     return share
 
 
-def _draw_transformers(ax: Axes, tree: NeuralTree, sheet: Sheet, scale: float) -> None:
+def _draw_transformers(ax: Axes, tree: RoutedTree, sheet: Sheet, scale: float) -> None:
     points = []
-    for i, v in enumerate(sheet.nodes):
-        count = len(tree.nodes[v].transformers) if v >= 0 else 0
+    for i, v in enumerate(sheet.nodes.tolist()):
+        count = tree.facts(v).transformers if v >= 0 else 0
         shown = count if count <= MAX_DOTS else 1
         y = sheet.bar[i] - sheet.form.drop / 2 + DOT * (np.arange(shown) - (shown - 1) / 2)
         points += [(sheet.x[i], each) for each in y]

@@ -1,4 +1,4 @@
-"""Where the parts of a neural tree's picture go, in points, and how they are scaled to its axes."""
+"""Where the parts of a model tree's picture go, in points, and how they are scaled to its axes."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Form:
     """How nodes are drawn, and what room that takes in points.
 
     Args:
-        unit: across, for a leaf and the gap beside it.
+        unit: the width of a leaf and the gap beside it.
         caption: the height of the line above a node.
         body: the height of an inner node.
         leaf: the height of a leaf.
         foot: the height of the line below a node.
-        stem: from there to the bar over the children.
-        drop: from the bar to the children.
+        stem: the way from there to the bar over the children.
+        drop: the way from the bar to the children.
     """
 
     unit: float
@@ -59,13 +59,14 @@ class Sheet(NamedTuple):
     """The places of all nodes, x to the right and y up from 0 at the upper edge.
 
     Attributes:
-        form: how nodes are drawn.
+        form: the way nodes are drawn.
         nodes: the number of each drawn node; -1 for what stands for nodes there is no room for.
-        placed: what is drawn, in the same order.
+        placed: the nodes that are drawn, in the same order.
         x: the middles of the nodes.
         bar: the height of the bar over a node and its sibling.
-        top, bottom: where the node itself begins and ends, between its caption and its foot.
-        size: width and height of all.
+        top, bottom: the heights where the node itself begins and ends, between its caption and its
+            foot.
+        size: the width and the height of all.
 
     Shapes:
         the arrays ``[n]``.
@@ -85,19 +86,19 @@ def place(topology: Topology, form: Form, dots: int, max_depth: int | None) -> S
     """Places the nodes of a tree.
 
     Args:
-        topology: of the tree.
-        form: how nodes are drawn.
+        topology: the tree's nodes.
+        form: the way nodes are drawn.
         dots: the most transformers to draw on an edge.
         max_depth: nodes below are left out.
     """
-    placed = layout(as_tree(topology), max_depth=max_depth)
+    placed = layout(topology.to_tree(), max_depth=max_depth)
     width, depth = form.unit * (placed.x.max() - placed.x.min() + 1), placed.depth.max()
     drop = form.drop + DOT * min(dots, MAX_DOTS)
     if form == DOTS:
         drop = max(drop, width / FLAT / (depth + 1) - form.level)
     form = replace(form, drop=drop)
     nodes = np.array([v.label if isinstance(v, Tree) else -1 for v in placed.nodes])
-    inner = np.array([v >= 0 and bool(topology.children[v]) for v in nodes])
+    inner = (nodes >= 0) & topology.inner[nodes]
     bar = -form.level * placed.depth
     top = bar - form.drop - form.caption
     bottom = top - np.where(inner, form.body, form.leaf)
@@ -105,20 +106,12 @@ def place(topology: Topology, form: Form, dots: int, max_depth: int | None) -> S
     return Sheet(form, nodes, placed, x, bar, top, bottom, (width, form.foot - bottom.min()))
 
 
-def as_tree(topology: Topology) -> Tree:
-    """The model's tree as one for the layout, its labels the nodes' numbers."""
-    built: dict[int, Tree] = {}
-    for v in reversed(range(topology.num_nodes)):  # children have higher numbers
-        built[v] = Tree(v, [built.pop(u) for u in topology.children[v]])
-    return built[0]
-
-
 def scale_to(points: np.ndarray, sheet: Sheet, key: float) -> float:
     """How large a point of the sheet comes out, in points, where there is so much room.
 
     Args:
-        points: width and height of the room.
-        sheet: what to fit in.
+        points: the width and the height of the room.
+        sheet: the sheet to fit in.
         key: the height that the key takes above it, on any scale.
     """
     across, down = (points - [0, key]) / np.array(sheet.size)

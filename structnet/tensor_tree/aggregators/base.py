@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Integral
 
 import torch
 from torch import Tensor, nn
 
+from structnet.checks import check_integer
 from structnet.message_passing.cell import Edges, Nodes
 
 # The mean of h^2 to which a Tree-LSTM settles when its pre-activations have variance one:
@@ -121,10 +121,7 @@ def checked_size(name: str, value: int, least: int, owner: object) -> int:
     Raises:
         ValueError: it is not an int, or less than ``least``.
     """
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ValueError(
-            f"{name} of {type(owner).__name__} must be an int >= {least}; got {value!r}"
-        )
+    check_integer(name, value, least, owner=type(owner).__name__)
     return int(value)
 
 

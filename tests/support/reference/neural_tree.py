@@ -36,10 +36,10 @@ def leaves(tree: NeuralTree, x: Tensor, node: int = 0, pi: float = 1.0) -> list[
     here = tree.nodes[node]
     for transformer in here.transformers:
         x = transformer(x[None])[0]
-    if not tree.topology.children[node]:
+    if not tree.topology.children_of(node):
         return [Leaf(node, torch.as_tensor(pi, dtype=x.dtype), here.solver(x[None])[0])]
     p = sigmoid(here.router(x[None]).sum())
-    left, right = tree.topology.children[node]
+    left, right = tree.topology.children_of(node)
     return leaves(tree, x, left, pi * p) + leaves(tree, x, right, pi * (1 - p))
 
 
@@ -93,8 +93,8 @@ def greedy(tree: NeuralTree, x: Tensor, node: int = 0) -> list[int]:
     here = tree.nodes[node]
     for transformer in here.transformers:
         x = transformer(x[None])[0]
-    if not tree.topology.children[node]:
+    if not tree.topology.children_of(node):
         return [node]
-    left, right = tree.topology.children[node]
+    left, right = tree.topology.children_of(node)
     goes_left = sigmoid(here.router(x[None]).sum()) >= 0.5
     return [node, *greedy(tree, x, left if goes_left else right)]

@@ -1,0 +1,122 @@
+"""A fitted estimator on disk: one safetensors file, no pickle; and whose a folder is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import partial
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator
+from torch import nn
+
+from structnet.training.checkpoint import CheckpointError, check_settings, load_model, save_model
+
+CLAIM = "fit.safetensors"
+
+
+def save(estimator: BaseEstimator, path: str | Path) -> None:
+    """Writes a fitted estimator; what is saved are its parameters, what ends in _, and its state.
+
+    Args:
+        estimator: estimator with ``_state`` and ``_restore``, as
+            :class:`.tree_estimator.TreeEstimatorMixin` has them.
+        path: place of the file.
+
+    Raises:
+        TypeError: a parameter or a fitted attribute is no plain value.
+    """
+    module, state = estimator._state()
+    config = {
+        "estimator": type(estimator).__name__,
+        "parameters": {k: _plain(v) for k, v in estimator.get_params(deep=False).items()},
+        "fitted": {k: _plain(v) for k, v in vars(estimator).items() if _is_saved(k, state)},
+        **state,
+    }
+    for name, value in (config["parameters"] | config["fitted"]).items():
+        json.dumps(value, default=partial(_refuse, name))
+    save_model(path, module, config)
+
+
+def load(cls: type[BaseEstimator], path: str | Path) -> BaseEstimator:
+    """Reads an estimator.
+
+    Args:
+        cls: class of the estimator.
+        path: place of the file.
+
+    Raises:
+        CheckpointError: there is no such file, or it holds something else.
+    """
+    weights, config = load_model(path)
+    found = config.get("estimator", "a model that is no estimator")
+    if found != cls.__name__:
+        raise CheckpointError(f"{path} holds {found}; expected {cls.__name__}")
+    estimator = cls(**config["parameters"])
+    for name, value in config["fitted"].items():
+        if value is not None:
+            setattr(estimator, name, _restored(value))
+    estimator._restore(config).load_state_dict(weights)
+    return estimator
+
+
+def claim(
+    folder: str | Path, estimator: BaseEstimator, free: tuple[str, ...], **facts: Any
+) -> None:
+    """Marks a new folder as that of one training, or makes sure that it is.
+
+    Args:
+        folder: place of the training's state.
+        estimator: estimator whose parameters the training must share, if they are plain values.
+        free: names of parameters that may differ.
+        facts: what else it must share, in the parameters' place if it has the name of one.
+
+    Raises:
+        CheckpointError: the folder belongs to another training.
+    """
+    file = Path(folder, CLAIM)
+    said = estimator.get_params(deep=False) | facts
+    settings = {name: _as_text(value) for name, value in said.items() if name not in free}
+    if file.exists():
+        check_settings(file, load_model(file)[1], settings)
+    else:
+        save_model(file, nn.Identity(), settings)
+
+
+def _is_saved(name: str, state: Mapping[str, Any]) -> bool:
+    """Is it one of scikit-learn's fitted attributes, and no part of the family's own state?"""
+    return name.endswith("_") and not name.startswith("_") and name.rstrip("_") not in state
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return {"dtype": value.dtype.str, "values": value.tolist()}
+    return str(value) if isinstance(value, Path | torch.device) else value
+
+
+def _restored(value: Any) -> Any:
+    """A fitted attribute from JSON, which has lists for tuples."""
+    if isinstance(value, dict):
+        return np.array(value["values"], dtype=value["dtype"])
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _as_text(value: Any) -> str:
+    """A value as a folder keeps it: 0 and 0.0 are one number."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    return str(float(value)).removesuffix(".0") if is_number else str(value)
+
+
+def _refuse(name: str, value: Any) -> None:
+    """Says which part of an estimator JSON cannot hold."""
+    raise TypeError(
+        f"a file holds text, numbers, booleans and None; expected {name!r} to be made of these. "
+        f"Got {type(value).__name__}."
+    )

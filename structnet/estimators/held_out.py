@@ -1,0 +1,95 @@
+"""Samples set aside, to choose or to test by."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from structnet.checks import check_number
+
+
+def hold_out(
+    size: int,
+    share: float,
+    seed: int = 0,
+    labels: np.ndarray | None = None,
+    *,
+    each_class: bool = False,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which samples to learn from and which to hold out, at random; at least one of each.
+
+    Args:
+        size: number of samples, at least 2.
+        share: part of the samples to hold out.
+        seed: seed of the draw; the same one gives the same samples.
+        labels: classes of the samples, whose shares are kept as far as whole samples go. The last
+            sample of a class is not held out while there are others.
+        each_class: round the share class by class, so that equal classes give equally many, and
+            leave a sample of each to learn from; otherwise it is rounded once, for all samples.
+
+    Shapes:
+        labels ``[size]``, numbers from 0; both results ascending places, int64.
+
+    Raises:
+        ValueError: the share is not between 0 and 1, there are too few samples, or fewer would be
+            left to learn from than there are classes.
+
+    Example:
+        >>> labels = np.repeat([0, 1], [10, 20])
+        >>> learn, held = hold_out(30, 0.2, labels=labels)
+        >>> len(learn), labels[held].tolist()
+        (24, [0, 0, 1, 1, 1, 1])
+    """
+    check_number("share", share, 0, 1, open=True, owner="hold_out")
+    if size < 2:
+        raise ValueError(f"too few samples to hold some out: {size}; expected at least 2")
+    rng = np.random.default_rng(seed)
+    if labels is not None and each_class:
+        held = _of_each_class(rng, labels, share)
+    else:
+        count = min(max(round(share * size), 1), size - 1)
+        order = rng.permutation(size)
+        held = (order if labels is None else _mixed(rng, order, labels, count))[:count]
+    is_held = np.zeros(size, bool)
+    is_held[held] = True
+    return np.flatnonzero(~is_held), np.flatnonzero(is_held)
+
+
+def _of_each_class(rng: np.random.Generator, labels: np.ndarray, share: float) -> np.ndarray:
+    """Places of the rounded share of each class."""
+    names, sizes = np.unique(labels, return_counts=True)
+    wanted = np.minimum(np.rint(share * sizes).astype(int), sizes - 1)
+    if sizes.max() < 2:
+        raise ValueError(
+            f"too few samples to hold some out: {len(labels)}, each of another class; expected 2 "
+            "of one"
+        )
+    if not wanted.any():  # a small share of few samples is still one
+        wanted[sizes.argmax()] = 1
+    places = (np.flatnonzero(labels == name) for name in names)
+    drawn = (rng.permutation(each)[:n] for each, n in zip(places, wanted, strict=True))
+    return np.concatenate(list(drawn))
+
+
+def _mixed(
+    rng: np.random.Generator, order: np.ndarray, labels: np.ndarray, count: int
+) -> np.ndarray:
+    """All places, so that every beginning has the classes' shares; the last of each class end it.
+
+    Args:
+        rng: what decides between classes that are equally due.
+        order: all places at random.
+        labels: their classes, from 0.
+        count: places that will be held out.
+    """
+    size, sizes = len(order), np.bincount(labels)
+    if size - count < (sizes > 0).sum():
+        raise ValueError(
+            f"{size - count} of {size} samples are left to learn from, for {(sizes > 0).sum()} "
+            "classes; expected at least one of each class: give more samples, a smaller "
+            "validation_fraction, or a validation set"
+        )
+    order = order[np.argsort(labels[order], kind="stable")]  # class by class
+    last = np.repeat(sizes, sizes) - 1  # [size], of the same class
+    place = np.arange(size) - np.repeat(np.cumsum(sizes) - sizes, sizes)  # within its class
+    due = (place + 0.5) / (last + 1) + (place == last)
+    return order[np.lexsort((rng.random(size), due))]

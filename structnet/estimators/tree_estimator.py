@@ -1,0 +1,341 @@
+"""What every estimator made of model trees can do, whatever family the trees are of.
+
+======================================  ========================================================
+:class:`TreeEstimatorMixin`             leaves, paths, explanation, text, networkx, files
+:class:`TreeClassifierMixin`            labels, and probabilities of one tree or several
+:class:`TreeRegressorMixin`             numbers, of one column or several
+======================================  ========================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import torch
+from scipy.sparse import csr_matrix, hstack
+from scipy.special import logsumexp
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+from torch import nn
+
+from structnet.estimators import file
+from structnet.estimators.checked import Checked, encode_labels
+from structnet.estimators.inputs import (
+    check_inputs,
+    check_sample,
+    check_training,
+    plain_labels,
+    plain_numbers,
+)
+from structnet.estimators.scale import Standardizer
+from structnet.routing import report
+from structnet.routing.explanation import Explanation, explain
+from structnet.routing.protocol import RoutedTree
+from structnet.routing.samples import Samples
+from structnet.routing.topology import Topology
+from structnet.routing.visits import leaf_of
+from structnet.trees.networkx_graph import to_networkx
+
+
+class TreeEstimatorMixin:
+    """What a fitted estimator of one model tree, or several, can be asked.
+
+    A family gives the methods at the end; before its estimator is fitted, they are not called.
+    """
+
+    def apply(self, X: Any) -> np.ndarray:
+        """The node of the leaf that each sample's greedy path ends in.
+
+        Args:
+            X: samples, as for ``predict``.
+
+        Shapes:
+            ``[n]``, or ``[n, trees]`` if there are several.
+        """
+        check_is_fitted(self)
+        leaves = [leaf_of(tree, x) for tree, x in self._asked(check_inputs(self, X))]
+        return leaves[0] if len(leaves) == 1 else np.stack(leaves, axis=1)
+
+    def decision_path(self, X: Any) -> csr_matrix:
+        """Which nodes each sample passes on its greedy path.
+
+        Args:
+            X: samples, as for ``predict``.
+
+        Shapes:
+            ``[n, nodes]``; of several trees, the nodes of each after those of the one before.
+        """
+        leaves = self.apply(X)
+        ends = leaves.reshape(len(leaves), -1).T
+        parts = [
+            path_matrix(tree.topology, nodes)
+            for tree, nodes in zip(self._trees(), ends, strict=True)
+        ]
+        return parts[0] if len(parts) == 1 else hstack(parts, format="csr")
+
+    def get_n_leaves(self) -> int:
+        """The leaves of all trees."""
+        check_is_fitted(self)
+        return sum(len(tree.topology.leaves) for tree in self._trees())
+
+    def get_depth(self) -> int:
+        """The most choices on a path."""
+        check_is_fitted(self)
+        return max(int(tree.topology.depth.max()) for tree in self._trees())
+
+    def explain(self, x: Any) -> Explanation:
+        """Why one sample is predicted as it is: the choices on its path, and where they lead.
+
+        Of several trees it explains the first, as ``tree_`` is; classes have the names of
+        ``classes_``, numbers are in the units of the y to learn from.
+
+        Args:
+            x: sample, as for ``predict``: a row or an image, or a table or images of that one.
+
+        Shapes:
+            x ``[*shape]`` or ``[1, *shape]``.
+
+        Raises:
+            ValueError: x is not one sample of the shape of those of ``fit``, or has NaN or
+                infinity.
+
+        Example:
+            >>> from structnet import NeuralTreeRegressor
+            >>> X, y = np.repeat([[0.0], [1.0]], 10, axis=0), np.repeat([200.0, 300.0], 10)
+            >>> model = NeuralTreeRegressor(transformers=False, learning_rate=0.1, random_state=0)
+            >>> print(model.fit(X, y).explain([1.0]))
+            leaf 0, reached with 100.0 %
+            its prediction: 300
+            of all leaves: 300
+        """
+        check_is_fitted(self)
+        tree, sample = self._asked(check_sample(self, x))[0]
+        scale = self._scale_of_targets()
+        units = None if scale is None else scale.inverse
+        return explain(tree, sample[0], self._class_names(), units)
+
+    def export_text(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> str:
+        """The first tree as text, one line a node; see :func:`structnet.routing.export_text`.
+
+        Args:
+            X: samples; with them, each line says what share of them comes there, and which.
+            y: their classes or numbers.
+            sample_weight: what each of them counts.
+
+        Raises:
+            ValueError: data that do not fit those of ``fit``.
+        """
+        check_is_fitted(self)
+        samples = None if X is None else self.samples(X, y, sample_weight)
+        scale = self._scale_of_targets()
+        if samples is not None and scale is not None:
+            in_units = torch.from_numpy(scale.inverse(samples.targets.double().numpy()))
+            samples = replace(samples, targets=in_units)
+        return report.export_text(self._trees()[0], samples, self._class_names())
+
+    def summary(self, X: Any = None) -> report.Summary:
+        """The size of the first tree, and what a prediction costs.
+
+        Args:
+            X: samples that say how often each leaf is reached.
+
+        Raises:
+            ValueError: samples of another shape than those of ``fit``.
+        """
+        check_is_fitted(self)
+        if X is None:
+            return report.summary(self._trees()[0])
+        return report.summary(*self._asked(check_inputs(self, X))[0])
+
+    def to_networkx(self) -> nx.DiGraph:
+        """The first tree as a networkx graph; see :func:`structnet.to_networkx`."""
+        check_is_fitted(self)
+        return to_networkx(self._trees()[0])
+
+    def samples(self, X: Any, y: Any, sample_weight: Any = None) -> Samples:
+        """Samples as ``tree_`` takes them, to draw or to measure it with.
+
+        Inputs and numbers are standardized if those of ``fit`` were; classes become their places in
+        ``classes_``; samples of weight 0 are left out.
+
+        Args:
+            X: samples, as for ``fit``.
+            y: their classes or numbers.
+            sample_weight: what each of them counts.
+
+        Raises:
+            ValueError: data that do not fit those of ``fit``.
+
+        Example:
+            >>> from matplotlib.figure import Figure
+            >>> from structnet import NeuralTreeClassifier
+            >>> from structnet.plot import plot_neural_tree
+            >>> X, y = np.repeat([[0.0], [100.0]], 10, axis=0), np.repeat(["no", "yes"], 10)
+            >>> model = NeuralTreeClassifier("mlp", max_leaves=2, epochs=2, random_state=0)
+            >>> samples = model.fit(X, y).samples(X[::10], y[::10])
+            >>> samples.x.round().tolist(), samples.targets.tolist()
+            ([[-1.0], [1.0]], [0, 1])
+            >>> ax = plot_neural_tree(model.tree_, samples, ax=Figure().add_subplot())
+        """
+        check_is_fitted(self)
+        found = self._checked(X, y, sample_weight, reset=False)
+        return found.samples(self._scale_of_inputs(), self._scale_of_targets())
+
+    def save(self, path: str | Path) -> None:
+        """Writes the fitted estimator to one safetensors file, without pickle.
+
+        Args:
+            path: place of the file.
+
+        Raises:
+            TypeError: a parameter or a class is no plain value.
+        """
+        check_is_fitted(self)
+        file.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> TreeEstimatorMixin:
+        """The estimator that :meth:`save` wrote.
+
+        Args:
+            path: place of the file.
+
+        Raises:
+            CheckpointError: there is no such file, or it holds something else.
+        """
+        return file.load(cls, path)
+
+    def _class_names(self) -> np.ndarray | None:
+        return getattr(self, "classes_", None)
+
+    def _checked_validation(self, validation: tuple) -> Checked:
+        """A validation set of the user's, ``(X, y)`` or ``(X, y, sample_weight)``."""
+        if not isinstance(validation, tuple) or len(validation) not in (2, 3):
+            raise ValueError(
+                "the validation set must be (X, y) or (X, y, sample_weight). Got "
+                f"{type(validation).__name__}"
+                + (f" of {len(validation)}." if isinstance(validation, tuple) else ".")
+            )
+        if not len(validation[0]):
+            raise ValueError("the validation set has 0 samples; expected at least 1")
+        return self._checked(*validation, reset=False)
+
+    # What a family gives
+
+    def _trees(self) -> Sequence[RoutedTree]:
+        """The model trees."""
+        raise NotImplementedError
+
+    def _asked(self, x: np.ndarray) -> list[tuple[RoutedTree, Any]]:
+        """Each tree, ready to answer, and checked inputs as it takes them."""
+        raise NotImplementedError
+
+    def _scale_of_inputs(self) -> Standardizer | None:
+        """What standardizes the inputs of the first tree."""
+        return None
+
+    def _scale_of_targets(self) -> Standardizer | None:
+        """What standardizes the targets of the first tree."""
+        return None
+
+    def _state(self) -> tuple[nn.Module, dict[str, Any]]:
+        """The weights to save, and all else that JSON can hold."""
+        raise NotImplementedError
+
+    def _restore(self, config: dict[str, Any]) -> nn.Module:
+        """Builds what :meth:`_state` told of, and gives the module whose weights are to come."""
+        raise NotImplementedError
+
+    def _outputs(self, X: Any) -> np.ndarray:
+        """Log-probabilities or means of each tree. ``[trees, n, classes or columns]``."""
+        raise NotImplementedError
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool) -> Checked:
+        """Samples checked, their targets as a tree takes them, but for their scale."""
+        raise NotImplementedError
+
+
+class TreeClassifierMixin(ClassifierMixin):
+    """Classes: labels of any kind, and the mean of the trees' probabilities."""
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The likeliest class of each sample, ``[n]``."""
+        places = self.predict_log_proba(X).argmax(axis=1)
+        return self.classes_[places]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The probability of each class, ``[n, classes]``, in the order of ``classes_``."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """The log-probability of each class, ``[n, classes]``, in the order of ``classes_``."""
+        outputs = self._outputs(X).astype(np.float64)  # so that what differs, differs after exp too
+        return logsumexp(outputs, axis=0) - np.log(len(outputs)) if len(outputs) > 1 else outputs[0]
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool) -> Checked:
+        labels = plain_labels(y)
+        found = check_training(self, X, labels, sample_weight, reset=reset, least=1 + reset)
+        self.classes_, codes = encode_labels(found.y, None if reset else self.classes_)
+        return found._replace(y=codes)
+
+
+class TreeRegressorMixin(RegressorMixin):
+    """Numbers, of one column or several, and the mean of the trees' means."""
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The means, of the shape of the targets: ``[n]`` or ``[n, columns]``."""
+        means = self._outputs(X).mean(axis=0)
+        return means.reshape(-1, *self.target_shape_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool) -> Checked:
+        found = check_training(
+            self,
+            X,
+            plain_numbers(y),
+            sample_weight,
+            reset=reset,
+            least=1 + reset,
+            multi_output=True,
+            y_numeric=True,
+        )
+        if reset:
+            self.target_shape_ = found.y.shape[1:]
+        elif found.y.shape[1:] != self.target_shape_:
+            raise ValueError(
+                f"got targets of shape {list(found.y.shape)}; expected "
+                f"{[len(found.y), *self.target_shape_]}, as of the y to learn from"
+            )
+        return found._replace(y=found.y.reshape(len(found.y), -1).astype(np.float64))
+
+
+def path_matrix(topology: Topology, nodes: np.ndarray) -> csr_matrix:
+    """Which nodes each sample passes on its way from the root.
+
+    Args:
+        topology: tree that the samples go down.
+        nodes: node where each sample ends.
+
+    Shapes:
+        ``[n] -> [n, num_nodes]``, ones of int64.
+
+    Example:
+        >>> path_matrix(Topology([(1, 2), (), ()]), np.array([2, 1])).toarray()
+        array([[1, 0, 1],
+               [1, 1, 0]])
+    """
+    ends, place = np.unique(nodes, return_inverse=True)
+    paths = [topology.path(node) for node in ends]
+    starts = np.cumsum([0, *map(len, paths)])
+    columns = np.array([node for path in paths for node in path], np.int64)
+    ones = np.ones(len(columns), np.int64)
+    return csr_matrix((ones, columns, starts), shape=(len(ends), topology.num_nodes))[place]

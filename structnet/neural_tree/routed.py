@@ -1,0 +1,146 @@
+"""A neural tree as any model tree (see :mod:`structnet.routing.protocol`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from structnet.neural_tree.cost import count_flops, count_parameters
+from structnet.neural_tree.likelihood import Categorical
+from structnet.routing.hard_path import follow
+from structnet.routing.protocol import Facts, Visit
+from structnet.training.metrics import evaluating
+
+Choose = Callable[[Tensor], Tensor]  # the logits of a router -> which samples go left
+
+
+class Routed:
+    """What a :class:`~structnet.neural_tree.tree.NeuralTree` answers as a model tree."""
+
+    @property
+    def num_classes(self) -> int | None:
+        """How many classes the tree tells apart; None if it predicts numbers."""
+        return self.num_outputs if isinstance(self.likelihood, Categorical) else None
+
+    def visits(self, x: Any, path: str = "multi", max_depth: int | None = None) -> Iterator[Visit]:
+        """The nodes that samples come to, parents first.
+
+        Args:
+            x: the samples.
+            path: the way they go, as in ``output``; on a hard path, nodes that no sample comes to
+                may be left out.
+            max_depth: nodes below are left out.
+
+        Shapes:
+            x ``[n, *shape]``.
+
+        Raises:
+            ValueError: another path, or samples of another shape.
+        """
+        depth = len(self.nodes) if max_depth is None else max_depth
+        with evaluating(self):
+            x = self._taken(x)
+            if path == "multi":
+                return iter(self._all_visits(x, depth))
+            if path in ("greedy", "stochastic"):
+                return iter(self._hard_visits(x, path, depth))
+            # These compare all leaves: the leaf is known first, and its path follows from it.
+            on_path = np.zeros((len(self.nodes), len(x)))
+            on_path[self.apply_path(x, path).cpu(), np.arange(len(x))] = 1
+            on_path = self.topology.sums_below(on_path)
+            found = self._all_visits(x, depth)
+            return iter([each._replace(arriving=on_path[each.node]) for each in found])
+
+    def _all_visits(self, x: Tensor, max_depth: int) -> list[Visit]:
+        arriving, found = {0: np.ones(len(x))}, []
+        for v, features in self.features(x, max_depth):
+            here, branch = arriving.pop(v), None
+            if self.nodes[v].router is not None:
+                branch = _branch(self.nodes[v].logit(features))
+                children = self.topology.children_of(v)
+                arriving |= {u: here * branch[:, place] for place, u in enumerate(children)}
+            found.append(Visit(v, here, branch))
+        return found
+
+    def _hard_visits(self, x: Tensor, path: str, max_depth: int) -> list[Visit]:
+        found, goes_left = [], choice(path)
+        self._check(x)
+
+        def step(v: int, rows: Tensor, features: Tensor) -> tuple[Tensor, Tensor | None]:
+            node, arriving, branch, place = self.nodes[v], np.zeros(len(x)), None, None
+            features = node.transformers(features)
+            arriving[rows.cpu()] = 1
+            if node.router is not None:
+                logit, branch = node.logit(features), np.zeros((len(x), 2))
+                branch[rows.cpu()] = _branch(logit)
+                place = (~goes_left(logit)).long()  # 0 is the left
+            found.append(Visit(v, arriving, branch))
+            ends = place is None or self.topology.depth[v] == max_depth
+            return (rows, None) if ends else (features, place)
+
+        follow(self.topology, x, step)
+        return found
+
+    def predicted(self, x: Any, path: str = "multi") -> np.ndarray:
+        """What the tree predicts, as ``output`` does. ``[n, *shape] -> [n, outputs]``."""
+        with evaluating(self):
+            return self.output(self._taken(x), path).cpu().numpy()
+
+    def predicted_at(self, x: Any, leaf: int) -> np.ndarray:
+        """What one leaf predicts by itself. ``[n, *shape] -> [n, outputs]``."""
+        with evaluating(self):
+            features = self._taken(x)
+            for v in self.topology.path(leaf):
+                features = self.nodes[v].transformers(features)
+            return self.likelihood.single(self.nodes[leaf].solver(features)).cpu().numpy()
+
+    def facts(self, node: int) -> Facts:
+        """What a node is made of."""
+        here = self.nodes[node]
+        kind, count = "solver" if here.router is None else "router", len(here.transformers)
+        words = f"{count} transformer{'s' * (count != 1)}, " * bool(count) + kind
+        return Facts(kind, words, count_parameters(here), count, here.shape)
+
+    def flops(self, node: int) -> int:
+        """The FLOPs of one sample in a node's transformers and its router or solver."""
+        here, above = self.nodes[node], self.topology.parent[node]
+        like = next(self.parameters(), torch.zeros(()))  # of the device and dtype of the tree
+        shape = self.nodes[above].shape if node else self.shape
+        end = here.solver if here.router is None else here.router
+        parts = (here.transformers, shape), (end, here.shape)
+        return sum(count_flops(part, like.new_zeros((1, *size))) for part, size in parts)
+
+    def branch_names(self, node: int) -> tuple[str, ...]:
+        """The two sides of a router; none of a solver."""
+        return () if self.nodes[node].router is None else ("left", "right")
+
+    def _taken(self, x: Any) -> Tensor:
+        """Samples where the tree is; of an array, also in its precision."""
+        like = next(self.parameters(), None)  # a user's modules may have none
+        if like is None:
+            return torch.as_tensor(x)
+        x = x if isinstance(x, Tensor) else torch.as_tensor(x, dtype=like.dtype)
+        return x.to(like.device)
+
+
+def choice(path: str, generator: torch.Generator | None = None) -> Choose:
+    """How routers choose on a "greedy" or a "stochastic" path, drawn with the generator."""
+    if path == "greedy":
+        return lambda logit: logit >= 0
+
+    def draw(logit: Tensor) -> Tensor:
+        how = {"device": logit.device, "dtype": logit.dtype}
+        return torch.rand(logit.shape, generator=generator, **how) < logit.sigmoid()
+
+    return draw
+
+
+def _branch(logit: Tensor) -> np.ndarray:
+    """The probabilities of both sides. ``[n] -> [n, 2]``."""
+    # One less the other's would lose the digits of a small one.
+    logit = logit.double().cpu()
+    return torch.stack([logit.sigmoid(), (-logit).sigmoid()], dim=1).numpy()

@@ -1,0 +1,120 @@
+"""A fitted estimator on disk, and the folder of one that is interrupted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from small_estimators import SMALL, X4, Y4, classifier, weights_of
+
+from structnet.neural_tree import Growth
+from structnet.neural_tree.estimator import NeuralTreeClassifier, NeuralTreeRegressor
+from structnet.training.checkpoint import CheckpointError
+from structnet.training.loop import Loop
+
+
+@pytest.mark.parametrize("labels", ["text", "object", "int", "bool"])
+def test_a_saved_classifier_predicts_the_same(labels: str, blobs: tuple, tmp_path: Path) -> None:
+    X, y = blobs
+    y = {"text": y, "object": y.astype(object), "int": (y == "b") + 5, "bool": y == "b"}[labels]
+    model = NeuralTreeClassifier("mlp", **SMALL, n_members=2, prune=0.2, path="greedy").fit(X, y)
+    model.set_params(max_leaves=np.int64(3)).save(tmp_path / "model")
+    again = NeuralTreeClassifier.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert again.predict(X).dtype == model.predict(X).dtype
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    np.testing.assert_array_equal(again.apply(X), model.apply(X))
+    assert again.get_params() == model.get_params()
+    assert again.growth_.decisions == model.growth_.decisions
+    assert list(again.history_) == list(model.history_)
+
+
+@pytest.mark.parametrize("options", [{"loss": "gaussian"}, {"standardize": False}])
+def test_a_saved_regressor_predicts_the_same(options: dict, lines: tuple, tmp_path: Path) -> None:
+    X, y = lines
+    model = NeuralTreeRegressor(**SMALL, **options).fit(X, y[:, :1])
+    model.save(tmp_path / "model")
+    state = torch.get_rng_state()
+    again = NeuralTreeRegressor.load(tmp_path / "model")
+    assert torch.equal(torch.get_rng_state(), state)
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    with pytest.raises(CheckpointError, match="NeuralTreeRegressor; expected NeuralTreeClassifier"):
+        NeuralTreeClassifier.load(tmp_path / "model")
+
+
+def test_functions_are_not_saved(fitted: NeuralTreeClassifier, tmp_path: Path) -> None:
+    with pytest.raises(
+        TypeError, match=r"expected 'primitives' to be None or one of .* Got partial"
+    ):
+        fitted.save(tmp_path / "model")
+
+
+def test_what_a_file_does_not_hold_is_named(tmp_path: Path) -> None:
+    dates = np.array(["2020-01-01", "2021-01-01"] * 3, dtype="datetime64[D]")
+    model = NeuralTreeClassifier("mlp", **SMALL).set_params(max_depth=0)
+    start = "a file holds text, numbers, booleans and None; expected "
+    for y, seed, message in [
+        (Y4, np.random.RandomState(0), "'random_state' to be made of these. Got RandomState."),
+        (dates, 0, "'classes_' to be made of these. Got date."),
+    ]:
+        model.set_params(random_state=seed).fit(X4, y)
+        with pytest.raises(TypeError) as raised:
+            model.save(tmp_path / "model")
+        assert str(raised.value) == start + message
+    assert not (tmp_path / "model").exists()
+
+
+class PowerCutError(Exception):
+    pass
+
+
+def cut_after(monkeypatch: pytest.MonkeyPatch, cls: type, method: str, calls: int) -> list:
+    """Lets a method work so many times, and fail then; the list grows with every call."""
+    done, works = [], getattr(cls, method)
+
+    def until(self: Any, *arguments: Any) -> Any:
+        if len(done) == calls:
+            raise PowerCutError
+        done.append(None)
+        return works(self, *arguments)
+
+    monkeypatch.setattr(cls, method, until)
+    return done
+
+
+@pytest.mark.parametrize("cut", ["growth", "refinement", "second member"])
+def test_an_interrupted_fit_goes_on(
+    cut: str, blobs: tuple, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pair: Any
+) -> None:
+    model = classifier(n_members=2, folder=tmp_path)
+    growths = [len(member.decisions) for member in pair.members_]
+    epochs = [len(member.history) for member in pair.members_]
+    place = {
+        "growth": (Growth, "step", 2),
+        "refinement": (Loop, "_epoch", epochs[0] - 1),
+        "second member": (Growth, "step", growths[0] + 1),
+    }[cut]
+    with monkeypatch.context() as patch:
+        done = cut_after(patch, *place)
+        with pytest.raises(PowerCutError):
+            model.fit(*blobs)
+        before = len(done)
+    assert not hasattr(model, "members_")
+    done = cut_after(monkeypatch, place[0], place[1], 1000)
+    model.fit(*blobs)
+    assert before + len(done) == sum(growths if place[0] is Growth else epochs)
+    assert torch.equal(weights_of(model), weights_of(pair))
+
+
+def test_a_folder_belongs_to_one_training(blobs: tuple, tmp_path: Path) -> None:
+    X, y = blobs
+    model = classifier(max_depth=0, folder=tmp_path).fit(X, y)
+    model.set_params(path="greedy", prune=0.1).fit(X, y)
+    model.set_params(min_gain=0, validation_fraction=np.float64(0.1)).fit(X, y)
+    with pytest.raises(CheckpointError, match="data is"):
+        model.fit(X + 1, y)
+    with pytest.raises(CheckpointError, match=r"learning_rate is 0.05 there and 0.1 here"):
+        model.set_params(learning_rate=0.1).fit(X, y)

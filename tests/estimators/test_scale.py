@@ -1,0 +1,77 @@
+"""The one scaler: means and deviations of columns and channels, of any size."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from structnet.estimators.scale import Standardizer
+
+
+def test_a_scale_gives_mean_0_and_deviation_1_and_goes_back() -> None:
+    rows = np.random.default_rng(0).normal([1e6, -3, 0.1], [5, 1e-3, 2], size=(500, 3))
+    scale = Standardizer.fitted(rows)
+    scaled = scale(rows)
+    assert scaled.dtype == np.float64
+    assert scale(rows.astype(np.float32)).dtype == scale.inverse(np.float32(scaled)).dtype == "f4"
+    np.testing.assert_allclose(scaled.mean(0, dtype=float), 0, atol=1e-6)
+    np.testing.assert_allclose(scaled.std(0, dtype=float), 1, rtol=1e-6)
+    np.testing.assert_allclose(scale.inverse(scaled), rows, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(scale.sd, rows.std(0), rtol=1e-9)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, -7.3, 1e300, 5e-324])
+def test_a_column_of_one_value_is_only_shifted(value: float) -> None:
+    scale = Standardizer.fitted(np.full((7, 1), value))
+    assert scale.sd == 1
+    assert abs(scale(np.full((1, 1), value)).item()) <= 1e-15 * abs(value)
+
+
+@pytest.mark.parametrize("size", [1e300, 1e-300])
+def test_very_large_and_very_small_numbers_have_a_scale(size: float) -> None:
+    values = np.array([[size], [3 * size]])
+    scaled = Standardizer.fitted(values)(values)
+    np.testing.assert_allclose(scaled, [[-1], [1]], rtol=1e-6)
+
+
+def test_a_scale_needs_rows() -> None:
+    with pytest.raises(ValueError, match="no rows"):
+        Standardizer.fitted(np.zeros((0, 3)))
+
+
+def test_whole_numbers_become_floats() -> None:
+    scale = Standardizer(np.array([1.0]), np.array([4.0]))
+    found = scale(np.array([[0], [255]], np.uint8))
+    assert found.dtype == np.float32 and found.ravel().tolist() == [-0.25, 63.5]
+
+
+def test_weights_count_in_standardizing() -> None:
+    values = np.array([[0.0], [4.0]])
+    scale = Standardizer.fitted(values, weights=np.array([3.0, 1.0]))
+    np.testing.assert_allclose([scale.mean, scale.sd], [[1], [np.sqrt(3)]])
+
+
+def test_images_are_standardized_by_channel() -> None:
+    images = np.random.default_rng(0).normal([[[2.0]], [[-7.0]]], [[[1.0]], [[5.0]]], (50, 2, 6, 6))
+    found = Standardizer.fitted(images)(images)
+    np.testing.assert_allclose(found.mean((0, 2, 3)), 0, atol=1e-12)
+    np.testing.assert_allclose(found.std((0, 2, 3)), 1)
+    np.testing.assert_allclose(Standardizer.fitted(images).inverse(found), images)
+
+
+def test_a_constant_column_becomes_0() -> None:
+    values = np.array([[0.1, 0.0, 1e9]] * 7, dtype=np.float32)
+    np.testing.assert_array_equal(Standardizer.fitted(values)(values), np.zeros((7, 3)))
+    values = np.array([[0.1, -1e300, 5e-324]] * 7)
+    np.testing.assert_array_equal(Standardizer.fitted(values)(values), np.zeros((7, 3)))
+
+
+@pytest.mark.parametrize("unit", [2.0**1000, 2.0**-900])
+@pytest.mark.parametrize("weights", [None, np.array([1.0, 3.0, 2.0, 5.0])])
+def test_numbers_of_any_size_are_standardized(unit: float, weights: np.ndarray | None) -> None:
+    values = np.random.default_rng(0).normal(3, 2, (4, 2, 5, 5))
+    plain = Standardizer.fitted(values, weights)
+    found = Standardizer.fitted(values * unit, None if weights is None else weights * unit)
+    np.testing.assert_array_equal(found.mean / unit, plain.mean)
+    np.testing.assert_array_equal(found.sd / unit, plain.sd)
+    np.testing.assert_array_equal(found(values * unit), plain(values))

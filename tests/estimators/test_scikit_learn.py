@@ -1,0 +1,35 @@
+"""scikit-learn's own checks, of all estimators of the library."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from structnet.neural_tree.estimator import NeuralTreeClassifier, NeuralTreeRegressor
+
+# Enough to learn the checks' toy data, and no more.
+SMALL = {
+    "epochs": 6,
+    "refine_epochs": 1,
+    "max_leaves": 2,
+    "max_transformers": 1,
+    "batch_size": 32,
+    "learning_rate": 0.05,
+}
+REPEATED = (
+    "a repeated sample is met more often in an epoch, in other batches, and may stand on both "
+    "sides of the validation split"
+)
+FAILING = {"check_sample_weight_equivalence_on_dense_data": REPEATED}
+
+ESTIMATORS = [NeuralTreeClassifier(**SMALL), NeuralTreeRegressor(**SMALL)]
+
+CHECKS = parametrize_with_checks(ESTIMATORS, expected_failed_checks=lambda estimator: FAILING)
+
+
+# A list, as pytest wants it: older releases of scikit-learn give a generator.
+@pytest.mark.parametrize(CHECKS.args[0], list(CHECKS.args[1]), **CHECKS.kwargs)
+def test_scikit_learn_check(estimator: Any, check: Any) -> None:
+    check(estimator)

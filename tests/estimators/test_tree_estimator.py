@@ -1,0 +1,223 @@
+"""What every estimator of model trees is asked: leaves, paths, explanations, samples."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from matplotlib.figure import Figure
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from small_estimators import regressor
+
+from structnet.estimators.tree_estimator import path_matrix
+from structnet.neural_tree.estimator import NeuralTreeClassifier
+from structnet.plot import plot_neural_tree
+from structnet.routing import export_text, summary
+from structnet.routing.topology import Topology
+
+# ---- leaves and paths
+
+
+def test_leaves_and_paths(fitted: NeuralTreeClassifier, blobs: tuple) -> None:
+    X, _ = blobs
+    leaves, paths = fitted.apply(X), fitted.decision_path(X)
+    topology = fitted.tree_.topology
+    assert fitted.get_n_leaves() == len(topology.leaves) > 1
+    assert fitted.get_depth() == topology.depth.max()
+    assert paths.shape == (120, topology.num_nodes)
+    for row, leaf in zip(paths, leaves, strict=True):
+        assert row.indices.tolist() == topology.path(leaf)
+        assert row.data.tolist() == [1] * len(row.indices)
+
+
+# ---- samples
+
+
+@pytest.mark.parametrize("weights", [None, np.arange(120) % 3 * 1.5])
+def test_samples_as_the_tree_takes_them(
+    weights: np.ndarray | None, fitted: NeuralTreeClassifier, blobs: tuple
+) -> None:
+    X, y = blobs
+    kept = slice(None) if weights is None else weights > 0
+    samples = fitted.samples(X, y, weights)
+    assert samples.targets.tolist() == np.searchsorted(fitted.classes_, y[kept]).tolist()
+    with torch.no_grad():
+        found = fitted.tree_.output(samples.x).exp().numpy()
+    np.testing.assert_allclose(found, fitted.predict_proba(X[kept]), atol=1e-4)
+    if weights is None:
+        assert samples.weights is None
+    else:
+        np.testing.assert_allclose(samples.weights, weights[kept] / weights[kept].mean())
+
+
+def test_numbers_as_the_tree_takes_them(lines: tuple) -> None:
+    X, y = lines
+    model = regressor(max_depth=0).fit(X, y)
+    samples = model.samples(X, y)
+    standardized = (y - model.members_[0].targets.mean) / model.members_[0].targets.sd
+    np.testing.assert_allclose(samples.targets, standardized, atol=1e-5)
+    with pytest.raises(ValueError, match=r"targets of shape \[150, 1\]; expected \[150, 2\]"):
+        model.samples(X, y[:, :1])
+
+
+def test_a_drawing_of_the_tree_shows_where_samples_go(
+    fitted: NeuralTreeClassifier, blobs: tuple
+) -> None:
+    samples, leaves = fitted.samples(*blobs), fitted.apply(blobs[0])
+    ax = plot_neural_tree(fitted.tree_, samples, ax=Figure().add_subplot(), greedy=True)
+    labels = [text.get_text() for text in ax.texts]
+    for leaf, count in zip(*np.unique(leaves, return_counts=True), strict=True):
+        assert labels[labels.index(f"node {leaf}") + 1] == f"{count / 1.2:.0f} %"
+
+
+# ---- explanations
+
+
+@pytest.mark.parametrize("number", [0, 50, 119])
+def test_an_explanation_of_a_class(number: int, fitted: NeuralTreeClassifier, blobs: tuple) -> None:
+    X, _ = blobs
+    one = X[number : number + 1]
+    found = fitted.explain(X[number])
+    assert found.leaf == fitted.apply(one)[0]
+    passed = [choice.node for choice in found.choices] + [found.leaf]
+    assert passed == fitted.decision_path(one)[0].indices.tolist()
+    assert found.class_names == ("a", "b", "c")
+    np.testing.assert_allclose(found.mixture, fitted.predict_proba(one)[0])
+    greedy = copy.copy(fitted).set_params(path="greedy")
+    np.testing.assert_allclose(found.prediction, greedy.predict_proba(one)[0])
+    assert f"of all leaves: class {fitted.predict(one)[0]}, " in str(found)
+    for same in (one, X[number].tolist(), torch.tensor(X[number], requires_grad=True)):
+        assert fitted.explain(same) == found
+
+
+@pytest.mark.parametrize("columns", [(), (2,)])
+@pytest.mark.parametrize("standardize", [True, False])
+def test_an_explanation_of_numbers_is_in_their_units(
+    standardize: bool, columns: tuple, lines: tuple
+) -> None:
+    X, y = lines
+    y = y if columns else y[:, 0]
+    model = regressor(standardize=standardize).fit(X, y)
+    found = model.explain(X[3])
+    assert found.class_names is None
+    np.testing.assert_allclose(found.mixture, model.predict(X[3:4]).ravel())
+    greedy = model.set_params(path="greedy").predict(X[3:4]).ravel()
+    np.testing.assert_allclose(found.prediction, greedy)
+    if standardize:
+        assert 9e3 < found.mixture[0] < 11e3
+
+
+def test_the_first_member_explains(pair: NeuralTreeClassifier, blobs: tuple) -> None:
+    X, _ = blobs
+    first = copy.copy(pair)
+    first.members_ = pair.members_[:1]
+    assert pair.explain(X[0]) == first.explain(X[0])
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        ([1.0, 2.0], r"x must be one sample, \[3\] or \[1, 3\]\. Got shape \[2\]\."),
+        (np.zeros((2, 3)), r"x must be one sample, .* Got shape \[2, 3\]\."),
+        (7.0, r"x must be one sample, .* Got shape \[\]\."),
+        ([1.0, np.nan, 2.0], "X contains NaN: 1 value, in row 0, column 1 "),
+    ],
+)
+def test_what_cannot_be_explained(x: Any, message: str, fitted: NeuralTreeClassifier) -> None:
+    with pytest.raises(ValueError, match=message):
+        fitted.explain(x)
+    with pytest.raises(NotFittedError):
+        clone(fitted).explain(x)
+
+
+def test_a_path_matrix_of_no_samples() -> None:
+    topology = Topology([(1, 2), (), ()])
+    assert path_matrix(topology, np.array([2]))[:0].shape == (0, 3)
+    assert path_matrix(topology, np.array([0, 2, 0])).toarray().tolist() == [
+        [1, 0, 0],
+        [1, 0, 1],
+        [1, 0, 0],
+    ]
+
+
+# ---- several trees
+
+
+def test_members_differ_and_their_probabilities_are_averaged(
+    pair: NeuralTreeClassifier, blobs: tuple
+) -> None:
+    X, _ = blobs
+    parts = []
+    for member in pair.members_:
+        one = copy.copy(pair)
+        one.members_ = [member]
+        parts.append(one.predict_proba(X))
+    assert not np.allclose(*parts)
+    assert not np.allclose(*(member.inputs.mean for member in pair.members_))  # other samples
+    np.testing.assert_allclose(pair.predict_proba(X), np.mean(parts, axis=0))
+
+
+def test_leaves_and_paths_of_members(pair: NeuralTreeClassifier, blobs: tuple) -> None:
+    X, _ = blobs
+    first, second = (member.tree.topology for member in pair.members_)
+    assert first.num_nodes > 1 < second.num_nodes
+    leaves, paths = pair.apply(X), pair.decision_path(X)
+    assert leaves.shape == (120, 2)
+    assert paths.shape == (120, first.num_nodes + second.num_nodes)
+    expected = [
+        path_matrix(t, ends).toarray() for t, ends in zip((first, second), leaves.T, strict=True)
+    ]
+    np.testing.assert_array_equal(paths.toarray(), np.concatenate(expected, axis=1))
+    assert pair.get_n_leaves() == len(first.leaves) + len(second.leaves)
+
+
+def test_means_of_members_are_averaged(lines: tuple) -> None:
+    X, y = lines
+    model = regressor(n_members=3, max_depth=0).fit(X, y)
+    parts = []
+    for member in model.members_:
+        one = copy.copy(model).set_params(batch_size=9)
+        one.members_ = [member]
+        parts.append(one.predict(X))
+    np.testing.assert_allclose(model.predict(X), np.mean(parts, axis=0))
+
+
+# ---- in words and graphs
+
+
+def test_text_says_where_samples_go(fitted: NeuralTreeClassifier, blobs: tuple) -> None:
+    tree, samples = fitted.tree_, fitted.samples(*blobs)
+    assert fitted.export_text() == export_text(tree)
+    assert fitted.export_text(*blobs) == export_text(tree, samples, class_names=["a", "b", "c"])
+    assert "of them class b" in fitted.export_text(*blobs)
+
+
+def test_text_has_numbers_in_their_units(lines: tuple) -> None:
+    X, y = lines
+    model = regressor(max_leaves=1).fit(X, y)
+    root = model.export_text(X, y).splitlines()[0]
+    assert root.endswith(", mean " + ", ".join(f"{mean:.4g}" for mean in y.mean(0)))
+
+
+def test_a_summary_counts_visits(fitted: NeuralTreeClassifier, blobs: tuple) -> None:
+    assert fitted.summary() == summary(fitted.tree_)
+    visits = [row.visits for row in fitted.summary(blobs[0]).rows]
+    assert visits == fitted.decision_path(blobs[0]).toarray().sum(0).tolist()
+
+
+def test_a_graph_of_the_tree(fitted: NeuralTreeClassifier) -> None:
+    digraph = fitted.to_networkx()
+    assert nx.is_arborescence(digraph)
+    leaves = [v for v, kind in digraph.nodes(data="kind") if kind == "solver"]
+    assert leaves == fitted.tree_.topology.leaves.tolist()
+
+
+@pytest.mark.parametrize("ask", ["export_text", "summary", "to_networkx", "get_depth"])
+def test_what_is_not_fitted_says_so(ask: str, fitted: NeuralTreeClassifier) -> None:
+    with pytest.raises(NotFittedError):
+        getattr(clone(fitted), ask)()

@@ -1,0 +1,124 @@
+"""How growth is drawn: the trainings, what was taken, the steps of the tree."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from pictures import (
+    axes,
+)
+
+from structnet.neural_tree.growth.growth import Decision
+from structnet.plot import (
+    plot_growth,
+)
+from structnet.plot.growth import PHASES
+
+
+def training(phase: str, number: int | None, losses: list, node: int = 0) -> list[dict]:
+    place = {"phase": phase} if number is None else {"phase": phase, "node": node}
+    place |= {} if number is None else {"decision": number}
+    return [place | {"epoch": e, "validation_loss": v} for e, v in enumerate(losses, 1)]
+
+
+RECORDS = [
+    *training("root", 0, [2.0, 1.5, 1.6]),
+    *training("split", 1, [1.4, 1.2]),
+    *training("deepen", 1, [9.0, 1.3]),
+    *training("split", 2, [1.3], node=1),
+    *training("refine", None, [1.1, 1.0, 1.0]),
+]
+
+DECISIONS = [
+    Decision(0, 0, "root", 1.5, {}, 1, 10, 1.0),
+    Decision(1, 0, "split", 1.2, {"split": 1.2, "deepen": 1.3}, 2, 30, 1.0),
+    Decision(2, 1, "keep", 1.2, {"split": 1.3}, 2, 30, 1.0),
+    Decision(3, 2, "keep", 1.2, {}, 2, 30, 1.0),  # nothing was tried
+]
+
+
+def test_growth_draws_every_training() -> None:
+    [ax] = plot_growth(RECORDS, ax=axes())
+    lines = [
+        (line.get_label(), list(line.get_xdata()), list(line.get_ydata())) for line in ax.lines
+    ]
+    assert lines == [
+        ("_root", [1, 2, 3], [2.0, 1.5, 1.6]),
+        ("_split", [4, 5], [1.4, 1.2]),
+        ("_deepen", [6, 7], [9.0, 1.3]),
+        ("_split", [8], [1.3]),
+        ("_refine", [9, 10, 11], [1.1, 1.0, 1.0]),
+    ]
+    assert all(line.get_color() == PHASES[line.get_label()[1:]] for line in ax.lines)
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == list(PHASES)
+    low, high = ax.get_ylim()
+    assert low < 1.0 and 2.0 < high < 2.5  # what begins at 9 leaves the axes
+
+
+def test_growth_marks_what_was_taken() -> None:
+    ax, _ = plot_growth(RECORDS, DECISIONS, axes())
+    marked = {
+        (line.get_label(), int(line.get_xdata()[line.get_markevery()[0]]))
+        for line in ax.lines
+        if line.get_label()[0] == "_" and line.get_markevery()
+    }
+    # The last one is of one epoch: without a marker, nothing would be seen of it.
+    assert marked == {("_root", 2), ("_split", 5), ("_split", 8)}
+    thick = [line.get_linewidth() > 2 for line in ax.lines[:5]]
+    assert thick == [True, True, False, False, False]
+
+
+def test_growth_steps() -> None:
+    losses, leaves = plot_growth(RECORDS, DECISIONS, axes())
+    [tree] = [line for line in losses.lines if line.get_label() == "tree"]
+    assert at(tree, [3, 6.5, 7.5, 8]) == [1.5, 1.5, 1.2, 1.2]
+    [steps] = leaves.lines
+    assert at(steps, [0, 2, 6.5, 7.5, 8, 11]) == [1, 1, 1, 2, 2, 2]
+    assert leaves.get_ylabel() == "leaves"
+    texts = [t.get_text() for t in losses.get_legend().get_texts()]
+    assert texts == [*PHASES, "taken", "tree", "leaves"]
+
+
+def at(line, places: list[float]) -> list[float]:
+    """The values of a line of steps."""
+    x, y = line.get_xdata(), line.get_ydata()
+    assert min(x) <= places[0] and places[-1] <= max(x)
+    return [y[np.flatnonzero(np.array(x) <= place)[-1]] for place in places]
+
+
+@pytest.mark.parametrize("epochs", [1, 2, 3, 40])
+def test_growth_counts_whole_epochs(epochs: int) -> None:
+    [ax] = plot_growth(training("root", 0, list(np.linspace(2, 1, epochs))))
+    ax.figure.canvas.draw()
+    low, high = ax.get_xlim()
+    ticks = [tick for tick in ax.get_xticks() if low <= tick <= high]
+    assert ticks and all(tick == round(tick) for tick in ticks)
+
+
+def test_growth_separates_trainings_of_one_phase() -> None:
+    records = training("refine", None, [1.0, 0.9]) + training("refine", None, [0.8])
+    assert len(plot_growth(records, ax=axes())[0].lines) == 2
+
+
+def test_growth_of_a_file_and_of_a_gap(tmp_path) -> None:
+    file = tmp_path / "history.jsonl"
+    file.write_text('{"phase": "root", "epoch": 1, "validation_loss": 1.0}\n')
+    assert plot_growth(file, ax=axes())[0].lines[0].get_ydata().tolist() == [1.0]
+    [ax] = plot_growth(training("root", 0, [1.0, None, 0.5]), ax=axes())
+    assert math.isnan(ax.lines[0].get_ydata()[1])
+
+
+@pytest.mark.parametrize(
+    ("records", "message"),
+    [
+        ([], "no validation_loss to draw in a history of 0 records"),
+        ([{"phase": "root", "epoch": 1}], "no validation_loss"),
+        ([{"epoch": 1, "validation_loss": 1.0}], "record 0 has the phase None"),
+        (training("prune", 0, [1.0]), "'prune'; expected one of root, split, deepen, refine"),
+    ],
+)
+def test_growth_that_cannot_be_drawn(records: list, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        plot_growth(records, ax=axes())

@@ -1,0 +1,122 @@
+"""Histories of training and accuracies by group, as drawn."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from pictures import axes
+
+from structnet.plot import plot_accuracy_by, plot_history
+from structnet.training.history import History
+
+RECORDS = [
+    {
+        "epoch": epoch,
+        "loss": math.exp(-epoch / 5),
+        "validation_loss": math.exp(-epoch / 5) + 0.05 * max(0, epoch - 20),
+        "validation_accuracy": 1 - math.exp(-epoch / 4),
+        "best": epoch in (1, 2, 20),
+        "seconds": 1.5,
+    }
+    for epoch in range(1, 31)
+]
+
+
+def values(ax: Axes) -> dict[str, list]:
+    return {str(line.get_label()): list(line.get_ydata()) for line in ax.lines}
+
+
+def test_history_on_new_axes() -> None:
+    losses, accuracy = plot_history(RECORDS)
+    assert list(values(losses)) == ["training", "validation", "best epoch, 20"]
+    assert values(losses)["training"] == [record["loss"] for record in RECORDS]
+    assert list(values(accuracy)) == ["accuracy", "best epoch, 20"]
+    assert losses.figure is accuracy.figure
+    assert accuracy.get_ylabel() == "validation accuracy"
+    assert accuracy.yaxis.get_major_formatter()(0.5) == "50 %"
+
+
+def test_history_on_given_axes() -> None:
+    figure = Figure()
+    pair = list(figure.subplots(1, 2))
+    assert plot_history(RECORDS, pair) == pair
+    one = axes()
+    losses, accuracy = plot_history(RECORDS, one)
+    assert losses is one and accuracy is not one
+    legend = [text.get_text() for text in losses.get_legend().get_texts()]
+    assert legend == ["training", "validation", "best epoch, 20", "accuracy"]
+    assert accuracy.get_legend() is None
+    with pytest.raises(ValueError, match="needs 2 axes; got 0"):
+        plot_history(RECORDS, [])
+
+
+def test_history_from_a_file(tmp_path: Path) -> None:
+    History(RECORDS).save(tmp_path / "history.jsonl")
+    for source in (tmp_path / "history.jsonl", str(tmp_path / "history.jsonl"), History(RECORDS)):
+        assert values(plot_history(source)[0]) == values(plot_history(RECORDS)[0])
+
+
+def test_history_of_few_fields() -> None:
+    [losses] = plot_history([{"train_loss": 2.0}, {"train_loss": 1.0}], axes())
+    assert values(losses) == {"training": [2.0, 1.0]}
+    assert list(losses.lines[0].get_xdata()) == [1, 2]
+    [losses] = plot_history([{"loss": 2.0, "validation_loss": v} for v in (3, 1, 2)], axes())
+    assert list(values(losses))[-1] == "best epoch, 2"  # none is marked, so the lowest
+
+
+def test_history_with_gaps() -> None:
+    records = [{"epoch": 1, "loss": 1.0, "validation_loss": None}, {"epoch": 2, "loss": 0.5}]
+    assert list(values(plot_history(records, axes())[0])) == ["training"]
+    records.append({"epoch": 3, "validation_loss": 0.7})
+    losses = values(plot_history(records, axes())[0])
+    assert np.isnan(losses["validation"]).tolist() == [True, True, False]
+    assert np.isnan(losses["training"]).tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize("records", [[], [{"epoch": 1}]])
+def test_empty_history(records: list) -> None:
+    with pytest.raises(ValueError, match="nothing to draw"):
+        plot_history(records)
+
+
+def test_accuracy_by_group() -> None:
+    results = {"Tucker": {1: 0.9, 0: 1.0}, "sum": {0: (0.99, 6), 1: (0.8, 410), 2: (0.7, 5)}}
+    ax = plot_accuracy_by(results, "operators", axes(), trained_up_to=1)
+    assert values(ax) == {"Tucker": [1.0, 0.9], "sum": [0.99, 0.8, 0.7]}
+    assert list(ax.lines[0].get_xdata()) == [0, 1]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("operators", "accuracy")
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert legend == ["Tucker", "sum", "trained on"]
+    [span] = ax.patches
+    assert (span.get_x(), span.get_width()) == (-0.5, 2.0)
+
+
+def test_names_of_models_are_drawn_as_they_are_written() -> None:
+    names = ["$x_1$", "_plain", "sum"]
+    ax = plot_accuracy_by({name: {0: 0.5} for name in names}, "US$, $", axes(), trained_up_to=0)
+    texts = ax.get_legend().get_texts()
+    assert [text.get_text() for text in texts] == [*names, "trained on"]
+    assert not any(text.get_parse_math() for text in (*texts, ax.xaxis.label))
+
+
+def test_many_models_can_be_told_apart() -> None:
+    ax = plot_accuracy_by({f"model {i}": {0: 0.5} for i in range(12)}, ax=axes())
+    looks = {(line.get_color(), line.get_linestyle()) for line in ax.lines}
+    assert len(looks) == 12
+
+
+@pytest.mark.parametrize("results", [{}, {"sum": {}}, {"sum": {0: 97.5}}])
+def test_results_that_cannot_be_drawn(results: dict) -> None:
+    with pytest.raises(ValueError, match=r"no results|must be in \[0, 1\]"):
+        plot_accuracy_by(results)
+
+
+def test_legends_are_readable() -> None:
+    ax = plot_accuracy_by({"sum": {0: 0.5, 1: 0.4}})
+    assert all(isinstance(text, Text) and text.get_fontsize() >= 8 for text in ax.findobj(Text))

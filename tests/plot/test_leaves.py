@@ -1,0 +1,158 @@
+"""What the leaves are for, as drawn: shares of the classes, and mean images."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from matplotlib.text import Text
+from pictures import (
+    CIFAR,
+    LONG,
+    assert_apart,
+    assert_within,
+    axes,
+    boxes_of_texts,
+    grown,
+    samples,
+    written,
+)
+
+from structnet.neural_tree import NeuralTree, SquaredError, presets
+from structnet.plot import (
+    plot_leaf_classes,
+    plot_leaf_means,
+)
+from structnet.plot.model_tree.panels import GREEDY
+from structnet.routing import Samples
+
+
+def test_leaf_classes_are_mean_probabilities() -> None:
+    tree, data = grown(6), samples()
+    ax = plot_leaf_classes(tree, data, ax=axes())
+    drawn = np.array(ax.images[0].get_array())
+    with torch.no_grad():
+        probability = tree.leaf_log_prob(data.x).exp().numpy()
+    place = {int(leaf): i for i, leaf in enumerate(tree.topology.leaves)}
+    for row, leaf in enumerate(tree.topology.from_left()):
+        for c in range(3):
+            mean = probability[data.targets == c, place[leaf]].mean()
+            assert drawn[row, c] == pytest.approx(mean, abs=1e-6)
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    assert labels == [f"leaf {leaf}" for leaf in tree.topology.from_left()]
+    cells = {text.get_position(): text.get_text() for text in ax.texts}
+    row, column = np.unravel_index(drawn.argmax(), drawn.shape)
+    assert cells[column, row] == f"{100 * drawn.max():.0f}"
+
+
+def test_a_class_without_samples_is_empty() -> None:
+    ax = plot_leaf_classes(grown(3), samples(classes=2), ax=axes())
+    drawn = np.ma.filled(ax.images[0].get_array(), np.nan)
+    assert drawn[:, :2].sum(axis=0) == pytest.approx([1, 1])
+    assert np.isnan(drawn[:, 2]).all()
+
+
+@pytest.mark.parametrize("leaves", [1, 2, 8])
+@pytest.mark.parametrize("names", [["0", "1"], ["setosa", "versicolor", "virginica"], CIFAR, LONG])
+def test_heat_maps_are_not_cut_off(leaves: int, names: list[str]) -> None:
+    data = samples(classes=len(names))
+    ax = plot_leaf_classes(grown(leaves, outputs=len(names)), data, names)
+    ax.figure.canvas.draw()
+    texts = [text for text in ax.figure.findobj(Text) if text.get_text() and text.get_visible()]
+    assert len(texts) > leaves + len(names)
+    assert_within([text.get_window_extent() for text in texts], ax.figure.bbox)
+    bar = ax.images[0].colorbar.ax
+    label, room = bar.yaxis.label.get_window_extent(), bar.get_window_extent()
+    assert room.y0 - 1 <= label.y0 and label.y1 <= room.y1 + 1
+
+
+def test_slanted_names_end_below_their_columns() -> None:
+    ax = plot_leaf_classes(grown(2, outputs=10), samples(classes=10), CIFAR)
+    ax.figure.canvas.draw()
+    step = np.diff(ax.transData.transform([(0, 0), (1, 0)])[:, 0])[0]
+    for i, label in enumerate(ax.get_xticklabels()):
+        assert (label.get_rotation(), label.get_rotation_mode()) == (45, "anchor")
+        end = label.get_window_extent().x1 - ax.transData.transform((i, 0))[0]
+        assert abs(end) < step / 3
+    level = plot_leaf_classes(grown(2), samples()).get_xticklabels()
+    assert [label.get_rotation() for label in level] == [0, 0, 0]
+
+
+def test_cells_and_colours_are_both_in_percent() -> None:
+    ax = plot_leaf_classes(grown(1), samples())
+    ax.figure.canvas.draw()
+    ticks = ax.images[0].colorbar.ax.get_yticklabels()
+    assert [ticks[0].get_text(), ticks[-1].get_text()] == ["0 %", "100 %"]
+    assert written(ax) == ["100"] * 3
+
+
+def test_many_leaves_have_few_labels() -> None:
+    ax = plot_leaf_classes(grown(90), samples())
+    assert len(ax.get_yticks()) == 30 and not ax.texts
+
+
+def test_leaf_classes_need_classes() -> None:
+    tree = grown(2, outputs=1, likelihood=SquaredError())
+    with pytest.raises(ValueError, match="expected one that predicts classes"):
+        plot_leaf_classes(tree, samples(), ax=axes())
+
+
+def images(channels: int = 1) -> tuple[NeuralTree, Samples]:
+    """A tree that sends an image left if its first pixel is high, and eight images."""
+    tree = NeuralTree(presets.mlp(2).without(transformers=True), (channels, 4, 6))
+    tree.split(0)
+    router = tree.nodes[0].router[1]
+    torch.nn.init.zeros_(router.weight)
+    router.weight.data[0, 0], router.bias.data[0] = 1.0, -0.5
+    x = torch.rand(8, channels, 4, 6, generator=torch.Generator().manual_seed(3))
+    x[:, 0, 0, 0] = torch.tensor([1, 1, 1, 0, 0, 0, 0, 0])
+    weights = torch.tensor([2.0, 1, 1, 1, 1, 1, 0.5, 0.5])
+    return tree, Samples(x, torch.tensor([1, 0, 0, 1, 1, 1, 0, 0]), weights)
+
+
+def test_leaf_means() -> None:
+    tree, data = images()
+    ax = plot_leaf_means(tree, data, ["ape", "bee"], axes())
+    left, right = (np.array(image.get_array()) for image in ax.images)
+    x, weights = data.x[:, 0].double().numpy(), data.weights.double().numpy()
+    assert left == pytest.approx(np.average(x[:3], axis=0, weights=weights[:3]))
+    assert right == pytest.approx(np.average(x[3:], axis=0, weights=weights[3:]))
+    assert written(ax) == ["leaf 1: 50 %\nape: 50 %", "leaf 2: 50 %\nbee: 75 %", GREEDY]
+    assert ax.images[0].get_clim() == pytest.approx((x.min(), x.max()))
+    (x0, x1, y1, y0), (z0, *_) = (image.get_extent() for image in ax.images)
+    assert (y1 - y0) / (x1 - x0) == pytest.approx(4 / 6) and z0 > x1
+    assert ax.get_xlim()[0] < x0 and ax.get_ylim()[0] > y1  # y runs down
+
+
+def test_leaf_means_in_colour_and_without_targets() -> None:
+    tree, data = images(channels=3)
+    ax = plot_leaf_means(tree, data.x, ax=axes())
+    low, high = float(data.x.min()), float(data.x.max())
+    expected = (data.x[3:].mean(0).movedim(0, -1).numpy() - low) / (high - low)
+    assert np.array(ax.images[1].get_array()) == pytest.approx(expected, abs=1e-6)
+    assert written(ax) == ["leaf 1: 38 %\n", "leaf 2: 62 %\n", GREEDY]
+
+
+def test_leaves_without_images() -> None:
+    tree, data = images()
+    ax = plot_leaf_means(tree, data.x[:3], ax=axes())
+    assert len(ax.images) == 1
+    assert written(ax) == ["leaf 1: 100 %\n", "leaf 2: 0 %\n", "no samples", GREEDY]
+
+
+@pytest.mark.parametrize("leaves", [1, 2, 7])
+def test_means_are_not_cut_off(leaves: int) -> None:
+    tree = NeuralTree(presets.mlp(3).without(transformers=True), (1, 8, 8))
+    while tree.num_leaves < leaves:
+        tree.split(int(tree.topology.leaves[0]))
+    x = torch.randn(60, 1, 8, 8, generator=torch.Generator().manual_seed(1))
+    ax = plot_leaf_means(tree, Samples(x, torch.arange(60) % 3), LONG)
+    found = boxes_of_texts(ax)
+    assert len(found) > leaves
+    assert_within(found, ax.figure.bbox)
+    assert_apart(found, 1)
+
+
+def test_leaf_means_need_images() -> None:
+    with pytest.raises(ValueError, match=r"must be images.*Got \[5\]"):
+        plot_leaf_means(grown(2), samples().x, ax=axes())

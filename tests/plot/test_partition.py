@@ -1,0 +1,152 @@
+"""How a tree divides the plane, as drawn: regions, boundaries, samples, numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from pictures import (
+    COLUMNS,
+    assert_apart,
+    assert_within,
+    axes,
+    boxes_of_texts,
+    collection,
+    grown,
+    written,
+)
+
+from structnet.neural_tree import NeuralTree, SquaredError, presets
+from structnet.plot import (
+    plot_partition,
+)
+from structnet.routing import Samples
+
+
+@pytest.fixture
+def plane() -> tuple[NeuralTree, Samples]:
+    x = torch.randn(40, 2, generator=torch.Generator().manual_seed(4))
+    return grown(5, columns=2), Samples(x, torch.arange(40) % 3)
+
+
+def test_partition_shows_greedy_leaves(plane: tuple[NeuralTree, Samples]) -> None:
+    tree, data = plane
+    ax = plot_partition(tree, data, ax=axes(), resolution=30)
+    [mesh] = [c for c in ax.collections if type(c).__name__ == "QuadMesh"]
+    drawn = np.array(mesh.get_array()).reshape(30, 30)
+    xs, ys = (np.linspace(*limits, 30) for limits in (ax.get_xlim(), ax.get_ylim()))
+    grid = np.stack(np.meshgrid(xs, ys), axis=-1).reshape(-1, 2)
+    ends = tree.apply_path(torch.from_numpy(grid).float()).numpy().reshape(30, 30)
+    order = tree.topology.from_left()
+    assert [order[i] for i in drawn.ravel()] == ends.ravel().tolist()
+    assert sorted(written(ax)) == sorted(f"leaf {leaf}" for leaf in np.unique(ends))
+    for text in ax.texts:
+        point = torch.tensor([text.get_position()], dtype=torch.float32)
+        assert f"leaf {int(tree.apply_path(point))}" == text.get_text()
+
+
+def test_partition_shows_where_the_mixture_changes(plane: tuple[NeuralTree, Samples]) -> None:
+    tree, data = plane
+    ax = plot_partition(tree, data, ax=axes(), resolution=120)
+    black = [
+        c
+        for c in ax.collections
+        if type(c).__name__ == "QuadContourSet" and to_hex(c.get_edgecolor()[0]) == "#000000"
+    ]
+    points = np.concatenate([path.vertices for c in black for path in c.get_paths()])
+    with torch.no_grad():
+        output = tree.output(torch.from_numpy(points).float()).exp()
+    best = output.topk(2).values
+    assert len(points) > 20
+    assert (best[:, 0] - best[:, 1]).max() < 0.02
+
+
+def test_partition_shows_samples_of_classes(plane: tuple[NeuralTree, Samples]) -> None:
+    tree, data = plane
+    ax = plot_partition(tree, data, ["a", "b", "c"], axes(), feature_names=("age", "height"))
+    for c, name in enumerate("abc"):
+        points = collection(ax, name).get_offsets()
+        assert np.array(points) == pytest.approx(data.x[data.targets == c].numpy())
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("age", "height")
+    (x0, x1), (y0, y1) = ax.get_xlim(), ax.get_ylim()
+    low, high = data.x.min(0).values, data.x.max(0).values
+    assert x0 < low[0] < high[0] < x1 and y0 < low[1] < high[1] < y1
+
+
+def test_partition_of_numbers() -> None:
+    tree = grown(3, outputs=1, likelihood=SquaredError(), columns=2)
+    x = torch.randn(20, 2, generator=torch.Generator().manual_seed(4))
+    ax = plot_partition(tree, Samples(x, x[:, :1]), ax=axes(), resolution=80)
+    [lines] = [
+        c
+        for c in ax.collections
+        if type(c).__name__ == "QuadContourSet" and to_hex(c.get_edgecolor()[0]) == "#000000"
+    ]
+    for level, path in zip(lines.levels, lines.get_paths(), strict=True):
+        if len(path.vertices):
+            with torch.no_grad():
+                mean = tree.output(torch.from_numpy(path.vertices).float())
+            assert mean.numpy() == pytest.approx(level, abs=0.05)
+
+
+def squares(side: int) -> NeuralTree:
+    """A tree whose leaves are the cells of a grid over the unit square."""
+    tree = NeuralTree(presets.mlp(3).without(transformers=True), (2,))
+    tree_of_strips(tree, 0, 0, side)
+    for strip in list(tree.topology.leaves):
+        tree_of_strips(tree, int(strip), 1, side)
+    return tree
+
+
+def tree_of_strips(tree: NeuralTree, leaf: int, axis: int, number: int) -> None:
+    """Cuts the first strip off a leaf, then the second, and so on."""
+    for i in range(1, number):
+        here, (_, leaf) = leaf, tree.split(leaf)
+        router = next(m for m in tree.nodes[here].router.modules() if hasattr(m, "bias"))
+        torch.nn.init.zeros_(router.weight)
+        router.weight.data[0, axis], router.bias.data[0] = -1e3, 1e3 * i / number
+
+
+@pytest.mark.parametrize("side", [1, 2, 3, 6, 12])
+@pytest.mark.parametrize("given", [False, True])
+def test_numbers_in_partitions_have_room(side: int, given: bool) -> None:
+    x = torch.rand(30, 2, generator=torch.Generator().manual_seed(4))
+    data, tree = Samples(x, torch.arange(30) % 3), squares(side)
+    ax = plot_partition(tree, data, ax=Figure().add_subplot() if given else None)
+    found = boxes_of_texts(ax)
+    assert len({text.get_text() for text in ax.texts}) == len(ax.texts)
+    assert len(found) == side**2 or (side == 12 and 10 < len(found) < 144)
+    assert_within(found, ax.get_window_extent())
+    assert_apart(found)
+    for text in ax.texts:
+        point = torch.tensor([text.get_position()], dtype=torch.float32)
+        assert f"leaf {int(tree.apply_path(point))}" == text.get_text()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_numbers_in_random_partitions_have_room(seed: int) -> None:
+    x = torch.randn(10, 2, generator=torch.Generator().manual_seed(seed))
+    for leaves in (30, 31, 60):
+        found = boxes_of_texts(ax := plot_partition(grown(leaves, columns=2), x, resolution=60))
+        assert found
+        assert_within(found, ax.get_window_extent())
+        assert_apart(found)
+
+
+@pytest.mark.parametrize(
+    ("tree", "x", "options", "message"),
+    [
+        (grown(2), torch.zeros(3, COLUMNS), {}, r"2 features. Got \[5\] for a tree of \[5\]"),
+        (grown(2, columns=2), torch.zeros(3, 4), {}, r"Got \[4\] for a tree of \[2\]"),
+        (grown(2, columns=2), torch.zeros(0, 2), {}, "no samples to draw"),
+        (grown(2, columns=2), torch.zeros(3, 2), {"resolution": 1}, "int >= 2. Got 1"),
+        (grown(2, 2, SquaredError(), columns=2), torch.zeros(3, 2), {}, "several numbers"),
+    ],
+)
+def test_partitions_that_cannot_be_drawn(
+    tree: NeuralTree, x: torch.Tensor, options: dict, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        plot_partition(tree, x, ax=axes(), **options)

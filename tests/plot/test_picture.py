@@ -1,0 +1,335 @@
+"""Pictures of model trees, by their numbers: histograms, widths, places, what is written."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from matplotlib.colors import to_hex
+from matplotlib.text import Text
+from pictures import (
+    COLUMNS,
+    ODD,
+    assert_apart,
+    assert_within,
+    axes,
+    boxes,
+    collection,
+    drawn_order,
+    grown,
+    heights,
+    samples,
+    shapes,
+    written,
+)
+
+from structnet.neural_tree import GaussianMixture, NeuralTree, SquaredError, presets
+from structnet.plot import (
+    plot_leaf_classes,
+    plot_leaf_means,
+    plot_neural_tree,
+    plot_partition,
+    plot_refinement,
+)
+from structnet.plot.model_tree.panels import CLASSES, GREEDY, ROUTER, SOFT, WIDTH
+from structnet.plot.model_tree.sheet import DOTS, MAX_SIDE
+from structnet.plot.palette import class_colors
+from structnet.routing import Samples
+from structnet.routing.topology import Topology
+from structnet.routing.visits import BINS, reach
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (
+            Samples(torch.zeros(2, COLUMNS), torch.tensor([0, 3])),
+            r"0 to 2, as the tree has 3 outputs\. Got 3",
+        ),
+        (
+            Samples(torch.zeros(2, COLUMNS), torch.tensor([0, -1])),
+            r"0 to 2, as .* outputs\. Got -1",
+        ),
+        (Samples(torch.zeros(0, COLUMNS), torch.zeros(0, dtype=torch.long)), "got 0 examples"),
+        (Samples(torch.zeros(2, 4), torch.tensor([0, 1])), r"Got .*\b4\]"),
+    ],
+)
+def test_samples_that_do_not_fit(data: Samples, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        plot_neural_tree(grown(2), data, ax=axes())
+
+
+def test_histograms_are_what_reaches_the_nodes() -> None:
+    tree, data = grown(5), samples()
+    found, ax = reach(tree, data), plot_neural_tree(tree, data, ax=axes())
+    order = drawn_order(tree)
+    bars = heights(ax, "_classes").reshape(len(order), 3) / CLASSES
+    counts = found.classes[order]
+    assert bars == pytest.approx(counts / counts.max(axis=1, keepdims=True))
+    routers = [v for v in order if tree.nodes[v].router is not None]
+    bars = heights(ax, "_routers").reshape(len(routers), BINS) / ROUTER
+    counts = found.going[[tree.topology.children_of(v)[0] for v in routers]][
+        :, ::-1
+    ]  # what goes left stands at the left
+    assert bars == pytest.approx(counts / counts.max(axis=1, keepdims=True))
+    colors = [to_hex(c).upper() for c in collection(ax, "_classes").get_facecolor()]
+    assert colors == class_colors(3) * len(order)
+
+
+def test_bars_stand_in_their_panels() -> None:
+    tree = grown(5)
+    ax = plot_neural_tree(tree, samples(), ax=axes())
+    panels = shapes(ax, "_panels")
+    assert len(panels) == 9 + 4  # one a node, and one a router
+    for label, each in (("_classes", 3), ("_routers", BINS)):
+        bars = shapes(ax, label)
+        owner = panels[:9] if label == "_classes" else panels[9:]
+        low, high = (np.repeat(owner[:, i], each, axis=0) for i in (0, 2))
+        assert (bars[:, 0] >= low - 1e-9).all() and (bars[:, 2] <= high + 1e-9).all()
+        assert bars[:, 0, 1] == pytest.approx(low[:, 1])
+        assert (np.diff(bars[:, 0, 0].reshape(-1, each)) > 0.8 * WIDTH / each).all()
+
+
+def test_left_children_stand_left() -> None:
+    tree = grown(6)
+    centers = shapes(plot_neural_tree(tree, samples(), ax=axes()), "_panels").mean(axis=1)
+    place = {v: centers[i] for i, v in enumerate(drawn_order(tree))}
+    for v, children in enumerate(tree.topology.to_lists()):
+        if children:
+            left, right = (place[u] for u in children)
+            assert left[0] < place[v][0] < right[0]
+            assert left[1] < place[v][1]
+
+
+def test_edges_are_as_wide_as_what_takes_them() -> None:
+    tree, data = grown(5), samples()
+    ax = plot_neural_tree(tree, data, ax=axes(30, 30))
+    share = reach(tree, data).share[drawn_order(tree)]
+    edges = collection(ax, "_edges")
+    width = np.array(edges.get_linewidths())
+    assert (width - width.min()) / np.ptp(width) == pytest.approx(
+        (share - share.min()) / np.ptp(share)
+    )
+    ends = np.array([path.vertices[-1] for path in edges.get_paths()])
+    panels = shapes(ax, "_panels")[:9]
+    assert ends[:, 1] == pytest.approx(panels[:, 2, 1])
+    assert ends[:, 0] == pytest.approx(panels[:, :2, 0].mean(axis=1))
+
+
+def test_transformers_are_dots_on_their_edges() -> None:
+    tree = grown(3)
+    leaf, other = (int(v) for v in tree.topology.leaves[:2])
+    for _ in range(3):
+        tree.deepen(leaf)
+    for _ in range(8):
+        tree.deepen(other)
+    ax = plot_neural_tree(tree, samples(), ax=axes())
+    dots = collection(ax, "_transformers").get_offsets()
+    lines = [path.vertices for path in collection(ax, "_edges").get_paths()]
+    on = [
+        sum(x == pytest.approx(way[-1][0]) and way[-1][1] < y < way[-2][1] for x, y in dots)
+        for way in lines
+    ]
+    order = drawn_order(tree)
+    assert dict(zip(order, on, strict=True)) == dict.fromkeys(order, 0) | {0: 1, leaf: 3, other: 1}
+    assert "×8" in written(ax)
+
+
+def test_captions() -> None:
+    tree, data = grown(2), samples()
+    for parameter in tree.parameters():
+        torch.nn.init.zeros_(parameter)
+    data.targets[:45] = 1
+    ax = plot_neural_tree(tree, data, ["ape", "bee", "cow"], ax=axes())
+    text = written(ax)
+    assert [t for t in text if t.startswith("node")] == ["node 0", "node 1", "node 2"]
+    assert [t for t in text if t.endswith("0 %") and ":" not in t] == ["100 %", "50 %", "50 %"]
+    assert text.count("bee: 83 %") == 2  # 45 + 5 of 60
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["ape", "bee", "cow"]
+
+
+def test_greedy_pictures_tell_empty_nodes() -> None:
+    tree = grown(2)
+    for parameter in tree.parameters():
+        torch.nn.init.zeros_(parameter)  # everything goes left
+    assert "no samples" in written(plot_neural_tree(tree, samples(), ax=axes(), greedy=True))
+
+
+@pytest.mark.parametrize("columns", [1, 7])
+def test_means_and_spreads_of_numbers(columns: int) -> None:
+    tree = grown(3, outputs=columns, likelihood=SquaredError())
+    data = samples()
+    data = Samples(data.x, torch.randn(60, columns, generator=torch.Generator().manual_seed(2)))
+    ax, found = plot_neural_tree(tree, data, ax=axes()), reach(tree, data)
+    order = drawn_order(tree)
+    bars = heights(ax, "_spreads").reshape(len(order), columns)
+    assert bars == pytest.approx(CLASSES * found.spread[order] / found.spread[0] / 2, rel=1e-6)
+    middle = shapes(ax, "_means").mean(axis=1)[:, 1].reshape(len(order), columns)
+    floor = shapes(ax, "_panels")[: len(order), 0, 1]
+    assert (middle - floor[:, None]) / CLASSES == pytest.approx(
+        0.5 + (found.mean[order] - found.mean[0]) / found.spread[0] / 4
+    )
+    leaf = tree.topology.leaves[0]
+    says = f"{found.mean[leaf, 0]:.3g} ± {found.spread[leaf, 0]:.2g}"
+    assert (says in written(ax)) == (columns == 1)
+    assert ax.get_legend() is None
+
+
+def test_gaussian_mixtures_have_targets_too() -> None:
+    tree = grown(2, outputs=2, likelihood=GaussianMixture())
+    data = Samples(samples().x, torch.arange(60.0)[:, None])
+    assert len(shapes(plot_neural_tree(tree, data, ax=axes()), "_means")) == 3
+
+
+def test_without_samples_nodes_are_boxes() -> None:
+    tree = grown(4)
+    ax = plot_neural_tree(tree, ax=axes())
+    assert written(ax) == [str(v) for v in drawn_order(tree)]
+    assert len(shapes(ax, "_boxes")) == 7
+    assert len(set(collection(ax, "_edges").get_linewidths())) == 1
+
+
+@pytest.mark.parametrize("leaves", [1, 2, 8, 16])
+@pytest.mark.parametrize("names", [None, ["aeroplane", "automobile", "broken-down lorry"]])
+@pytest.mark.parametrize("given", [False, True])
+def test_nothing_overlaps_or_is_cut_off(leaves: int, names: list | None, given: bool) -> None:
+    ax = plot_neural_tree(grown(leaves), samples(), names, axes(16, 12) if given else None)
+    found = boxes(ax)
+    assert len(found) > leaves
+    assert_within(found, ax.figure.bbox)
+    assert_apart(found, 3)  # boxes of letters are somewhat larger than these
+    if not given:
+        assert min(text.get_fontsize() for text in ax.texts) >= 5.5
+
+
+def test_names_stand_as_they_are_written() -> None:
+    images = Samples(torch.rand(6, 1, 4, 4), torch.arange(6) % 3)
+    tree = NeuralTree(presets.mlp(3), (1, 4, 4))
+    plane = Samples(torch.randn(6, 2, generator=torch.Generator().manual_seed(4)), images.targets)
+    partition = plot_partition(
+        grown(2, columns=2), plane, ODD, resolution=20, feature_names=ODD[::2]
+    )
+    drawn = [
+        plot_neural_tree(grown(3), samples(), ODD),
+        *plot_refinement(grown(2), grown(2), samples(), ODD),
+        plot_leaf_classes(grown(3), samples(), ODD),
+        plot_leaf_means(tree, images, ODD),
+        partition,
+    ]
+    for ax in drawn:
+        ax.figure.canvas.draw()
+        users = [text for text in ax.figure.findobj(Text) if set("$_") & set(text.get_text())]
+        assert users and not any(text.get_parse_math() for text in users)
+    keys = [ax.get_legend() for ax in (*drawn[:3], partition)]
+    assert all([text.get_text() for text in key.get_texts()] == ODD for key in keys)
+    assert [text.get_text() for text in drawn[3].get_xticklabels()] == ODD
+    assert [partition.get_xlabel(), partition.get_ylabel()] == ODD[::2]
+
+
+@pytest.mark.parametrize("greedy", [False, True])
+def test_pictures_say_what_their_shares_are(greedy: bool) -> None:
+    tree, data = grown(3), samples()
+    numbers = grown(2, outputs=1, likelihood=SquaredError())
+    for ax in (
+        plot_neural_tree(tree, data, ax=axes(), greedy=greedy),
+        plot_neural_tree(numbers, Samples(data.x, data.x[:, :1]), ax=axes(), greedy=greedy),
+        *plot_refinement(tree, tree, data, greedy=greedy),
+    ):
+        assert [text for text in written(ax) if "shares" in text] == [GREEDY if greedy else SOFT]
+    assert "shares" not in "".join(written(plot_neural_tree(tree, ax=axes())))
+
+
+def test_ten_classes_have_a_key_in_order() -> None:
+    ax = plot_neural_tree(grown(1, outputs=10), samples(classes=10))
+    ax.figure.canvas.draw()
+    texts = ax.get_legend().get_texts()
+    assert [text.get_text() for text in texts] == [str(i) for i in range(10)]
+    assert len({round(text.get_window_extent().y0) for text in texts}) == 1
+
+
+def test_a_hundred_classes_have_no_key() -> None:
+    ax = plot_neural_tree(grown(3, outputs=100), samples(100, classes=100), ax=axes())
+    assert ax.get_legend() is None and len(shapes(ax, "_classes")) == 500
+
+
+@pytest.mark.parametrize(("leaves", "chain"), [(300, False), (201, True)])
+@pytest.mark.parametrize("data", [None, samples()])
+def test_large_trees_are_dots(leaves: int, chain: bool, data: Samples | None) -> None:
+    tree = grown(leaves, chain=chain)
+    ax = plot_neural_tree(tree, data)
+    dots = collection(ax, "_dots")
+    assert len(dots.get_offsets()) == len(tree.nodes)
+    assert written(ax) == ([] if data is None else [SOFT])
+    assert (ax.figure.get_size_inches() <= MAX_SIDE / 72 + 0.01).all()
+    if data is not None:
+        best = reach(tree, data).classes[drawn_order(tree)].argmax(axis=1)
+        colors = [to_hex(c).upper() for c in dots.get_facecolor()]
+        assert colors == [class_colors(3)[i] for i in best]
+    ax.figure.canvas.draw()
+    x = np.sort(ax.transData.transform(dots.get_offsets())[:, 0])
+    assert x[0] >= 0 and x[-1] <= ax.figure.bbox.x1
+
+
+def test_small_axes_have_dots() -> None:
+    tree = grown(16)
+    small, large = (plot_neural_tree(tree, samples(), ax=axes(s, s)) for s in (2, 16))
+    assert len(collection(small, "_dots").get_offsets()) == 31
+    assert len(shapes(large, "_panels")) == 31 + 15
+    assert collection(small, "_dots").get_sizes()[0] <= DOTS.body**2 * 1.5**2
+
+
+def test_what_is_too_deep_is_counted() -> None:
+    tree = grown(20, chain=True)
+    for data in (None, samples()):
+        ax = plot_neural_tree(tree, data, ax=axes(), max_depth=2)
+        assert written(ax).count("… 34\nmore") == 1  # 39 nodes, of which 5 are shown
+    with pytest.raises(ValueError, match="max_depth must be at least 0"):
+        plot_neural_tree(tree, ax=axes(), max_depth=-1)
+
+
+def test_names_must_fit() -> None:
+    with pytest.raises(ValueError, match="2 class_names for 3 classes"):
+        plot_neural_tree(grown(2), samples(), ["a", "b"], axes())
+
+
+def test_from_left() -> None:
+    assert Topology([(1, 2), (), (3, 4), (5, 6), (), (), ()]).from_left() == [1, 5, 6, 4]
+    assert grown(201, chain=True).topology.from_left()[0] == 1
+
+
+def test_refinement_side_by_side() -> None:
+    before, after, data = grown(3), grown(3), samples()
+    for parameter in after.parameters():
+        torch.nn.init.zeros_(parameter)
+    pair = plot_refinement(before, after, data, accuracies=(0.9, 0.987))
+    assert [ax.get_title() for ax in pair] == [
+        "before refinement: accuracy 90.0 %",
+        "after refinement: accuracy 98.7 %",
+    ]
+    for ax, tree in zip(pair, (before, after), strict=True):
+        counts = reach(tree, data).classes[drawn_order(tree)]
+        bars = heights(ax, "_classes").reshape(-1, 3) / CLASSES
+        assert bars == pytest.approx(counts / counts.max(axis=1, keepdims=True))
+    left, right = (ax.get_position() for ax in pair)
+    assert left.x1 <= right.x0 and left.y0 == right.y0
+    assert plot_refinement(before, after, data)[1].get_title() == "after refinement"
+
+
+def test_titles_are_not_cut() -> None:
+    ax, _ = plot_refinement(grown(1), grown(1), samples(), accuracies=(0.9, 0.987))
+    ax.figure.canvas.draw()
+    box = ax.title.get_window_extent()
+    assert box.y1 <= ax.figure.bbox.y1 and box.x0 >= 0
+    assert box.y0 >= ax.get_legend().get_window_extent().y1 - 3
+
+
+def test_wide_trees_stand_above_one_another() -> None:
+    first, second = (ax.get_position() for ax in plot_refinement(grown(16), grown(16), samples()))
+    assert second.y1 <= first.y0 and first.x0 == second.x0
+
+
+def test_refinement_needs_two_axes() -> None:
+    given = [axes(), axes()]
+    assert plot_refinement(grown(2), grown(2), samples(), ax=given) == given
+    with pytest.raises(ValueError, match="need two axes; got 1"):
+        plot_refinement(grown(2), grown(2), samples(), ax=[axes()])

@@ -1,0 +1,196 @@
+"""Trees as pictures, by their numbers: where nodes stand, what is written, what overlaps."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from itertools import combinations
+from pathlib import Path
+
+import networkx as nx
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+from structnet import parse
+from structnet.datasets import listops
+from structnet.plot import plot_tree
+from structnet.plot.style import INNER, LEAF
+from structnet.trees.forest import Forest
+from structnet.trees.tree import Tree
+from structnet.trees.vocabulary import Vocabulary
+
+TREE = parse.listops("[MAX 2 [MIN 4 7 [SM 1 2 ] ] 0 ]")
+
+LABELS = ["MAX", "2", "MIN", "0", "4", "7", "SM", "1", "2"]  # level by level
+
+SENTENCE = parse.bracketed(
+    """(S (NP (DT The) (JJ industrious) (NN correspondent) (PP (IN of) (NP (DT the) (NN paper))))
+    (VP (VBD reported) (SBAR (IN that) (S (NP (NNS shareholders)) (VP (VBD had) (VP (VBN voted)
+    (PP (IN for) (NP (DT an) (JJ unprecedented) (NN restructuring))) (PP (IN on) (NP (NNP Friday)
+    )))))) (. .)))"""
+)
+
+
+def axes(width: float = 6, height: float = 4) -> Axes:
+    figure = Figure(figsize=(width, height))
+    FigureCanvasAgg(figure)
+    return figure.add_axes((0, 0, 1, 1))
+
+
+def chain(length: int) -> Tree:
+    tree = Tree("x")
+    for _ in range(length - 1):
+        tree = Tree("not", [tree])
+    return tree
+
+
+def boxes(ax: Axes) -> list:
+    """The boxes of the nodes in pixels, as they come out."""
+    ax.figure.canvas.draw()
+    patches = [text.get_bbox_patch() for text in ax.texts]
+    return [patch.get_window_extent(ax.figure.canvas.get_renderer()) for patch in patches]
+
+
+def overlaps(ax: Axes) -> int:
+    pairs = combinations(boxes(ax), 2)
+    return sum(a.fully_overlaps(b) for a, b in pairs)
+
+
+def outside(ax: Axes) -> int:
+    figure = ax.figure.bbox
+    return sum(
+        box.x0 < -1 or box.y0 < -1 or box.x1 > figure.x1 + 1 or box.y1 > figure.y1 + 1
+        for box in boxes(ax)
+    )
+
+
+def test_plot_tree_writes_every_node(capfd) -> None:
+    ax = plot_tree(TREE, axes())
+    assert [text.get_text() for text in ax.texts] == LABELS
+    colors = [to_hex(text.get_bbox_patch().get_facecolor()).upper() for text in ax.texts]
+    assert colors[:3] == [INNER, LEAF, INNER]
+    assert not ax.axison
+    ax.figure.canvas.draw()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_lines_join_boxes() -> None:
+    """Stems and drops end at the edges of the boxes, bars join them, and nothing crosses one."""
+    ax = plot_tree(TREE, axes())
+    drawn = boxes(ax)
+    [lines] = ax.collections
+    segments = [ax.transData.transform(path.vertices) for path in lines.get_paths()]
+    assert len(segments) == 3 + 3 + 8  # stems, bars, drops
+    for number, ((x0, y0), (x1, y1)) in enumerate(segments):
+        assert x0 == pytest.approx(x1) or y0 == pytest.approx(y1)
+        bottoms = [box for box in drawn if box.x0 < x0 < box.x1 and abs(box.y0 - y0) < 3]
+        tops = [box for box in drawn if box.x0 < x1 < box.x1 and abs(box.y1 - y1) < 3]
+        assert number in range(3, 6) or bottoms or tops
+        assert not any(
+            box.x0 < (x0 + x1) / 2 < box.x1 and box.y0 < (y0 + y1) / 2 < box.y1 for box in drawn
+        )
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        pytest.param(Tree("x"), id="one node"),
+        pytest.param(SENTENCE, id="sentence"),
+        pytest.param(listops.generate(300, seed=3, max_depth=6)[11], id="expression"),
+        pytest.param(chain(100_000), id="chain"),
+        pytest.param(Tree("W" * 90, [Tree("i" * 20), Tree(""), Tree("$5$ $^")]), id="labels"),
+        pytest.param(Tree("rel", [Tree("a", [], "word"), Tree("b")], "verb"), id="tokens"),
+    ],
+)
+@pytest.mark.parametrize("given_axes", [False, True])
+def test_nothing_overlaps_or_is_cut_off(tree: Tree, given_axes: bool) -> None:
+    ax = plot_tree(tree, axes(8, 5) if given_axes else None)
+    assert overlaps(ax) == 0
+    assert outside(ax) == 0
+
+
+def test_new_figures_grow() -> None:
+    small, large = plot_tree(TREE).figure, plot_tree(SENTENCE).figure
+    assert (large.get_size_inches() > small.get_size_inches()).all()
+    wide = plot_tree(Tree("r", [Tree("a long word")] * 150)).figure
+    assert wide.get_size_inches().max() <= 40
+
+
+def test_labels_keep_their_size_unless_room_is_short() -> None:
+    sizes = [
+        plot_tree(SENTENCE, axes(*size)).texts[0].get_fontsize() for size in ((30, 20), (5, 4))
+    ]
+    assert sizes[0] == 10 and 1 < sizes[1] < 5
+
+
+def test_a_chain_says_what_is_left_out() -> None:
+    ax = plot_tree(chain(100_000), axes())
+    assert len(ax.texts) == 32
+    assert ax.texts[-1].get_text() == "… 99,969\nmore"
+
+
+def test_own_labels_and_colors() -> None:
+    ax = plot_tree(
+        TREE,
+        axes(),
+        labels=lambda node: f"{node.label}\n{listops.evaluate_expression(node)}",
+        colors=lambda node: "#000000" if node.label == "MIN" else None,
+    )
+    assert ax.texts[0].get_text() == "MAX\n3"
+    assert ax.texts[2].get_color() == "white"  # on black
+    assert ax.texts[0].get_color() == "black"
+    ax = plot_tree(TREE, axes(), colors={"2": "#FF0000"})
+    assert to_hex(ax.texts[1].get_bbox_patch().get_facecolor()) == "#ff0000"
+
+
+def test_a_label_is_asked_for_once() -> None:
+    asked = []
+    plot_tree(parse.listops("[MAX 1 2 ]"), axes(), labels=lambda node: asked.append(node) or "x")
+    assert len(asked) == 3
+
+
+def test_labels_of_default() -> None:
+    tree = Tree("nsubj", [Tree("det", [], "the")], token="cat")
+    assert [t.get_text() for t in plot_tree(tree, axes()).texts] == ["nsubj\ncat", "det\nthe"]
+    tree = Tree("p", [Tree("one\n  two " + "x" * 50)])
+    assert plot_tree(tree, axes()).texts[1].get_text() == "one two " + "x" * 15 + "…"
+    assert not plot_tree(Tree("$x$"), axes()).texts[0].get_parse_math()
+
+
+def test_other_representations() -> None:
+    forest = Forest.from_trees([TREE, Tree("7")], Vocabulary.from_trees([TREE, Tree("7")]))
+    expected = sorted(text.get_text() for text in plot_tree([TREE, Tree("7")], axes()).texts)
+    assert sorted(text.get_text() for text in plot_tree(forest, axes()).texts) == expected
+    assert len(plot_tree(forest[[1]].graph, axes()).texts) == 1
+    graph = nx.DiGraph()
+    graph.add_edge("and", "b", pos=1)
+    graph.add_edge("and", "a", pos=0)
+    assert [text.get_text() for text in plot_tree(graph, axes()).texts] == ["and", "a", "b"]
+
+
+@pytest.mark.parametrize("wrong", [3, "text", [TREE, 3]])
+def test_what_is_no_tree(wrong: object) -> None:
+    with pytest.raises(TypeError, match="got"):
+        plot_tree(wrong, axes())
+
+
+@pytest.mark.parametrize("number", [0, 9])
+def test_number_of_trees(number: int) -> None:
+    with pytest.raises(ValueError, match=f"1 to 8 trees; got {number}"):
+        plot_tree([TREE] * number, axes())
+
+
+def test_import_leaves_matplotlib_out() -> None:
+    code = "import sys, structnet.plot; sys.exit('matplotlib' in sys.modules)"
+    root = Path(__file__).parents[2]
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": str(root)},
+        capture_output=True,
+        timeout=120,
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (0, b"", b"")
