@@ -95,6 +95,9 @@ class Modules:
         width: channels or units of a transformer (default: mlp 128, conv 16, sarcos 128)
         routers: may it split? Without, it is an ordinary network that grows
         transformers: may it deepen? Without, it is a soft decision tree
+
+    Raises:
+        ValueError: a value is out of its range, or the settings do not go together.
     """
 
     primitives: Primitives | None = None
@@ -158,6 +161,9 @@ class NeuralTreeRunSettings:
     Args:
         data: digits, mnist, cifar10, sarcos, or FILE.csv (or .tsv): a table of numbers with a
             column to predict
+
+    Raises:
+        ValueError: a value is out of its range, or the settings do not go together.
     """
 
     data: str
