@@ -60,7 +60,7 @@ class OfTable:
         target: column to predict: its name, or its number from 1 (default: the last)
         task: kind of the target (default: classification if it is not numeric, or a few whole
             numbers)
-        header: whether the first row names the columns (default: yes if it holds no number)
+        header: is the first row the columns' names? (default: yes if it holds no number)
         delimiter: character between fields (default: a comma; a tab in FILE.tsv)
     """
 

@@ -64,9 +64,9 @@ def asked(
     Args:
         usage: the command and what follows its name.
         words: the words behind the command's name.
-        about, examples: what the help says.
+        about, examples: text of the help.
         own: the command's own flags.
-        cls: what else it may be told; None for what the run's recipe may be asked.
+        cls: dataclass of its other flags; None for what the run's recipe may be asked.
     """
     prog = f"structnet {usage}"
     if not words or words[0] in ("-h", "--help"):

@@ -46,7 +46,7 @@ def parse(
         words: the words behind the command's name.
         prog: the command, for the help.
         own: a dataclass of flags that are the command's own.
-        default: what holds where no flag is given; the defaults of the class otherwise.
+        default: settings where no flag is given; the defaults of the class otherwise.
         about: the help's description; the docstring of the class otherwise.
         examples: text below the description.
         inputs: may there be words that are no flags?

@@ -21,6 +21,13 @@ KINDS = (str, (bool, np.bool_), Real)  # of labels; True is a Real too, so the o
 def check_inputs(estimator: BaseEstimator, X: Any) -> np.ndarray:
     """The inputs of a fitted estimator, in float64 or, if they come so, float32.
 
+    Args:
+        estimator: estimator that was fitted.
+        X: samples, as the user gave them.
+
+    Shapes:
+        ``[n, *shape] -> [n, *shape]``.
+
     Raises:
         ValueError: NaN, infinity, or samples of another shape than those it was fitted on.
     """
@@ -37,8 +44,8 @@ def check_sample(estimator: BaseEstimator, x: Any) -> np.ndarray:
     """One sample for a fitted estimator, checked as in :func:`check_inputs`.
 
     Args:
-        estimator: the estimator.
-        x: a row or an image, or several of which there is one.
+        estimator: estimator that was fitted.
+        x: row or image, or a table or images of that one.
 
     Shapes:
         ``[*shape]`` or ``[1, *shape]`` -> ``[1, *shape]``.
@@ -68,12 +75,17 @@ def check_training(
     """Samples to fit on. Those of weight 0 are left out, as if they had not been given.
 
     Args:
-        estimator: gets ``n_features_in_`` (of images, the channels), ``sample_shape_`` and, from a
-            data frame, ``feature_names_in_``.
-        X, y, sample_weight: from the user.
+        estimator: estimator to fit. It gets ``n_features_in_`` (of images, the channels),
+            ``sample_shape_`` and, from a data frame, ``feature_names_in_``.
+        X: samples, as the user gave them.
+        y: their targets.
+        sample_weight: what each of them counts.
         reset: False compares with what the estimator was fitted on instead.
-        least: samples there must be.
-        of_y: what ``sklearn.utils.check_X_y`` is to ask of the targets, as ``y_numeric=True``.
+        least: number of samples there must be.
+        of_y: demands of ``sklearn.utils.check_X_y`` on the targets, as ``y_numeric=True``.
+
+    Shapes:
+        X ``[n, *shape]``; y ``[n]`` or ``[n, columns]``; sample_weight ``[n]``.
 
     Raises:
         ValueError: NaN or infinity, lengths or shapes that do not fit, weights below 0, too few
@@ -145,6 +157,13 @@ def off_torch(values: Any) -> Any:
 
 def check_weights(sample_weight: Any, size: int) -> np.ndarray | None:
     """Weights as the user gave them, in float64; a number counts for all samples.
+
+    Args:
+        sample_weight: weights, or None.
+        size: number of samples.
+
+    Shapes:
+        ``[size]``.
 
     Raises:
         ValueError: there is not one a sample, one is below 0, or one is no finite number.

@@ -2,6 +2,21 @@
 
 :class:`structnet.recipes.recipe.Recipe` says what a recipe is. A new family adds a module with its
 recipe and a function here; the command needs nothing else.
+
+==========================  ====================================================================
+``recipe``                  what a recipe is, and what flags, ``config.json`` and resuming share
+``run``, ``older``          the folder of a run, and how it is filled; runs of before
+``paper``                   a table of a paper beside ours
+``words``                   numbers as the commands say them
+``tree_lstm``               Tree-LSTMs: ``tree_lstm_settings``, ``tree_lstm_paper`` and
+                            ``tree_lstm_pictures`` belong to it
+``trees``                   data sets of trees: ``listops``, ``lrt``
+``neural_tree``             neural trees: ``neural_tree_settings``, ``neural_tree_runs``,
+                            ``neural_tree_scores``, ``neural_tree_answers``,
+                            ``neural_tree_paper`` and ``neural_tree_figures`` belong to it
+``arrays``, ``baselines``   rows and images for a run; scikit-learn's models of the same rows
+``data_sets``               what ``structnet data`` tells
+==========================  ====================================================================
 """
 
 from __future__ import annotations

@@ -79,7 +79,11 @@ class ArrayData:
         )
 
     def check_enough(self) -> None:
-        """Raise ValueError if there are fewer samples to train on than classes."""
+        """Refuses data with fewer samples to train on than classes.
+
+        Raises:
+            ValueError: there are too few.
+        """
         arrays, number = self.arrays, len(self.train)
         if arrays.classes is not None and number < len(arrays.classes):
             raise ValueError(
@@ -178,7 +182,7 @@ def inputs(table: Table, data: Mapping[str, Any], target: int | None = None) -> 
 
     Args:
         table: the file.
-        data: what the tree was trained on, as ``config.json`` describes it.
+        data: description of what the tree was trained on, as in ``config.json``.
         target: the column that is to predict, if there is one.
 
     Shapes:
@@ -196,7 +200,7 @@ def labelled_rows(name: str, data: Mapping[str, Any], target: str | None) -> Sam
 
     Args:
         name: the file; it has the columns of the table that the tree was trained on.
-        data: what the tree was trained on, as ``config.json`` describes it.
+        data: description of what the tree was trained on, as in ``config.json``.
         target: the column that the tree was trained to predict, as the user said it.
 
     Raises:
@@ -212,7 +216,11 @@ def labelled_rows(name: str, data: Mapping[str, Any], target: str | None) -> Sam
 
 
 def columns(table: Table, data: Mapping[str, Any], target: int | None = None) -> list[int]:
-    """The columns of a file that hold the features: those of their names, or all but the target."""
+    """The columns of a file that hold the features: those of their names, or all but the target.
+
+    Raises:
+        TableError: a column is missing, or there are several of a name.
+    """
     features, size = data["features"], math.prod(data["shape"])
     places = [i for i in range(table.num_columns) if i != target]
     names = [table.names[i] for i in places] if table.names else None
@@ -242,7 +250,11 @@ def scale_of(described: Mapping[str, Any]) -> Standardizer:
 
 
 def target_place(table: Table, target: str | None, data: Mapping[str, Any]) -> int:
-    """The column to predict: that of its name, or that of its place in the training's file."""
+    """The column to predict: that of its name, or that of its place in the training's file.
+
+    Raises:
+        TableError: there is none, or there are several.
+    """
     if not (table.names and data["targets"]):
         return target_column(table, target)
     (name,) = data["targets"]
@@ -255,6 +267,6 @@ def target_place(table: Table, target: str | None, data: Mapping[str, Any]) -> i
 
 
 def classes(table: Table, column: int, names: Sequence[str]) -> np.ndarray:
-    """The numbers of the classes in a column; they must be among the tree's."""
+    """The numbers of the classes in a column, ``[rows]``; they must be among the tree's."""
     known = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
     return class_numbers(table, column, names, "the tree has", f"; expected one of {known}")

@@ -19,7 +19,7 @@ class Settings:
         model: "linear", "mlp", "forest" or "boosting".
         train_size, test_size: rows; None for all.
         seed: seed of the model's random numbers, and of the choice of rows.
-        place: where the files lie.
+        place: folder of the files, and device.
     """
 
     data: str

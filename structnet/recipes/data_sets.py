@@ -27,7 +27,7 @@ def trees(
         name: listops or lrt.
         data_dir: folder that is looked into before the cache.
         made: folder, number and seed of generated examples; None for the published ones.
-        say: what to do with a line for the user.
+        say: function that takes a line for the user.
     """
     of = {"listops": listops, "lrt": lrt}[name].data_set()
     if made is not None:
@@ -54,8 +54,8 @@ def arrays(name: str, data_dir: str | None, options: Mapping[str, str], say: Say
     Args:
         name: a name, or the path of a table.
         data_dir: folder that is looked into before the cache.
-        options: of a table: target, task, header, delimiter.
-        say: what to do with a line for the user.
+        options: target, task, header and delimiter of a table.
+        say: function that takes a line for the user.
     """
     data, module = _loaded(name, data_dir, options, say), getattr(datasets, name, None)
     sources = {source.name: source for source in getattr(module, "SOURCES", ())}

@@ -50,7 +50,7 @@ def data_set() -> TreeDataSet:
 
 
 def inputs() -> Tensor:
-    """The input vector of each digit k: 1 in the first k + 1 of 10 entries."""
+    """The input vector of each digit k: 1 in the first k + 1 of 10 entries. ``[10, 10]``."""
     import torch
 
     return torch.tril(torch.ones(10, 10))

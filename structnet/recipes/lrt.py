@@ -61,7 +61,7 @@ def data_set() -> TreeDataSet:
 
 
 def inputs() -> Tensor:
-    """One-hot vectors of the variables."""
+    """One-hot vectors of the variables, ``[6, 6]``."""
     import torch
 
     from structnet.datasets.truth import VARIABLES
@@ -140,7 +140,11 @@ def labelled(pairs: Sequence[Pair]) -> Labelled:
 
 
 def chosen(pairs: Sequence[Pair], size: int | None, what: str) -> list[Pair]:
-    """So many of the pairs, at random but always the same; all of them for None."""
+    """So many of the pairs, at random but always the same; all of them for None.
+
+    Raises:
+        ValueError: there are fewer.
+    """
     import numpy as np
 
     if size is None:

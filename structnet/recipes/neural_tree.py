@@ -140,7 +140,11 @@ defaults of the data sets:
         return Opened(run, tree, place, run.config["data"])
 
     def examples_of(self, run: Run, file: str | None, place: Place) -> Samples:
-        """The run's own test examples, or the rows of a table like the one that it learnt from."""
+        """The run's own test examples, or the rows of a table like the one that it learnt from.
+
+        Raises:
+            ValueError: the run learnt from no table, or the file is none.
+        """
         from structnet.recipes.arrays import labelled_rows
         from structnet.recipes.neural_tree_runs import own_data
 
@@ -177,7 +181,11 @@ defaults of the data sets:
     def pictures(
         self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
     ) -> Mapping[str, Callable[[], Axes]]:
-        """The tree before and after refinement, its growth, and what reaches its leaves."""
+        """The tree before and after refinement, its growth, and what reaches its leaves.
+
+        Raises:
+            ValueError: there is a text; a tree of rows draws none.
+        """
         from structnet import plot
         from structnet.neural_tree import Decision
         from structnet.recipes import neural_tree_runs as runs

@@ -14,7 +14,7 @@ class Tree(NamedTuple):
 
     Args:
         multi, single: the errors with all leaves, and with the greedy path (Table 3).
-        parameters, path_parameters: of the whole tree, and of one path on average (Table 3).
+        parameters, path_parameters: sizes of the whole tree, and of one path on average (Table 3).
         least_likely: the error with the least likely leaf (Table 6).
         operations, path_operations: multiply-adds, with all leaves and with one path (Table 7).
     """

@@ -67,8 +67,8 @@ class Choice:
         data: the data set
         primitives: modules of the trees, separated by commas (default: mnist_c, sarcos or
             cifar10_c)
-        only: of table 4 some of full, no-routers, no-transformers; of table 3 for sarcos some of
-            full, linear, mlp, forest, boosting (default: all)
+        only: rows; of table 4 some of full, no-routers, no-transformers; of table 3 for sarcos
+            some of full, linear, mlp, forest, boosting (default: all)
         train_size: training examples, drawn from all, validation among them (default: all)
         test_size: test examples, drawn from all (default: all)
         epochs: most epochs for each candidate
@@ -76,6 +76,9 @@ class Choice:
         refine_epochs: epochs for the whole tree (default: the paper's, 100 for mnist, 300 sarcos,
             200 cifar10)
         max_leaves: most leaves of a tree (default: no limit)
+
+    Raises:
+        ValueError: a value is out of its range, or the paper has nothing of the kind.
     """
 
     data: Literal["mnist", "sarcos", "cifar10"] = "mnist"

@@ -34,8 +34,8 @@ def root_of(
     """An untrained tree, its weights drawn by the run's seed.
 
     Args:
-        settings: of the run.
-        data: as ``config.json`` describes them.
+        settings: settings of the run.
+        data: description of them, as in ``config.json``.
         structure: structure of a tree that has grown, as ``NeuralTree.config`` gives it; the root
             alone otherwise.
 

@@ -21,7 +21,7 @@ Described = Mapping[str, Any]  # data as config.json describes them
 def output(
     tree: NeuralTree, samples: Samples, path: str = "multi", batch_size: int = BATCH
 ) -> Tensor:
-    """What a tree predicts, on the CPU: log-probabilities of classes, or means.
+    """What a tree predicts, on the CPU: log-probabilities of classes, or means, ``[n, outputs]``.
 
     The stochastic path is drawn with a seed of its own, always the same.
     """
@@ -30,7 +30,7 @@ def output(
 
 
 def leaves(tree: NeuralTree, samples: Samples, path: str) -> Tensor:
-    """The leaf that each sample ends in, by a path that takes one; as in :func:`output`."""
+    """Where each sample ends, ``[n]``, by a path that takes one; as in :func:`output`."""
     generator = _generator(tree)
     return ask(tree, samples.x, lambda x: tree.apply_path(x, path, generator))
 
@@ -50,9 +50,9 @@ def score(predicted: Tensor, targets: Tensor, data: Described) -> float:
     The squared error is in the units of the data set's file, and the mean is that over all columns.
 
     Args:
-        predicted: log-probabilities of classes, or means.
+        predicted: log-probabilities of classes, or means, ``[n, outputs]``.
         targets: the classes, or the numbers as the tree is trained on them.
-        data: as ``config.json`` describes them.
+        data: description of them, as in ``config.json``.
     """
     if data["classes"] is not None:
         return (predicted.argmax(1) == targets).double().mean().item()
@@ -78,7 +78,7 @@ def measured(
 
 
 def of_ensemble(outputs: Sequence[Tensor], targets: Tensor, data: Described) -> float:
-    """The score of several trees, their probabilities or means averaged."""
+    """The score of several trees, their ``[n, outputs]`` probabilities or means averaged."""
     stack = torch.stack(list(outputs))
     # The likeliest class is the same without the logarithm of how many trees there are.
     mean = stack.mean(0) if data["classes"] is None else stack.logsumexp(0)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from structnet.checks import check_integer, check_number, check_one_of
 from structnet.neural_tree.settings import NeuralTreeSettings
@@ -22,8 +22,6 @@ TABLES = (".csv", ".tsv")  # how the name of a table ends
 PATHS = ("multi", "greedy", "stochastic", "most_likely", "least_likely")
 # The modules, and the width of those that come in any width.
 WIDTHS = {"mlp": 128, "conv": 16, "sarcos": 128}
-FOR_IMAGES = ("mnist_a", "mnist_b", "mnist_c", "cifar10_a", "cifar10_b", "cifar10_c", "conv")
-PRIMITIVES = (*FOR_IMAGES, "sarcos", "mlp")
 Primitives = Literal[
     "mlp",
     "conv",
@@ -35,6 +33,8 @@ Primitives = Literal[
     "cifar10_c",
     "sarcos",
 ]
+PRIMITIVES: tuple[str, ...] = get_args(Primitives)
+FOR_IMAGES = tuple(name for name in PRIMITIVES if name not in ("mlp", "sarcos"))
 
 
 class Default(NamedTuple):
@@ -95,6 +95,9 @@ class Modules:
         width: channels or units of a transformer (default: mlp 128, conv 16, sarcos 128)
         routers: may it split? Without, it is an ordinary network that grows
         transformers: may it deepen? Without, it is a soft decision tree
+
+    Raises:
+        ValueError: a value is out of its range, or the settings do not go together.
     """
 
     primitives: Primitives | None = None
@@ -158,6 +161,9 @@ class NeuralTreeRunSettings:
     Args:
         data: digits, mnist, cifar10, sarcos, or FILE.csv (or .tsv): a table of numbers with a
             column to predict
+
+    Raises:
+        ValueError: a value is out of its range, or the settings do not go together.
     """
 
     data: str

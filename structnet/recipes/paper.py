@@ -25,10 +25,11 @@ class Member(NamedTuple):
     """One run of a table.
 
     Args:
-        key: what is compared: all runs of one key are of different seeds.
+        key: model that is compared: all runs of one key are of different seeds.
         folder: name of its folder.
         settings: settings of the run.
-        train: what trains it and gives its result; None for what follows the table's recipe.
+        train: function that trains it and gives its result; None for what follows the table's
+            recipe.
     """
 
     key: Any
@@ -42,10 +43,10 @@ class PaperTable:
     """A table of a paper.
 
     Attributes:
-        title: what it is about.
-        name: what the user chose -> the name of its files, without the ending.
-        members: what the user chose, and a seed -> the runs with that seed.
-        make: what the user chose, and the trained runs -> the table.
+        title: subject of the table.
+        name: function from the user's choice to the name of its files, without the ending.
+        members: function from the user's choice and a seed to the runs with that seed.
+        make: function from the user's choice and the trained runs to the table.
     """
 
     title: str
@@ -58,10 +59,10 @@ class Row(NamedTuple):
     """One model in a table.
 
     Args:
-        name: what it is called.
+        name: its name.
         paper: quantity -> the paper's figure; None, or not there, where it has none.
         ours: quantity -> our figures, one a seed.
-        cells: what else is to be known of it, in words: column -> text.
+        cells: other facts in words, column -> text.
     """
 
     name: str
@@ -78,7 +79,7 @@ class Table:
         title: title.
         quantities: its columns, the paper's beside ours.
         rows: the models.
-        notes: what one has to know to read it.
+        notes: sentences that one has to know to read it.
         shares: the quantities that are shown in percent.
         pictures: file name -> what draws it, besides the bars of the table itself.
     """
@@ -160,7 +161,7 @@ def trained(recipe: Recipe, members: Sequence[Member], folder: Path, say: Say) -
         recipe: the recipe that the runs follow.
         members: the runs, in the order in which they are trained.
         folder: the folder of their folders.
-        say: what to do with a line for the user.
+        say: function that takes a line for the user.
 
     Raises:
         ValueError: a run that is there has other settings, or was trained on other data.
@@ -211,8 +212,8 @@ def written(table: Table, path: Path) -> dict[str, Any]:
     """Writes a table as ``.md``, ``.json`` and ``.png``, and gives what is in the JSON.
 
     Args:
-        table: what it says.
-        path: of the files, without the ending.
+        table: content.
+        path: path of the files, without the ending.
     """
     from structnet.recipes.run import Run, save
 

@@ -77,7 +77,7 @@ class Outcome(NamedTuple):
 
     Args:
         seconds: time of training and validation, of all parts of a run that was resumed.
-        details: what else ``result.json`` is to say of the model and its training.
+        details: other facts of the model and its training, for ``result.json``.
     """
 
     seconds: float
@@ -109,7 +109,7 @@ class Recipe(Protocol):
         Settings: a frozen dataclass with fields ``data`` and ``place`` and a method ``resolved``,
             which fills what was not said and refuses what does not go together.
         Ask: a subclass of :class:`Ask`.
-        Choice: what ``reproduce`` may be told, with fields ``data``, ``seeds`` and ``place``.
+        Choice: frozen dataclass of what ``reproduce`` may be told.
         tables: the papers' tables by number.
     """
 
@@ -191,7 +191,10 @@ def settings_from(cls: type[S], values: Mapping[str, Any]) -> S:
 
 
 def check_data(data: str, names: Sequence[str], files: Sequence[str] = ()) -> None:
-    """Raise ValueError if data are neither a known data set nor a file with a known ending.
+    """Refuses data that are neither a known data set nor a file with a known ending.
+
+    Raises:
+        ValueError: they are not.
 
     Example:
         >>> check_data("digit", ["digits", "mnist"], [".csv"])

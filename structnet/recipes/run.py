@@ -137,8 +137,9 @@ class Run:
         """A trained model, ready to be asked.
 
         Args:
-            build: what gives the untrained one, from the content that was saved beside the weights.
-            name: of the file.
+            build: function that gives the untrained one, from the content that was saved beside
+                the weights.
+            name: name of the file.
 
         Raises:
             CheckpointError: there is none yet, or its file is damaged.
@@ -158,7 +159,11 @@ class Run:
         return model.eval()
 
     def refuse_other(self, settings: Any) -> None:
-        """Raise ValueError if a run in the folder was trained with other settings."""
+        """Refuses a folder in which there is a run with other settings.
+
+        Raises:
+            ValueError: there is one.
+        """
         if not self.started:
             return
         saved, values = values_of(self.settings(type(settings))), values_of(settings)
@@ -169,7 +174,11 @@ class Run:
             )
 
     def refuse_any(self) -> None:
-        """Raise ValueError if there is a run in the folder."""
+        """Refuses a folder in which there is a run.
+
+        Raises:
+            ValueError: there is one.
+        """
         # The first process alone looks: it may have begun to write when the others come here.
         if process_rank()[0] == 0 and self.started:
             raise ValueError(
@@ -182,7 +191,7 @@ class Run:
 
         Args:
             saved: the settings that it was started with.
-            found: what the user says now, the others being the saved ones.
+            found: settings that the user says now, the others being the saved ones.
 
         Raises:
             ValueError: the two contradict each other.
@@ -202,7 +211,7 @@ class Run:
         """Checks that the data at hand are those of the run.
 
         Args:
-            found: what the data at hand are, as ``config.json`` describes data.
+            found: description of the data at hand, as in ``config.json``.
 
         Raises:
             CheckpointError: they are not; it names what differs.
@@ -249,7 +258,7 @@ def carry_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str, An
         recipe: the recipe that the run follows.
         run: the run's folder.
         settings: all settings, resolved.
-        say: what to do with a line for the user.
+        say: function that takes a line for the user.
 
     Returns:
         The result. Under ``torchrun`` only the first process has one; it is empty in the others.
@@ -297,7 +306,7 @@ def result_of(
         data: the data set's name, or a file's.
         sizes: examples of each part.
         tested: metric -> value.
-        seconds: how long it took.
+        seconds: time that it took.
     """
     return {
         "model": recipe.name,

@@ -51,12 +51,15 @@ class Model:
     """what a node makes of its children (defaults: see the table above)
 
     Args:
-        aggregator: how a node combines its children
+        aggregator: form in which a node combines its children
         hidden_size: numbers in a node's state, c
         rank: rank of tucker, cp and tensor-train, r
-        forget: whether a child's forget gate depends on that child alone, or on all (default:
-            child)
+        forget: children that a child's forget gate depends on: that child alone, or all
+            (default: child)
         bottom: state of a missing child
+
+    Raises:
+        ValueError: a value is out of its range, or the settings do not go together.
     """
 
     aggregator: Literal["tucker", "sum", "full", "child-sum", "cp", "tensor-train"] = "tucker"
@@ -178,6 +181,9 @@ class TreeLSTMSettings:
     Args:
         data: listops, the value (0-9) of a list expression; or lrt, the relation, one of seven, of
             two logical sentences
+
+    Raises:
+        ValueError: a value is out of its range, or the settings do not go together.
     """
 
     data: str

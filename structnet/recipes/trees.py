@@ -94,7 +94,7 @@ class TreeDataSet(NamedTuple):
 
     Args:
         name: its name.
-        unit: what its examples are called.
+        unit: word for its examples.
         num_trees: trees of one example.
         classes: names of the classes.
         vocabulary: labels of nodes -> types and tokens.
@@ -134,7 +134,11 @@ class TreeDataSet(NamedTuple):
 
 
 def check_number(texts: Sequence[str], number: int, expected: str) -> None:
-    """Raise ValueError if a user typed more or fewer trees than an example has."""
+    """Refuses what a user typed, if it is not the trees of one example.
+
+    Raises:
+        ValueError: there are more, or fewer.
+    """
     if len(texts) != number:
         raise ValueError(f"expected {expected}; got {len(texts)}")
 

@@ -9,9 +9,9 @@ def counted(number: int, one: str, several: str | None = None) -> str:
     """A number of things.
 
     Args:
-        number: how many there are.
-        one: what one of them is called.
-        several: what more of them are called; by default ``one`` with an s.
+        number: number of them.
+        one: word for one of them.
+        several: word for more of them; by default ``one`` with an s.
 
     Example:
         >>> counted(1, "thread"), counted(1000, "leaf", "leaves")

@@ -151,7 +151,8 @@ def test_what_is_left_out_is_said(typed: str, expected: str) -> None:
 def test_the_version_is_said() -> None:
     from structnet import __version__
 
-    assert call("--version") == (0, f"structnet {__version__}\n", "")
+    done = call("--version")
+    assert (done.status, done.out, done.err) == (0, f"structnet {__version__}\n", "")
 
 
 def test_every_command_is_a_module_of_its_name() -> None:

@@ -128,9 +128,9 @@ class Candidate(nn.Module):
     It trains on :class:`Samples`, or on the same samples :class:`AtLeaf`, to the same loss.
 
     Args:
-        tree: stays as it is, and is no part of this module.
-        leaf: the node to grow.
-        modules: from the tree's ``new_split`` or ``new_deepening``.
+        tree: tree that stays as it is, and is no part of this module.
+        leaf: node to grow.
+        modules: what the tree's ``new_split`` or ``new_deepening`` gave.
     """
 
     def __init__(self, tree: NeuralTree, leaf: int, modules: tuple[nn.Module, ...]):

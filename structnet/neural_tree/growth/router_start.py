@@ -33,9 +33,9 @@ def balance(router: nn.Module, features: Tensor, spread: float = SPREAD) -> None
     projection of ``nn.MultiheadAttention``).
 
     Args:
-        router: changed in place.
+        router: module with one output, changed in place.
         features: samples as they arrive at it.
-        spread: the standard deviation of the logit.
+        spread: standard deviation of the logit.
 
     Shapes:
         features ``[n, *shape]``.
