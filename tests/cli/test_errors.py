@@ -152,7 +152,7 @@ def test_the_version_is_said() -> None:
     from structnet import __version__
 
     done = call("--version")
-    assert (done.status, done.out, done.err) == (0, f"structnet {__version__}\n", "")
+    assert done[:3] == (0, f"structnet {__version__}\n", "")
 
 
 def test_every_command_is_a_module_of_its_name() -> None:
