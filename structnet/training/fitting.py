@@ -113,7 +113,7 @@ def fit(
             is better on the validation data.
         callbacks: each is called as ``callback(model, history)`` after every epoch.
         progress: a bar if somebody watches the terminal or notebook, else a line an epoch, at most
-            every ten seconds; False says nothing. A :class:`.Progress` says it for a larger training.
+            every ten seconds; False says nothing. A larger training hands over its ``Progress``.
         history: an empty one to fill, for a caller who wants the records after an error too.
 
     Returns:

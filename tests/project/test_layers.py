@@ -132,12 +132,24 @@ def path_to(asked_by: dict[str, str], name: str) -> str:
 
 # Modules of circles that are still to be opened; the test fails on one that is in none.
 STILL_IN_CIRCLES = {
-    "structnet.cli.neural_tree.pictures",
-    "structnet.cli.neural_tree.tables",
-    "structnet.neural_tree.base",
-    "structnet.neural_tree.estimator_file",
-    "structnet.neural_tree.growth.growth",
-    "structnet.neural_tree.growth.state",
+    "structnet.cli",
+    "structnet.cli.names",
+    "structnet.recipes",
+    "structnet.recipes.arrays",
+    "structnet.recipes.baselines",
+    "structnet.recipes.neural_tree",
+    "structnet.recipes.neural_tree_answers",
+    "structnet.recipes.neural_tree_paper",
+    "structnet.recipes.neural_tree_runs",
+    "structnet.recipes.neural_tree_scores",
+    "structnet.recipes.neural_tree_settings",
+    "structnet.recipes.paper",
+    "structnet.recipes.recipe",
+    "structnet.recipes.run",
+    "structnet.recipes.tree_lstm",
+    "structnet.recipes.tree_lstm_paper",
+    "structnet.recipes.tree_lstm_pictures",
+    "structnet.recipes.tree_lstm_settings",
 }
 
 
