@@ -73,7 +73,7 @@ def claim(
         folder: place of the training's state.
         estimator: estimator whose parameters the training must share, if they are plain values.
         free: names of parameters that may differ.
-        facts: what else it must share, in the parameters' place if it has the name of one.
+        facts: others that it must share, in the parameters' place if they have the name of one.
 
     Raises:
         CheckpointError: the folder belongs to another training.

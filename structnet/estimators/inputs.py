@@ -19,7 +19,7 @@ KINDS = (str, (bool, np.bool_), Real)  # of labels; True is a Real too, so the o
 
 
 def check_inputs(estimator: BaseEstimator, X: Any) -> np.ndarray:
-    """The inputs of a fitted estimator, in float64 or, if they come so, float32.
+    """The inputs of a fitted estimator, in float64 or, if they come so, float32. ``[n, *shape]``.
 
     Raises:
         ValueError: NaN, infinity, or samples of another shape than those it was fitted on.
@@ -37,7 +37,7 @@ def check_sample(estimator: BaseEstimator, x: Any) -> np.ndarray:
     """One sample for a fitted estimator, checked as in :func:`check_inputs`.
 
     Args:
-        estimator: the estimator.
+        estimator: the one that is asked.
         x: a row or an image, or several of which there is one.
 
     Shapes:
@@ -62,7 +62,6 @@ def check_training(
     sample_weight: Any = None,
     *,
     reset: bool = True,
-    least: int = 2,
     **of_y: bool,
 ) -> Checked:
     """Samples to fit on. Those of weight 0 are left out, as if they had not been given.
@@ -70,16 +69,17 @@ def check_training(
     Args:
         estimator: gets ``n_features_in_`` (of images, the channels), ``sample_shape_`` and, from a
             data frame, ``feature_names_in_``.
-        X, y, sample_weight: from the user.
-        reset: False compares with what the estimator was fitted on instead.
-        least: samples there must be.
-        of_y: what ``sklearn.utils.check_X_y`` is to ask of the targets, as ``y_numeric=True``.
+        X, y, sample_weight: data from the user.
+        reset: False compares with what the estimator was fitted on instead, and takes one sample;
+            to fit on there must be two.
+        of_y: options of ``sklearn.utils.check_X_y`` for the targets, as ``y_numeric=True``.
 
     Raises:
         ValueError: NaN or infinity, lengths or shapes that do not fit, weights below 0, too few
             samples.
     """
     X, y, sample_weight = map(off_torch, (X, y, sample_weight))
+    least = 1 + reset
     if not reset:
         _check_image_shape(estimator, X)
     X, y = validate_data(
@@ -144,7 +144,7 @@ def off_torch(values: Any) -> Any:
 
 
 def check_weights(sample_weight: Any, size: int) -> np.ndarray | None:
-    """Weights as the user gave them, in float64; a number counts for all samples.
+    """Weights as the user gave them, in float64; a number counts for all samples. ``[size]``.
 
     Raises:
         ValueError: there is not one a sample, one is below 0, or one is no finite number.

@@ -10,6 +10,7 @@ see the same features.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import torch
@@ -70,8 +71,8 @@ class Primitives:
         A map that has become too small for the module leads to an identity.
 
         Args:
-            shape: of one sample.
-            index: how many transformers stand above it on the path.
+            shape: shape of one sample.
+            index: number of transformers above it on the path.
 
         Raises:
             ValueError: the module does not run on such samples, for another reason than their size.
@@ -141,45 +142,48 @@ def make(kind: str, function: Make, shape: Shape) -> tuple[nn.Module, Shape] | N
             f"the function that makes a {kind} must return an nn.Module. Got "
             f"{type(module).__name__} for samples of shape {list(shape)}."
         )
+    name = f"the {kind}"
     try:
-        return module, shape_after(module, shape)
-    except (IndexError, RuntimeError, ValueError) as error:
+        return module, shape_after(module, shape, name)
+    except ValueError:
         side = LARGE.get(len(shape))
-        if side and _runs(module, (shape[0], *[side] * (len(shape) - 1))):
-            return None
-        reason = str(error).splitlines()[0]
-        raise ValueError(
-            f"the {kind} does not run on samples of shape {list(shape)}: {reason}"
-        ) from error
+        if side is not None:
+            with suppress(ValueError):
+                shape_after(module, (shape[0], *[side] * (len(shape) - 1)), name)
+                return None
+        raise
 
 
-def _runs(module: nn.Module, shape: Shape) -> bool:
-    try:
-        shape_after(module, shape)
-    except (IndexError, RuntimeError, ValueError):
-        return False
-    return True
-
-
-def shape_after(module: nn.Module, shape: Shape) -> Shape:
+def shape_after(module: nn.Module, shape: Shape, name: str = "the module") -> Shape:
     """The shape of what a module makes of one sample, found by a run in evaluation mode.
+
+    Args:
+        module: module to run.
+        shape: shape of one sample.
+        name: name of the module in what is said of its errors.
 
     Raises:
         TypeError: it gives something else than a tensor.
-        ValueError: it does not give one entry a sample.
+        ValueError: it does not run on such samples, or does not give one entry a sample.
     """
     weights = next(module.parameters(), torch.zeros(()))
     zeros = torch.zeros((2, *shape), dtype=weights.dtype, device=weights.device)
-    with evaluating(module):
-        found = module(zeros)
-    if not isinstance(found, Tensor):
-        raise TypeError(
-            f"{type(module).__name__} must give a tensor. Got {type(found).__name__} for samples "
-            f"of shape {list(shape)}."
-        )
-    if found.shape[:1] != (2,):
+    try:
+        with evaluating(module):
+            found = module(zeros)
+        if not isinstance(found, Tensor):
+            raise TypeError(
+                f"{type(module).__name__} must give a tensor. Got {type(found).__name__} for "
+                f"samples of shape {list(shape)}."
+            )
+        if found.shape[:1] != (2,):
+            raise ValueError(
+                f"2 samples become a tensor of shape {list(found.shape)}; expected one entry a "
+                "sample first"
+            )
+    except (IndexError, RuntimeError, ValueError) as error:
+        reason = str(error).splitlines()[0]
         raise ValueError(
-            f"2 samples become a tensor of shape {list(found.shape)}; expected one entry a sample "
-            "first"
-        )
+            f"{name} does not run on samples of shape {list(shape)}: {reason}"
+        ) from error
     return tuple(found.shape[1:])

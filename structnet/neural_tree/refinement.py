@@ -43,8 +43,8 @@ def refine(
         optimizer: gives the optimizer of the parameters.
         schedule: gives the learning rate scheduler; by default a tenth of the rate after every 50
             epochs.
-        fitting: what else :func:`structnet.fit` takes: seed, device, checkpoint, resume, ... The
-            best epoch is that of the lowest validation loss, unless ``monitor`` says otherwise:
+        fitting: others of :func:`structnet.fit`: seed, device, checkpoint, resume, ... The best
+            epoch is that of the lowest validation loss, unless ``monitor`` says otherwise:
             ``monitor="accuracy", metrics={"accuracy": accuracy}`` goes by right answers, as the
             loss of a tree that has grown sure of itself may rise while they do, too.
 

@@ -72,7 +72,7 @@ class Trained:
         """The same again, with new weights.
 
         Args:
-            config: what :meth:`config` gave.
+            config: result of :meth:`config`.
             primitives: primitives of the tree.
             likelihood: likelihood of the tree.
         """

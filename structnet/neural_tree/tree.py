@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
+from structnet.checks import check_one_of
 from structnet.neural_tree.likelihood import Categorical, Likelihood
 from structnet.neural_tree.primitives import Primitives, Shape, shape_after
 from structnet.neural_tree.routed import Choose, Routed, choice
@@ -110,7 +111,7 @@ class NeuralTree(Routed, nn.Module):
 
     @property
     def num_leaves(self) -> int:
-        """How many leaves there are."""
+        """Number of leaves."""
         return len(self.topology.leaves)
 
     @property
@@ -280,8 +281,7 @@ class NeuralTree(Routed, nn.Module):
         Raises:
             ValueError: another path, or samples of another shape.
         """
-        if path not in PATHS:
-            raise ValueError(f"The 'path' parameter must be one of {list(PATHS)}. Got {path!r}.")
+        check_one_of("path", path, PATHS)
         if path == "multi":
             return self.likelihood.mixture(*self(x))
         return self.likelihood.single(self._one_leaf(x, path, generator)[1])
@@ -296,12 +296,9 @@ class NeuralTree(Routed, nn.Module):
     def _one_leaf(
         self, x: Tensor, path: str, generator: torch.Generator | None
     ) -> tuple[Tensor, Tensor]:
+        check_one_of("path", path, PATHS[1:])
         if path in ("greedy", "stochastic"):
             return self.follow(x, choice(path, generator))
-        if path not in ("most_likely", "least_likely"):
-            raise ValueError(
-                f"The 'path' parameter must be one of {list(PATHS[1:])}. Got {path!r}."
-            )
         log_prob, outputs = self(x)
         place = log_prob.argmax(1) if path == "most_likely" else log_prob.argmin(1)
         leaves = torch.from_numpy(self.topology.leaves).to(place.device)
@@ -340,7 +337,7 @@ class NeuralTree(Routed, nn.Module):
     # Training
 
     def loss(self, batch: Samples) -> Tensor:
-        """The mean loss of a batch, as the likelihood defines it."""
+        """The mean loss of a batch, ``[]``, as the likelihood defines it."""
         log_prob, outputs = self(batch.x)
         total = self.likelihood.join(self.likelihood.term(log_prob, outputs, batch.targets))
         return batch.mean(self.likelihood.losses(total, batch.targets))

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from structnet.checks import check_one_of
+from structnet.routing import dgl_backend
 from structnet.routing.topology import Topology, as_topology
 
 if TYPE_CHECKING:
@@ -109,8 +111,6 @@ def hard_route(tree: Topology | DGLGraph, place: Tensor, backend: str = "arrays"
             f"place must be [n, {topology.num_nodes}], one place a node. Got {list(place.shape)}."
         )
     if is_dgl(backend):
-        from structnet.routing import dgl_backend
-
         return dgl_backend.hard_route(topology, place)
     inner = topology.inner
 
@@ -121,13 +121,6 @@ def hard_route(tree: Topology | DGLGraph, place: Tensor, backend: str = "arrays"
 
 
 def is_dgl(backend: str) -> bool:
-    """Whether the reference is asked for.
-
-    Raises:
-        ValueError: an unknown backend.
-    """
-    if backend not in ("arrays", "dgl"):
-        raise ValueError(
-            f"The 'backend' parameter must be one of ['arrays', 'dgl']. Got {backend!r}."
-        )
+    """Whether the reference is asked for; a ValueError for an unknown backend."""
+    check_one_of("backend", backend, ("arrays", "dgl"))
     return backend == "dgl"

@@ -61,7 +61,6 @@ class RoutedTree(Protocol):
     Attributes:
         topology: its nodes.
         shape: the shape of one sample.
-        num_classes: the number of classes; None if it predicts numbers.
 
     Shapes:
         x: ``[n, *shape]``, an array, tensor or sparse matrix, whatever the family takes.

@@ -152,10 +152,8 @@ def _walks(tree: RoutedTree, x: Any, path: str) -> Iterator[tuple[slice, list[Vi
 def _terms(
     tree: RoutedTree, samples: Samples
 ) -> tuple[Callable[[slice], np.ndarray], np.ndarray | None]:
-    """What is summed at the nodes for some rows: ones, then classes, or targets and their squares.
-
-    Also what was subtracted from the targets, if they are numbers.
-    """
+    """What is summed at the nodes for some rows: ones, then classes, or numbers and their squares;
+    and what was subtracted from the numbers."""
     targets = samples.targets.cpu().numpy()
     if tree.num_classes is not None:
         check_targets(samples.targets, tree.num_classes)

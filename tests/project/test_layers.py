@@ -131,10 +131,6 @@ def path_to(asked_by: dict[str, str], name: str) -> str:
 STILL_IN_CIRCLES = {
     "structnet.cli.neural_tree.pictures",
     "structnet.cli.neural_tree.tables",
-    "structnet.neural_tree.base",
-    "structnet.neural_tree.estimator_file",
-    "structnet.neural_tree.growth.growth",
-    "structnet.neural_tree.growth.state",
 }
 
 

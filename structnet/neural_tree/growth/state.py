@@ -49,7 +49,7 @@ def identity(
         tree: a root yet.
         settings: hyper-parameters of the growth.
         optimizer: optimizer of the tree.
-        others: what else must be the same, plain values.
+        others: all else that must be the same, plain values.
     """
     primitives = tree.primitives
     found = {
@@ -71,8 +71,8 @@ def save(file: Path, tree: NeuralTree, state: State, settings: Mapping[str, Any]
     Args:
         file: place of the state.
         tree: tree as it has grown.
-        state: how far it has come.
-        settings: what :func:`identity` gave.
+        state: decisions, records and leaves of the growth so far.
+        settings: result of :func:`identity`.
     """
     if process_rank()[0]:
         return
@@ -95,7 +95,7 @@ def restore(
     Args:
         file: place of the state.
         tree: a root; changed in place.
-        settings: what :func:`identity` gives for the growth that goes on.
+        settings: result of :func:`identity` for the growth that goes on.
         device: device of the tree.
 
     Raises:

@@ -83,8 +83,8 @@ def plot_neural_tree(
         samples: the samples to send through it.
         class_names: the names of the classes; their numbers by default.
         ax: the axes to draw on; by default new ones, large enough for all to be read.
-        greedy: whether to count each sample at the nodes on its greedy path alone, instead of at
-            all nodes by the probability of getting there.
+        greedy: True counts each sample at the nodes on its greedy path alone, instead of at all
+            nodes by the probability of getting there.
         max_depth: the most nodes above a node that is drawn; others are written as "… 12 more".
 
     Returns:

@@ -46,6 +46,7 @@ class Form:
 
     @property
     def level(self) -> float:
+        """The height from one bar to the next."""
         return self.drop + self.caption + self.body + self.foot + self.stem
 
 
@@ -110,7 +111,7 @@ def scale_to(points: np.ndarray, sheet: Sheet, key: float) -> float:
     """How large a point of the sheet comes out, in points, where there is so much room.
 
     Args:
-        points: the width and the height of the room.
+        points: the width and the height of the room, ``[2]``.
         sheet: the sheet to fit in.
         key: the height that the key takes above it, on any scale.
     """
@@ -128,5 +129,5 @@ def fit_limits(ax: Axes, sheet: Sheet, scale: float, key: float) -> None:
 
 
 def room(ax: Axes) -> np.ndarray:
-    """Width and height of axes in points."""
+    """Width and height of axes in points, ``[2]``."""
     return np.array(ax.get_window_extent().size) * INCH / ax.figure.dpi
