@@ -25,7 +25,6 @@ def save(estimator: BaseEstimator, path: str | Path) -> None:
     Args:
         estimator: estimator with ``_state`` and ``_restore``, as
             :class:`.tree_estimator.TreeEstimatorMixin` has them.
-        path: place of the file.
 
     Raises:
         TypeError: a parameter or a fitted attribute is no plain value.
@@ -44,10 +43,6 @@ def save(estimator: BaseEstimator, path: str | Path) -> None:
 
 def load(cls: type[BaseEstimator], path: str | Path) -> BaseEstimator:
     """Reads an estimator.
-
-    Args:
-        cls: class of the estimator.
-        path: place of the file.
 
     Raises:
         CheckpointError: there is no such file, or it holds something else.

@@ -37,7 +37,6 @@ def check_sample(estimator: BaseEstimator, x: Any) -> np.ndarray:
     """One sample for a fitted estimator, checked as in :func:`check_inputs`.
 
     Args:
-        estimator: the one that is asked.
         x: a row or an image, or several of which there is one.
 
     Shapes:

@@ -178,9 +178,6 @@ class TreeEstimatorMixin:
     def save(self, path: str | Path) -> None:
         """Writes the fitted estimator to one safetensors file, without pickle.
 
-        Args:
-            path: place of the file.
-
         Raises:
             TypeError: a parameter or a class is no plain value.
         """
@@ -190,9 +187,6 @@ class TreeEstimatorMixin:
     @classmethod
     def load(cls, path: str | Path) -> TreeEstimatorMixin:
         """The estimator that :meth:`save` wrote.
-
-        Args:
-            path: place of the file.
 
         Raises:
             CheckpointError: there is no such file, or it holds something else.

@@ -158,7 +158,6 @@ def shape_after(module: nn.Module, shape: Shape, name: str = "the module") -> Sh
     """The shape of what a module makes of one sample, found by a run in evaluation mode.
 
     Args:
-        module: module to run.
         shape: shape of one sample.
         name: name of the module in what is said of its errors.
 

@@ -36,7 +36,6 @@ def refine(
     If no epoch is better on the validation samples than the tree was before, it is left as it was.
 
     Args:
-        tree: a grown tree.
         train, validation: samples to learn from, and to choose the epoch by.
         epochs: the paper takes 300 for SARCOS, 100 for MNIST, 200 for CIFAR-10.
         batch_size: samples a step.

@@ -30,7 +30,6 @@ class Routed:
         """The nodes that samples come to, parents first.
 
         Args:
-            x: the samples.
             path: the way they go, as in ``output``; on a hard path, nodes that no sample comes to
                 may be left out.
             max_depth: nodes below are left out.

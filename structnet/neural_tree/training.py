@@ -69,13 +69,7 @@ class Trained:
     def from_config(
         cls, config: Mapping[str, Any], primitives: Primitives, likelihood: Likelihood
     ) -> Trained:
-        """The same again, with new weights.
-
-        Args:
-            config: result of :meth:`config`.
-            primitives: primitives of the tree.
-            likelihood: likelihood of the tree.
-        """
+        """The same again, with new weights."""
         with random_states_kept(torch.device("cpu")):
             tree = NeuralTree.from_config(config["tree"], primitives, likelihood)
         decisions = [Decision(**decision) for decision in config["decisions"]]
@@ -100,7 +94,6 @@ def train(
 
     Args:
         tree: a root alone; grown in place.
-        settings: hyper-parameters of the training.
         train: samples to learn from.
         validation: samples to decide by.
         device: "cpu", "cuda", ...; the tree stays there.

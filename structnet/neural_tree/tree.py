@@ -155,7 +155,6 @@ class NeuralTree(Routed, nn.Module):
         """Turns a leaf into an inner node with two leaves; no transformers on the new edges.
 
         Args:
-            leaf: its node.
             modules: the router and the two solvers; new ones by default.
 
         Returns:
@@ -181,7 +180,6 @@ class NeuralTree(Routed, nn.Module):
         """Adds a transformer to the edge above a leaf, and replaces the leaf's solver.
 
         Args:
-            leaf: its node.
             modules: the transformer and the solver; new ones by default.
 
         Raises:
@@ -210,7 +208,6 @@ class NeuralTree(Routed, nn.Module):
         """All leaves' probabilities and outputs; each module runs once, on all samples.
 
         Args:
-            x: the samples.
             keep: its keys are nodes; their values become the samples as they arrive at the nodes'
                 routers or solvers.
 
@@ -239,7 +236,6 @@ class NeuralTree(Routed, nn.Module):
         """Each node, in order, with all samples as they arrive at its router or solver.
 
         Args:
-            x: the samples.
             max_depth: nodes below are left out.
 
         Shapes:
@@ -268,7 +264,6 @@ class NeuralTree(Routed, nn.Module):
         """What the tree predicts: log-probabilities of classes, or means.
 
         Args:
-            x: the samples.
             path: ``"multi"`` mixes all leaves. The others take one leaf a sample: ``"greedy"``
                 goes to each router's likelier side (left at exactly 0.5) and runs each module on
                 the samples that come to it alone, ``"stochastic"`` draws the side, likewise;
@@ -309,7 +304,6 @@ class NeuralTree(Routed, nn.Module):
         there are any.
 
         Args:
-            x: the samples.
             goes_left: router logits ``[m]`` -> bool ``[m]``.
 
         Returns:
@@ -374,7 +368,6 @@ class NeuralTree(Routed, nn.Module):
         """A tree of the same structure, with new weights.
 
         Args:
-            config: from :meth:`config`.
             primitives, likelihood: those that the tree was made with.
         """
         tree = cls(primitives, config["shape"], likelihood)

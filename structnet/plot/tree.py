@@ -51,9 +51,6 @@ def plot_tree(
             more".
         max_label: lines of more characters are cut.
 
-    Returns:
-        The axes.
-
     Raises:
         TypeError: ``tree`` is none of these.
         ValueError: there are no trees or too many; or a limit is too small to draw the roots.

@@ -25,7 +25,6 @@ def follow(tree: Topology | DGLGraph, x: Tensor, step: Step) -> tuple[Tensor, Te
     """Sends each sample down one path; a node sees the samples that come to it and no others.
 
     Args:
-        tree: the model's tree.
         x: the samples as they are at the root.
         step: the function that is called once for each node that samples come to, parents first:
             with the node, the samples' numbers, ascending, and what they are there. It gives what
@@ -89,7 +88,6 @@ def hard_route(tree: Topology | DGLGraph, place: Tensor, backend: str = "arrays"
     """The leaf that each sample reaches by following one branch a level.
 
     Args:
-        tree: the model's tree.
         place: for each sample, the place of the child to go to from each node; what stands at a
             leaf is not read.
         backend: "arrays", or "dgl" for the reference, DGL's own message passing.

@@ -27,7 +27,6 @@ def leaf_log_prob(
     ``log2 D`` additions and no node waits for the one above it.
 
     Args:
-        tree: the model's tree.
         branch_log_prob: the log-probability of going to each node once its parent is reached; 0
             for the root and for an only child.
         backend: "arrays", or "dgl" for the reference, DGL's own message passing.
@@ -84,7 +83,6 @@ def log_prob_at(
 
     Args:
         tree, branch_log_prob, backend: the same as for :func:`leaf_log_prob`.
-        node: the node of each sample.
 
     Shapes:
         branch_log_prob ``[n, num_nodes]``; node ``[n]``, int64 -> ``[n]``.

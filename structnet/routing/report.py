@@ -91,7 +91,6 @@ def summary(tree: RoutedTree, x: Any | Samples | None = None) -> Summary:
     """The size of a tree and what a prediction costs, in parameters and FLOPs.
 
     Args:
-        tree: any model tree.
         x: samples that say how often each leaf is reached.
 
     Shapes:
@@ -160,7 +159,6 @@ def export_text(
     """A tree as text, one line a node, as :func:`sklearn.tree.export_text` writes one.
 
     Args:
-        tree: any model tree.
         x: samples; each line then has the share of them that comes there on its greedy path, and
             their commonest class or the means of their targets, each counted by its weight.
         class_names: the names of the classes; their numbers by default.

@@ -15,7 +15,6 @@ class Samples:
     """Samples to train or evaluate on; ``samples[indices]`` is a batch of them.
 
     Args:
-        x: the inputs.
         targets: classes or numbers.
         weights: the count of each sample, of mean 1; None counts all alike.
         augment: the function that changes the inputs of every batch at random, as they are taken;

@@ -123,7 +123,6 @@ class Candidate(nn.Module):
 
     Args:
         tree: stays as it is, and is no part of this module.
-        leaf: the node to grow.
         modules: from the tree's ``new_split`` or ``new_deepening``.
     """
 

@@ -47,7 +47,6 @@ def identity(
 
     Args:
         tree: a root yet.
-        settings: hyper-parameters of the growth.
         optimizer: optimizer of the tree.
         others: all else that must be the same, plain values.
     """
@@ -69,7 +68,6 @@ def save(file: Path, tree: NeuralTree, state: State, settings: Mapping[str, Any]
     """Writes a growth; of several processes the first does.
 
     Args:
-        file: place of the state.
         tree: tree as it has grown.
         state: decisions, records and leaves of the growth so far.
         settings: result of :func:`identity`.
@@ -93,10 +91,8 @@ def restore(
     """Grows a root to the tree of a file, and gives how far it had come.
 
     Args:
-        file: place of the state.
         tree: a root; changed in place.
         settings: result of :func:`identity` for the growth that goes on.
-        device: device of the tree.
 
     Raises:
         CheckpointError: the file has no growth, or another one.

@@ -44,12 +44,8 @@ def plot_leaf_classes(
 
     Args:
         tree: any model tree that predicts classes.
-        samples: the samples to send through it.
         class_names: the names of the classes; their numbers by default.
         ax: the axes to draw on; new ones by default.
-
-    Returns:
-        The axes.
 
     Raises:
         ValueError: the tree predicts numbers, there are no samples, they do not fit the tree, or

@@ -55,9 +55,6 @@ def plot_partition(
     Shapes:
         x ``[n, 2]``.
 
-    Returns:
-        The axes.
-
     Raises:
         ValueError: the samples have not two features, there are none, the tree predicts several
             numbers, or there is not one name a class.

@@ -79,16 +79,11 @@ def plot_neural_tree(
     has no room for histograms is drawn as dots, in the colour of the commonest class.
 
     Args:
-        tree: any model tree.
-        samples: the samples to send through it.
         class_names: the names of the classes; their numbers by default.
         ax: the axes to draw on; by default new ones, large enough for all to be read.
         greedy: True counts each sample at the nodes on its greedy path alone, instead of at all
             nodes by the probability of getting there.
         max_depth: the most nodes above a node that is drawn; others are written as "… 12 more".
-
-    Returns:
-        The axes.
 
     Raises:
         ValueError: there are no samples, they do not fit the tree, or there is not one name a
@@ -133,9 +128,6 @@ def plot_refinement(
         accuracies: the accuracies of the two, in [0, 1], for the titles.
         ax: two axes; by default new ones, side by side, or one above the other for wide trees.
         greedy, max_depth: see :func:`plot_neural_tree`.
-
-    Returns:
-        The two axes.
 
     Raises:
         ValueError: there are not two axes; or as for :func:`plot_neural_tree`.

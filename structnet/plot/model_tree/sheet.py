@@ -87,7 +87,6 @@ def place(topology: Topology, form: Form, dots: int, max_depth: int | None) -> S
     """Places the nodes of a tree.
 
     Args:
-        topology: the tree's nodes.
         form: the way nodes are drawn.
         dots: the most transformers to draw on an edge.
         max_depth: nodes below are left out.
