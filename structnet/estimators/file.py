@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from functools import partial
 from numbers import Real
 from pathlib import Path
@@ -33,7 +32,12 @@ def save(estimator: BaseEstimator, path: str | Path) -> None:
     config = {
         "estimator": type(estimator).__name__,
         "parameters": {k: _plain(v) for k, v in estimator.get_params(deep=False).items()},
-        "fitted": {k: _plain(v) for k, v in vars(estimator).items() if _is_saved(k, state)},
+        # What scikit-learn calls fitted, but for the family's own state.
+        "fitted": {
+            name: _plain(value)
+            for name, value in vars(estimator).items()
+            if name.endswith("_") and not name.startswith("_") and name.rstrip("_") not in state
+        },
         **state,
     }
     for name, value in (config["parameters"] | config["fitted"]).items():
@@ -80,11 +84,6 @@ def claim(
         check_settings(file, load_model(file)[1], settings)
     else:
         save_model(file, nn.Identity(), settings)
-
-
-def _is_saved(name: str, state: Mapping[str, Any]) -> bool:
-    """Is it one of scikit-learn's fitted attributes, and no part of the family's own state?"""
-    return name.endswith("_") and not name.startswith("_") and name.rstrip("_") not in state
 
 
 def _plain(value: Any) -> Any:

@@ -14,6 +14,8 @@ from sklearn.utils.validation import check_array, validate_data
 from structnet.estimators.checked import Checked
 
 FLOATS = (np.float64, np.float32)
+# Numbers that are not finite are refused here: scikit-learn would not say where they are.
+OF_X = {"dtype": FLOATS, "allow_nd": True, "ensure_all_finite": False}
 AXES = {2: ("row", "column"), 4: ("sample", "channel", "row", "column")}
 KINDS = (str, (bool, np.bool_), Real)  # of labels; True is a Real too, so the order counts
 
@@ -26,9 +28,7 @@ def check_inputs(estimator: BaseEstimator, X: Any) -> np.ndarray:
     """
     X = off_torch(X)
     _check_image_shape(estimator, X)
-    X = validate_data(
-        estimator, X, reset=False, dtype=FLOATS, allow_nd=True, ensure_all_finite=False
-    )
+    X = validate_data(estimator, X, reset=False, **OF_X)
     _check_finite(X)
     return X
 
@@ -60,7 +60,7 @@ def check_training(
     y: Any,
     sample_weight: Any = None,
     *,
-    reset: bool = True,
+    reset: bool,
     **of_y: bool,
 ) -> Checked:
     """Samples to fit on. Those of weight 0 are left out, as if they had not been given.
@@ -81,17 +81,7 @@ def check_training(
     least = 1 + reset
     if not reset:
         _check_image_shape(estimator, X)
-    X, y = validate_data(
-        estimator,
-        X,
-        y,
-        reset=reset,
-        dtype=FLOATS,
-        allow_nd=True,
-        ensure_all_finite=False,  # of X: scikit-learn would not say where
-        ensure_min_samples=least,
-        **of_y,
-    )
+    X, y = validate_data(estimator, X, y, reset=reset, ensure_min_samples=least, **OF_X, **of_y)
     if X.ndim not in (2, 4):
         raise ValueError(
             "X must be [samples, features] or images [samples, channels, height, width]. Got an "

@@ -287,14 +287,10 @@ class TreeRegressorMixin(RegressorMixin):
 
 
 def path_matrix(topology: Topology, nodes: np.ndarray) -> csr_matrix:
-    """Which nodes each sample passes on its way from the root.
-
-    Args:
-        topology: tree that the samples go down.
-        nodes: node where each sample ends.
+    """Which nodes each sample passes on its way from the root to where it ends.
 
     Shapes:
-        ``[n] -> [n, num_nodes]``, ones of int64.
+        nodes ``[n]`` -> ``[n, num_nodes]``, ones of int64.
 
     Example:
         >>> path_matrix(Topology([(1, 2), (), ()]), np.array([2, 1])).toarray()

@@ -1,8 +1,4 @@
-"""Neural trees as scikit-learn estimators: fit, predict, and the rest.
-
-Reference:
-    Tanno et al., Adaptive Neural Trees, ICML 2019.
-"""
+"""Neural trees as scikit-learn estimators: fit, predict, and the rest."""
 
 from __future__ import annotations
 
@@ -345,13 +341,8 @@ class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
     Example:
         >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 10, axis=0)
         >>> y = np.repeat(["out", "in", "in", "out"], 10)
-        >>> model = NeuralTreeClassifier(
-        ...     transformers=False,
-        ...     max_leaves=3,
-        ...     learning_rate=0.1,
-        ...     refine_epochs=0,
-        ...     random_state=0,
-        ... )
+        >>> settings = {"max_leaves": 3, "learning_rate": 0.1, "refine_epochs": 0}
+        >>> model = NeuralTreeClassifier(transformers=False, random_state=0, **settings)
         >>> model.fit(X, y).predict([[-3.0], [-0.5], [3.0]])
         array(['out', 'in', 'out'], dtype='<U3')
     """
@@ -378,9 +369,8 @@ class NeuralTreeRegressor(TreeRegressorMixin, NeuralTreeEstimator):
 
     Example:
         >>> X = np.linspace(-1, 1, 200)[:, None]
-        >>> model = NeuralTreeRegressor(
-        ...     transformers=False, max_leaves=2, learning_rate=0.1, random_state=0
-        ... )
+        >>> settings = {"max_leaves": 2, "learning_rate": 0.1}
+        >>> model = NeuralTreeRegressor(transformers=False, random_state=0, **settings)
         >>> model.fit(X, np.abs(X[:, 0])).score(X, np.abs(X[:, 0])) > 0.98
         True
     """

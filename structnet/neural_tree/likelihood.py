@@ -6,9 +6,6 @@ associative, the total of the leaves that are not being trained can be computed 
 
 Eq. (1) of the paper, ``p(y|x) = sum_l pi_l(x) p_l(y|x)``  ->  ``Categorical``, ``GaussianMixture``
 its mean, ``E[y|x] = sum_l pi_l(x) mu_l(x)``                ->  ``SquaredError``
-
-Reference:
-    Tanno et al., Adaptive Neural Trees, ICML 2019.
 """
 
 from __future__ import annotations

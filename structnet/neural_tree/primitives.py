@@ -77,10 +77,10 @@ class Primitives:
         Raises:
             ValueError: the module does not run on such samples, for another reason than their size.
         """
-        made = make("transformer", self.transformer, shape)
-        if made is None:
+        try:
+            module, after = make("transformer", self.transformer, shape)
+        except TooSmallError:
             return nn.Identity(), shape
-        module, after = made
         pools = self.pool_every and index % self.pool_every == 0
         if pools and len(after) == 3 and min(after[1:]) >= 2:
             module = nn.Sequential(module, nn.MaxPool2d(2))
@@ -94,7 +94,7 @@ class Primitives:
             TooSmallError: their maps are too small for it.
             ValueError: the module does not run on such samples or gives more than one number each.
         """
-        module, after = self._made("router", self.router, shape)
+        module, after = make("router", self.router, shape)
         if after not in ((), (1,)):
             raise ValueError(
                 f"the router for samples of shape {list(shape)} gives {list(after)} for each; "
@@ -109,7 +109,7 @@ class Primitives:
             TooSmallError: their maps are too small for it.
             ValueError: the module does not run on such samples, or its output is not a vector.
         """
-        module, after = self._made("solver", self.solver, shape)
+        module, after = make("solver", self.solver, shape)
         if len(after) != 1:
             raise ValueError(
                 f"the solver for samples of shape {list(shape)} gives {list(after)} for each; "
@@ -117,23 +117,13 @@ class Primitives:
             )
         return module, after[0]
 
-    def _made(self, kind: str, function: Make, shape: Shape) -> tuple[nn.Module, Shape]:
-        made = make(kind, function, shape)
-        if made is None:
-            raise TooSmallError(
-                f"the {kind} for samples of shape {list(shape)} does not run on them, as their "
-                "map is too small; expected one that does"
-            )
-        return made
 
-
-def make(kind: str, function: Make, shape: Shape) -> tuple[nn.Module, Shape] | None:
+def make(kind: str, function: Make, shape: Shape) -> tuple[nn.Module, Shape]:
     """The module that a function makes for samples of a shape, and the shape of what it gives.
-
-    None if their maps are too small.
 
     Raises:
         TypeError: the function gives no module.
+        TooSmallError: their maps are too small for it.
         ValueError: the module does not run on such samples, whatever their size.
     """
     module = function(shape)
@@ -145,13 +135,21 @@ def make(kind: str, function: Make, shape: Shape) -> tuple[nn.Module, Shape] | N
     name = f"the {kind}"
     try:
         return module, shape_after(module, shape, name)
-    except ValueError:
-        side = LARGE.get(len(shape))
-        if side is not None:
-            with suppress(ValueError):
-                shape_after(module, (shape[0], *[side] * (len(shape) - 1)), name)
-                return None
+    except ValueError as error:
+        if _runs_on_a_larger_map(module, shape):
+            raise TooSmallError(
+                f"{name} for samples of shape {list(shape)} does not run on them, as their map is "
+                "too small; expected one that does"
+            ) from error
         raise
+
+
+def _runs_on_a_larger_map(module: nn.Module, shape: Shape) -> bool:
+    if len(shape) in LARGE:
+        with suppress(ValueError):
+            shape_after(module, (shape[0], *[LARGE[len(shape)]] * (len(shape) - 1)))
+            return True
+    return False
 
 
 def shape_after(module: nn.Module, shape: Shape, name: str = "the module") -> Shape:

@@ -1,8 +1,4 @@
-"""Refinement: all parameters of a grown tree, trained together.
-
-Reference:
-    Tanno et al., Adaptive Neural Trees, ICML 2019, Sec. 4.
-"""
+"""Refinement: all parameters of a grown tree, trained together (Sec. 4 of the paper)."""
 
 from __future__ import annotations
 

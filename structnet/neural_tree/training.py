@@ -1,8 +1,4 @@
-"""A neural tree from its root to its end: grown, refined and pruned.
-
-Reference:
-    Tanno et al., Adaptive Neural Trees, ICML 2019, Sec. 4.
-"""
+"""A neural tree from its root to its end: grown, refined and pruned (Sec. 4 of the paper)."""
 
 from __future__ import annotations
 
@@ -121,27 +117,15 @@ def train(
         ['root', 'split', 'keep', 'keep']
     """
     folder = None if folder is None else Path(folder)
-    optimizer = partial(torch.optim.Adam, lr=settings.learning_rate)
-    shared = {
-        "optimizer": optimizer,
-        "device": device,
-        "progress": progress,
-        "resume": folder is not None,
-    }
+    shared: dict[str, Any] = {"device": device, "progress": progress, "resume": folder is not None}
+    shared["optimizer"] = partial(torch.optim.Adam, lr=settings.learning_rate)
 
     def tell(*refined: Any) -> None:
         for callback in callbacks:
             callback(_so_far(growth, *refined))
 
-    growth = Growth(
-        tree,
-        train,
-        validation,
-        settings,
-        folder=folder,
-        callbacks=[lambda growth, decision: tell()],
-        **shared,
-    )
+    told = [lambda growth, decision: tell()]
+    growth = Growth(tree, train, validation, settings, folder=folder, callbacks=told, **shared)
     growth.run()
     refined = History()
     if settings.refine_epochs:

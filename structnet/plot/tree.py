@@ -162,10 +162,8 @@ def _scale(ax: Axes, width: float, height: float) -> tuple[float, float]:
 
 
 def _draw_edges(ax: Axes, placed: Layout, half: np.ndarray, scale: float) -> None:
-    """A stem below each parent, a bar over its children, and a line down to each of them.
-
-    Slanted lines would run into one another, and into the boxes of siblings, in wide trees.
-    """
+    """A stem below each parent, a bar over its children, and a line down to each of them."""
+    # Slanted lines would run into one another, and into the boxes of siblings, in wide trees.
     from matplotlib.collections import LineCollection
 
     x, y = placed.x, -placed.depth

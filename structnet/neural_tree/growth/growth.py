@@ -2,9 +2,6 @@
 
 Algorithm 1 of the paper -> ``Growth``; one turn of its loop -> ``Growth.step``; its rule ->
 ``decision.choose``.
-
-Reference:
-    Tanno et al., Adaptive Neural Trees, ICML 2019, Sec. 4.
 """
 
 from __future__ import annotations

@@ -43,13 +43,7 @@ class State(NamedTuple):
 def identity(
     tree: NeuralTree, settings: NeuralTreeSettings, optimizer: Optimizer, **others: Any
 ) -> dict[str, Any]:
-    """What a resumed growth must share with the one it goes on with.
-
-    Args:
-        tree: a root yet.
-        optimizer: optimizer of the tree.
-        others: all else that must be the same, plain values.
-    """
+    """What a resumed growth must share with the one it goes on with; the tree is a root yet."""
     primitives = tree.primitives
     found = {
         **{name: value for name, value in asdict(settings).items() if name not in OTHERS},
@@ -65,13 +59,7 @@ def identity(
 
 
 def save(file: Path, tree: NeuralTree, state: State, settings: Mapping[str, Any]) -> None:
-    """Writes a growth; of several processes the first does.
-
-    Args:
-        tree: tree as it has grown.
-        state: decisions, records and leaves of the growth so far.
-        settings: result of :func:`identity`.
-    """
+    """Writes a growth and what :func:`identity` gave; of several processes the first does."""
     if process_rank()[0]:
         return
     config = {
@@ -89,10 +77,6 @@ def restore(
     file: Path, tree: NeuralTree, settings: Mapping[str, Any], device: torch.device
 ) -> State:
     """Grows a root to the tree of a file, and gives how far it had come.
-
-    Args:
-        tree: a root; changed in place.
-        settings: result of :func:`identity` for the growth that goes on.
 
     Raises:
         CheckpointError: the file has no growth, or another one.
