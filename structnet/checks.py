@@ -30,10 +30,9 @@ def wrong(name: str, expected: str, value: Any, owner: str = "") -> ValueError:
 def check_integer(
     name: str, value: Any, least: int, *, optional: bool = False, owner: str = ""
 ) -> None:
-    """Refuses what is no int, or too small.
+    """Refuses what is no int (one of numpy's will do, True and False will not), or too small.
 
     Args:
-        value: an int of numpy's will do, True and False will not.
         least: smallest value that it may have.
         optional: may it be None?
 
@@ -90,10 +89,7 @@ def check_number(
 
 
 def check_bool(name: str, value: Any, owner: str = "") -> None:
-    """Refuses what is neither True nor False, as words would all count as True.
-
-    Args:
-        value: a bool of numpy's will do.
+    """Refuses what is no bool (one of numpy's will do), as words would all count as True.
 
     Raises:
         ValueError: it is something else.

@@ -109,7 +109,7 @@ def plot_leaf_means(
         The axes, on which each image is 1 wide and as high as it is in proportion.
 
     Raises:
-        ValueError: there are no samples, they are no images, or there is not one name a class.
+        ValueError: no samples count, they are no images, or there is not one name a class.
 
     Example:
         >>> from matplotlib.figure import Figure
