@@ -112,9 +112,9 @@ def fit(
         keep_start: the weights that the training starts with count as well, and stay if no epoch
             is better on the validation data.
         callbacks: each is called as ``callback(model, history)`` after every epoch.
-        progress: whether to say how far the training is: a bar, if somebody watches the terminal or
-            notebook, else a line an epoch, at most every ten seconds; or how, and of what larger
-            training it is a part.
+        progress: True says how far the training is: with a bar, if somebody watches the terminal or
+            notebook, else with a line an epoch, at most every ten seconds. A ``Progress`` says how,
+            and of what larger training this is a part.
         history: an empty one to fill, for a caller who wants the records after an error too.
 
     Returns:

@@ -28,7 +28,7 @@ class Progress:
         clock: gives the time in seconds.
 
     Attributes:
-        part: which part of a larger training this is; it stands first in the bar and in each line.
+        part: name of this part of a larger training; it stands first in the bar and in each line.
 
     Example:
         >>> progress = Progress(shown=False)
