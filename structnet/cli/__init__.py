@@ -70,7 +70,7 @@ def _task(folder: str) -> str | None:
 
 
 def _is_expected(error: RuntimeError) -> bool:
-    from structnet.training.fitting import NonFiniteLossError
+    from structnet.training.loop import NonFiniteLossError
 
     return isinstance(error, NonFiniteLossError)
 

@@ -14,7 +14,7 @@ from structnet.cli.settings import Settings, settings_of
 from structnet.cli.table import by_operators, curves, markdown, row
 from structnet.cli.train import speaker
 from structnet.cli.training import Say, prepared_data, train_run
-from structnet.training.fitting import process_rank
+from structnet.training.processes import process_rank
 
 NOT_SETTINGS = ("command", "debug", "out", "runs", "only")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from structnet.cli.run import Run
 from structnet.cli.settings import Settings, resumed, settings_of
 from structnet.cli.training import Say, prepared_data, train_run
-from structnet.training.fitting import process_rank
+from structnet.training.processes import process_rank
 
 NOT_SETTINGS = ("command", "debug", "out", "resume")
 

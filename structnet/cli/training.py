@@ -25,11 +25,11 @@ from structnet.cli.tasks import TASKS, Task, TaskData
 from structnet.cli.words import percent
 from structnet.tensor_tree import count_aggregation
 from structnet.training.checkpoint import CheckpointError
-from structnet.training.fitting import fit, process_rank
+from structnet.training.fitting import fit
 from structnet.training.history import History
 from structnet.training.loop import steps_per_epoch
 from structnet.training.metrics import accuracy
-from structnet.training.processes import own_device
+from structnet.training.processes import own_device, process_rank
 
 Config = dict[str, Any]
 Say = Callable[[str], None]

@@ -16,6 +16,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
+from structnet.checks import check_integer
+
 # Floating-point operations of a product that keeps one core busy for a few milliseconds.
 LARGE = 2**27
 _set_by_user = False
@@ -28,17 +30,13 @@ def set_threads(number: int) -> None:
         number: threads of this process, from 1.
 
     Raises:
-        ValueError: the number is below 1.
+        ValueError: the number is no int, or below 1.
 
     Example:
         >>> set_threads(torch.get_num_threads())
     """
     global _set_by_user
-    if number < 1:
-        raise ValueError(
-            "The 'number' parameter of set_threads must be an int in the range [1, inf). Got "
-            f"{number!r} instead."
-        )
+    check_integer("number", number, 1, owner="set_threads")
     torch.set_num_threads(number)
     _set_by_user = True
 
