@@ -19,7 +19,7 @@ RUN = np.dtype([(name, np.int64) for name in ("first", "length", "key")])
 
 
 @compiled
-def _pack_level(keys: np.ndarray, counts: np.ndarray, num_keys: int, slack: int) -> tuple:
+def _pack_level(keys, counts, num_keys, slack):
     """Stack and place of each of one level's runs; rows a run of each stack; which hold all keys.
 
     The runs of a stack are padded to the longest. Runs join a stack from the longest down, as long
@@ -55,7 +55,7 @@ def _pack_level(keys: np.ndarray, counts: np.ndarray, num_keys: int, slack: int)
 
 
 @compiled
-def pack(level: np.ndarray, key: np.ndarray, num_keys: int, slack: int) -> tuple:
+def pack(level, key, num_keys, slack):
     """Rows for items sorted by level, then key.
 
     Gives the row of each item, the stacks, the keys of the runs of those that do not hold every
@@ -104,15 +104,7 @@ def pack(level: np.ndarray, key: np.ndarray, num_keys: int, slack: int) -> tuple
 
 
 @compiled
-def slots(
-    types: np.ndarray,
-    offsets: np.ndarray,
-    children: np.ndarray,
-    pos: np.ndarray,
-    arity: int,
-    positional: bool,
-    pads: bool,
-) -> tuple:
+def slots(types, offsets, children, pos, arity, positional, pads):
     """Source and key of what each typed node receives, by node, then place.
 
     A message's key is ``type * arity + pos``, or the type where positions do not matter. With
@@ -137,9 +129,7 @@ def slots(
 
 
 @compiled
-def distinct_messages(
-    source: np.ndarray, key: np.ndarray, height: np.ndarray, num_keys: int
-) -> tuple:
+def distinct_messages(source, key, height, num_keys):
     """Distinct (source, key) pairs, by the source's level, then key, then source.
 
     Gives the level, source and key of each pair, and the pair of each slot. ``height`` has one
@@ -169,15 +159,7 @@ def distinct_messages(
 
 
 @compiled
-def inboxes(
-    nodes: np.ndarray,
-    node_row: np.ndarray,
-    num_rows: int,
-    first: np.ndarray,
-    message_row: np.ndarray,
-    num_messages: int,
-    width: int,
-) -> tuple:
+def inboxes(nodes, node_row, num_rows, first, message_row, num_messages, width):
     """Which message rows each node row receives, and the transpose, both as CSR lists.
 
     ``width`` > 0 gives every row, padding rows too, that many slots. Without it a padding row
@@ -210,7 +192,7 @@ def inboxes(
 
 
 @compiled
-def runs(stacks: np.ndarray, run_keys: np.ndarray, num_levels: int) -> tuple:
+def runs(stacks, run_keys, num_levels):
     """The runs of the stacks that :func:`pack` gives, and where each level's begin.
 
     The rows of a run are counted from the first of its level.

@@ -29,10 +29,6 @@ class Progress:
 
     Attributes:
         part: name of this part of a larger training; it stands first in the bar and in each line.
-
-    Example:
-        >>> progress = Progress(shown=False)
-        >>> progress.part = "decision 3, split of node 2, "
     """
 
     shown: bool = True

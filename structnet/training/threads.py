@@ -31,9 +31,6 @@ def set_threads(number: int) -> None:
 
     Raises:
         ValueError: the number is no int, or below 1.
-
-    Example:
-        >>> set_threads(torch.get_num_threads())
     """
     global _set_by_user
     check_integer("number", number, 1, owner="set_threads")
@@ -48,13 +45,10 @@ def threads_are_set() -> bool:
     torch would not take by itself, which is the number of cores.
     """
     named = any(os.environ.get(name) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"))
-    return _set_by_user or named or torch.get_num_threads() not in _own_numbers()
-
-
-def _own_numbers() -> set[int]:
     affinity = getattr(os, "sched_getaffinity", None)  # Linux alone has it
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    return {cores, cores // 2}  # two threads may share a core
+    # Two threads may share a core.
+    return _set_by_user or named or torch.get_num_threads() not in {cores, cores // 2}
 
 
 class Products(TorchDispatchMode):

@@ -50,7 +50,7 @@ def compiled(function: Callable, **options: object) -> Callable:
 
 
 @compiled
-def grouped(keys: np.ndarray, num_keys: int) -> tuple:
+def grouped(keys, num_keys):
     """Rows in the order of their keys, and where each key's begin: a counting sort."""
     offsets = np.zeros(num_keys + 1, np.int64)
     for key in keys:
@@ -65,7 +65,7 @@ def grouped(keys: np.ndarray, num_keys: int) -> tuple:
 
 
 @compiled
-def heights(offsets: np.ndarray, children: np.ndarray) -> np.ndarray:
+def heights(offsets, children):
     """Edges on the longest way from each node down to a leaf."""
     height = np.zeros(len(offsets) - 1, np.int64)
     for v in range(len(height)):
@@ -75,7 +75,7 @@ def heights(offsets: np.ndarray, children: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def below(roots: np.ndarray, offsets: np.ndarray, children: np.ndarray) -> np.ndarray:
+def below(roots, offsets, children):
     """All nodes at or below the roots, ascending; the work is linear in them and their edges."""
     seen = np.zeros(len(offsets) - 1, np.bool_)  # of the memory, only what is touched costs
     found = np.empty(len(offsets) - 1, np.int64)
@@ -98,9 +98,7 @@ def below(roots: np.ndarray, offsets: np.ndarray, children: np.ndarray) -> np.nd
 
 
 @compiled
-def restrict(
-    nodes: np.ndarray, roots: np.ndarray, offsets: np.ndarray, children: np.ndarray
-) -> tuple:
+def restrict(nodes, roots, offsets, children):
     """CSR and roots of the sub-forest on ``nodes`` (ascending, closed downward), renumbered."""
     local = np.empty(len(offsets) - 1, np.int64)  # only the entries of ``nodes`` are ever touched
     new_offsets = np.zeros(len(nodes) + 1, np.int64)
@@ -123,7 +121,7 @@ def restrict(
 
 
 @compiled
-def topological_order(child: np.ndarray, parent: np.ndarray, num_nodes: int) -> np.ndarray:
+def topological_order(child, parent, num_nodes):
     """Nodes with children before parents; shorter than ``num_nodes`` if there is a cycle."""
     waiting = np.zeros(num_nodes, np.int64)  # children not yet placed
     for p in parent:
