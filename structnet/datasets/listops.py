@@ -24,7 +24,6 @@ from structnet.trees.tree import Tree
 
 OPERATORS = ("MIN", "MAX", "MED", "SM")
 ARITIES = (2, 3, 4, 5)
-NUM_CLASSES = 10
 
 TRAIN, TEST = sources("listops")
 PUBLISHED_DEPTH, PUBLISHED_TRAIN, PUBLISHED_TEST = 20, 90_000, 10_000
@@ -83,8 +82,8 @@ def load(
         return ListOps(*train, *test, origin="published")
     trees = generate(num_train + num_test, seed, max_depth)
     labels = [evaluate_expression(tree) for tree in trees]
-    split = num_train
-    return ListOps(trees[:split], labels[:split], trees[split:], labels[split:], "generated")
+    train, test = slice(num_train), slice(num_train, None)
+    return ListOps(trees[train], labels[train], trees[test], labels[test], "generated")
 
 
 @collector_paused()

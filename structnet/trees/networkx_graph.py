@@ -46,11 +46,10 @@ def to_networkx(graph: Tree | Forest | DGLGraph | Any) -> nx.DiGraph:
         return _from_tree(graph)
     if hasattr(graph, "topology"):
         return _from_model(graph)
-    forest = graph if isinstance(graph, Forest) else None
-    if forest is not None:
-        child, pos, roots = forest.children, forest.pos, forest.roots
-        parent = np.repeat(np.arange(forest.num_nodes), np.diff(forest.offsets))
-        types, tokens = forest.types, forest.tokens
+    if isinstance(graph, Forest):
+        child, pos, roots = graph.children, graph.pos, graph.roots
+        parent = np.repeat(np.arange(graph.num_nodes), np.diff(graph.offsets))
+        types, tokens = graph.types, graph.tokens
     else:
         check_fields(graph)
         child, parent = (ends.numpy() for ends in graph.edges())
@@ -62,15 +61,13 @@ def to_networkx(graph: Tree | Forest | DGLGraph | Any) -> nx.DiGraph:
         (v, {"type": t, "token": k})
         for v, (t, k) in enumerate(zip(types.tolist(), tokens.tolist(), strict=True))
     )
-    if len(set(zip(parent.tolist(), child.tolist(), strict=True))) < len(child):
+    edges = list(zip(parent.tolist(), child.tolist(), pos.tolist(), strict=True))
+    if len({edge[:2] for edge in edges}) < len(edges):
         raise GraphError(
             "a node has the same child in two places, which a networkx.DiGraph cannot say; "
             "build the forest with share=False"
         )
-    digraph.add_edges_from(
-        (p, c, {"pos": place})
-        for p, c, place in zip(parent.tolist(), child.tolist(), pos.tolist(), strict=True)
-    )
+    digraph.add_edges_from((p, c, {"pos": place}) for p, c, place in edges)
     return digraph
 
 
