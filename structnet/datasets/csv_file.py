@@ -103,10 +103,9 @@ def number(text: str) -> float:
 def is_number(text: str) -> bool:
     """Whether :func:`number` takes it."""
     try:
-        number(text)
+        return number(text) is not None
     except ValueError:
         return False
-    return True
 
 
 def read(path: str | Path, header: bool | None = None, delimiter: str = ",") -> Table:

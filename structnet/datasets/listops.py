@@ -18,31 +18,14 @@ from typing import Literal
 import numpy as np
 
 from structnet import parse
-from structnet.datasets.source import Source, fetch, find
+from structnet.datasets.source import Source, fetch, find, sources
 from structnet.trees.memory import collector_paused
 from structnet.trees.tree import Tree
 
 OPERATORS = ("MIN", "MAX", "MED", "SM")
 ARITIES = (2, 3, 4, 5)
-NUM_CLASSES = 10
 
-_FOLDER = (
-    "https://raw.githubusercontent.com/nyu-mll/spinn/listops-release/python/spinn/data/listops"
-)
-TRAIN = Source(
-    "train_d20s.tsv",
-    folder="listops",
-    url=f"{_FOLDER}/train_d20s.tsv",
-    licence="MIT",
-    git_blob="fb442a5e082a26cc0094714f83681225c89ad29f",
-)
-TEST = Source(
-    "test_d20s.tsv",
-    folder="listops",
-    url=f"{_FOLDER}/test_d20s.tsv",
-    licence="MIT",
-    sha256="71335416e6896e8dd8dc69281c8ed9b37316382d05d3705d660461564e843840",
-)
+TRAIN, TEST = sources("listops")
 PUBLISHED_DEPTH, PUBLISHED_TRAIN, PUBLISHED_TEST = 20, 90_000, 10_000
 
 
@@ -99,8 +82,8 @@ def load(
         return ListOps(*train, *test, origin="published")
     trees = generate(num_train + num_test, seed, max_depth)
     labels = [evaluate_expression(tree) for tree in trees]
-    split = num_train
-    return ListOps(trees[:split], labels[:split], trees[split:], labels[split:], "generated")
+    train, test = slice(num_train), slice(num_train, None)
+    return ListOps(trees[train], labels[train], trees[test], labels[test], "generated")
 
 
 @collector_paused()

@@ -18,6 +18,7 @@ from structnet.parse.errors import ParseError
 from structnet.parse.reading import (
     ATOM_OR_PARENTHESIS,
     numbered_lines,
+    spelled,
     split_parentheses,
     token_offset,
 )
@@ -103,19 +104,12 @@ def to_bracketed(tree: Tree) -> str:
     """
     if not tree.children:
         raise ValueError(f"a tree in brackets has at least two nodes; got the leaf {tree.label!r}")
-    pieces: list[str] = []
-    stack: list[Tree | str] = [tree]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, str):
-            pieces.append(item)
-        elif item.children:
-            pieces.append(" (" + _checked_label(item))
-            stack.append(")")
-            stack.extend(reversed(item.children))
-        else:
-            pieces.append(" " + _checked_label(item))
-    return "".join(pieces).lstrip()
+
+    def spell(node: Tree) -> list[str | Tree]:
+        label = _checked_label(node)
+        return [f" ({label}", *node.children, ")"] if node.children else [f" {label}"]
+
+    return "".join(spelled(tree, spell)).lstrip()
 
 
 class _Rewrite(NamedTuple):

@@ -47,6 +47,28 @@ def token_offset(pattern: re.Pattern[str], text: str, place: int) -> int:
     return next(islice(pattern.finditer(text), place, None)).start()
 
 
+def spelled(tree: Tree, spell: Callable[[Tree], Sequence[str | Tree]]) -> list[str]:
+    """A tree's tokens in order; ``spell`` gives those of a node, its children in their places."""
+    tokens: list[str] = []
+    stack: list[Tree | str] = [tree]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            tokens.append(item)
+        else:
+            stack.extend(reversed(spell(item)))
+    return tokens
+
+
+def cycle_above(node: Hashable, parent: Callable[[Hashable], Hashable]) -> list:
+    """The nodes of the cycle into which going up from a node leads, the first one first."""
+    path: dict[Hashable, int] = {}  # nodes and their places on the way
+    while node not in path:
+        path[node] = len(path)
+        node = parent(node)
+    return list(path)[path[node] :]
+
+
 class Builder:
     """Trees from a stream of events ``open``, ``leaf``, ``close``.
 

@@ -148,9 +148,11 @@ def describe(name: str, part: Any) -> dict[str, Any]:
     """
     settings = {name: type(part).__name__}
     # The state of a fresh optimizer is its groups of settings, that of a schedule its attributes.
-    state = part.param_groups if isinstance(part, torch.optim.Optimizer) else part.state_dict()
+    state = part.state_dict()
+    if isinstance(part, torch.optim.Optimizer):
+        state = [{k: v for k, v in group.items() if k != "params"} for group in part.param_groups]
     # Through JSON, so that a tuple compares equal to the list that comes back from disk.
-    stack = [(name, json.loads(json.dumps(_without_params(state), default=_plain_value)))]
+    stack = [(name, json.loads(json.dumps(state, default=_plain_value)))]
     while stack:
         place, value = stack.pop()
         if isinstance(value, (dict, list)):
@@ -180,12 +182,6 @@ def check_settings(path: str | Path, saved: Mapping[str, Any], given: Mapping[st
             f"cannot resume from {path}, which another training wrote: "
             f"{', '.join(differences[:3])}{more}; expected the same model, data and settings"
         )
-
-
-def _without_params(state: Any) -> Any:
-    if not isinstance(state, list):
-        return state
-    return [{key: value for key, value in group.items() if key != "params"} for group in state]
 
 
 def _plain_value(value: Any) -> Any:

@@ -27,8 +27,9 @@ from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples, check_targets
 from structnet.routing.visits import shares
-from structnet.training.fitting import NonFiniteLossError, fit
+from structnet.training.fitting import fit
 from structnet.training.history import History
+from structnet.training.loop import NonFiniteLossError
 from structnet.training.metrics import evaluate
 from structnet.training.processes import own_device
 from structnet.training.progress import Progress
