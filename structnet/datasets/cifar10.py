@@ -56,9 +56,10 @@ def load(folder: str | Path | None = None, download: bool = False) -> Arrays:
     for name, (pixels, _) in zip(BATCHES, batches, strict=True):
         if len(pixels) != BATCH_SIZE:
             raise WrongFileError(f"{name} in {path} has {len(pixels):,} images, not {BATCH_SIZE:,}")
-    train = map(np.concatenate, zip(*batches[:-1], strict=True))
-    about = {"classes": CLASSES, "name": "cifar10", "split": "as published", "files": (path,)}
-    return image_arrays(*train, *batches[-1], **about)
+    x_train, y_train = map(np.concatenate, zip(*batches[:-1], strict=True))
+    about: dict[str, Any] = {"name": "cifar10", "split": "as published"}
+    about |= {"classes": CLASSES, "files": (path,)}
+    return image_arrays(x_train, y_train, *batches[-1], **about)
 
 
 def read_batch(content: bytes, name: str = "the batch") -> tuple[np.ndarray, np.ndarray]:

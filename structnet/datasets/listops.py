@@ -82,8 +82,8 @@ def load(
         return ListOps(*train, *test, origin="published")
     trees = generate(num_train + num_test, seed, max_depth)
     labels = [evaluate_expression(tree) for tree in trees]
-    train, test = slice(num_train), slice(num_train, None)
-    return ListOps(trees[train], labels[train], trees[test], labels[test], "generated")
+    n = num_train
+    return ListOps(trees[:n], labels[:n], trees[n:], labels[n:], "generated")
 
 
 @collector_paused()

@@ -97,12 +97,12 @@ def to_listops(tree: Tree, binary: bool = False) -> str:
     def spell(node: Tree) -> list[str | Tree]:
         if not node.children:
             return [_checked_digit(node)]
-        tokens = [_checked_operator(node), *node.children, "]"]
+        tokens: list[str | Tree] = [_checked_operator(node), *node.children, "]"]
         if not binary:
             return tokens
         # k operands and the bracket close k + 1 pairs, all of which open before the operator.
         closed = [part for token in tokens[1:] for part in (token, ")")]
-        return ["("] * (len(node.children) + 1) + tokens[:1] + closed
+        return [*"(" * (len(node.children) + 1), tokens[0], *closed]
 
     return " ".join(spelled(tree, spell))
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from structnet.trees.tree import Tree
 
 # The tokens of split_parentheses, with their places.
 ATOM_OR_PARENTHESIS = re.compile(r"[()]|[^\s()]+")
+
+N = TypeVar("N", bound=Hashable)  # a node, by its name or number
 
 
 def numbered_lines(text: str | Iterable[str]) -> Iterator[tuple[int, str]]:
@@ -60,9 +62,9 @@ def spelled(tree: Tree, spell: Callable[[Tree], Sequence[str | Tree]]) -> list[s
     return tokens
 
 
-def cycle_above(node: Hashable, parent: Callable[[Hashable], Hashable]) -> list:
+def cycle_above(node: N, parent: Callable[[N], N]) -> list[N]:
     """The nodes of the cycle into which going up from a node leads, the first one first."""
-    path: dict[Hashable, int] = {}  # nodes and their places on the way
+    path: dict[N, int] = {}  # nodes and their places on the way
     while node not in path:
         path[node] = len(path)
         node = parent(node)

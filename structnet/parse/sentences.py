@@ -85,11 +85,11 @@ def to_logic(tree: Tree) -> str:
     def spell(node: Tree) -> list[str | Tree]:
         _check(node)
         if not node.children:
-            return [node.label]
+            return [str(node.label)]
         if node.label == "not":
             return ["(", "not", *node.children, ")"]
         left, right = node.children
-        return ["(", left, "(", node.label, right, ")", ")"]
+        return ["(", left, "(", str(node.label), right, ")", ")"]
 
     return " ".join(spelled(tree, spell))
 

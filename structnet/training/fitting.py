@@ -152,7 +152,7 @@ def fit(
         settings |= {"schedule_per": schedule_per, **describe("schedule", scheduler)}
         if schedule_per == "batch" and isinstance(scheduler, ReduceLROnPlateau):
             raise ValueError("ReduceLROnPlateau goes by epochs; got schedule_per='batch'.")
-    plain = {
+    plain: dict[str, Any] = {
         "batch_size": batch_size,
         "validation_batch_size": validation_batch_size,
         "seed": seed,

@@ -158,8 +158,9 @@ class Forest:
         types, _, offsets, children, _, _ = arrays
         height = _kernels.heights(offsets, children)
         order = np.lexsort((types, height))
-        types, tokens, *lists = renumbered(order, *arrays)
-        return cls(types, tokens, height[order], *lists, arity, vocabulary)
+        types, tokens, offsets, children, pos, roots = renumbered(order, *arrays)
+        height = height[order]
+        return cls(types, tokens, height, offsets, children, pos, roots, arity, vocabulary)
 
     def __len__(self) -> int:
         return len(self.roots)
