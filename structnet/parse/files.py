@@ -9,6 +9,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Literal
 
+from structnet.checks import check_one_of
 from structnet.parse.errors import ParseError
 from structnet.trees.memory import collector_paused
 
@@ -61,8 +62,7 @@ def read_lines(
             [MIN 3 ? ]
                    ^
     """
-    if errors not in ("raise", "skip"):
-        raise ValueError(f"errors must be 'raise' or 'skip'; got {errors!r}")
+    check_one_of("errors", errors, ("raise", "skip"), "read_lines")
     is_path = isinstance(path_or_lines, (str, PathLike))
     name = fspath(path_or_lines) if is_path else None
     lines = _bytes_of(path_or_lines) if is_path else path_or_lines

@@ -69,9 +69,6 @@ def save_model(path: str | Path, model: nn.Module, config: Mapping[str, Any]) ->
 def load_model(path: str | Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
     """The tensors and the configuration that ``save_model`` wrote.
 
-    Args:
-        path: the file.
-
     Returns:
         The state for ``model.load_state_dict``, tensors ``[...]`` as they were, on the CPU; and the
         configuration.
@@ -107,9 +104,6 @@ def save_state(path: str | Path, state: Mapping[str, Any]) -> None:
 
 def load_state(path: str | Path) -> dict[str, Any]:
     """What ``save_state`` wrote, with all tensors on the CPU.
-
-    Args:
-        path: the file.
 
     Raises:
         CheckpointError: there is no such file, or it is cut short, or something else.
