@@ -69,6 +69,9 @@ def save_model(path: str | Path, model: nn.Module, config: Mapping[str, Any]) ->
 def load_model(path: str | Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
     """The tensors and the configuration that ``save_model`` wrote.
 
+    Args:
+        path: the file.
+
     Returns:
         The state for ``model.load_state_dict``, tensors ``[...]`` as they were, on the CPU; and the
         configuration.
