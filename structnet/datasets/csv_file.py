@@ -112,7 +112,6 @@ def read(path: str | Path, header: bool | None = None, delimiter: str = ",") -> 
     """Reads a file in UTF-8; fields may be quoted, blank lines are left out.
 
     Args:
-        path: the file.
         header: True if the first row names the columns; None takes it for names if no field of it
             is a number.
         delimiter: the character between fields.

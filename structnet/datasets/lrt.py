@@ -169,7 +169,6 @@ def read_tsv(
     """The pairs of a file of lines ``relation<TAB>left<TAB>right``.
 
     Args:
-        path: the file.
         errors: "raise" or "skip" a bad line, as in :func:`structnet.parse.read_lines`.
         verify: also count a line as bad if its relation is not the one of its sentences.
 
@@ -180,12 +179,7 @@ def read_tsv(
 
 
 def write_tsv(path: str | Path, pairs: Iterable[Pair]) -> None:
-    """Writes what :func:`read_tsv` reads, replacing the file.
-
-    Args:
-        path: the file.
-        pairs: one a line.
-    """
+    """Writes what :func:`read_tsv` reads, one pair a line, replacing the file."""
     with Path(path).open("w", encoding="utf-8") as file:
         for pair in pairs:
             left, right = parse.to_logic(pair.left), parse.to_logic(pair.right)

@@ -108,9 +108,6 @@ def save_state(path: str | Path, state: Mapping[str, Any]) -> None:
 def load_state(path: str | Path) -> dict[str, Any]:
     """What ``save_state`` wrote, with all tensors on the CPU.
 
-    Args:
-        path: the file.
-
     Raises:
         CheckpointError: there is no such file, or it is cut short, or something else.
     """
