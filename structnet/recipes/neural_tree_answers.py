@@ -18,7 +18,7 @@ from structnet.routing import Samples
 from structnet.routing.explanation import explain
 
 if TYPE_CHECKING:
-    from structnet.recipes.neural_tree import Opened
+    from structnet.recipes.neural_tree_runs import Opened
 
 Described = Mapping[str, Any]  # data as config.json describes them
 TOLD = ("multi", "greedy")  # the paths of which an explanation has the predictions

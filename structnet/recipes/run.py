@@ -14,15 +14,13 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from structnet.recipes import RECIPES
 from structnet.recipes.older import upgraded
-from structnet.recipes.recipe import Place, Recipe, Say, settings_from, values_of
+from structnet.recipes.recipe import Place, settings_from, values_of
 from structnet.training.checkpoint import CheckpointError, load_model, save_model
 from structnet.training.history import History
 from structnet.training.processes import process_rank
@@ -62,12 +60,13 @@ class Run:
         Raises:
             CheckpointError: there is no run in the folder, or its file is damaged.
         """
-        if not self.started:
+        config = self._read("config.json")
+        if config is None:
             raise CheckpointError(
                 f"{self} holds no run: it has no config.json; expected a folder made by "
                 "structnet train"
             )
-        config = upgraded(self._read("config.json"))
+        config = upgraded(config)
         missing = [key for key in KEYS if not config.get(key)]
         if missing or not isinstance(config["settings"], dict):
             raise CheckpointError(
@@ -76,20 +75,6 @@ class Run:
             )
         return config
 
-    @property
-    def recipe(self) -> Recipe:
-        """The recipe that the run follows.
-
-        Raises:
-            CheckpointError: there is none of its name.
-        """
-        name = self.config["model"]
-        if name not in RECIPES:
-            raise CheckpointError(
-                f"{self} is a run of {name!r}; expected one of {', '.join(RECIPES)}"
-            )
-        return RECIPES[name]()
-
     def settings(self, cls: type[S], place: Place | None = None) -> S:
         """What the run was told, as an instance of its recipe's settings.
 
@@ -97,11 +82,9 @@ class Run:
             cls: the recipe's settings.
             place: the place that the run is asked at now; None for the one it was trained at.
         """
-        values = self.config["settings"]
-        if place is not None:
-            here = {name: value for name, value in values_of(place).items() if value is not None}
-            values = {**values, **here}
-        return settings_from(cls, values)
+        here = {} if place is None else values_of(place)
+        said = {name: value for name, value in here.items() if value is not None}
+        return settings_from(cls, self.config["settings"] | said)
 
     @property
     def result(self) -> dict[str, Any] | None:
@@ -110,7 +93,7 @@ class Run:
         Raises:
             CheckpointError: the file is damaged.
         """
-        result = self._read("result.json") if (self.folder / "result.json").exists() else None
+        result = self._read("result.json")
         # An older run is done once more from its last state: it is trained, and tested anew.
         return result if result and "test" in result else None
 
@@ -133,12 +116,11 @@ class Run:
         """Writes the weights, with the configuration beside them in the same file."""
         save_model(self.folder / MODEL, model, {**self.config, **(more or {})})
 
-    def load_model(self, build: Any, name: str = MODEL) -> nn.Module:
+    def load_model(self, build: Callable[[dict], nn.Module], name: str = MODEL) -> nn.Module:
         """A trained model, ready to be asked.
 
         Args:
-            build: function that gives the untrained one, from the content that was saved beside
-                the weights.
+            build: function from the content beside the weights to the untrained model.
             name: name of the file.
 
         Raises:
@@ -164,13 +146,11 @@ class Run:
         Raises:
             ValueError: there is one.
         """
-        if not self.started:
-            return
-        saved, values = values_of(self.settings(type(settings))), values_of(settings)
-        for name in different(saved, values):
+        saved = self.settings(type(settings)) if self.started else settings
+        for name, before, now in _different(saved, settings):
             raise ValueError(
-                f"{self} was trained with {name.replace('_', '-')} {saved[name]}, not "
-                f"{values[name]}; name another folder with --out"
+                f"{self} was trained with {name} {before}, not {now}; name another folder with "
+                "--out"
             )
 
     def refuse_any(self) -> None:
@@ -198,12 +178,10 @@ class Run:
         """
         with suppress(ValueError):  # a setting that differs explains it better
             found = found.resolved()
-        before, now = values_of(saved), values_of(found)
-        for name in different(before, now):
-            label = name.replace("_", "-")
+        for name, before, now in _different(saved, found):
             raise ValueError(
-                f"{self} was started with {label} {before[name]}, and a run that goes on keeps its "
-                f"settings; got {label} {now[name]}"
+                f"{self} was started with {name} {before}, and a run that goes on keeps its "
+                f"settings; got {name} {now}"
             )
         return found.resolved()
 
@@ -225,13 +203,15 @@ class Run:
                 "new run"
             )
 
-    def _replace(self, name: str, write: Any) -> None:
+    def _replace(self, name: str, write: Callable[[Path], Any]) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         temporary = self.folder / f".{name}.tmp"
         write(temporary)
         temporary.replace(self.folder / name)
 
-    def _read(self, name: str) -> dict[str, Any]:
+    def _read(self, name: str) -> dict[str, Any] | None:
+        if not (self.folder / name).exists():
+            return None
         try:
             content = json.loads((self.folder / name).read_text(encoding="utf-8"))
         except ValueError:  # not JSON, or not even text
@@ -241,115 +221,12 @@ class Run:
         return content
 
 
-def different(saved: Mapping[str, Any], values: Mapping[str, Any]) -> list[str]:
-    """The names of settings that say something else than the saved ones, the place apart.
-
-    Example:
-        >>> different({"epochs": 3, "device": "cpu"}, {"epochs": 5, "device": "cuda"})
-        ['epochs']
-    """
-    return [n for n, value in values.items() if n not in PLACES and saved.get(n) != value]
-
-
-def carry_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str, Any]:
-    """Trains, tests and draws one run, and fills its folder; a run that is there goes on.
-
-    Args:
-        recipe: the recipe that the run follows.
-        run: the run's folder.
-        settings: all settings, resolved.
-        say: function that takes a line for the user.
-
-    Returns:
-        The result. Under ``torchrun`` only the first process has one; it is empty in the others.
-
-    Raises:
-        CheckpointError: the run in the folder was trained on other data.
-        KeyboardInterrupt: the training was interrupted; it says how to continue.
-    """
-    use_threads(settings.place)
-    data = recipe.load(settings, say)
-    described = data.describe()
-    first = process_rank()[0] == 0
-    if run.started:
-        run.check_same_data(described)
-    if first:
-        config = {"model": recipe.name, "settings": values_of(settings), "data": described}
-        run.write("config.json", config)
-    try:
-        outcome = recipe.train(settings, data, run, say)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"continue with: structnet train --resume {run}") from None
-    if not first:
-        return {}
-    say("testing ...")
-    model = recipe.open(run, settings.place)
-    tested = recipe.measure(model, data.test, recipe.Ask(place=settings.place))
-    sizes = {name: len(getattr(data, name)) for name in ("train", "validation", "test")}
-    result = result_of(recipe, run, settings.data, sizes, tested, outcome.seconds)
-    result |= {"details": outcome.details}
-    run.write("result.json", result)
-    for name, draw in recipe.pictures(run, data).items():
-        with optional(name, run):
-            save(draw(), run.folder / name)
-    return result
-
-
-def result_of(
-    recipe: Recipe, run: Run, data: str, sizes: Mapping[str, int], tested: Any, seconds: float
-) -> dict[str, Any]:
-    """The one form that results have, of ``train`` as of ``evaluate``.
-
-    Args:
-        recipe: the recipe of the model.
-        run: the run of the model.
-        data: the data set's name, or a file's.
-        sizes: examples of each part.
-        tested: metric -> value.
-        seconds: time that it took.
-    """
-    return {
-        "model": recipe.name,
-        "data": data,
-        "sizes": dict(sizes),
-        "test": tested,
-        "settings": run.config["settings"],
-        "seconds": round(seconds, 1),
-        "run": str(run),
-    }
-
-
-def speaker() -> Say:
-    """What prints a line for the user: of several processes, the first alone does."""
-    if process_rank()[0] > 0:
-        return lambda line: None
-    return lambda line: print(line, flush=True)
-
-
-def use_threads(place: Place) -> None:
-    """Lets torch compute in as many threads as a run is told, if it is told."""
-    import torch
-
-    if place.threads is not None:
-        torch.set_num_threads(place.threads)
-
-
-@contextmanager
-def optional(picture: str, run: Run) -> Iterator[None]:
-    """Lets a picture of a run fail with a warning: the training that it is of may have taken days.
-
-    Args:
-        picture: the name of its file.
-        run: whose result it is not to be in the way of.
-    """
-    try:
-        yield
-    except Exception as error:
-        print(
-            f"structnet: warning: {picture} was not drawn: {type(error).__name__}: {error}; "
-            f"try again with: structnet plot {run}",
-            file=sys.stderr,
-        )
+def _different(saved: Any, settings: Any) -> Iterator[tuple[str, Any, Any]]:
+    """What the settings say otherwise than the saved ones, the place apart: name and values."""
+    before = values_of(saved)
+    for name, value in values_of(settings).items():
+        if name not in PLACES and before[name] != value:
+            yield name.replace("_", "-"), before[name], value
 
 
 def save(ax: Axes, path: Path) -> Path:
