@@ -313,12 +313,12 @@ def sizes(runs: Sequence[Run], names: Mapping[str, str]) -> dict[str, list[float
 def together(runs: Sequence[Run]) -> dict[str, float]:
     """The errors of all trees together on their test data, by the way through them."""
     from structnet.recipes.arrays import load_data
-    from structnet.recipes.neural_tree_runs import trained_tree
-    from structnet.recipes.neural_tree_scores import of_ensemble, output
+    from structnet.recipes.neural_tree_answers import of_ensemble, output
+    from structnet.recipes.neural_tree_runs import tree_of
 
     data = runs[0].config["data"]
     test = load_data(runs[0].settings(NeuralTreeRunSettings)).test
-    trees, found = [trained_tree(run) for run in runs], {}
+    trees, found = [tree_of(run) for run in runs], {}
     for name, path in {MULTI: "multi", SINGLE: "greedy"}.items():
         score = of_ensemble([output(tree, test, path) for tree in trees], test.targets, data)
         found[name] = score if data["classes"] is None else 1 - score
