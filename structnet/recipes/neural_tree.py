@@ -77,7 +77,6 @@ defaults of the data sets:
         say(f"reading {settings.data} ...")
         data = load_data(settings)
         say(f"data: {data.in_words()}")
-        data.check_enough()
         root_of(settings, data.describe())
         return data
 
