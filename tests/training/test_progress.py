@@ -74,8 +74,8 @@ def test_a_growth_has_a_line_for_epochs_and_decisions(capsys: pytest.CaptureFixt
     shown = lines(capsys)
     assert shown[0].startswith("decision 0, root of node 0, epoch 1/")
     decided = [line for line in shown if "epoch" not in line]
-    assert [line.rpartition(", ")[0] for line in decided] == list(map(str, growth.decisions))
-    assert decided[-1].endswith(", 0 to decide")
+    assert [line.rpartition("; ")[0] for line in decided] == list(map(str, growth.decisions))
+    assert decided[-1].endswith("; 0 to decide")
     assert len(shown) == len(decided) + len(growth.history)
 
 

@@ -186,7 +186,7 @@ class Growth:
         )
         self.decisions.append(decision)
         self._save()
-        self.progress.say(f"{decision}, {len(self.undecided)} to decide")
+        self.progress.say(f"{decision}; {len(self.undecided)} to decide")
         for callback in self.callbacks:
             callback(self, decision)
         return decision
