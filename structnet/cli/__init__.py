@@ -1,8 +1,9 @@
-"""The commands: ``structnet train``, ``evaluate``, ``predict``, ``plot``, ``data``, ``reproduce``.
+"""The commands: ``train``, ``evaluate``, ``predict``, ``plot``, ``data`` and ``reproduce``.
 
-Each command is the module of its name, with ``run(words)``, which is given the words behind its
-name. It is imported when it is called, as torch takes a second or two to import and ``--help``
-should not. No command knows a family of models: each follows a recipe of ``structnet.recipes``.
+Each is the module of its name, with ``run(words)``, which is given the words behind that name:
+``names`` finds the model or run that the first word means, ``flags`` reads the others. A command is
+imported when it is called, as torch takes a second or two to import and ``--help`` should not. No
+command knows a family of models: each follows a recipe of ``structnet.recipes``.
 """
 
 from __future__ import annotations
@@ -12,15 +13,11 @@ import os
 import sys
 from collections.abc import Sequence
 
+from structnet.cli.names import COMMANDS, models
+from structnet.recipes import EXAMPLES
+from structnet.recipes.recipe import did_you_mean
+
 BAD_INPUT, FAILURE, INTERRUPTED = 2, 1, 130
-COMMANDS = {
-    "train": "train a model and test it",
-    "evaluate": "measure a trained model",
-    "predict": "ask a trained model",
-    "plot": "draw a run's pictures again",
-    "data": "download, generate or check a data set",
-    "reproduce": "train a paper's models and compare with its tables",
-}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -42,8 +39,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"structnet {sys.modules['structnet'].__version__}")
         return 0
     if command not in COMMANDS:
-        from structnet.recipes.recipe import did_you_mean
-
         near = did_you_mean(command, list(COMMANDS))
         return _end("", BAD_INPUT, f"error: there is no command {command!r}{near}")
     os.environ.setdefault("MPLBACKEND", "Agg")  # pictures go to files; there may be no screen
@@ -70,13 +65,12 @@ def _said(error: Exception) -> tuple[int | None, str]:
     """The exit status of an error, and what is said of it; None for one that is unexpected."""
     if isinstance(error, FileNotFoundError | IsADirectoryError):  # a wrong name
         return BAD_INPUT, f"{error.filename}: {error.strerror}"
-    if isinstance(error, ValueError):  # of parsers, vocabularies, checkpoints and parameters
-        return BAD_INPUT, str(error)
     if isinstance(error, RuntimeError):
         from structnet.training import NonFiniteLossError
 
         return FAILURE if isinstance(error, NonFiniteLossError) else None, str(error)
-    return FAILURE, str(error)
+    # A ValueError is of a parser, a vocabulary, a checkpoint or a parameter.
+    return BAD_INPUT if isinstance(error, ValueError) else FAILURE, str(error)
 
 
 def _end(command: str, status: int, message: str) -> int:
@@ -85,9 +79,6 @@ def _end(command: str, status: int, message: str) -> int:
 
 
 def _help() -> str:
-    from structnet.cli.names import models
-    from structnet.recipes import EXAMPLES
-
     commands = "\n".join(f"    {name:<11}{what}" for name, what in COMMANDS.items())
     return f"""\
 usage: structnet COMMAND ...

@@ -22,6 +22,7 @@ ARRAY_SETS = {
     "cifar10": "60,000 colour photographs of 32 x 32 pixels, ten classes",
     "sarcos": "a robot arm: 21 inputs, 7 torques; without the training file, the test file's rows",
 }
+KNOWN = TREE_SETS | ARRAY_SETS
 OWN = {"FILE.csv": "a table of yours (or FILE.tsv): numeric features, and a column to predict"}
 TABLES = (".csv", ".tsv")  # how the name of a table ends
 EXAMPLES = """\
@@ -89,35 +90,30 @@ class DataFlags:
 
 def run(words: Sequence[str]) -> None:
     """Finds, downloads, generates or checks a data set and prints what is in it."""
-    known = TREE_SETS | ARRAY_SETS
-    listed = "\n".join(f"  {name:<9} {what}" for name, what in (known | OWN).items())
-    prog = "structnet data NAME"
-    flags, _, names = parse(
-        DataFlags, words, prog, examples=f"{EXAMPLES}\n\ndata sets:\n{listed}", inputs=True
-    )
-    name = names[0] if len(names) == 1 else ""
-    if name not in known and not is_file(name, TABLES):
-        got = repr(" ".join(names)) if names else "nothing"
-        raise ValueError(
-            f"NAME must be one of {', '.join(known)}, or FILE.csv or FILE.tsv; got {got}"
-            f"{did_you_mean(name, list(known))} (see structnet data --help)"
-        )
-    _check(name, flags)
+    listed = "\n".join(f"  {name:<9} {what}" for name, what in (KNOWN | OWN).items())
+    examples = f"{EXAMPLES}\n\ndata sets:\n{listed}"
+    flags, _, names = parse(DataFlags, words, "structnet data NAME", examples=examples, inputs=True)
+    name = _checked(names, flags)
     from structnet.recipes import data_sets
 
-    made, table = flags.generated, flags.table
     if name in TREE_SETS:
+        made = flags.generated
         given = (made.out, made.num, made.seed or 0) if made.generate else None
         result = data_sets.trees(name, flags.data_dir, given, print)
     else:
-        options = {flag: value for flag, value in vars(table).items() if value is not None}
-        result = data_sets.arrays(name, flags.data_dir, options, print)
+        result = data_sets.arrays(name, flags.data_dir, vars(flags.table), print)
     print(json.dumps(result, ensure_ascii=False))
 
 
-def _check(name: str, flags: DataFlags) -> None:
-    """No flag may be given that would be ignored."""
-    made, table = flags.generated, flags.table
+def _checked(names: Sequence[str], flags: DataFlags) -> str:
+    """The one name among the words; no flag may be given that would be ignored."""
+    name, made, table = " ".join(names), flags.generated, flags.table
+    if name not in KNOWN and not is_file(name, TABLES):
+        raise ValueError(
+            f"NAME must be one of {', '.join(KNOWN)}, or FILE.csv or FILE.tsv; got "
+            f"{repr(name) if name else 'nothing'}{did_you_mean(name, list(KNOWN))} (see structnet "
+            "data --help)"
+        )
     if made.generate:
         if name not in TREE_SETS:
             raise ValueError(f"--generate is for {' and '.join(TREE_SETS)}; the data set is {name}")
@@ -131,3 +127,4 @@ def _check(name: str, flags: DataFlags) -> None:
             raise ValueError(f"--{flag} is for a table, FILE.csv; the data set is {name}")
     if name == "digits" and flags.data_dir is not None:
         raise ValueError("digits comes with scikit-learn; it has no files for --data-dir")
+    return name

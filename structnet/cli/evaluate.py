@@ -6,10 +6,14 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from structnet.cli.flags import parse
-from structnet.recipes.recipe import Ask, Recipe
+from structnet.cli.names import recipe_of
+from structnet.recipes.recipe import Ask
+
+if TYPE_CHECKING:
+    from structnet.recipes.protocol import Recipe
 
 ABOUT = """Measures a trained model on its own test data, or on a file of yours.
 
@@ -37,12 +41,11 @@ class Measured:
 def run(words: Sequence[str]) -> None:
     """Measures a trained model and prints what came out as JSON."""
     recipe, run, ask, own, _ = asked("evaluate RUN", words, ABOUT, EXAMPLES, Measured)
-    from structnet.recipes.run import result_of
+    from structnet.recipes.execution import result_of
 
     begin = time.perf_counter()
-    model = recipe.open(run, ask.place)
     examples = recipe.examples_of(run, own.data, ask.place)
-    tested = recipe.measure(model, examples, ask)
+    tested = recipe.measure(recipe.open(run, ask.place), examples, ask)
     seconds = time.perf_counter() - begin
     for name, value in tested.items():
         if isinstance(value, float):
@@ -63,24 +66,24 @@ def asked(
 
     Args:
         usage: the command and what follows its name.
-        words: the words behind the command's name.
-        about, examples: text of the help.
-        own: the command's own flags.
+        words, about, examples, own: see :func:`.parse`.
         cls: dataclass of its other flags; None for what the run's recipe may be asked.
+
+    Raises:
+        ValueError: no run is named, there is none, or a flag is wrong.
     """
     prog = f"structnet {usage}"
     if not words or words[0] in ("-h", "--help"):
-        # What all models may be told; a run's model may know more.
         more = "" if cls else f"\n\nA model may know more: {prog} --help says what."
         parse(cls or Ask, ["--help"], prog, own=own, about=about, examples=examples + more)
     if words[0].startswith("-"):
         raise ValueError(f"name the run first, its folder: {prog} ... (see {prog} --help)")
-    from structnet.recipes.run import Run, use_threads
+    from structnet.recipes.execution import use_threads
+    from structnet.recipes.run import Run
 
     run = Run(words[0])
-    recipe = run.recipe
-    known = cls or recipe.Ask
+    recipe = recipe_of(run)
     said = {"about": about, "examples": examples, "inputs": "INPUT" in usage}
-    ask, flags, rest = parse(known, words[1:], prog, own=own, **said)
+    ask, flags, rest = parse(cls or recipe.Ask, words[1:], prog, own=own, **said)
     use_threads(ask.place)
     return recipe, run, ask, flags, rest

@@ -8,24 +8,28 @@ from __future__ import annotations
 
 import inspect
 import re
-import textwrap
-import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import field, fields, is_dataclass, make_dataclass
 from difflib import get_close_matches
 from io import StringIO
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from structnet.recipes.recipe import did_you_mean
 
 S = TypeVar("S")
-NONE = type(None)
 KINDS = {int: "whole number", float: "number", str: "text", Path: "path"}
 NOTHING = re.compile(r"\s*\(default:\s+(none|True|False)\)")
 RULER = re.compile(r"\n +-{5,} *(?=\n)")
-PARAMETER = re.compile(r"The '(\w+)' parameter(?: of \w+)? must")
+TITLE = re.compile(r"^ (.*options) *$", re.MULTILINE)
+SAID = (  # how tyro begins -> how it is said here
+    (r"^Missing from .*?: (--\S+) \S+ (.*?) \(required\)", r"\1 is missing: \2"),
+    (r"^Missing value for argument '(\S+)'.*", r"\1 needs a value"),
+    (r"^Error parsing ((?!-)[\w.]+: )?", ""),
+    (r"The '(\w+)' parameter(?: of \w+)? must", lambda of: f"--{of[1].replace('_', '-')} must"),
+)
 
 
 def parse(
@@ -39,7 +43,7 @@ def parse(
     examples: str = "",
     inputs: bool = False,
 ) -> tuple[S, Any, list[str]]:
-    """What the words of a command say.
+    """The settings that the words of a command say, its own flags, and the words that are no flags.
 
     Args:
         cls: a frozen dataclass; a field that is one too is a group of flags.
@@ -48,11 +52,8 @@ def parse(
         own: a dataclass of flags that are the command's own.
         default: settings where no flag is given; the defaults of the class otherwise.
         about: the help's description; the docstring of the class otherwise.
-        examples: text below the description.
+        examples: text below it.
         inputs: may there be words that are no flags?
-
-    Returns:
-        The settings, the command's own flags, and the words that are no flags.
 
     Raises:
         ValueError: a word is wrong.
@@ -69,7 +70,6 @@ def parse(
             found, rest = tyro.cli(
                 whole,
                 prog=prog,
-                description=f"{about}\n\nexamples:\n{examples}",
                 args=list(words),
                 default=whole(**vars(default)) if default else tyro.MISSING_NONPROP,
                 return_unknown_args=True,
@@ -78,12 +78,13 @@ def parse(
             )
     except SystemExit as end:
         if end.code:
-            raise ValueError(_one_line(said.getvalue(), prog)) from None
-        print(_tidy(shown.getvalue()))
+            raise ValueError(_one_line(said.getvalue())) from None
+        head = f"usage: {prog} [flags]\n\n{about}\n\nexamples:\n{examples}"
+        print(f"{head}\n\n{_options(shown.getvalue())}")
         raise
     for word in rest:
         if word.startswith("-") and len(word) > 1:
-            near = get_close_matches(word, flags_of(whole), 1, cutoff=0.7)
+            near = get_close_matches(word, list(_flags_of(whole)), 1, cutoff=0.7)
             more = f"; did you mean {near[0]}?" if near else ""
             raise ValueError(f"unknown flag {word}{more} (see {prog} --help)")
         if not inputs:
@@ -92,46 +93,29 @@ def parse(
     return settings, getattr(found, "run", None), rest
 
 
-def flags_of(cls: type) -> list[str]:
-    """All flags of a dataclass and its groups.
-
-    Example:
-        >>> from structnet.recipes.recipe import Ask
-        >>> flags_of(Ask)
-        ['--batch-size', '--data-dir', '--device', '--threads']
-    """
-    found, hints = [], get_type_hints(cls)
+def _flags_of(cls: type) -> Iterator[str]:
+    """All flags of a dataclass and its groups."""
+    hints = get_type_hints(cls)
     for each in fields(cls):
         if is_dataclass(hints[each.name]):
-            found += flags_of(hints[each.name])
+            yield from _flags_of(hints[each.name])
         else:
             no = "no-" if hints[each.name] is bool and each.default is True else ""
-            found.append(f"--{no}{each.name.replace('_', '-')}")
-    return found
+            yield f"--{no}{each.name.replace('_', '-')}"
 
 
-def _tidy(page: str) -> str:
-    """A help page with lines of at most 100 characters, and without defaults that say nothing."""
-    head, _, flags = page.partition("\n options")
-    lines = [
-        line if line.startswith(" ") else textwrap.fill(line, 100) for line in head.splitlines()
-    ]
-    head = re.sub(r"\n{2,}(?= )", "\n", re.sub(r"\n{3,}", "\n\n", "\n".join(lines)))
-    flags = RULER.sub("", NOTHING.sub("", "\n options" + flags))
-    flags = re.sub(r"\s+\n", "\n", re.sub(r"(?<=\n) (\w.*) options *\n", r"\n\1:\n", flags))
-    flags = flags.replace("\n options", "\noptions:", 1).strip()
-    return head.strip() + "\n\n" + re.sub(r"\n(?=[\w ]+:\n)", "\n\n", flags)
+def _options(page: str) -> str:
+    """The flags of a help page, without rulers and without defaults that say nothing."""
+    flags = TITLE.sub(r"\1:", NOTHING.sub("", page[page.index(" options") :]))
+    return "\n".join(line.rstrip() for line in RULER.sub("", flags).strip().splitlines())
 
 
-def _one_line(said: str, prog: str) -> str:
+def _one_line(said: str) -> str:
     """What is said of wrong flags, as one line."""
-    text = re.sub(r"\s+", " ", RULER.split(f"{said}\n")[:2][-1]).strip()
-    missing = re.match(r"Missing from .*?: (--\S+) \S+ (.*?) \(required\)", text)
-    if missing:
-        return f"{missing[1]} is missing: {missing[2]} (see {prog} --help)"
-    text = re.sub(r"^Missing value for argument '(\S+)'.*", r"\1 needs a value", text)
-    text = re.sub(r"^Error parsing (?!-)\w+(\.\w+)*: ", "", text).replace("Error parsing ", "")
-    return PARAMETER.sub(lambda found: f"--{found[1].replace('_', '-')} must", text)
+    text = " ".join(RULER.split(said)[1].split())
+    for pattern, words in SAID:
+        text = re.sub(pattern, words, text)
+    return text
 
 
 def _registry() -> Any:
@@ -142,8 +126,12 @@ def _registry() -> Any:
 
     @registry.primitive_rule
     def plain(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec | None:
-        kinds = get_args(info.type) if isinstance(info.type, types.UnionType) else (info.type,)
-        optional, kind = NONE in kinds, next((each for each in kinds if each is not NONE), NONE)
+        union = get_origin(info.type) in (Union, UnionType)
+        kinds = get_args(info.type) if union else (info.type,)
+        optional, kind = (
+            NoneType in kinds,
+            next((each for each in kinds if each is not NoneType), NoneType),
+        )
         choices = get_args(kind) if get_origin(kind) is Literal else ()
         if len(kinds) > 1 + optional or not (choices or kind in KINDS):
             return None

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from structnet.recipes import RECIPES
-from structnet.recipes.recipe import Recipe, did_you_mean, is_file
+from structnet.recipes.recipe import did_you_mean, is_file
+
+if TYPE_CHECKING:
+    from structnet.recipes.protocol import Recipe
+    from structnet.recipes.run import Run
+
+COMMANDS = {
+    "train": "train a model and test it",
+    "evaluate": "measure a trained model",
+    "predict": "ask a trained model",
+    "plot": "draw a run's pictures again",
+    "data": "download, generate or check a data set",
+    "reproduce": "train a paper's models and compare with its tables",
+}
 
 
 def chosen_recipe(command: str, words: Sequence[str]) -> tuple[Recipe, list[str]]:
@@ -34,6 +47,20 @@ def chosen_recipe(command: str, words: Sequence[str]) -> tuple[Recipe, list[str]
     return recipe, rest
 
 
+def recipe_of(run: Run) -> Recipe:
+    """The recipe that a run follows.
+
+    Raises:
+        CheckpointError: there is none of its name, or no run.
+    """
+    name = run.config["model"]
+    if name not in RECIPES:
+        from structnet.training import CheckpointError
+
+        raise CheckpointError(f"{run} is a run of {name!r}; expected one of {', '.join(RECIPES)}")
+    return RECIPES[name]()
+
+
 def _guess(command: str, name: str) -> str:
     """What may have been meant by a word in the place of a model's name."""
     for model, make in RECIPES.items():
@@ -51,13 +78,8 @@ def models() -> str:
 
 def show_models(command: str, usage: str) -> NoReturn:
     """Prints the help of a command that wants a model first, and ends."""
-    from structnet.cli import COMMANDS
-
-    examples = "\n".join(
-        line
-        for make in RECIPES.values()
-        for line in make().examples[command].partition("\n\n")[0].splitlines()
-    )
+    recipes = [make() for make in RECIPES.values()]
+    examples = "\n".join(each.examples[command].partition("\n\n")[0] for each in recipes)
     print(
         f"usage: structnet {command} MODEL {usage}\n\n"
         f"{COMMANDS[command].capitalize()}.\n\nmodels:\n{models()}\n\nexamples:\n{examples}\n\n"

@@ -32,15 +32,18 @@ class Drawn:
 
 
 def run(words: Sequence[str]) -> None:
-    """Draws a run's pictures and prints where they are as JSON."""
+    """Draws a run's pictures and prints where they are as JSON.
+
+    Raises:
+        ValueError: there is nothing to draw yet.
+    """
     recipe, run, drawn, _, texts = asked("plot RUN [INPUT...]", words, ABOUT, EXAMPLES, cls=Drawn)
     from structnet.recipes.run import save
 
     found = recipe.pictures(run, None, texts, drawn.place)
     if not found:
         raise ValueError(f"{run} has nothing to draw yet: its first epoch has not ended")
-    out = drawn.out or run.folder
-    paths = [save(draw(), out / name) for name, draw in found.items()]
+    paths = [save(draw(), (drawn.out or run.folder) / name) for name, draw in found.items()]
     for path in paths:
         print(path)
     print(json.dumps({path.stem: str(path) for path in paths}))

@@ -24,7 +24,11 @@ SHOWN = 10  # answers that are told in words
 
 
 def run(words: Sequence[str]) -> None:
-    """Prints what a model says of the inputs, in words and then as JSON."""
+    """Prints what a model says of the inputs, in words and then as JSON.
+
+    Raises:
+        ValueError: there are no inputs.
+    """
     recipe, run, ask, _, texts = asked("predict RUN INPUT...", words, ABOUT, EXAMPLES)
     if not texts:
         raise ValueError("there is nothing to predict: name the input behind the run")
@@ -33,6 +37,6 @@ def run(words: Sequence[str]) -> None:
         print(answer.words)
     if len(answers) > SHOWN:
         print(f"... {len(answers) - SHOWN:,} more")
-    found = [answer.values for answer in answers]
-    result = {"model": recipe.name, "run": str(run), "asked": values_of(ask), "answers": found}
+    result = {"model": recipe.name, "run": str(run), "asked": values_of(ask)}
+    result["answers"] = [answer.values for answer in answers]
     print(json.dumps(result, ensure_ascii=False))

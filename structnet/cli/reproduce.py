@@ -6,12 +6,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from structnet.checks import check_integer
 from structnet.cli.flags import parse
 from structnet.cli.names import chosen_recipe, show_models
-from structnet.recipes.recipe import Recipe
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,11 @@ class TableFlags:
 
 
 def run(words: Sequence[str]) -> None:
-    """Trains what is not trained yet, and prints the table, in words and as JSON."""
+    """Trains what is not trained yet, and prints the table, in words and as JSON.
+
+    Raises:
+        ValueError: a word is wrong, or the paper has no such table.
+    """
     if not words or words[0] in ("-h", "--help"):
         show_models("reproduce", "--table N [--seeds N] [settings] [--out DIR]")
     recipe, words = chosen_recipe("reproduce", words)
@@ -41,18 +43,14 @@ def run(words: Sequence[str]) -> None:
     choice, own, _ = parse(
         recipe.Choice, words, prog, own=TableFlags, examples=recipe.examples["reproduce"]
     )
-    known = ", ".join(map(str, recipe.tables))
     if own.table not in recipe.tables:
+        known = ", ".join(map(str, recipe.tables))
         raise ValueError(f"--table must be one of {known}; got {own.table} (see {prog} --help)")
-    _reproduce(recipe, choice, own, own.out or Path("runs", f"reproduce-{recipe.name}"))
-
-
-def _reproduce(recipe: Recipe, choice: Any, own: TableFlags, folder: Path) -> None:
-    from structnet.recipes.paper import trained, written
-    from structnet.recipes.run import speaker
+    from structnet.recipes.execution import speaker, trained
+    from structnet.recipes.paper import written
     from structnet.training.processes import process_rank
 
-    table = recipe.tables[own.table]
+    table, folder = recipe.tables[own.table], own.out or Path("runs", f"reproduce-{recipe.name}")
     # Seed by seed, so that an interrupted table has as many models as possible.
     members = [each for seed in range(own.seeds) for each in table.members(choice, seed)]
     if not members:

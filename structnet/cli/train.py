@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from structnet.cli.flags import parse
-from structnet.cli.names import chosen_recipe, show_models
-from structnet.recipes.recipe import Recipe
+from structnet.cli.names import chosen_recipe, recipe_of, show_models
+
+if TYPE_CHECKING:
+    from structnet.recipes.protocol import Recipe
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ def run(words: Sequence[str]) -> None:
     """Trains as the words say, and prints the result as JSON."""
     if not words or words[0] in ("-h", "--help"):
         show_models("train", "--data DATA [settings] [--out RUN | --resume RUN]")
-    words = [part for word in words for part in _parted(word)]
+    words = [part for word in words for part in re.split("(?<=^--resume)=", word)]
     if "--resume" in words:
         recipe, settings, folder = _to_resume(words)
     else:
@@ -40,11 +44,17 @@ def run(words: Sequence[str]) -> None:
         found, own, _ = parse(recipe.Settings, words, prog, own=RunFlags, examples=examples)
         settings = found.resolved()
         folder = own.out or Path("runs", f"{recipe.name}-{settings.name}")
-    _carry_out(recipe, settings, folder, resume="--resume" in words)
+    from structnet.recipes.execution import carry_out, speaker
+    from structnet.recipes.run import Run
 
-
-def _parted(word: str) -> list[str]:
-    return word.split("=", 1) if word.startswith("--resume=") else [word]
+    run, say = Run(folder), speaker()
+    if "--resume" not in words:
+        run.refuse_any()
+    say(f"run folder: {run}")
+    result = carry_out(recipe, run, settings, say)
+    if result:
+        say(f"model, pictures and records are in {run}")
+        print(json.dumps(result, ensure_ascii=False))
 
 
 def _to_resume(words: Sequence[str]) -> tuple[Recipe, object, Path]:
@@ -55,7 +65,7 @@ def _to_resume(words: Sequence[str]) -> tuple[Recipe, object, Path]:
     if place >= len(words):
         raise ValueError("--resume names the folder of a run; got nothing behind it")
     run = Run(words[place])
-    recipe = run.recipe
+    recipe = recipe_of(run)
     if not words[0].startswith("-"):
         if words[0] != recipe.name:
             raise ValueError(f"{run} is a run of {recipe.name}, not of {words[0]}")
@@ -66,16 +76,3 @@ def _to_resume(words: Sequence[str]) -> tuple[Recipe, object, Path]:
     if own.out is not None:
         raise ValueError("--resume names the run's folder; leave out --out")
     return recipe, run.going_on(saved, found), run.folder
-
-
-def _carry_out(recipe: Recipe, settings: object, folder: Path, resume: bool) -> None:
-    from structnet.recipes.run import Run, carry_out, speaker
-
-    run, say = Run(folder), speaker()
-    if not resume:
-        run.refuse_any()
-    say(f"run folder: {run}")
-    result = carry_out(recipe, run, settings, say)
-    if result:
-        say(f"model, pictures and records are in {run}")
-        print(json.dumps(result, ensure_ascii=False))

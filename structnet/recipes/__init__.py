@@ -1,15 +1,17 @@
 """The models that the command knows: how a run of each is described, trained, asked and drawn.
 
-:class:`structnet.recipes.recipe.Recipe` says what a recipe is. A new family adds a module with its
-recipe and a function here; the command needs nothing else.
+:class:`structnet.recipes.protocol.Recipe` says what a recipe is. A new family adds a module with
+its recipe and a function here; the command needs nothing else.
 
 ==========================  ====================================================================
-``recipe``                  what a recipe is, and what flags, ``config.json`` and resuming share
-``run``, ``older``          the folder of a run, and how it is filled; runs of before
+``protocol``                what a recipe is
+``recipe``                  what recipes share: settings as flags and as JSON, answers, outcomes
+``run``, ``older``          the folder of a run; runs of before
+``execution``               how a run's folder is filled, and those of a paper's table
 ``paper``                   a table of a paper beside ours
 ``words``                   numbers as the commands say them
-``tree_lstm``               Tree-LSTMs: ``tree_lstm_settings``, ``tree_lstm_paper`` and
-                            ``tree_lstm_pictures`` belong to it
+``tree_lstm``               Tree-LSTMs: ``tree_lstm_settings``, ``tree_lstm_model``,
+                            ``tree_lstm_paper`` and ``tree_lstm_pictures`` belong to it
 ``trees``                   data sets of trees: ``listops``, ``lrt``
 ``neural_tree``             neural trees: ``neural_tree_settings``, ``neural_tree_runs``,
                             ``neural_tree_answers``, ``neural_tree_paper`` and
@@ -25,7 +27,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from structnet.recipes.recipe import Recipe
+    from structnet.recipes.protocol import Recipe
 
 
 def _tree_lstm() -> Recipe:

@@ -48,13 +48,15 @@ def trees(
     return {"data": name, "origin": origin, "files": files}
 
 
-def arrays(name: str, data_dir: str | None, options: Mapping[str, str], say: Say) -> dict[str, Any]:
+def arrays(
+    name: str, data_dir: str | None, options: Mapping[str, str | None], say: Say
+) -> dict[str, Any]:
     """What is in a data set of images or rows, and where its files lie.
 
     Args:
         name: a name, or the path of a table.
         data_dir: folder that is looked into before the cache.
-        options: target, task, header and delimiter of a table.
+        options: target, task, header and delimiter of a table; None for what its content says.
         say: function that takes a line for the user.
     """
     data, module = _loaded(name, data_dir, options, say), getattr(datasets, name, None)
@@ -89,12 +91,14 @@ def arrays(name: str, data_dir: str | None, options: Mapping[str, str], say: Say
     }
 
 
-def _loaded(name: str, data_dir: str | None, options: Mapping[str, str], say: Say) -> Arrays:
+def _loaded(name: str, data_dir: str | None, options: Mapping[str, str | None], say: Say) -> Arrays:
     if name == "digits":
         return load(name)
     if name not in LOADERS:
-        header = {"header": options["header"] == "yes"} if "header" in options else {}
-        return load(name, data_dir, **{**options, **header})
+        given = {flag: value for flag, value in options.items() if value is not None}
+        if "header" in given:
+            given["header"] = given["header"] == "yes"
+        return load(name, data_dir, **given)
     try:
         return load(name, data_dir, download=True)
     except DownloadError as error:

@@ -6,7 +6,6 @@ Nothing here imports torch before it is needed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from structnet.recipes.neural_tree_paper import TABLES, Choice
@@ -24,22 +23,10 @@ from structnet.recipes.words import counted
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from structnet.neural_tree import NeuralTree
     from structnet.recipes.arrays import ArrayData
+    from structnet.recipes.neural_tree_runs import Opened
     from structnet.recipes.run import Run
     from structnet.routing import Samples
-
-Described = Mapping[str, Any]  # data as config.json describes them
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A trained tree, with what it takes to ask it something."""
-
-    run: Run
-    tree: NeuralTree
-    place: Place
-    data: Described
 
 
 class NeuralTreeRecipe:
@@ -134,7 +121,7 @@ defaults of the data sets:
 
     def open(self, run: Run, place: Place) -> Opened:
         """The trained tree of a run."""
-        from structnet.recipes.neural_tree_runs import tree_of
+        from structnet.recipes.neural_tree_runs import Opened, tree_of
         from structnet.training.processes import own_device
 
         tree = tree_of(run).to(own_device(place.device))

@@ -20,7 +20,7 @@ from structnet.routing.batches import BATCH, ask
 from structnet.routing.explanation import Explanation, explain
 
 if TYPE_CHECKING:
-    from structnet.recipes.neural_tree import Opened
+    from structnet.recipes.neural_tree_runs import Opened
 
 Described = Mapping[str, Any]  # data as config.json describes them
 

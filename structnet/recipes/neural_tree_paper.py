@@ -181,25 +181,26 @@ class Choice:
 
 
 def members(kind: Kind, choice: Choice, seed: int) -> list[Member]:
-    """The runs of a table that have one seed: for SARCOS other models, and trees."""
+    """The runs of a table that have one seed: trees, and for SARCOS other models."""
     wanted = parts(choice.only, NAMES, "--only") or NAMES
     default, found = DEFAULTS[choice.data].primitives, []
+    for primitives in parts(choice.primitives, PRIMITIVES, "--primitives") or (default,):
+        for name in (name for name in kind.variants if name in wanted):
+            settings = choice.settings(primitives, name, seed)
+            found.append(Member((primitives, name), f"{primitives}-{name}-{seed}", settings))
     for name in (name for name in kind.models if choice.data == "sarcos" and name in wanted):
         settings = baselines.Settings(
             choice.data, name, choice.train_size, choice.test_size, seed, choice.place
         )
         found.append(Member(name, f"sarcos-{name}-{seed}", settings, baselines.train))
-    for primitives in parts(choice.primitives, PRIMITIVES, "--primitives") or (default,):
-        for name in (name for name in kind.variants if name in wanted):
-            settings = choice.settings(primitives, name, seed)
-            found.append(Member((primitives, name), f"{primitives}-{name}-{seed}", settings))
     return found
 
 
 def made(number: int, choice: Choice, members: Members) -> Table:
     """One of the paper's tables beside ours."""
     kind = KINDS[number]
-    rows = [row for key, runs in members.items() for row in rows_of(kind, choice.data, key, runs)]
+    models_first = sorted(members, key=lambda key: key not in paper.BASELINES)
+    rows = [row for key in models_first for row in rows_of(kind, choice.data, key, members[key])]
     # Elsewhere each of the paper's figures is that of one model.
     more = "" if kind.ensembles else " The paper's are of one tree each."
     notes = [*what_was_run(members, more), *kind.notes]

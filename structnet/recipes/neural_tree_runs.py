@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -18,6 +19,16 @@ from structnet.training import load_model
 Described = Mapping[str, Any]  # data as config.json describes them
 GROWN = "growth.safetensors"
 MAKERS = {**presets.NAMED, "conv": partial(presets.conv, kernel=3, padding=1)}
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A trained tree, with what it takes to ask it something."""
+
+    run: Run
+    tree: NeuralTree
+    place: Place
+    data: Described
 
 
 def root_of(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from structnet.recipes.recipe import Recipe, Say
+    from structnet.recipes.recipe import Say
     from structnet.recipes.run import Run
 
 Members = Mapping[Any, "Sequence[Run]"]  # what is compared -> its runs, one a seed
@@ -152,60 +152,6 @@ class Table:
 
     def _shown(self, name: str) -> str:
         return f"{name}, %" if name in self.shares else name
-
-
-def trained(recipe: Recipe, members: Sequence[Member], folder: Path, say: Say) -> Members:
-    """Trains what is not trained yet, and gives the runs by what they compare.
-
-    Args:
-        recipe: the recipe that the runs follow.
-        members: the runs, in the order in which they are trained.
-        folder: the folder of their folders.
-        say: function that takes a line for the user.
-
-    Raises:
-        ValueError: a run that is there has other settings, or was trained on other data.
-    """
-    from structnet.recipes.run import Run
-
-    runs = [Run(folder / member.folder) for member in members]
-    pairs = list(zip(members, runs, strict=True))
-    for member, run in pairs:
-        run.refuse_other(member.settings)
-    _check_data(runs)
-    for number, (member, run) in enumerate(pairs, 1):
-        say(f"\n{number} of {len(members)}: {run}")
-        _train(recipe, member, run, say)
-    _check_data(runs)
-    keys = dict.fromkeys(member.key for member in members)
-    return {key: [run for member, run in pairs if member.key == key] for key in keys}
-
-
-def _check_data(runs: Sequence[Run]) -> None:
-    """Raise ValueError if runs that are there, and follow the recipe, are of different data."""
-    begun = [run for run in runs if run.started and isinstance(run.config["data"], dict)]
-    for run in begun[1:]:
-        if run.config["data"] != begun[0].config["data"]:
-            raise ValueError(
-                f"{run} was trained on other data than {begun[0]}; name another folder with --out"
-            )
-
-
-def _train(recipe: Recipe, member: Member, run: Run, say: Say) -> None:
-    from structnet.recipes import run as runs
-
-    if run.result is not None:
-        say("done already")
-        return
-    try:
-        if member.train is None:
-            runs.carry_out(recipe, run, member.settings, say)
-            return
-        result = member.train(member.settings, say)
-        run.write("config.json", {key: result[key] for key in ("model", "settings", "data")})
-        run.write("result.json", {**result, "run": str(run)})
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("give the same command again to continue") from None
 
 
 def written(table: Table, path: Path) -> dict[str, Any]:

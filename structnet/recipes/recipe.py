@@ -1,4 +1,4 @@
-"""What a recipe is: all that the commands need of a family, and the small records they share.
+"""What all recipes share: how settings are written, and the small records that they give.
 
 A run is described by one frozen dataclass, the recipe's ``Settings``. Its fields are the flags of
 ``structnet train``, its docstring is their help, and a field that is a dataclass is a group of
@@ -11,15 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, get_type_hints
+from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 from structnet.checks import check_integer
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from structnet.recipes.paper import PaperTable
-    from structnet.recipes.run import Run
 
 S = TypeVar("S")
 Say = Callable[[str], None]  # what to do with a line for the user
@@ -82,75 +76,6 @@ class Outcome(NamedTuple):
 
     seconds: float
     details: dict[str, Any]
-
-
-class RunData(Protocol):
-    """What a run learns from, chooses by and is tested on; each part has a length."""
-
-    train: Any
-    validation: Any
-    test: Any
-
-    def describe(self) -> dict[str, Any]:
-        """What ``config.json`` says of them, by which they are known again."""
-        ...
-
-
-class Recipe(Protocol):
-    """A family as the commands see it.
-
-    Attributes:
-        name: the word after ``structnet train``.
-        examples: "train", "reproduce" -> the commands, one a line, that their help shows; more may
-            stand behind an empty line.
-        data_sets: the names of the data sets that it learns from; the first one is the default of
-            ``reproduce``.
-        files: the endings of users' files that it learns from.
-        Settings: a frozen dataclass with fields ``data`` and ``place`` and a method ``resolved``,
-            which fills what was not said and refuses what does not go together.
-        Ask: a subclass of :class:`Ask`.
-        Choice: frozen dataclass of what ``reproduce`` may be told.
-        tables: the papers' tables by number.
-    """
-
-    name: str
-    examples: Mapping[str, str]
-    data_sets: Sequence[str]
-    files: Sequence[str]
-    Settings: type
-    Ask: type
-    Choice: type
-    tables: Mapping[int, PaperTable]
-
-    def load(self, settings: Any, say: Say) -> RunData:
-        """The data of a run, with a word on them; what does not go together is refused."""
-        ...
-
-    def train(self, settings: Any, data: Any, run: Run, say: Say) -> Outcome:
-        """Trains, or goes on from what is in the folder, and leaves ``model.safetensors``."""
-        ...
-
-    def open(self, run: Run, place: Place) -> Any:
-        """The trained model of a run."""
-        ...
-
-    def examples_of(self, run: Run, file: str | None, place: Place) -> Any:
-        """The run's own test examples, or those of a user's file."""
-        ...
-
-    def measure(self, model: Any, examples: Any, ask: Any) -> dict[str, Any]:
-        """The metrics of a model on examples, as shares of 1 or in the units of the targets."""
-        ...
-
-    def answer(self, model: Any, texts: Sequence[str], ask: Any) -> list[Answer]:
-        """What a model says of what the user typed."""
-        ...
-
-    def pictures(
-        self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
-    ) -> Mapping[str, Callable[[], Axes]]:
-        """File name -> what draws it, as far as the run has come; data are loaded if needed."""
-        ...
 
 
 def values_of(settings: Any) -> Values:

@@ -14,15 +14,13 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from structnet.recipes import RECIPES
 from structnet.recipes.older import upgraded
-from structnet.recipes.recipe import Place, Recipe, Say, settings_from, values_of
+from structnet.recipes.recipe import Place, settings_from, values_of
 from structnet.training.checkpoint import CheckpointError, load_model, save_model
 from structnet.training.history import History
 from structnet.training.processes import process_rank
@@ -75,20 +73,6 @@ class Run:
                 + (f": it lacks {', '.join(missing)}" if missing else "")
             )
         return config
-
-    @property
-    def recipe(self) -> Recipe:
-        """The recipe that the run follows.
-
-        Raises:
-            CheckpointError: there is none of its name.
-        """
-        name = self.config["model"]
-        if name not in RECIPES:
-            raise CheckpointError(
-                f"{self} is a run of {name!r}; expected one of {', '.join(RECIPES)}"
-            )
-        return RECIPES[name]()
 
     def settings(self, cls: type[S], place: Place | None = None) -> S:
         """What the run was told, as an instance of its recipe's settings.
@@ -249,107 +233,6 @@ def different(saved: Mapping[str, Any], values: Mapping[str, Any]) -> list[str]:
         ['epochs']
     """
     return [n for n, value in values.items() if n not in PLACES and saved.get(n) != value]
-
-
-def carry_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str, Any]:
-    """Trains, tests and draws one run, and fills its folder; a run that is there goes on.
-
-    Args:
-        recipe: the recipe that the run follows.
-        run: the run's folder.
-        settings: all settings, resolved.
-        say: function that takes a line for the user.
-
-    Returns:
-        The result. Under ``torchrun`` only the first process has one; it is empty in the others.
-
-    Raises:
-        CheckpointError: the run in the folder was trained on other data.
-        KeyboardInterrupt: the training was interrupted; it says how to continue.
-    """
-    use_threads(settings.place)
-    data = recipe.load(settings, say)
-    described = data.describe()
-    first = process_rank()[0] == 0
-    if run.started:
-        run.check_same_data(described)
-    if first:
-        config = {"model": recipe.name, "settings": values_of(settings), "data": described}
-        run.write("config.json", config)
-    try:
-        outcome = recipe.train(settings, data, run, say)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"continue with: structnet train --resume {run}") from None
-    if not first:
-        return {}
-    say("testing ...")
-    model = recipe.open(run, settings.place)
-    tested = recipe.measure(model, data.test, recipe.Ask(place=settings.place))
-    sizes = {name: len(getattr(data, name)) for name in ("train", "validation", "test")}
-    result = result_of(recipe, run, settings.data, sizes, tested, outcome.seconds)
-    result |= {"details": outcome.details}
-    run.write("result.json", result)
-    for name, draw in recipe.pictures(run, data).items():
-        with optional(name, run):
-            save(draw(), run.folder / name)
-    return result
-
-
-def result_of(
-    recipe: Recipe, run: Run, data: str, sizes: Mapping[str, int], tested: Any, seconds: float
-) -> dict[str, Any]:
-    """The one form that results have, of ``train`` as of ``evaluate``.
-
-    Args:
-        recipe: the recipe of the model.
-        run: the run of the model.
-        data: the data set's name, or a file's.
-        sizes: examples of each part.
-        tested: metric -> value.
-        seconds: time that it took.
-    """
-    return {
-        "model": recipe.name,
-        "data": data,
-        "sizes": dict(sizes),
-        "test": tested,
-        "settings": run.config["settings"],
-        "seconds": round(seconds, 1),
-        "run": str(run),
-    }
-
-
-def speaker() -> Say:
-    """What prints a line for the user: of several processes, the first alone does."""
-    if process_rank()[0] > 0:
-        return lambda line: None
-    return lambda line: print(line, flush=True)
-
-
-def use_threads(place: Place) -> None:
-    """Lets torch compute in as many threads as a run is told, if it is told."""
-    import torch
-
-    if place.threads is not None:
-        torch.set_num_threads(place.threads)
-
-
-@contextmanager
-def optional(picture: str, run: Run) -> Iterator[None]:
-    """Lets a picture of a run fail with a warning: the training that it is of may have taken days.
-
-    Args:
-        picture: the name of its file.
-        run: whose result it is not to be in the way of.
-    """
-    try:
-        yield
-    except Exception as error:
-        print(
-            f"structnet: warning: {picture} was not drawn: {type(error).__name__}: {error}; "
-            f"try again with: structnet plot {run}",
-            file=sys.stderr,
-        )
 
 
 def save(ax: Axes, path: Path) -> Path:

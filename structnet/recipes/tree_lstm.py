@@ -6,69 +6,28 @@ Nothing here imports torch before it is needed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from structnet.recipes import listops, lrt
 from structnet.recipes.recipe import Answer, Ask, Outcome, Place, Say
-from structnet.recipes.tree_lstm_paper import TABLES, Choice
-from structnet.recipes.tree_lstm_settings import (
-    CLIP_NORM,
-    DATA_SETS,
-    WARM_UP,
-    Model,
-    Training,
-    TreeLSTMSettings,
-    table_of_defaults,
+from structnet.recipes.tree_lstm_model import (
+    OF_NAME,
+    Opened,
+    aggregation_size,
+    first_weights,
+    fitted,
+    in_words,
 )
-from structnet.recipes.trees import Labelled, TreeData, TreeDataSet, Wanted
+from structnet.recipes.tree_lstm_paper import TABLES, Choice
+from structnet.recipes.tree_lstm_settings import DATA_SETS, TreeLSTMSettings, table_of_defaults
+from structnet.recipes.trees import Labelled, TreeData, Wanted
 from structnet.recipes.words import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from torch import nn
 
     from structnet.recipes.run import Run
-    from structnet.training.history import History
     from structnet.trees.tree import Tree
-
-OF_NAME: dict[str, Callable[[], TreeDataSet]] = {
-    "listops": cache(listops.data_set),
-    "lrt": cache(lrt.data_set),
-}
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A trained model, with what it takes to ask it something."""
-
-    run: Run
-    model: nn.Module
-    of: TreeDataSet
-    classes: list[str]
-    device: str
-
-    def ask_all(self, examples: Labelled, batch_size: int = 1000) -> list[str]:
-        """The likeliest class of each example."""
-        from structnet.training import predict_all
-
-        predicted = predict_all(
-            self.model,
-            examples.encoded(self.of.vocabulary),
-            batch_size=batch_size,
-            device=self.device,
-        )
-        return [self.classes[number] for number in predicted.tolist()]
-
-    def ask(self, trees: tuple[Tree, ...]) -> tuple[str, float]:
-        """The likeliest class of one example, and its probability."""
-        from structnet.training.metrics import evaluating
-
-        data = Labelled(trees, [0]).encoded(self.of.vocabulary).to(self.device)
-        with evaluating(self.model):
-            probability, number = self.model.predict_proba(data).max(-1)
-        return self.classes[number.item()], probability.item()
 
 
 class TreeLSTMRecipe:
@@ -118,7 +77,7 @@ models of the paper, which stand for what is not said:
         of, model = OF_NAME[settings.data](), first_weights(settings)
         number = sum(parameter.numel() for parameter in model.parameters())
         say(f"model: {in_words(settings.model)}, {number:,} parameters")
-        history = fitted(model, settings, data, run, say)
+        history = fitted(model, settings, data, run)
         if process_rank()[0] == 0:
             run.save_model(model)
         details = {
@@ -216,127 +175,6 @@ def load(name: str, wanted: Wanted) -> TreeData:
     """The data of a run."""
     of = OF_NAME[name]()
     return TreeData(*of.load(wanted), of.known)
-
-
-def first_weights(settings: TreeLSTMSettings) -> nn.Module:
-    """The untrained model, its weights drawn by the run's seed.
-
-    Raises:
-        ValueError: settings that exclude each other.
-    """
-    import torch
-
-    from structnet import tensor_tree
-
-    of, chosen = OF_NAME[settings.data](), settings.model
-    aggregator = aggregators()[chosen.aggregator]
-    if chosen.rank is not None:
-        aggregator = partial(aggregator, rank=chosen.rank)
-    head = tensor_tree.TreeClassifier if of.num_trees == 1 else tensor_tree.TreePairClassifier
-    with torch.random.fork_rng([]):
-        torch.manual_seed(settings.training.seed)
-        encoder = tensor_tree.TreeLSTM(
-            chosen.hidden_size,
-            of.vocabulary.num_types,
-            of.vocabulary.arity,
-            of.inputs(),
-            aggregator,
-            chosen.forget,
-            chosen.bottom,
-        )
-        return head(encoder, len(of.classes))
-
-
-def aggregators() -> dict[str, type]:
-    """What the settings call an aggregator -> its class."""
-    from structnet import tensor_tree
-
-    return {
-        "sum": tensor_tree.WeightedSum,
-        "child-sum": tensor_tree.ChildSum,
-        "full": tensor_tree.FullTensor,
-        "tucker": tensor_tree.Tucker,
-        "cp": tensor_tree.CP,
-        "tensor-train": tensor_tree.TensorTrain,
-    }
-
-
-def aggregation_size(model: Model, arity: int) -> int:
-    """The parameters of one aggregation, as the paper counts them."""
-    from structnet.tensor_tree import count_aggregation
-
-    return count_aggregation(model.aggregator, model.hidden_size, arity, model.rank)
-
-
-def in_words(model: Model) -> str:
-    """A model as a line."""
-    rank = "" if model.rank is None else f" and rank {model.rank}"
-    return f"Tree-LSTM, {model.aggregator} of hidden size {model.hidden_size}{rank}"
-
-
-def fitted(
-    model: nn.Module, settings: TreeLSTMSettings, data: TreeData, run: Run, say: Say
-) -> History:
-    """Trains a model in place, with a line an epoch."""
-    from structnet.training import accuracy, fit
-    from structnet.training.loop import steps_per_epoch
-
-    chosen, vocabulary = settings.training, OF_NAME[settings.data]().vocabulary
-    steps = chosen.epochs * steps_per_epoch(len(data.train), chosen.batch_size)
-    return fit(
-        model,
-        data.train.encoded(vocabulary),
-        data.validation.encoded(vocabulary),
-        epochs=chosen.epochs,
-        batch_size=chosen.batch_size,
-        patience=chosen.patience,
-        monitor="accuracy",
-        metrics={"accuracy": accuracy},
-        seed=chosen.seed,
-        device=settings.place.device,
-        checkpoint=run.folder,
-        resume=True,
-        callbacks=[partial(tell_epoch, epochs=chosen.epochs, say=say)],
-        **optimization(chosen, steps),
-    )
-
-
-def optimization(chosen: Training, steps: int) -> dict[str, Any]:
-    """The arguments of ``fit`` that say how the weights are changed.
-
-    Args:
-        chosen: settings of the training.
-        steps: number of steps in all epochs.
-    """
-    import torch
-
-    rate, decay = chosen.learning_rate, chosen.weight_decay
-    if chosen.optimizer == "adadelta":
-        return {"optimizer": partial(torch.optim.Adadelta, lr=rate, weight_decay=decay)}
-    return {
-        "optimizer": partial(torch.optim.AdamW, lr=rate, weight_decay=decay, fused=True),
-        "schedule": partial(
-            torch.optim.lr_scheduler.OneCycleLR,
-            max_lr=rate,
-            total_steps=steps,
-            pct_start=WARM_UP,
-        ),
-        "schedule_per": "batch",
-        "clip_norm": CLIP_NORM,
-    }
-
-
-def tell_epoch(model: nn.Module, history: History, *, epochs: int, say: Say) -> None:
-    """Says a line on an epoch, clear of the bar, which is drawn anew below the line."""
-    from tqdm.auto import tqdm
-
-    record = history[-1]
-    with tqdm.external_write_mode():
-        say(
-            f"epoch {record['epoch']:>{len(str(epochs))}}/{epochs}  loss {record['loss']:.4f}  "
-            f"validation loss {record['validation_loss']:.4f}  "
-            f"accuracy {percent(record['validation_accuracy'], 2)}  {record['seconds']:.1f} s"
-        )
 
 
 FITTING = range(15, 31)  # nodes of an expression that makes a good picture

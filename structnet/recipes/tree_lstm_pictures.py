@@ -13,7 +13,7 @@ from structnet.recipes.words import percent
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from structnet.recipes.tree_lstm import Opened
+    from structnet.recipes.tree_lstm_model import Opened
     from structnet.trees.tree import Tree
 
 WRONG = "#F4A6A0"

@@ -9,7 +9,8 @@ import pytest
 from commands import call
 from tree_lstm_runs import EXPRESSION, TRAIN
 
-from structnet.cli import COMMANDS, data
+from structnet.cli import data
+from structnet.cli.names import COMMANDS
 
 
 @pytest.fixture(scope="module")

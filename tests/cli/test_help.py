@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from commands import call
 
-from structnet.cli import COMMANDS
+from structnet.cli.names import COMMANDS
 from structnet.recipes import RECIPES
-from structnet.recipes.run import speaker
+from structnet.recipes.execution import speaker
 
 ROOT = Path(__file__).parents[2]
 HEAVY = {"torch", "dgl", "numba", "numpy", "matplotlib"}

@@ -18,8 +18,8 @@ import matplotlib
 import pytest
 
 import structnet
-from structnet.cli import COMMANDS, main
-from structnet.cli.names import chosen_recipe
+from structnet.cli import main
+from structnet.cli.names import COMMANDS, chosen_recipe
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ from commands import Done, call
 from neural_tree_runs import SIZES, mnist, of_run, trained
 from tree_lstm_runs import is_picture
 
-from structnet.recipes import run
+from structnet.recipes import execution
 from structnet.recipes.neural_tree_answers import of_ensemble, output
 from structnet.recipes.run import Run
 
@@ -44,9 +44,9 @@ def test_reproduce_trains_only_what_is_missing(
     reproduced: tuple[list, Path, Done], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = reproduced[0]
-    trained, carry_out = [], run.carry_out
+    trained, carry_out = [], execution.carry_out
     monkeypatch.setattr(
-        run,
+        execution,
         "carry_out",
         lambda recipe, of, *args: (trained.append(of.folder.name), carry_out(recipe, of, *args)),
     )

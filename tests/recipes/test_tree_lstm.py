@@ -11,13 +11,15 @@ import torch
 from commands import Done, call
 from tree_lstm_runs import EXPRESSION, SIZES, TRAIN, is_picture, without_times
 
+from structnet import tensor_tree
 from structnet.datasets.truth import RELATIONS
-from structnet.recipes import lrt, run, tree_lstm, tree_lstm_pictures
+from structnet.recipes import execution, lrt, run, tree_lstm, tree_lstm_pictures
 from structnet.recipes.recipe import values_of
 from structnet.recipes.tree_lstm_paper import PAPER
 from structnet.recipes.tree_lstm_settings import AGGREGATORS, DEFAULTS, TreeLSTMSettings
 from structnet.training.checkpoint import load_model
 from structnet.training.history import History
+from structnet.training.progress import Progress
 
 TRIAL = ["reproduce", "tree-lstm", "--table", "2", "--generate", *SIZES, "--epochs", "1"]
 TRIAL += ["--only", "sum,cp"]
@@ -37,19 +39,22 @@ def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 def interrupt_in(monkeypatch: pytest.MonkeyPatch, epoch: int) -> None:
     """Makes the training stop as by Ctrl-C before it has written this epoch's checkpoint."""
-    tell = tree_lstm.tell_epoch
+    end_epoch, ended = Progress.end_epoch, []
 
-    def interrupted(model, history, **options):
-        tell(model, history, **options)
-        if len(history) == epoch:
+    def interrupted(progress: Progress, text: str, last: bool) -> None:
+        end_epoch(progress, text, last)
+        ended.append(text)
+        if len(ended) == epoch:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(tree_lstm, "tell_epoch", interrupted)
+    monkeypatch.setattr(Progress, "end_epoch", interrupted)
 
 
 def test_the_run_folder(trained: Trained) -> None:
     data, folder, done = trained
     assert (done.status, done.err) == (0, "")
+    assert done.progress[-1].startswith("epoch 3/3, loss ")
+    assert "loss" not in done.out.rpartition("\n{")[0]
     names = {path.name for path in folder.iterdir()}
     pictures = {"history.png", "tree.png"} | ({"by_operators.png"} if data == "lrt" else set())
     assert names == pictures | {
@@ -225,7 +230,7 @@ def test_the_model_is_built_once_before_the_first_loss(
 def test_reproduce_continues_where_it_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    finished = run.result_of
+    finished = execution.result_of
     with monkeypatch.context() as patch:
         calls = []
 
@@ -235,7 +240,7 @@ def test_reproduce_continues_where_it_stopped(
                 raise KeyboardInterrupt
             return finished(*arguments)
 
-        patch.setattr(run, "result_of", stop_at_the_second)
+        patch.setattr(execution, "result_of", stop_at_the_second)
         stopped = call(*TRIAL, "--out", tmp_path)
     assert stopped.status == 130
     assert not (tmp_path / "table2-lrt.md").exists()
@@ -276,7 +281,7 @@ def test_a_table_of_other_data_is_refused(tmp_path: Path) -> None:
 
 def test_the_papers_models_are_complete() -> None:
     for data, models in DEFAULTS.items():
-        assert set(models) == set(AGGREGATORS) == set(tree_lstm.aggregators())
+        assert set(models) == set(AGGREGATORS) == set(tensor_tree.AGGREGATORS)
         assert set(PAPER[data]) <= set(models)
 
 

@@ -1,0 +1,165 @@
+"""How a recipe is carried out: one run, and the runs of a paper's table."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from structnet.recipes.paper import Member, Members
+from structnet.recipes.protocol import Recipe
+from structnet.recipes.recipe import Place, Say, values_of
+from structnet.recipes.run import Run, save
+from structnet.training import set_threads
+from structnet.training.processes import process_rank
+
+
+def carry_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str, Any]:
+    """Trains, tests and draws one run, and fills its folder; a run that is there goes on.
+
+    Args:
+        recipe: the recipe that the run follows.
+        run: the run's folder.
+        settings: all settings, resolved.
+        say: function that takes a line for the user.
+
+    Returns:
+        The result. Under ``torchrun`` only the first process has one; it is empty in the others.
+
+    Raises:
+        CheckpointError: the run in the folder was trained on other data.
+        KeyboardInterrupt: the training was interrupted; it says how to continue.
+    """
+    use_threads(settings.place)
+    data = recipe.load(settings, say)
+    described = data.describe()
+    first = process_rank()[0] == 0
+    if run.started:
+        run.check_same_data(described)
+    if first:
+        config = {"model": recipe.name, "settings": values_of(settings), "data": described}
+        run.write("config.json", config)
+    try:
+        outcome = recipe.train(settings, data, run, say)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"continue with: structnet train --resume {run}") from None
+    if not first:
+        return {}
+    say("testing ...")
+    model = recipe.open(run, settings.place)
+    tested = recipe.measure(model, data.test, recipe.Ask(place=settings.place))
+    sizes = {name: len(getattr(data, name)) for name in ("train", "validation", "test")}
+    result = result_of(recipe, run, settings.data, sizes, tested, outcome.seconds)
+    result |= {"details": outcome.details}
+    run.write("result.json", result)
+    for name, draw in recipe.pictures(run, data).items():
+        with optional(name, run):
+            save(draw(), run.folder / name)
+    return result
+
+
+def result_of(
+    recipe: Recipe, run: Run, data: str, sizes: Mapping[str, int], tested: Any, seconds: float
+) -> dict[str, Any]:
+    """The one form that results have, of ``train`` as of ``evaluate``.
+
+    Args:
+        recipe: the recipe of the model.
+        run: the run of the model.
+        data: the data set's name, or a file's.
+        sizes: examples of each part.
+        tested: metric -> value.
+        seconds: time that it took.
+    """
+    return {
+        "model": recipe.name,
+        "data": data,
+        "sizes": dict(sizes),
+        "test": tested,
+        "settings": run.config["settings"],
+        "seconds": round(seconds, 1),
+        "run": str(run),
+    }
+
+
+def speaker() -> Say:
+    """What prints a line for the user: of several processes, the first alone does."""
+    if process_rank()[0] > 0:
+        return lambda line: None
+    return lambda line: print(line, flush=True)
+
+
+def use_threads(place: Place) -> None:
+    """Lets torch compute in as many threads as a run is told, if it is told."""
+    if place.threads is not None:
+        set_threads(place.threads)
+
+
+@contextmanager
+def optional(picture: str, run: Run) -> Iterator[None]:
+    """Lets a picture of a run fail with a warning: the training that it is of may have taken days.
+
+    Args:
+        picture: the name of its file.
+        run: whose result it is not to be in the way of.
+    """
+    try:
+        yield
+    except Exception as error:
+        print(
+            f"structnet: warning: {picture} was not drawn: {type(error).__name__}: {error}; "
+            f"try again with: structnet plot {run}",
+            file=sys.stderr,
+        )
+
+
+def trained(recipe: Recipe, members: Sequence[Member], folder: Path, say: Say) -> Members:
+    """Trains what is not trained yet, and gives the runs by what they compare.
+
+    Args:
+        recipe: the recipe that the runs follow.
+        members: the runs, in the order in which they are trained.
+        folder: the folder of their folders.
+        say: function that takes a line for the user.
+
+    Raises:
+        ValueError: a run that is there has other settings, or was trained on other data.
+    """
+    runs = [Run(folder / member.folder) for member in members]
+    pairs = list(zip(members, runs, strict=True))
+    for member, run in pairs:
+        run.refuse_other(member.settings)
+    _check_data(runs)
+    for number, (member, run) in enumerate(pairs, 1):
+        say(f"\n{number} of {len(members)}: {run}")
+        _train(recipe, member, run, say)
+    _check_data(runs)
+    keys = dict.fromkeys(member.key for member in members)
+    return {key: [run for member, run in pairs if member.key == key] for key in keys}
+
+
+def _check_data(runs: Sequence[Run]) -> None:
+    """Raise ValueError if runs that are there, and follow the recipe, are of different data."""
+    begun = [run for run in runs if run.started and isinstance(run.config["data"], dict)]
+    for run in begun[1:]:
+        if run.config["data"] != begun[0].config["data"]:
+            raise ValueError(
+                f"{run} was trained on other data than {begun[0]}; name another folder with --out"
+            )
+
+
+def _train(recipe: Recipe, member: Member, run: Run, say: Say) -> None:
+    if run.result is not None:
+        say("done already")
+        return
+    try:
+        if member.train is None:
+            carry_out(recipe, run, member.settings, say)
+            return
+        result = member.train(member.settings, say)
+        run.write("config.json", {key: result[key] for key in ("model", "settings", "data")})
+        run.write("result.json", {**result, "run": str(run)})
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("give the same command again to continue") from None
