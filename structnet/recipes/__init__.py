@@ -14,8 +14,8 @@ its recipe and a function here; the command needs nothing else.
                             ``tree_lstm_paper`` and ``tree_lstm_pictures`` belong to it
 ``trees``                   data sets of trees: ``listops``, ``lrt``
 ``neural_tree``             neural trees: ``neural_tree_settings``, ``neural_tree_runs``,
-                            ``neural_tree_scores``, ``neural_tree_answers``,
-                            ``neural_tree_paper`` and ``neural_tree_figures`` belong to it
+                            ``neural_tree_answers``, ``neural_tree_paper`` and
+                            ``neural_tree_figures`` belong to it
 ``arrays``, ``baselines``   rows and images for a run; scikit-learn's models of the same rows
 ``data_sets``               what ``structnet data`` tells
 ==========================  ====================================================================

@@ -50,8 +50,7 @@ class ArrayData:
     def describe(self) -> dict[str, Any]:
         """What ``config.json`` says of them, all that a trained tree needs to be asked."""
         arrays = self.arrays
-        scales = {"x_scale": arrays.x_scale, "y_scale": arrays.y_scale}
-        return {
+        found = {
             "name": arrays.name,
             "split": arrays.split,
             "train": len(self.train),
@@ -59,14 +58,14 @@ class ArrayData:
             "test": len(self.test),
             "shape": list(self.train.x.shape[1:]),
             "num_outputs": arrays.num_outputs,
-            "classes": _list(arrays.classes),
-            "features": _list(arrays.features),
-            "targets": _list(arrays.targets),
-            **{
-                name: scale and {"mean": scale.mean.tolist(), "sd": scale.sd.tolist()}
-                for name, scale in scales.items()
-            },
         }
+        for name in ("classes", "features", "targets"):
+            words = getattr(arrays, name)
+            found[name] = None if words is None else list(words)
+        for name in ("x_scale", "y_scale"):
+            scale = getattr(arrays, name)
+            found[name] = scale and {"mean": scale.mean.tolist(), "sd": scale.sd.tolist()}
+        return found
 
     def in_words(self) -> str:
         """How many there are, and of what kind."""
@@ -77,24 +76,6 @@ class ArrayData:
             f"{len(self.test):,} to test ({arrays.split}); "
             f"inputs of {' x '.join(map(str, arrays.x_train.shape[1:]))}, {predicted}"
         )
-
-    def check_enough(self) -> None:
-        """Refuses data with fewer samples to train on than classes.
-
-        Raises:
-            ValueError: there are too few.
-        """
-        arrays, number = self.arrays, len(self.train)
-        if arrays.classes is not None and number < len(arrays.classes):
-            raise ValueError(
-                f"{arrays.name} has {outputs(arrays.num_outputs, True)}; got "
-                f"{counted(number, 'example')} to train on, besides {len(self.validation):,} for "
-                f"validation; expected at least {len(arrays.classes):,}, one of each class"
-            )
-
-
-def _list(names: tuple[str, ...] | None) -> list[str] | None:
-    return None if names is None else list(names)
 
 
 def load_data(settings: NeuralTreeRunSettings) -> ArrayData:
@@ -111,6 +92,13 @@ def load_data(settings: NeuralTreeRunSettings) -> ArrayData:
         raise ValueError(
             f"--validation-fraction {rows.validation_fraction} of {len(order)} training "
             f"examples is {held_out}; expected at least 1, and 1 less than all"
+        )
+    number, classes = len(order) - held_out, arrays.classes or ()
+    if number < len(classes):
+        raise ValueError(
+            f"{arrays.name} has {outputs(len(classes), True)}; got {counted(number, 'example')} to "
+            f"train on, besides {held_out:,} for validation; expected at least {len(classes):,}, "
+            "one of each class"
         )
     test = _drawn(len(arrays.x_test), rows.test_size, 0, "test")
     augment = shifted_and_mirrored if arrays.name == "cifar10" else None
@@ -153,20 +141,18 @@ def shifted_and_mirrored(images: Tensor) -> Tensor:
     Shapes:
         ``[n, channels, height, width]`` -> the same.
     """
-    n, channels, height, width = images.shape
+    n, _, height, width = images.shape
     padded = torch.nn.functional.pad(images, (EDGE,) * 4)
     top, left = (torch.randint(2 * EDGE + 1, (n, 1), device=images.device) for _ in range(2))
-    rows = top + torch.arange(height, device=images.device)
-    columns = left + torch.arange(width, device=images.device)
+    rows, columns = (
+        least + torch.arange(size, device=images.device)
+        for least, size in ((top, height), (left, width))
+    )
     mirrored = torch.rand(n, 1, device=images.device) < 0.5
     columns = torch.where(mirrored, columns.flip(1), columns)
-    i, c = (torch.arange(size, device=images.device) for size in (n, channels))
-    return padded[
-        i[:, None, None, None],
-        c[None, :, None, None],
-        rows[:, None, :, None],
-        columns[:, None, None],
-    ]
+    each = torch.arange(n, device=images.device)
+    moved = padded[each[:, None, None], :, rows[:, :, None], columns[:, None]]
+    return moved.movedim(-1, 1).contiguous()
 
 
 # ---- the rows of a user's file

@@ -36,7 +36,7 @@ def train(settings: Settings, say: Say) -> dict[str, Any]:
     import torch
 
     from structnet.recipes.arrays import load_data
-    from structnet.recipes.neural_tree_scores import score
+    from structnet.recipes.neural_tree_answers import score
 
     say(f"fitting {settings.model} ...")
     rows = Rows(train_size=settings.train_size, test_size=settings.test_size)

@@ -64,7 +64,6 @@ defaults of the data sets:
         say(f"reading {settings.data} ...")
         data = load_data(settings)
         say(f"data: {data.in_words()}")
-        data.check_enough()
         root_of(settings, data.describe())
         return data
 
@@ -74,32 +73,34 @@ defaults of the data sets:
         """Grows, refines and prunes a tree, from what is in the folder."""
         from structnet.neural_tree import train
         from structnet.recipes import neural_tree_runs as runs
-        from structnet.recipes.neural_tree_scores import loss_of, measured
+        from structnet.recipes.neural_tree_answers import measured
         from structnet.routing.report import export_text, summary
+        from structnet.training import evaluate
+        from structnet.training.processes import own_device
 
-        described = data.describe()
+        described, device = data.describe(), own_device(settings.place.device)
         older = run.folder / "refine"  # of a run of before
         if older.exists():
             older.rename(run.folder / "refinement")
-        if (run.folder / runs.GROWN).exists():
-            say("going on from what has grown")
-        else:
-            say("growing: first the root is trained, then each leaf is split, deepened or kept")
+        epochs = settings.training.refine_epochs
+        say(
+            "going on from what has grown"
+            if (run.folder / runs.GROWN).exists()
+            else "growing: first the root is trained, then each leaf is split, deepened or kept; "
+            f"then {counted(epochs, 'epoch')} refine the whole tree"
+        )
         trained = train(
             runs.root_of(settings, described),
             settings.training.told(),
             data.train,
             data.validation,
-            device=settings.place.device,
+            device=device,
             folder=run.folder,
-            callbacks=[
-                lambda found: run.write_history(found.history),
-                lambda found: runs.tell(found, settings.training.refine_epochs, say),
-            ],
+            callbacks=[lambda found: run.write_history(found.history)],
             progress=True,
         )
         run.write_history(trained.history)
-        tree, grown = trained.tree, runs.grown_tree(run)
+        tree, grown = trained.tree, runs.tree_of(run, runs.GROWN).to(device)
         if settings.training.prune is not None:
             before = counted(grown.num_leaves, "leaf", "leaves")
             say(f"pruning: {tree.num_leaves:,} of {before} stay")
@@ -109,10 +110,10 @@ defaults of the data sets:
         (run.folder / "summary.txt").write_text(f"{size}\n\n{text}\n", encoding="utf-8")
         details = {
             "primitives": settings.modules.primitives,
-            "validation_loss": loss_of(tree, data.validation, settings.place.device),
+            "validation_loss": evaluate(tree, data.validation, device=device)["loss"],
             "before_refinement": {
                 "test": measured(grown, data.test, described),
-                "validation_loss": loss_of(grown, data.validation, settings.place.device),
+                "validation_loss": evaluate(grown, data.validation, device=device)["loss"],
             },
             **runs.details_of(size, trained),
         }
@@ -120,10 +121,10 @@ defaults of the data sets:
 
     def open(self, run: Run, place: Place) -> Opened:
         """The trained tree of a run."""
-        from structnet.recipes.neural_tree_runs import Opened, trained_tree
+        from structnet.recipes.neural_tree_runs import Opened, tree_of
         from structnet.training.processes import own_device
 
-        tree = trained_tree(run).to(own_device(place.device))
+        tree = tree_of(run).to(own_device(place.device))
         return Opened(run, tree, place, run.config["data"])
 
     def examples_of(self, run: Run, file: str | None, place: Place) -> Samples:
@@ -149,7 +150,7 @@ defaults of the data sets:
 
     def measure(self, model: Opened, examples: Samples, ask: AskOfTree) -> dict[str, float]:
         """The accuracy, or the mean squared error, of each way to go through the tree."""
-        from structnet.recipes.neural_tree_scores import measured
+        from structnet.recipes.neural_tree_answers import measured
 
         paths = PATHS if ask.path is None else (ask.path,)
         return measured(model.tree, examples, model.data, paths, ask.batch_size)
@@ -186,11 +187,11 @@ defaults of the data sets:
         decisions = [Decision(**each) for each in runs.decisions_of(run)]
         found = {
             "growth.png": lambda: plot.plot_growth(run.history, decisions)[0],
-            "tree_grown.png": lambda: plot.plot_neural_tree(runs.grown_tree(run), *told),
+            "tree_grown.png": lambda: plot.plot_neural_tree(runs.tree_of(run, runs.GROWN), *told),
         }
         if not (run.folder / "model.safetensors").exists():
             return found
-        tree = runs.trained_tree(run)
+        tree = runs.tree_of(run)
         found["tree.png"] = lambda: plot.plot_neural_tree(tree, *told)
         if len(tree.shape) == 3:
             found["leaves.png"] = lambda: plot.plot_leaf_means(tree, *told)

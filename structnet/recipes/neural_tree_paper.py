@@ -7,12 +7,11 @@ Reference:
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from structnet.checks import check_integer
 from structnet.recipes import baselines
 from structnet.recipes import neural_tree_figures as paper
 from structnet.recipes.neural_tree_settings import (
@@ -23,15 +22,13 @@ from structnet.recipes.neural_tree_settings import (
     Rows,
     Training,
 )
-from structnet.recipes.paper import Member, Members, PaperTable, Row, Table, values_in
+from structnet.recipes.paper import Member, Members, PaperTable, Row, Table
 from structnet.recipes.recipe import Place, parts
 from structnet.recipes.words import counted
 
 if TYPE_CHECKING:
     from structnet.recipes.run import Run
 
-MULTI, SINGLE = "error, all leaves", "error, one path"
-SIZE, PATH_SIZE = "parameters, all leaves", "parameters, one path"
 VARIANTS = {  # of Table 4: what the tree grows without
     "full": {},
     "no-routers": {"routers": False},
@@ -46,7 +43,71 @@ NAMES = {
     "forest": "random forest, 200 trees",
     "boosting": "gradient boosting, 7 x 100 trees",
 }
+
+MULTI, SINGLE = "error, all leaves", "error, one path"
+LIKELIEST, LEAST = "error, likeliest leaf", "error, least likely leaf"
+SIZE, PATH_SIZE = "parameters, all leaves", "parameters, one path"
+OPERATIONS, PATH_OPERATIONS = "multiply-adds, all leaves", "multiply-adds, one path"
+OF_TREE = (MULTI, SINGLE, SIZE, PATH_SIZE, LEAST, OPERATIONS, PATH_OPERATIONS)  # as paper.Tree
+# How the names of errors end in a run's result, and the names of sizes.
+ERRORS = {MULTI: "", SINGLE: "_greedy", LIKELIEST: "_most_likely", LEAST: "_least_likely"}
+SIZES = {
+    "leaves": "leaves",
+    SIZE: "parameters",
+    PATH_SIZE: "path_parameters",
+    OPERATIONS: "flops",
+    PATH_OPERATIONS: "path_flops",
+}
+
+
+class Kind(NamedTuple):
+    """What one of the paper's tables compares."""
+
+    title: str
+    quantities: Sequence[str]
+    notes: Sequence[str] = ()
+    variants: Sequence[str] = ("full",)
+    models: Sequence[str] = ()  # scikit-learn's, of the same rows
+    ensembles: bool = False  # are all trees of a kind shown together, too?
+
+
 GREEDY = "One path: at each router, the likelier side."
+KINDS = {
+    3: Kind(
+        "errors and sizes",
+        (MULTI, SINGLE, SIZE, PATH_SIZE),
+        [f"{GREEDY} Its parameters are the mean over the test samples."],
+        models=tuple(paper.BASELINES),
+    ),
+    4: Kind(
+        "without routers, without transformers",
+        (MULTI, SINGLE, "leaves", SIZE),
+        variants=tuple(VARIANTS),
+    ),
+    6: Kind("which path", (*ERRORS, "leaves"), [GREEDY]),
+    7: Kind(
+        "operations a sample",
+        (OPERATIONS, PATH_OPERATIONS),
+        [
+            f"{GREEDY} Its operations are the mean over the test samples. The paper's figures are "
+            "taken for multiply-adds: for a linear classifier of MNIST it gives 8K, and 784 x 10 "
+            "is 7,840."
+        ],
+    ),
+    8: Kind(
+        "ensembles",
+        (MULTI, SINGLE, SIZE),
+        [
+            "Probabilities, or means, are averaged over the trees, each of which held out other "
+            f"training examples for validation. The paper: {paper.ENSEMBLE_SIZE} trees together."
+        ],
+        ensembles=True,
+    ),
+}
+OF_MODELS = (
+    "The models of scikit-learn learn from all training rows, the trees from those that are not "
+    "held out for validation; the perceptron stops early by a tenth of its own."
+)
 
 
 @dataclass(frozen=True)
@@ -93,15 +154,14 @@ class Choice:
     place: Place = field(default_factory=Place)
 
     def __post_init__(self) -> None:
-        check_integer("train_size", self.train_size, 2, optional=True)
-        check_integer("test_size", self.test_size, 2, optional=True)
-        parts(self.only, (*VARIANTS, *paper.BASELINES), "--only")
+        parts(self.only, NAMES, "--only")
         known = [name for name in paper.TREES if name.partition("_")[0] == self.data]
         for name in parts(self.primitives, PRIMITIVES, "--primitives") or ():
             if name not in known:
                 raise ValueError(
                     f"the paper has no {name} for {self.data}; expected some of {', '.join(known)}"
                 )
+        self.settings(known[0], "full", 0)  # refuses what no tree can be told
 
     def settings(self, primitives: str, variant: str, seed: int) -> NeuralTreeRunSettings:
         """The settings of one tree."""
@@ -120,205 +180,114 @@ class Choice:
         ).resolved()
 
 
-def members(
-    variants: Sequence[str], models: Sequence[str], choice: Choice, seed: int
-) -> list[Member]:
+def members(kind: Kind, choice: Choice, seed: int) -> list[Member]:
     """The runs of a table that have one seed: trees, and for SARCOS other models."""
-    wanted = parts(choice.only, (*VARIANTS, *paper.BASELINES), "--only") or (*variants, *models)
-    default = DEFAULTS[choice.data].primitives
-    found = []
+    wanted = parts(choice.only, NAMES, "--only") or NAMES
+    default, found = DEFAULTS[choice.data].primitives, []
     for primitives in parts(choice.primitives, PRIMITIVES, "--primitives") or (default,):
-        for variant in (name for name in variants if name in wanted):
-            folder = f"{primitives}-{variant}-{seed}"
-            settings = choice.settings(primitives, variant, seed)
-            found.append(Member((primitives, variant), folder, settings))
-    if choice.data == "sarcos":
-        for name in (name for name in models if name in wanted):
-            settings = baselines.Settings(
-                choice.data, name, choice.train_size, choice.test_size, seed, choice.place
-            )
-            found.append(Member(name, f"sarcos-{name}-{seed}", settings, baselines.train))
+        for name in (name for name in kind.variants if name in wanted):
+            settings = choice.settings(primitives, name, seed)
+            found.append(Member((primitives, name), f"{primitives}-{name}-{seed}", settings))
+    for name in (name for name in kind.models if choice.data == "sarcos" and name in wanted):
+        settings = baselines.Settings(
+            choice.data, name, choice.train_size, choice.test_size, seed, choice.place
+        )
+        found.append(Member(name, f"sarcos-{name}-{seed}", settings, baselines.train))
     return found
 
 
-def performance(choice: Choice, members: Members) -> Table:
-    """Table 3."""
-    rows = []
-    for name in (name for name in members if name in paper.BASELINES):
-        error, size = paper.BASELINES[name]
-        found = errors(members[name], {MULTI: "multi"}) | sizes(members[name], {SIZE: "parameters"})
-        rows.append(Row(NAMES[name], {MULTI: error, SIZE: size}, found))
-    for primitives, runs in trees_of(members).items():
-        tree = paper.TREES[primitives[0]]
-        known = of_paper(choice, tree.multi, tree.single)
-        known |= {SIZE: tree.parameters, PATH_SIZE: tree.path_parameters}
-        found = sizes(runs, {SIZE: "parameters", PATH_SIZE: "path_parameters"})
-        rows.append(Row(_name(primitives[0]), known, errors(runs) | found))
-    notes = [f"{GREEDY} Its parameters are the mean over the test samples."]
-    if any(name in members for name in paper.BASELINES):
-        notes.append(
-            "The models of scikit-learn learn from all training rows, the trees from those that "
-            "are not held out for validation; the perceptron stops early by a tenth of its own."
-        )
-    title = "Table 3: errors and sizes"
-    return _table(title, choice, (MULTI, SINGLE, SIZE, PATH_SIZE), rows, members, notes)
-
-
-def ablation(choice: Choice, members: Members) -> Table:
-    """Table 4."""
-    rows = []
-    for (primitives, variant), runs in trees_of(members).items():
-        tree = paper.TREES[primitives]
-        if variant == "full":
-            known = of_paper(choice, tree.multi, tree.single) | {SIZE: tree.parameters}
-        else:
-            known = of_paper(choice, *paper.ABLATIONS[primitives][variant])
-        found = errors(runs) | sizes(runs, {"leaves": "leaves", SIZE: "parameters"})
-        rows.append(Row(f"{_name(primitives)}: {NAMES[variant]}", known, found))
-    title = "Table 4: without routers, without transformers"
-    return _table(title, choice, (MULTI, SINGLE, "leaves", SIZE), rows, members, [])
-
-
-def paths(choice: Choice, members: Members) -> Table:
-    """Table 6."""
-    likeliest, least = "error, likeliest leaf", "error, least likely leaf"
-    ways = {MULTI: "multi", SINGLE: "greedy", likeliest: "most_likely", least: "least_likely"}
-    rows = []
-    for (primitives, _), runs in trees_of(members).items():
-        tree = paper.TREES[primitives]
-        known = of_paper(choice, tree.multi, tree.single, tree.least_likely, least)
-        found = errors(runs, ways) | sizes(runs, {"leaves": "leaves"})
-        rows.append(Row(_name(primitives), known, found))
-    return _table("Table 6: which path", choice, (*ways, "leaves"), rows, members, [GREEDY])
-
-
-def operations(choice: Choice, members: Members) -> Table:
-    """Table 7."""
-    quantities = ("multiply-adds, all leaves", "multiply-adds, one path")
-    rows = []
-    for (primitives, _), runs in trees_of(members).items():
-        tree = paper.TREES[primitives]
-        known = dict(zip(quantities, (tree.operations, tree.path_operations), strict=True))
-        twice = sizes(runs, dict(zip(quantities, ("flops", "path_flops"), strict=True)))
-        found = {name: [value / 2 for value in values] for name, values in twice.items()}
-        rows.append(Row(_name(primitives), known, found))
-    notes = [
-        f"{GREEDY} Its operations are the mean over the test samples. The paper's figures are "
-        "taken for multiply-adds: for a linear classifier of MNIST it gives 8K, and 784 x 10 is "
-        "7,840."
-    ]
-    return _table("Table 7: operations a sample", choice, quantities, rows, members, notes)
-
-
-def ensembles(choice: Choice, members: Members) -> Table:
-    """Table 8."""
-    rows = []
-    for (primitives, _), runs in trees_of(members).items():
-        tree, several = paper.TREES[primitives], paper.ENSEMBLES.get(primitives, (None, None))
-        single = errors(runs) | sizes(runs, {SIZE: "parameters"})
-        known = of_paper(choice, tree.multi, tree.single) | {SIZE: tree.parameters}
-        rows.append(Row(f"{_name(primitives)}: one tree", known, single))
-        found = {name: [error] for name, error in together(runs).items()}
-        found[SIZE] = [sum(single[SIZE])]
-        known = of_paper(choice, *several)
-        rows.append(Row(f"{_name(primitives)}: {len(runs)} trees together", known, found))
-    notes = [
-        f"Probabilities, or means, are averaged over the trees, each of which held out other "
-        f"training examples for validation. The paper: {paper.ENSEMBLE_SIZE} trees together."
-    ]
-    notes = [*what_was_run(members), *notes]
-    return Table("Table 8: ensembles", (MULTI, SINGLE, SIZE), rows, notes, shares(choice.data))
-
-
-def _table(
-    title: str,
-    choice: Choice,
-    quantities: Sequence[str],
-    rows: Sequence[Row],
-    members: Members,
-    notes: Sequence[str],
-) -> Table:
-    """A table in which each of the paper's figures is that of one model."""
-    run = what_was_run(members, " The paper's are of one tree each.")
-    return Table(title, quantities, rows, [*run, *notes], shares(choice.data))
-
-
-KINDS = {
-    3: ("errors and sizes", ("full",), tuple(paper.BASELINES), performance),
-    4: ("without routers, without transformers", tuple(VARIANTS), (), ablation),
-    6: ("which path", ("full",), (), paths),
-    7: ("operations a sample", ("full",), (), operations),
-    8: ("ensembles", ("full",), (), ensembles),
-}
-
-
-def _named(number: int, choice: Choice) -> str:
-    return f"table{number}-{choice.data}"
+def made(number: int, choice: Choice, members: Members) -> Table:
+    """One of the paper's tables beside ours."""
+    kind = KINDS[number]
+    models_first = sorted(members, key=lambda key: key not in paper.BASELINES)
+    rows = [row for key in models_first for row in rows_of(kind, choice.data, key, members[key])]
+    # Elsewhere each of the paper's figures is that of one model.
+    more = "" if kind.ensembles else " The paper's are of one tree each."
+    notes = [*what_was_run(members, more), *kind.notes]
+    if any(key in paper.BASELINES for key in members):
+        notes.append(OF_MODELS)
+    title = f"Table {number}: {kind.title}"
+    return Table(title, kind.quantities, rows, notes, shares(choice.data))
 
 
 TABLES: Mapping[int, PaperTable] = {
-    number: PaperTable(title, partial(_named, number), partial(members, variants, models), make)
-    for number, (title, variants, models, make) in KINDS.items()
+    number: PaperTable(
+        kind.title,
+        f"table{number}-{{0.data}}".format,
+        partial(members, kind),
+        partial(made, number),
+    )
+    for number, kind in KINDS.items()
 }
 
 
-def _name(primitives: str) -> str:
-    return f"ANT-{primitives.upper().replace('_', '-')}"
+def rows_of(kind: Kind, data: str, key: Any, runs: Sequence[Run]) -> list[Row]:
+    """The rows of a table that are about one model.
 
-
-def trees_of(members: Members) -> dict[tuple[str, str], Sequence[Run]]:
-    """The runs of trees, by their modules and variant."""
-    return {key: runs for key, runs in members.items() if key not in paper.BASELINES}
+    Args:
+        kind: table.
+        data: data set.
+        key: name of scikit-learn's model, or modules and variant of a tree.
+        runs: its runs.
+    """
+    if key in paper.BASELINES:
+        known = of_paper(data, (MULTI, SIZE), paper.BASELINES[key])
+        return [Row(NAMES[key], known, ours(runs, known))]
+    primitives, variant = key
+    name = f"ANT-{primitives.upper().replace('_', '-')}"
+    if variant == "full":
+        known = of_paper(data, OF_TREE, paper.TREES[primitives])
+    else:
+        known = of_paper(data, (MULTI, SINGLE), paper.ABLATIONS[primitives][variant])
+    found = ours(runs, kind.quantities)
+    if not kind.ensembles:
+        more = f": {NAMES[variant]}" if len(kind.variants) > 1 else ""
+        return [Row(f"{name}{more}", known, found)]
+    several = of_paper(data, (MULTI, SINGLE), paper.ENSEMBLES.get(primitives, ()))
+    both = {quantity: [error] for quantity, error in together(runs).items()}
+    return [
+        Row(f"{name}: one tree", known, found),
+        Row(f"{name}: {len(runs)} trees together", several, both | {SIZE: [sum(found[SIZE])]}),
+    ]
 
 
 def shares(data: str) -> tuple[str, ...]:
-    """The errors that are shown in percent: all but those of numbers."""
-    more = ("error, likeliest leaf", "error, least likely leaf")
-    return () if data == "sarcos" else (MULTI, SINGLE, *more)
+    """The quantities that are shown in percent: all errors but those of numbers."""
+    return () if data == "sarcos" else tuple(ERRORS)
 
 
 def of_paper(
-    choice: Choice,
-    multi: float | None,
-    single: float | None,
-    third: float | None = None,
-    name: str = "",
+    data: str, quantities: Sequence[str], figures: Sequence[float | None]
 ) -> dict[str, float | None]:
-    """The paper's errors; those in percent as shares."""
-    scale = 1.0 if choice.data == "sarcos" else 100.0
-    given = {MULTI: multi, SINGLE: single} | ({name: third} if name else {})
-    return {quantity: value and round(value / scale, 12) for quantity, value in given.items()}
+    """The paper's figures, if there are any, by quantity; those in percent as shares."""
+    return {
+        name: value and round(value / 100, 12) if name in shares(data) else value
+        for name, value in zip(quantities, figures, strict=bool(figures))
+    }
 
 
-def errors(
-    runs: Sequence[Run], ways: Mapping[str, str] | None = None
-) -> dict[str, Sequence[float]]:
-    """The error of each run, by the way through the tree: a share of 1, or a squared error."""
-    found = {}
-    for name, path in (ways or {MULTI: "multi", SINGLE: "greedy"}).items():
-        suffix = "" if path == "multi" else f"_{path}"
-        tests = [run.result["test"] for run in runs]
-        found[name] = [
-            test[f"mse{suffix}"] if "mse" in test else 1 - test[f"accuracy{suffix}"]
-            for test in tests
-        ]
-    return found
+def ours(runs: Sequence[Run], quantities: Iterable[str]) -> dict[str, list[float]]:
+    """Quantity -> our figures, one a run: errors as shares of 1 or squared errors, and sizes."""
+    return {name: [_figure(run.result, name) for run in runs] for name in quantities}
 
 
-def sizes(runs: Sequence[Run], names: Mapping[str, str]) -> dict[str, list[float]]:
-    """Quantity -> its value in the details of each run."""
-    return values_in(runs, {name: f"details.{key}" for name, key in names.items()})
+def _figure(result: Mapping[str, Any], name: str) -> float:
+    if name in ERRORS:
+        test, way = result["test"], ERRORS[name]
+        return test[f"mse{way}"] if "mse" in test else 1 - test[f"accuracy{way}"]
+    value = result["details"][SIZES[name]]
+    return value / 2 if name in (OPERATIONS, PATH_OPERATIONS) else value  # 2 FLOPs a multiply-add
 
 
 def together(runs: Sequence[Run]) -> dict[str, float]:
     """The errors of all trees together on their test data, by the way through them."""
     from structnet.recipes.arrays import load_data
-    from structnet.recipes.neural_tree_runs import trained_tree
-    from structnet.recipes.neural_tree_scores import of_ensemble, output
+    from structnet.recipes.neural_tree_answers import of_ensemble, output
+    from structnet.recipes.neural_tree_runs import tree_of
 
     data = runs[0].config["data"]
     test = load_data(runs[0].settings(NeuralTreeRunSettings)).test
-    trees, found = [trained_tree(run) for run in runs], {}
+    trees, found = [tree_of(run) for run in runs], {}
     for name, path in {MULTI: "multi", SINGLE: "greedy"}.items():
         score = of_ensemble([output(tree, test, path) for tree in trees], test.targets, data)
         found[name] = score if data["classes"] is None else 1 - score
@@ -327,41 +296,37 @@ def together(runs: Sequence[Run]) -> dict[str, float]:
 
 def what_was_run(members: Members, paper_errors: str = "") -> list[str]:
     """Data, sizes, seeds and times, and what the errors are, ours and the paper's."""
-    trees = trees_of(members)
-    runs = [run for each in trees.values() for run in each]
-    if not runs:
-        first = next(iter(members.values()))[0].result
-        return [f"{_sizes(first)} {_paper_sizes(first)}"]
-    config, results = runs[0].config, [run.result for run in runs]
-    settings, first = config["settings"], results[0]
-    seeds, most = len(next(iter(trees.values()))), settings["max_leaves"]
-    minutes = statistics.mean(result["seconds"] for result in results) / 60
-    shape = " x ".join(map(str, config["data"]["shape"]))
-    unit = "mean squared error" if "mse" in first["test"] else "percent wrong"
-    threads = settings["threads"]
+    trees = [runs for key, runs in members.items() if key not in paper.BASELINES]
+    if not trees:
+        return [_sizes(next(iter(members.values()))[0].result)]
+    results, seeds = [run.result for runs in trees for run in runs], len(trees[0])
+    config = trees[0][0].config
+    data, settings = config["data"], config["settings"]
+    unit = "mean squared error" if "mse" in results[0]["test"] else "percent wrong"
+    means = "1 seed" if seeds == 1 else f"the mean of {seeds} seeds ± their deviation"
+    inputs = f"Split: {data['split']}. Inputs: {' x '.join(map(str, data['shape']))}. "
+    growth = f"at most {settings['epochs']} epochs a candidate, patience {settings['patience']}"
+    if settings["n_init"] > 1:
+        growth += f", each trained {settings['n_init']} times"
+    if settings["max_leaves"]:
+        growth += f", at most {counted(settings['max_leaves'], 'leaf', 'leaves')}"
+    minutes = round(statistics.mean(result["seconds"] for result in results) / 60)
+    place = settings["device"]
+    if settings["threads"]:
+        place += f", {counted(settings['threads'], 'thread')}"
     return [
-        f"Errors: {unit} of the test examples. Ours: "
-        + ("1 seed." if seeds == 1 else f"the mean of {seeds} seeds ± their deviation.")
-        + paper_errors,
-        f"{_sizes(first)} Split: {config['data']['split']}. Inputs: {shape}. {_paper_sizes(first)}",
-        f"Growth: at most {settings['epochs']} epochs a candidate, patience {settings['patience']}"
-        + (f", each trained {settings['n_init']} times" if settings["n_init"] > 1 else "")
-        + (f", at most {counted(most, 'leaf', 'leaves')}" if most else "")
-        + f"; refinement: {settings['refine_epochs']} epochs; Adam, batches of "
+        f"Errors: {unit} of the test examples. Ours: {means}.{paper_errors}",
+        _sizes(results[0], inputs),
+        f"Growth: {growth}; refinement: {settings['refine_epochs']} epochs; Adam, batches of "
         f"{settings['batch_size']}, a rate of {settings['learning_rate']:g}; "
-        f"{counted(round(minutes), 'minute')} a tree on {settings['device']}"
-        + (f", {counted(threads, 'thread')}." if threads else "."),
+        f"{counted(minutes, 'minute')} a tree on {place}.",
     ]
 
 
-def _sizes(result: Mapping[str, Any]) -> str:
-    sizes = result["sizes"]
+def _sizes(result: Mapping[str, Any], inputs: str = "") -> str:
+    sizes, (train, test) = result["sizes"], paper.SIZES[result["data"]]
     return (
         f"Data: {result['data']}; {sizes['train']:,} examples to train on, "
-        f"{sizes['validation']:,} for validation, {sizes['test']:,} to test."
+        f"{sizes['validation']:,} for validation, {sizes['test']:,} to test. {inputs}"
+        f"The paper: {train:,}, of which 10 % for validation, and {test:,} to test."
     )
-
-
-def _paper_sizes(result: Mapping[str, Any]) -> str:
-    train, test = paper.SIZES[result["data"]]
-    return f"The paper: {train:,}, of which 10 % for validation, and {test:,} to test."

@@ -1,4 +1,4 @@
-"""What lies in the folder of a neural tree's run, and what is said while it is filled."""
+"""What lies in the folder of a neural tree's run."""
 
 from __future__ import annotations
 
@@ -8,25 +8,17 @@ from functools import partial
 from typing import Any
 
 import torch
-from tqdm.auto import tqdm
 
-from structnet.neural_tree import (
-    Categorical,
-    NeuralTree,
-    Primitives,
-    SquaredError,
-    Trained,
-    presets,
-)
+from structnet.neural_tree import Categorical, NeuralTree, SquaredError, Trained, presets
 from structnet.recipes.arrays import ArrayData, load_data
-from structnet.recipes.neural_tree_settings import FOR_IMAGES, Modules, NeuralTreeRunSettings
-from structnet.recipes.recipe import Place, Say
-from structnet.recipes.run import Run
-from structnet.recipes.words import counted, percent
+from structnet.recipes.neural_tree_settings import FOR_IMAGES, NeuralTreeRunSettings
+from structnet.recipes.recipe import Place
+from structnet.recipes.run import MODEL, Run
 from structnet.training import load_model
 
 Described = Mapping[str, Any]  # data as config.json describes them
 GROWN = "growth.safetensors"
+MAKERS = {**presets.NAMED, "conv": partial(presets.conv, kernel=3, padding=1)}
 
 
 @dataclass(frozen=True)
@@ -53,55 +45,32 @@ def root_of(
     Raises:
         ValueError: the modules are for images, and the data are rows.
     """
-    primitives = settings.modules.primitives
-    if primitives in FOR_IMAGES and len(data["shape"]) != 3:
+    modules = settings.modules
+    if modules.primitives in FOR_IMAGES and len(data["shape"]) != 3:
         raise ValueError(
-            f"{primitives} is for images; {data['name']} has rows of {data['shape'][0]} numbers "
-            "(try --primitives mlp)"
+            f"{modules.primitives} is for images; {data['name']} has rows of {data['shape'][0]} "
+            "numbers (try --primitives mlp)"
         )
     likelihood = SquaredError() if data["classes"] is None else Categorical()
-    makers = primitives_of(settings.modules, likelihood.num_outputs(data["num_outputs"]))
+    width = {} if modules.width is None else {"width": modules.width}
+    primitives = MAKERS[modules.primitives](data["num_outputs"], **width).without(
+        routers=not modules.routers, transformers=not modules.transformers
+    )
     with torch.random.fork_rng([]):
         torch.manual_seed(settings.training.seed)
         if structure is not None:
-            return NeuralTree.from_config(structure, makers, likelihood)
-        return NeuralTree(makers, data["shape"], likelihood)
+            return NeuralTree.from_config(structure, primitives, likelihood)
+        return NeuralTree(primitives, data["shape"], likelihood)
 
 
-def primitives_of(modules: Modules, num_outputs: int) -> Primitives:
-    """The functions that make the modules of a tree."""
-    makers = {
-        **presets.PRESETS,
-        "mlp": presets.mlp,
-        "conv": partial(presets.conv, kernel=3, padding=1),
-    }
-    width = {} if modules.width is None else {"width": modules.width}
-    return makers[modules.primitives](num_outputs, **width).without(
-        routers=not modules.routers, transformers=not modules.transformers
-    )
-
-
-def trained_tree(run: Run) -> NeuralTree:
-    """The tree in the end, on the CPU.
+def tree_of(run: Run, file: str = MODEL) -> NeuralTree:
+    """The tree in the end, or in ``GROWN``: as far as it has grown, before its refinement.
 
     Raises:
         CheckpointError: there is none yet, or its file is damaged.
     """
-    return _tree(run, "model.safetensors")
-
-
-def grown_tree(run: Run) -> NeuralTree:
-    """The tree before its refinement, as far as it has grown.
-
-    Raises:
-        CheckpointError: there is none yet, or its file is damaged.
-    """
-    return _tree(run, GROWN)
-
-
-def _tree(run: Run, name: str) -> NeuralTree:
     settings, data = run.settings(NeuralTreeRunSettings), run.config["data"]
-    return run.load_model(lambda content: root_of(settings, data, content["tree"]), name)
+    return run.load_model(lambda content: root_of(settings, data, content["tree"]), file)
 
 
 def decisions_of(run: Run) -> list[dict[str, Any]]:
@@ -119,42 +88,6 @@ def own_data(run: Run, place: Place) -> ArrayData:
     data = load_data(run.settings(NeuralTreeRunSettings, place))
     run.check_same_data(data.describe())
     return data
-
-
-def tell(found: Trained, refine_epochs: int, say: Say) -> None:
-    """Says a line on a decision or an epoch, clear of the bar, which is drawn anew below it."""
-    with tqdm.external_write_mode():
-        if found.refinement:
-            if len(found.refinement) == 1:
-                say(f"refining all modules together, {refine_epochs} epochs")
-            say(epoch_in_words(found.refinement[-1], refine_epochs))
-        else:
-            say(decision_in_words(found.decisions[-1], len(found.undecided)))
-
-
-def decision_in_words(decision: Any, waiting: int) -> str:
-    """One decision as a line."""
-    tried = ", ".join(f"{kind} {loss:.4f}" for kind, loss in decision.candidates.items())
-    taken = f"{tried or 'nothing to try'} -> {decision.action}"
-    if decision.action == "root":
-        taken = "trained the root"
-    leaves = counted(decision.leaves, "leaf", "leaves")
-    return (
-        f"decision {decision.number}, node {decision.node}: {taken}; validation loss "
-        f"{decision.loss:.4f}, {leaves} ({waiting} to decide), {decision.parameters:,} parameters, "
-        f"{decision.seconds:.1f} s"
-    )
-
-
-def epoch_in_words(record: Mapping[str, Any], epochs: int) -> str:
-    """One epoch of the refinement as a line."""
-    right = record.get("validation_accuracy")
-    return (
-        f"refinement {record['epoch']:>{len(str(epochs))}}/{epochs}  loss {record['loss']:.4f}  "
-        f"validation loss {record['validation_loss']:.4f}  "
-        + ("" if right is None else f"accuracy {percent(right, 2)}  ")
-        + f"{record['seconds']:.1f} s"
-    )
 
 
 def details_of(size: Any, trained: Trained) -> dict[str, Any]:

@@ -3,14 +3,14 @@
 Nothing here imports torch.
 
 Reference:
-    Tanno et al., Adaptive Neural Trees, ICML 2019, Supp. C: batches of 512, a learning rate of
-    1e-3, a patience of 5, 10 % for validation; 300, 100 and 200 epochs of refinement for SARCOS,
-    MNIST and CIFAR-10. Smaller data sets take smaller batches here.
+    Tanno et al., Adaptive Neural Trees, ICML 2019, Supp. C: 10 % for validation; 300, 100 and 200
+    epochs of refinement for SARCOS, MNIST and CIFAR-10. Smaller data sets have smaller batches.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -19,32 +19,19 @@ from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.recipes.recipe import Ask, Place, check_data, is_file
 
 TABLES = (".csv", ".tsv")  # how the name of a table ends
-PATHS = ("multi", "greedy", "stochastic", "most_likely", "least_likely")
+Way = Literal["multi", "greedy", "stochastic", "most_likely", "least_likely"]
+PATHS: tuple[str, ...] = get_args(Way)
 # The modules, and the width of those that come in any width.
 WIDTHS = {"mlp": 128, "conv": 16, "sarcos": 128}
 Primitives = Literal[
-    "mlp",
-    "conv",
-    "mnist_a",
-    "mnist_b",
-    "mnist_c",
-    "cifar10_a",
-    "cifar10_b",
-    "cifar10_c",
-    "sarcos",
+    "mlp", "conv", "mnist_a", "mnist_b", "mnist_c", "cifar10_a", "cifar10_b", "cifar10_c", "sarcos"
 ]
 PRIMITIVES: tuple[str, ...] = get_args(Primitives)
 FOR_IMAGES = tuple(name for name in PRIMITIVES if name not in ("mlp", "sarcos"))
 
 
 class Default(NamedTuple):
-    """How a data set is modelled where nothing else is said.
-
-    Args:
-        primitives: modules of the tree.
-        refine_epochs: epochs for all modules together, once the tree has grown.
-        batch_size: examples a step.
-    """
+    """How a data set is modelled where nothing else is said."""
 
     primitives: str
     refine_epochs: int
@@ -132,11 +119,8 @@ class Training(NeuralTreeSettings):
 
     def told(self) -> NeuralTreeSettings:
         """The same as the library takes it, at its own defaults where nothing is known yet."""
-        given = {each.name: getattr(self, each.name) for each in fields(self)}
-        for name in ("refine_epochs", "batch_size"):
-            if given[name] is None:
-                del given[name]
-        return NeuralTreeSettings(**given)
+        unknown = {name for name in Default._fields if getattr(self, name, 0) is None}
+        return NeuralTreeSettings(**{n: v for n, v in vars(self).items() if n not in unknown})
 
 
 @dataclass(frozen=True)
@@ -177,9 +161,7 @@ class NeuralTreeRunSettings:
         if not is_file(self.data, TABLES):
             for name in ("target", "task"):
                 if getattr(self.rows, name) is not None:
-                    raise ValueError(
-                        f"--{name} is for a table, FILE.csv; the data set is {self.data}"
-                    )
+                    raise ValueError(f"--{name} is for a table, FILE.csv, not {self.data}")
         if self.data == "digits" and self.place.data_dir is not None:
             raise ValueError("digits comes with scikit-learn; it has no files for --data-dir")
 
@@ -200,27 +182,24 @@ class NeuralTreeRunSettings:
             ('mnist_c', 100)
         """
         table = is_file(self.data, TABLES)
-        known = OF_TABLE if table else DEFAULTS[self.data]
-        modules, training = self.modules, self.training
-        primitives = modules.primitives or known.primitives
-        if primitives not in WIDTHS and modules.width is not None:
-            raise ValueError(f"--width is for {', '.join(WIDTHS)}; the modules are {primitives}")
-        width = WIDTHS.get(primitives) if modules.width is None else modules.width
+        known = (OF_TABLE if table else DEFAULTS[self.data])._asdict()
+        modules = _filled(self.modules, known)
+        if modules.primitives not in WIDTHS and modules.width is not None:
+            raise ValueError(
+                f"--width is for {', '.join(WIDTHS)}; the modules are {modules.primitives}"
+            )
         return replace(
             self,
             # Whoever resumes may stand in another folder.
             data=str(Path(self.place.data_dir or "", self.data).resolve()) if table else self.data,
-            modules=replace(modules, primitives=primitives, width=width),
-            training=replace(
-                training,
-                refine_epochs=_first(training.refine_epochs, known.refine_epochs),
-                batch_size=_first(training.batch_size, known.batch_size),
-            ),
+            modules=_filled(modules, {"width": WIDTHS.get(modules.primitives)}),
+            training=_filled(self.training, known),
         )
 
 
-def _first(value: Any, other: Any) -> Any:
-    return other if value is None else value
+def _filled(group: Any, values: Mapping[str, Any]) -> Any:
+    """The same with these values where it has None."""
+    return replace(group, **{n: v for n, v in values.items() if getattr(group, n, 0) is None})
 
 
 def table_of_defaults() -> str:
@@ -245,4 +224,4 @@ class AskOfTree(Ask):
             evaluate each way, of predict multi)
     """
 
-    path: Literal["multi", "greedy", "stochastic", "most_likely", "least_likely"] | None = None
+    path: Way | None = None

@@ -20,7 +20,7 @@ class Progress:
 
     In a terminal or notebook that is a bar. Elsewhere, as in a log, it is a plain line an epoch:
     the first, the last, and of the others no two within some seconds. Trainings that are parts of
-    a larger one share it.
+    a larger one share it, and what these come to is said in lines between them.
 
     Args:
         shown: False says nothing.
@@ -73,13 +73,14 @@ class Progress:
         self._bar.close()
 
     def end_epoch(self, text: str, last: bool) -> None:
-        """Writes the line of an epoch; the last one of a part is not the last of the whole."""
-        self.say(self.part + text, last and not self.part)
-
-    def say(self, text: str, last: bool = False) -> None:
-        """Writes a line, if there is no bar, and if it is the first, the last, or one is due."""
+        """Writes the line of an epoch, if there is no bar: the first, the last, and what is due."""
         now = self.clock()
-        due = last or self._next is None or now >= self._next
-        if self.shown and not self._watched and due:
+        last = last and not self.part  # that of a part is not that of the whole
+        if not self._watched and (last or self._next is None or now >= self._next):
             self._next = now + self.seconds
+            self.say(self.part + text)
+
+    def say(self, text: str) -> None:
+        """Writes a line, whatever the time; no bar is open then."""
+        if self.shown:
             print(text, file=sys.stderr, flush=True)

@@ -9,7 +9,7 @@ import pytest
 from structnet.cli import main
 from structnet.datasets import DownloadError, TableError, table
 from structnet.recipes.neural_tree_answers import in_words
-from structnet.recipes.neural_tree_paper import MULTI, SINGLE, Choice, ensembles, paths
+from structnet.recipes.neural_tree_paper import MULTI, SINGLE, TABLES, Choice
 from structnet.recipes.run import Run
 from structnet.training.checkpoint import CheckpointError
 
@@ -91,7 +91,7 @@ def test_one_of_a_thing_is_in_the_singular(tmp_path: Path, capsys: pytest.Captur
 
 def test_a_table_says_what_was_run() -> None:
     run = a_run(shape=[1, 28, 28], split="as published")
-    notes = paths(Choice(), {("mnist_c", "full"): [run]}).notes
+    notes = TABLES[6].make(Choice(), {("mnist_c", "full"): [run]}).notes
     assert notes[0].endswith("Ours: 1 seed. The paper's are of one tree each.")
     assert notes[2].endswith("1 minute a tree on cpu, 1 thread.")
 
@@ -103,7 +103,7 @@ def test_the_papers_ensembles_are_not_said_to_be_of_one_tree(
         "structnet.recipes.neural_tree_paper.together", lambda runs: {MULTI: 0.01, SINGLE: 0.02}
     )
     run = a_run(shape=[1, 28, 28], split="as published")
-    notes = ensembles(Choice(), {("mnist_a", "full"): [run]}).notes
+    notes = TABLES[8].make(Choice(), {("mnist_a", "full"): [run]}).notes
     assert notes[0] == "Errors: percent wrong of the test examples. Ours: 1 seed."
     assert "The paper: 8 trees together." in notes[-1]
 

@@ -20,9 +20,9 @@ from structnet.neural_tree import training as library_training
 from structnet.neural_tree import tree as library
 from structnet.neural_tree.presets import PRESETS
 from structnet.recipes import neural_tree_runs as runs
+from structnet.recipes.neural_tree_answers import measured, output
 from structnet.recipes.neural_tree_figures import ABLATIONS, BASELINES, ENSEMBLES, TREES
 from structnet.recipes.neural_tree_paper import NAMES, VARIANTS
-from structnet.recipes.neural_tree_scores import measured, output
 from structnet.recipes.neural_tree_settings import DEFAULTS, PATHS, PRIMITIVES
 from structnet.recipes.run import Run
 from structnet.recipes.words import counted
@@ -90,7 +90,8 @@ def test_the_run_folder(digits: tuple[Path, Done]) -> None:
 
 def test_every_decision_is_told(digits: tuple[Path, Done]) -> None:
     folder, done = digits
-    told = [line for line in done.out.splitlines() if line.startswith("decision ")]
+    assert "decision " not in done.out
+    told = [line for line in done.progress if " parameters, " in line]
     decisions = load_model(folder / "growth.safetensors")[1]["decisions"]
     assert len(told) == len(decisions) == done.json["details"]["decisions"]
     for line, decision in zip(told, decisions, strict=True):
@@ -133,16 +134,15 @@ def test_the_command_and_the_library_train_the_same_tree(digits: tuple[Path, Don
 def test_a_run_that_was_stopped_goes_on_to_the_same_tree(
     digits: tuple[Path, Done], phase: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name = {"growth": "decision_in_words", "refinement": "epoch_in_words"}[phase]
-    tell, calls = getattr(runs, name), []
+    write = Run.write_history
 
-    def interrupted(*args: object) -> str:
-        calls.append(args)
-        if len(calls) == 2:
+    def interrupted(run: Run, records: History) -> None:
+        write(run, records)
+        last = records[-1]
+        if last["phase"] == "refine" if phase == "refinement" else last["decision"] == 1:
             raise KeyboardInterrupt
-        return tell(*args)
 
-    monkeypatch.setattr(runs, name, interrupted)
+    monkeypatch.setattr(Run, "write_history", interrupted)
     stopped = call(*DIGITS, "--out", tmp_path / "run")
     assert stopped.status == 130
     assert f"structnet train --resume {tmp_path / 'run'}" in stopped.err

@@ -16,7 +16,7 @@ from structnet import plot
 from structnet.datasets import sarcos
 from structnet.datasets.csv_file import TableError, read
 from structnet.recipes import RECIPES, arrays
-from structnet.recipes.neural_tree_scores import output
+from structnet.recipes.neural_tree_answers import output
 from structnet.recipes.neural_tree_settings import PATHS
 from structnet.recipes.run import Run
 from structnet.routing import Samples

@@ -10,7 +10,7 @@ from commands import SMALL
 
 from structnet.neural_tree import NeuralTree
 from structnet.recipes.arrays import ArrayData, load_data
-from structnet.recipes.neural_tree_runs import grown_tree, trained_tree
+from structnet.recipes.neural_tree_runs import GROWN, tree_of
 from structnet.recipes.neural_tree_settings import NeuralTreeRunSettings
 from structnet.recipes.recipe import settings_from
 from structnet.recipes.run import Run
@@ -32,12 +32,12 @@ def of_run(folder: Path) -> ArrayData:
 
 def trained(folder: Path) -> NeuralTree:
     """The tree of a run."""
-    return trained_tree(Run(folder))
+    return tree_of(Run(folder))
 
 
 def grown(folder: Path) -> NeuralTree:
     """The tree of a run before its refinement."""
-    return grown_tree(Run(folder))
+    return tree_of(Run(folder), GROWN)
 
 
 def mnist(folder: Path) -> Path:

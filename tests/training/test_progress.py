@@ -74,24 +74,29 @@ def test_a_growth_has_a_line_for_epochs_and_decisions(capsys: pytest.CaptureFixt
     shown = lines(capsys)
     assert shown[0].startswith("decision 0, root of node 0, epoch 1/")
     decided = [line for line in shown if "epoch" not in line]
-    assert decided == [str(decision) for decision in growth.decisions]
+    assert [line.rpartition("; ")[0] for line in decided] == list(map(str, growth.decisions))
+    assert decided[-1].endswith("; 0 to decide")
     assert len(shown) == len(decided) + len(growth.history)
 
 
-def test_the_lines_of_a_growth_share_their_time(capsys: pytest.CaptureFixture) -> None:
+def test_every_decision_of_a_growth_has_a_line(capsys: pytest.CaptureFixture) -> None:
     growth = grow(progress=Progress(clock=Clock(0)))
-    first, last = lines(capsys)
+    first, *others = lines(capsys)
     assert first.startswith("decision 0, root of node 0, epoch 1/")
-    assert last == str(growth.decisions[-1])
-    assert ", keep at node " in last and f", {growth.tree.num_leaves} leaves, " in last
+    assert len(others) == len(growth.decisions) and not any("epoch" in line for line in others)
+    for line, decision in zip(others, growth.decisions, strict=True):
+        assert line.startswith(f"decision {decision.number}, node {decision.node}: ")
+        tried = [f"{kind} {loss:.4f}" for kind, loss in decision.candidates.items()]
+        assert ", ".join(tried) in line
+    assert " -> keep; " in others[-1] and f", {growth.tree.num_leaves} leaves, " in others[-1]
 
 
 def test_the_bar_of_a_growth_says_node_candidate_and_decision(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
     watch(monkeypatch)
-    grow(progress=True)
+    growth = grow(progress=True)
     shown = capsys.readouterr().err
     for part in ("decision 0, root of node 0", "decision 1, split of node 0"):
         assert f"{part}, epoch 2/2 100%" in shown
-    assert " at node " not in shown
+    assert all(str(decision) in shown for decision in growth.decisions)

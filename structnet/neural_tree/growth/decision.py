@@ -39,6 +39,12 @@ class Decision:
         leaves: leaves of the tree afterwards.
         parameters: numbers to learn in the tree afterwards.
         seconds: time that it took.
+
+    Example:
+        >>> losses = {"split": 0.1979, "deepen": 0.1382}
+        >>> print(Decision(1, 0, "deepen", 0.1382, losses, 1, 20231, 0.1))
+        decision 1, node 0: split 0.1979, deepen 0.1382 -> deepen; validation loss 0.1382, 1 leaf,
+        20,231 parameters, 0.1 s
     """
 
     number: int
@@ -51,7 +57,11 @@ class Decision:
     seconds: float
 
     def __str__(self) -> str:
+        tried = ", ".join(f"{kind} {loss:.4f}" for kind, loss in self.candidates.items())
+        taken = f"{tried or 'nothing to try'} -> {self.action}"
+        taken = "trained the root" if self.action == "root" else taken
+        leaves = "1 leaf" if self.leaves == 1 else f"{self.leaves:,} leaves"
         return (
-            f"decision {self.number}, {self.action} at node {self.node}, val loss {self.loss:.3g}, "
-            f"{self.leaves} leaves, {self.parameters:,} parameters, {self.seconds:.3g} s"
+            f"decision {self.number}, node {self.node}: {taken}; validation loss {self.loss:.4f}, "
+            f"{leaves}, {self.parameters:,} parameters, {self.seconds:.1f} s"
         )

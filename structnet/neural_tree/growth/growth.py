@@ -64,8 +64,9 @@ class Growth:
         resume: go on from the folder's state, if there is one; False begins anew and replaces the
             folder's state.
         callbacks: functions called as ``callback(growth, decision)`` after every decision.
-        progress: True says how far it is: a bar for each training, if somebody watches the terminal
-            or notebook, else a line an epoch or decision, at most every ten seconds.
+        progress: True says how far it is: a line a decision; besides, a bar for each training if
+            somebody watches the terminal or notebook, else a line an epoch, at most every ten
+            seconds.
 
     Attributes:
         decisions: decisions so far.
@@ -186,7 +187,7 @@ class Growth:
         )
         self.decisions.append(decision)
         self._save()
-        self.progress.say(str(decision), last=self.done)
+        self.progress.say(f"{decision}; {len(self.undecided)} to decide")
         for callback in self.callbacks:
             callback(self, decision)
         return decision
