@@ -16,10 +16,7 @@ def wrong(name: str, expected: str, value: Any, owner: str = "") -> ValueError:
     """The error of a parameter that is not what it should be, to be raised.
 
     Args:
-        name: name of the parameter.
-        expected: what it must be, in words.
-        value: what it is.
-        owner: function or class that it was given to.
+        expected: words that say what it must be.
 
     Example:
         >>> raise wrong("order", "a permutation", [1, 1], "Tree")
@@ -33,14 +30,11 @@ def wrong(name: str, expected: str, value: Any, owner: str = "") -> ValueError:
 def check_integer(
     name: str, value: Any, least: int, *, optional: bool = False, owner: str = ""
 ) -> None:
-    """Refuses what is no int, or too small.
+    """Refuses what is no int (one of numpy's will do, True and False will not), or too small.
 
     Args:
-        name: name of the parameter.
-        value: value that it has; an int of numpy's will do, True and False will not.
         least: smallest value that it may have.
         optional: may it be None?
-        owner: function or class that it was given to.
 
     Raises:
         ValueError: it is something else.
@@ -71,13 +65,10 @@ def check_number(
     """Refuses what is no finite number, or out of its range.
 
     Args:
-        name: name of the parameter.
-        value: value that it has.
         low: lower end of the range.
         high: upper end of the range; infinity itself is never in it.
         open: are the ends outside?
         optional: may it be None?
-        owner: function or class that it was given to.
 
     Raises:
         ValueError: it is something else.
@@ -98,12 +89,7 @@ def check_number(
 
 
 def check_bool(name: str, value: Any, owner: str = "") -> None:
-    """Refuses what is neither True nor False, as words would all count as True.
-
-    Args:
-        name: name of the parameter.
-        value: value that it has; a bool of numpy's will do.
-        owner: function or class that it was given to.
+    """Refuses what is no bool (one of numpy's will do), as words would all count as True.
 
     Raises:
         ValueError: it is something else.
@@ -121,10 +107,7 @@ def check_one_of(name: str, value: Any, allowed: Collection[str], owner: str = "
     """Refuses what is not one of a few words.
 
     Args:
-        name: name of the parameter.
-        value: value that it has.
         allowed: words that it may be.
-        owner: function or class that it was given to.
 
     Raises:
         ValueError: it is something else.

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
+from structnet.checks import check_one_of
 from structnet.estimators.scale import Standardizer
 
 Task = Literal["classification", "regression"]
+TASKS = get_args(Task)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +55,7 @@ class Arrays:
     targets: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        if self.task not in ("classification", "regression"):
-            raise ValueError(f"task must be 'classification' or 'regression'; got {self.task!r}")
+        check_one_of("task", self.task, TASKS)
         for part, x, y in (
             ("training", self.x_train, self.y_train),
             ("test", self.x_test, self.y_test),

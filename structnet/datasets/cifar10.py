@@ -21,22 +21,14 @@ from typing import Any
 import numpy as np
 
 from structnet.datasets.arrays import Arrays
-from structnet.datasets.pixels import pixel_scale, scaled_pixels
-from structnet.datasets.source import DownloadError, Source, WrongFileError, fetch, places
+from structnet.datasets.pixels import image_arrays
+from structnet.datasets.source import WrongFileError, absent, fetch, places, sources
 
 BATCH_SIZE = 10_000  # images a file
 BATCHES = (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch")
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 UNPACKED = "cifar-10-batches-py"
-ARCHIVE = Source(
-    "cifar-10-python.tar.gz",
-    folder="cifar10",
-    url="https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",
-    licence="none stated; research use",
-    sha256="6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",
-    size=170_498_071,
-)
-SOURCES = (ARCHIVE,)
+SOURCES = (ARCHIVE,) = sources("cifar10")
 _MOST_BYTES = 1 << 26  # of one batch; the published ones have 31 million
 
 
@@ -64,20 +56,10 @@ def load(folder: str | Path | None = None, download: bool = False) -> Arrays:
     for name, (pixels, _) in zip(BATCHES, batches, strict=True):
         if len(pixels) != BATCH_SIZE:
             raise WrongFileError(f"{name} in {path} has {len(pixels):,} images, not {BATCH_SIZE:,}")
-    images = np.concatenate([pixels for pixels, _ in batches[:-1]])
-    scale = pixel_scale(images)
-    return Arrays(
-        scaled_pixels(images, scale),
-        np.concatenate([labels for _, labels in batches[:-1]]),
-        scaled_pixels(batches[-1][0], scale),
-        batches[-1][1],
-        classes=CLASSES,
-        name="cifar10",
-        task="classification",
-        split="as published",
-        x_scale=scale,
-        files=(path,),
-    )
+    x_train, y_train = map(np.concatenate, zip(*batches[:-1], strict=True))
+    about: dict[str, Any] = {"name": "cifar10", "split": "as published"}
+    about |= {"classes": CLASSES, "files": (path,)}
+    return image_arrays(x_train, y_train, *batches[-1], **about)
 
 
 def read_batch(content: bytes, name: str = "the batch") -> tuple[np.ndarray, np.ndarray]:
@@ -158,10 +140,8 @@ def _path(folder: str | Path | None, download: bool) -> Path:
             return place / ARCHIVE.name
     if download:
         return fetch(ARCHIVE, folder)
-    raise DownloadError(
-        f"neither {ARCHIVE.name} nor {UNPACKED} is in {folder or places('cifar10')[-1]}; put one "
-        f"there, or allow the download (download=True) from {ARCHIVE.url}"
-    )
+    where = folder or places("cifar10")[-1]
+    raise absent(f"neither {ARCHIVE.name} nor {UNPACKED} is in {where}; put one there", ARCHIVE.url)
 
 
 def _contents(path: Path) -> Iterator[tuple[str, bytes]]:

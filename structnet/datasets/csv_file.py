@@ -103,17 +103,15 @@ def number(text: str) -> float:
 def is_number(text: str) -> bool:
     """Whether :func:`number` takes it."""
     try:
-        number(text)
+        return number(text) is not None
     except ValueError:
         return False
-    return True
 
 
 def read(path: str | Path, header: bool | None = None, delimiter: str = ",") -> Table:
     """Reads a file in UTF-8; fields may be quoted, blank lines are left out.
 
     Args:
-        path: the file.
         header: True if the first row names the columns; None takes it for names if no field of it
             is a number.
         delimiter: the character between fields.

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from structnet.datasets.arrays import Arrays
-from structnet.datasets.pixels import pixel_scale, scaled_pixels
+from structnet.datasets.pixels import image_arrays
 from structnet.estimators.held_out import hold_out
 
 SIZE = 1797
@@ -43,18 +43,8 @@ def load(test_share: float = 0.2, seed: int = 0) -> Arrays:
 
     bunch = load_digits()
     assert bunch.images.shape == (SIZE, 8, 8) and set(bunch.target) == set(range(10))
-    images = bunch.images.astype(np.uint8)[:, None]
-    labels = bunch.target.astype(np.int64)
+    images, labels = bunch.images.astype(np.uint8)[:, None], bunch.target
     train, test = hold_out(SIZE, test_share, seed, labels, each_class=True)
-    scale = pixel_scale(images[train])
-    return Arrays(
-        scaled_pixels(images[train], scale),
-        labels[train],
-        scaled_pixels(images[test], scale),
-        labels[test],
-        classes=CLASSES,
-        name="digits",
-        task="classification",
-        split=f"{test_share:.0%} of every class for testing, seed {seed}",
-        x_scale=scale,
-    )
+    split = f"{test_share:.0%} of every class for testing, seed {seed}"
+    parts = (images[train], labels[train], images[test], labels[test])
+    return image_arrays(*parts, classes=CLASSES, name="digits", split=split)

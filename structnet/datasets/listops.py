@@ -18,31 +18,15 @@ from typing import Literal
 import numpy as np
 
 from structnet import parse
-from structnet.datasets.source import Source, fetch, find
+from structnet.checks import check_integer
+from structnet.datasets.source import Source, fetch, find, sources
 from structnet.trees.memory import collector_paused
 from structnet.trees.tree import Tree
 
 OPERATORS = ("MIN", "MAX", "MED", "SM")
 ARITIES = (2, 3, 4, 5)
-NUM_CLASSES = 10
 
-_FOLDER = (
-    "https://raw.githubusercontent.com/nyu-mll/spinn/listops-release/python/spinn/data/listops"
-)
-TRAIN = Source(
-    "train_d20s.tsv",
-    folder="listops",
-    url=f"{_FOLDER}/train_d20s.tsv",
-    licence="MIT",
-    git_blob="fb442a5e082a26cc0094714f83681225c89ad29f",
-)
-TEST = Source(
-    "test_d20s.tsv",
-    folder="listops",
-    url=f"{_FOLDER}/test_d20s.tsv",
-    licence="MIT",
-    sha256="71335416e6896e8dd8dc69281c8ed9b37316382d05d3705d660461564e843840",
-)
+TRAIN, TEST = sources("listops")
 PUBLISHED_DEPTH, PUBLISHED_TRAIN, PUBLISHED_TEST = 20, 90_000, 10_000
 
 
@@ -99,8 +83,8 @@ def load(
         return ListOps(*train, *test, origin="published")
     trees = generate(num_train + num_test, seed, max_depth)
     labels = [evaluate_expression(tree) for tree in trees]
-    split = num_train
-    return ListOps(trees[:split], labels[:split], trees[split:], labels[split:], "generated")
+    n = num_train
+    return ListOps(trees[:n], labels[:n], trees[n:], labels[n:], "generated")
 
 
 @collector_paused()
@@ -123,10 +107,8 @@ def generate(num_trees: int = 100_000, seed: int = 0, max_depth: int = 20) -> li
         >>> [str(tree) for tree in generate(3, seed=1, max_depth=2)]
         ['9', '(MED 9 5)', '0']
     """
-    if num_trees < 1 or max_depth < 1:
-        raise ValueError(
-            f"num_trees and max_depth must be positive; got {num_trees} and {max_depth}"
-        )
+    check_integer("num_trees", num_trees, 1, owner="generate")
+    check_integer("max_depth", max_depth, 1, owner="generate")
     if _too_many(num_trees, max_depth):
         raise ValueError(f"there are fewer than {num_trees:,} trees of {max_depth} levels")
     grammar_seed, order_seed = np.random.SeedSequence(seed).spawn(2)
@@ -155,7 +137,6 @@ def read_tsv(
     """Trees and values of a file of lines ``value<TAB>expression``, in either notation.
 
     Args:
-        path: the file.
         errors: "raise" or "skip" a bad line, as in :func:`structnet.parse.read_lines`.
         verify: also count a line as bad if its value is not the expression's.
 
@@ -181,11 +162,9 @@ def read_tsv(
 def write_tsv(
     path: str | Path, trees: Sequence[Tree], labels: Sequence[int], binary: bool = False
 ) -> None:
-    """Writes what :func:`read_tsv` reads, replacing the file.
+    """Writes what :func:`read_tsv` reads, one tree a line, replacing the file.
 
     Args:
-        path: the file.
-        trees, labels: one line each.
         binary: in the published notation, with parentheses that pair the tokens up.
 
     Raises:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from structnet.checks import check_integer
 from structnet.datasets.truth import ALL_WORLDS, VARIABLES, relation_of_worlds, truth_table
 from structnet.trees.memory import collector_paused
 from structnet.trees.tree import Tree
@@ -55,11 +56,8 @@ def generate(num_pairs: int, max_operators: int = MAX_OPERATORS, seed: int = 0) 
         (not (and e d)) v d
         (not e) # (not f)
     """
-    if num_pairs < 1 or max_operators < 0:
-        raise ValueError(
-            f"num_pairs must be at least 1 and max_operators at least 0; "
-            f"got {num_pairs} and {max_operators}"
-        )
+    check_integer("num_pairs", num_pairs, 1, owner="generate")
+    check_integer("max_operators", max_operators, 0, owner="generate")
     sentences: dict[tuple[str, ...], tuple[Tree, int]] = {}  # labels -> sentence, its worlds
     pairs: dict[tuple, Pair] = {}
     fruitless = 0

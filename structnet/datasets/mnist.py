@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from structnet.datasets.arrays import Arrays
-from structnet.datasets.pixels import pixel_scale, scaled_pixels
-from structnet.datasets.source import DownloadError, Source, WrongFileError, fetch, places
+from structnet.datasets.pixels import image_arrays
+from structnet.datasets.source import WrongFileError, absent, fetch, places, sources
 
 PUBLISHED_TRAIN, PUBLISHED_TEST = 60_000, 10_000
 CLASSES = tuple("0123456789")
@@ -30,35 +30,7 @@ NPZ = "mnist.npz"
 KEYS = ("x_train", "y_train", "x_test", "y_test")
 _MOST_BYTES = 1 << 28  # of one IDX file; the largest of MNIST has 47 million
 
-_FILES = {  # name: size, SHA-256
-    "train-images-idx3-ubyte.gz": (
-        9_912_422,
-        "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
-    ),
-    "train-labels-idx1-ubyte.gz": (
-        28_881,
-        "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
-    ),
-    "t10k-images-idx3-ubyte.gz": (
-        1_648_877,
-        "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
-    ),
-    "t10k-labels-idx1-ubyte.gz": (
-        4_542,
-        "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
-    ),
-}
-SOURCES = tuple(
-    Source(
-        name,
-        folder="mnist",
-        url=f"https://ossci-datasets.s3.amazonaws.com/mnist/{name}",
-        licence="CC BY-SA 3.0",
-        sha256=sha256,
-        size=size,
-    )
-    for name, (size, sha256) in _FILES.items()
-)
+SOURCES = sources("mnist")
 
 
 class Images(NamedTuple):
@@ -95,19 +67,9 @@ def load(folder: str | Path | None = None, download: bool = False) -> Arrays:
     paths = _paths(folder, download)
     images = read_npz(paths[0]) if len(paths) == 1 else Images(*map(read_idx, paths))
     _check(images, paths)
-    scale = pixel_scale(images.x_train[:, None])
-    return Arrays(
-        scaled_pixels(images.x_train[:, None], scale),
-        images.y_train.astype(np.int64),
-        scaled_pixels(images.x_test[:, None], scale),
-        images.y_test.astype(np.int64),
-        classes=CLASSES,
-        name="mnist",
-        task="classification",
-        split="as published",
-        x_scale=scale,
-        files=tuple(paths),
-    )
+    x_train, y_train, x_test, y_test = images
+    about = {"classes": CLASSES, "name": "mnist", "split": "as published", "files": tuple(paths)}
+    return image_arrays(x_train[:, None], y_train, x_test[:, None], y_test, **about)
 
 
 def read_npz(path: str | Path) -> Images:
@@ -190,11 +152,9 @@ def _paths(folder: str | Path | None, download: bool) -> list[Path]:
             partly = f" ({place} lacks {lacking})"
     if download:
         return [fetch(source, folder) for source in SOURCES]
-    raise DownloadError(
-        f"neither {NPZ} nor the four IDX files are in {folder or places('mnist')[-1]}{partly}; put "
-        f"them there, or allow the download (download=True) from "
-        f"{SOURCES[0].url.rpartition('/')[0]}"
-    )
+    where = f"{folder or places('mnist')[-1]}{partly}"
+    address = SOURCES[0].url.rpartition("/")[0]
+    raise absent(f"neither {NPZ} nor the four IDX files are in {where}; put them there", address)
 
 
 def _idx_file(place: Path, name: str) -> Path | None:

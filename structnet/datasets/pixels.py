@@ -2,11 +2,39 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from structnet.datasets.arrays import Arrays
 from structnet.estimators.scale import Standardizer
 
 _CHUNK = 1000  # images; counting makes 8-byte copies of as many
+
+
+def image_arrays(
+    x_train: np.ndarray, y_train: np.ndarray, x_test: np.ndarray, y_test: np.ndarray, **rest: Any
+) -> Arrays:
+    """Images and their classes, each channel scaled by its pixels in the training images.
+
+    Args:
+        x_train, x_test: images, uint8.
+        y_train, y_test: class numbers.
+        rest: further arguments of :class:`Arrays`.
+
+    Shapes:
+        x ``[N, C, H, W]``, y ``[N]``.
+    """
+    scale = pixel_scale(x_train)
+    return Arrays(
+        scaled_pixels(x_train, scale),
+        y_train.astype(np.int64),
+        scaled_pixels(x_test, scale),
+        y_test.astype(np.int64),
+        task="classification",
+        x_scale=scale,
+        **rest,
+    )
 
 
 def pixel_scale(images: np.ndarray) -> Standardizer:

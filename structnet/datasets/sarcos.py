@@ -17,31 +17,14 @@ from pathlib import Path
 import numpy as np
 
 from structnet.datasets.arrays import Arrays
-from structnet.datasets.source import DownloadError, Source, WrongFileError, fetch, find
+from structnet.datasets.source import WrongFileError, fetch, find, sources
 from structnet.estimators.held_out import hold_out
 from structnet.estimators.scale import Standardizer
 
 NUM_INPUTS, NUM_TARGETS = 21, 7
 PUBLISHED_TRAIN, PUBLISHED_TEST = 44_484, 4_449
 
-_FOLDER = "https://gaussianprocess.org/gpml/data"
-TRAIN = Source(
-    "sarcos_inv.mat",
-    folder="sarcos",
-    url=f"{_FOLDER}/sarcos_inv.mat",
-    licence="none stated; research use",
-    sha256="b8a249733253ba6097372fedee7696833fcf30de42037d5b4a7227f21a6d1d97",
-    size=9_964_616,
-)
-TEST = Source(
-    "sarcos_inv_test.mat",
-    folder="sarcos",
-    url=f"{_FOLDER}/sarcos_inv_test.mat",
-    licence="none stated; research use",
-    sha256="161a59b5c3b4f4b404584323f181607b2acbe620eb134dc720760dc3f38f5cec",
-    size=996_776,
-)
-SOURCES = (TRAIN, TEST)
+SOURCES = TRAIN, TEST = sources("sarcos")
 FEATURES = tuple(
     f"{what} {i}" for what in ("position", "velocity", "acceleration") for i in range(1, 8)
 )
@@ -75,13 +58,8 @@ def load(
         WrongFileError: a file does not hold what it should.
         ValueError: the share is not between 0 and 1.
     """
-    paths = [find(source, folder) or (download and fetch(source, folder)) for source in SOURCES]
-    train_path, test_path = (path or None for path in paths)
-    if test_path is None:
-        raise DownloadError(
-            f"{TEST.name} is not in {folder or 'the cache'}; put it there, or allow the download "
-            f"(download=True) from {TEST.url}"
-        )
+    train_path = find(TRAIN, folder) or (fetch(TRAIN, folder) if download else None)
+    test_path = find(TEST, folder) or fetch(TEST, folder, download)
     test = read(test_path, PUBLISHED_TEST)
     if train_path is not None:
         train, split = _without_shared(read(train_path, PUBLISHED_TRAIN), test, drop_shared)

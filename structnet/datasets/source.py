@@ -1,11 +1,13 @@
 """Where a data set's files come from, and that they are the right ones.
 
-A :class:`Source` names a file by its hash. :func:`fetch` finds that file, or downloads it once into
-a cache; nothing that does not match the hash is ever used or kept.
+A :class:`Source` names a file by its hash, all of them together in ``sources.csv``. :func:`fetch`
+finds that file, or downloads it once into a cache; nothing that does not match the hash is ever
+used or kept.
 """
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import http.client
 import os
@@ -24,6 +26,11 @@ class DownloadError(OSError):
 
 class WrongFileError(ValueError):
     """A file with the right name and the wrong content."""
+
+
+def absent(what: str, url: str) -> DownloadError:
+    """The error of what lies nowhere: words for that and for where to put it, and its address."""
+    return DownloadError(f"{what}, or allow the download (download=True) from {url}")
 
 
 @dataclass(frozen=True)
@@ -54,6 +61,22 @@ class Source:
     def __post_init__(self) -> None:
         if not (self.sha256 or self.git_blob):
             raise ValueError(f"the source {self.name!r} has no hash; give sha256 or git_blob")
+
+
+def sources(folder: str) -> tuple[Source, ...]:
+    """The published files of a data set.
+
+    Args:
+        folder: the data set's folder, as ``sources.csv`` has it.
+
+    Example:
+        >>> [source.name for source in sources("sarcos")]
+        ['sarcos_inv.mat', 'sarcos_inv_test.mat']
+    """
+    with Path(__file__).with_name("sources.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["folder"] == folder]
+    sizes = [int(row.pop("size") or 0) or None for row in rows]
+    return tuple(Source(**row, size=size) for row, size in zip(rows, sizes, strict=True))
 
 
 def cache_dir() -> Path:
@@ -155,10 +178,7 @@ def fetch(source: Source, data_dir: str | Path | None = None, download: bool = T
     target = cache_dir() / source.folder / source.name
     if not download:
         folder = target.parent if data_dir is None else Path(data_dir)
-        raise DownloadError(
-            f"{source.name} is not in {folder}; put it there, or allow the download "
-            f"(download=True) from {source.url}"
-        )
+        raise absent(f"{source.name} is not in {folder}; put it there", source.url)
     target.parent.mkdir(parents=True, exist_ok=True)
     # Whoever looks at the target sees no file or a whole one, also if two processes download it.
     partial = target.with_name(f".{source.name}.{os.getpid()}.part")

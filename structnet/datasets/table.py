@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from structnet.checks import check_one_of
 from structnet.datasets import csv_file
-from structnet.datasets.arrays import Arrays, Task
+from structnet.datasets.arrays import TASKS, Arrays, Task
 from structnet.datasets.csv_file import Table, TableError
 from structnet.estimators.held_out import hold_out
 from structnet.estimators.scale import Standardizer
@@ -61,9 +62,8 @@ def load(
     table = csv_file.read(path, header, delimiter)
     column = target_column(table, target)
     texts = table.texts(column)
-    if task not in (None, "classification", "regression"):
-        raise ValueError(f"task must be 'classification' or 'regression'; got {task!r}")
     task = task or _guess(table, column, texts)
+    check_one_of("task", task, TASKS)
     other = None if test is None else _same_columns(table, test, delimiter)
     classes = _classes(texts) if task == "classification" else None
     x, y = _features(table, column), _targets(table, column, classes)

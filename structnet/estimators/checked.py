@@ -23,7 +23,7 @@ class Checked(NamedTuple):
     Attributes:
         x: inputs, finite.
         y: targets: codes of classes, int64, or numbers.
-        weights: what each sample counts; None counts all alike.
+        weights: count of each sample; None counts all alike.
 
     Shapes:
         x ``[n, *shape]``; y ``[n]`` or ``[n, columns]``; weights ``[n]``, float64, above 0.
@@ -53,8 +53,8 @@ class Checked(NamedTuple):
         """The same as a model takes them: tensors, weights of mean 1.
 
         Args:
-            inputs: what standardizes x; None leaves it as it is.
-            targets: what standardizes y, likewise.
+            inputs: scaler of x; None leaves it as it is.
+            targets: scaler of y, likewise.
         """
         x = self.x if inputs is None else inputs(self.x)
         y = self.y if targets is None else targets(self.y)

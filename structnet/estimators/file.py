@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from functools import partial
 from numbers import Real
 from pathlib import Path
@@ -25,7 +24,6 @@ def save(estimator: BaseEstimator, path: str | Path) -> None:
     Args:
         estimator: estimator with ``_state`` and ``_restore``, as
             :class:`.tree_estimator.TreeEstimatorMixin` has them.
-        path: place of the file.
 
     Raises:
         TypeError: a parameter or a fitted attribute is no plain value.
@@ -34,7 +32,12 @@ def save(estimator: BaseEstimator, path: str | Path) -> None:
     config = {
         "estimator": type(estimator).__name__,
         "parameters": {k: _plain(v) for k, v in estimator.get_params(deep=False).items()},
-        "fitted": {k: _plain(v) for k, v in vars(estimator).items() if _is_saved(k, state)},
+        # What scikit-learn calls fitted, but for the family's own state.
+        "fitted": {
+            name: _plain(value)
+            for name, value in vars(estimator).items()
+            if name.endswith("_") and not name.startswith("_") and name.rstrip("_") not in state
+        },
         **state,
     }
     for name, value in (config["parameters"] | config["fitted"]).items():
@@ -44,10 +47,6 @@ def save(estimator: BaseEstimator, path: str | Path) -> None:
 
 def load(cls: type[BaseEstimator], path: str | Path) -> BaseEstimator:
     """Reads an estimator.
-
-    Args:
-        cls: class of the estimator.
-        path: place of the file.
 
     Raises:
         CheckpointError: there is no such file, or it holds something else.
@@ -73,7 +72,7 @@ def claim(
         folder: place of the training's state.
         estimator: estimator whose parameters the training must share, if they are plain values.
         free: names of parameters that may differ.
-        facts: what else it must share, in the parameters' place if it has the name of one.
+        facts: others that it must share, in the parameters' place if they have the name of one.
 
     Raises:
         CheckpointError: the folder belongs to another training.
@@ -85,11 +84,6 @@ def claim(
         check_settings(file, load_model(file)[1], settings)
     else:
         save_model(file, nn.Identity(), settings)
-
-
-def _is_saved(name: str, state: Mapping[str, Any]) -> bool:
-    """Is it one of scikit-learn's fitted attributes, and no part of the family's own state?"""
-    return name.endswith("_") and not name.startswith("_") and name.rstrip("_") not in state
 
 
 def _plain(value: Any) -> Any:

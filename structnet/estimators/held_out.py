@@ -73,14 +73,7 @@ def _of_each_class(rng: np.random.Generator, labels: np.ndarray, share: float) -
 def _mixed(
     rng: np.random.Generator, order: np.ndarray, labels: np.ndarray, count: int
 ) -> np.ndarray:
-    """All places, so that every beginning has the classes' shares; the last of each class end it.
-
-    Args:
-        rng: what decides between classes that are equally due.
-        order: all places at random.
-        labels: their classes, from 0.
-        count: places that will be held out.
-    """
+    """All places; any beginning has the classes' shares, and the last of each class end it."""
     size, sizes = len(order), np.bincount(labels)
     if size - count < (sizes > 0).sum():
         raise ValueError(

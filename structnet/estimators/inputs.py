@@ -14,28 +14,21 @@ from sklearn.utils.validation import check_array, validate_data
 from structnet.estimators.checked import Checked
 
 FLOATS = (np.float64, np.float32)
+# Numbers that are not finite are refused here: scikit-learn would not say where they are.
+OF_X = {"dtype": FLOATS, "allow_nd": True, "ensure_all_finite": False}
 AXES = {2: ("row", "column"), 4: ("sample", "channel", "row", "column")}
 KINDS = (str, (bool, np.bool_), Real)  # of labels; True is a Real too, so the order counts
 
 
 def check_inputs(estimator: BaseEstimator, X: Any) -> np.ndarray:
-    """The inputs of a fitted estimator, in float64 or, if they come so, float32.
-
-    Args:
-        estimator: estimator that was fitted.
-        X: samples, as the user gave them.
-
-    Shapes:
-        ``[n, *shape] -> [n, *shape]``.
+    """The inputs of a fitted estimator, in float64 or, if they come so, float32. ``[n, *shape]``.
 
     Raises:
         ValueError: NaN, infinity, or samples of another shape than those it was fitted on.
     """
     X = off_torch(X)
     _check_image_shape(estimator, X)
-    X = validate_data(
-        estimator, X, reset=False, dtype=FLOATS, allow_nd=True, ensure_all_finite=False
-    )
+    X = validate_data(estimator, X, reset=False, **OF_X)
     _check_finite(X)
     return X
 
@@ -44,8 +37,7 @@ def check_sample(estimator: BaseEstimator, x: Any) -> np.ndarray:
     """One sample for a fitted estimator, checked as in :func:`check_inputs`.
 
     Args:
-        estimator: estimator that was fitted.
-        x: row or image, or a table or images of that one.
+        x: a row or an image, or several of which there is one.
 
     Shapes:
         ``[*shape]`` or ``[1, *shape]`` -> ``[1, *shape]``.
@@ -68,43 +60,28 @@ def check_training(
     y: Any,
     sample_weight: Any = None,
     *,
-    reset: bool = True,
-    least: int = 2,
+    reset: bool,
     **of_y: bool,
 ) -> Checked:
     """Samples to fit on. Those of weight 0 are left out, as if they had not been given.
 
     Args:
-        estimator: estimator to fit. It gets ``n_features_in_`` (of images, the channels),
-            ``sample_shape_`` and, from a data frame, ``feature_names_in_``.
-        X: samples, as the user gave them.
-        y: their targets.
-        sample_weight: what each of them counts.
-        reset: False compares with what the estimator was fitted on instead.
-        least: number of samples there must be.
-        of_y: demands of ``sklearn.utils.check_X_y`` on the targets, as ``y_numeric=True``.
-
-    Shapes:
-        X ``[n, *shape]``; y ``[n]`` or ``[n, columns]``; sample_weight ``[n]``.
+        estimator: gets ``n_features_in_`` (of images, the channels), ``sample_shape_`` and, from a
+            data frame, ``feature_names_in_``.
+        X, y, sample_weight: data from the user.
+        reset: False compares with what the estimator was fitted on instead, and takes one sample;
+            to fit on there must be two.
+        of_y: options of ``sklearn.utils.check_X_y`` for the targets, as ``y_numeric=True``.
 
     Raises:
         ValueError: NaN or infinity, lengths or shapes that do not fit, weights below 0, too few
             samples.
     """
     X, y, sample_weight = map(off_torch, (X, y, sample_weight))
+    least = 1 + reset
     if not reset:
         _check_image_shape(estimator, X)
-    X, y = validate_data(
-        estimator,
-        X,
-        y,
-        reset=reset,
-        dtype=FLOATS,
-        allow_nd=True,
-        ensure_all_finite=False,  # of X: scikit-learn would not say where
-        ensure_min_samples=least,
-        **of_y,
-    )
+    X, y = validate_data(estimator, X, y, reset=reset, ensure_min_samples=least, **OF_X, **of_y)
     if X.ndim not in (2, 4):
         raise ValueError(
             "X must be [samples, features] or images [samples, channels, height, width]. Got an "
@@ -156,14 +133,7 @@ def off_torch(values: Any) -> Any:
 
 
 def check_weights(sample_weight: Any, size: int) -> np.ndarray | None:
-    """Weights as the user gave them, in float64; a number counts for all samples.
-
-    Args:
-        sample_weight: weights, or None.
-        size: number of samples.
-
-    Shapes:
-        ``[size]``.
+    """Weights as the user gave them, in float64; a number counts for all samples. ``[size]``.
 
     Raises:
         ValueError: there is not one a sample, one is below 0, or one is no finite number.

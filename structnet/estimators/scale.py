@@ -12,8 +12,8 @@ class Standardizer:
     """Takes each column (of images: each channel) to mean 0 and standard deviation 1.
 
     Args:
-        mean: what is subtracted.
-        sd: what it is divided by then.
+        mean: numbers to subtract.
+        sd: numbers to divide by then.
 
     Shapes:
         mean, sd: ``[columns]`` or ``[channels, 1, 1]``, float64.
@@ -35,7 +35,7 @@ class Standardizer:
 
         Args:
             values: rows or images, float32 or float64.
-            weights: what each of them counts.
+            weights: count of each of them.
 
         Shapes:
             values ``[n, columns]`` or ``[n, channels, height, width]``; weights ``[n]``.
@@ -93,7 +93,7 @@ def moments(values: np.ndarray, weights: np.ndarray | None = None) -> tuple[np.n
 
     Args:
         values: at least one row, float32 or float64.
-        weights: what each row counts; by default 1.
+        weights: count of each row; by default 1.
 
     Shapes:
         values ``[n, columns]`` or ``[n, channels, height, width]``; weights ``[n]``; both results

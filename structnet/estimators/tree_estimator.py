@@ -51,11 +51,8 @@ class TreeEstimatorMixin:
     def apply(self, X: Any) -> np.ndarray:
         """The node of the leaf that each sample's greedy path ends in.
 
-        Args:
-            X: samples, as for ``predict``.
-
         Shapes:
-            ``[n]``, or ``[n, trees]`` if there are several.
+            X as for ``predict`` -> ``[n]``, or ``[n, trees]`` if there are several.
         """
         check_is_fitted(self)
         leaves = [leaf_of(tree, x) for tree, x in self._asked(check_inputs(self, X))]
@@ -64,19 +61,12 @@ class TreeEstimatorMixin:
     def decision_path(self, X: Any) -> csr_matrix:
         """Which nodes each sample passes on its greedy path.
 
-        Args:
-            X: samples, as for ``predict``.
-
         Shapes:
-            ``[n, nodes]``; of several trees, the nodes of each after those of the one before.
+            X as for ``predict`` -> ``[n, nodes]``; of several trees, the nodes of each after those
+            of the one before.
         """
-        leaves = self.apply(X)
-        ends = leaves.reshape(len(leaves), -1).T
-        parts = [
-            path_matrix(tree.topology, nodes)
-            for tree, nodes in zip(self._trees(), ends, strict=True)
-        ]
-        return parts[0] if len(parts) == 1 else hstack(parts, format="csr")
+        ends = zip(self._trees(), np.atleast_2d(self.apply(X).T), strict=True)
+        return hstack([path_matrix(tree.topology, nodes) for tree, nodes in ends], format="csr")
 
     def get_n_leaves(self) -> int:
         """The leaves of all trees."""
@@ -115,9 +105,9 @@ class TreeEstimatorMixin:
         """
         check_is_fitted(self)
         tree, sample = self._asked(check_sample(self, x))[0]
-        scale = self._scale_of_targets()
+        _, scale = self._scales()
         units = None if scale is None else scale.inverse
-        return explain(tree, sample[0], self._class_names(), units)
+        return explain(tree, sample[0], getattr(self, "classes_", None), units)
 
     def export_text(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> str:
         """The first tree as text, one line a node; see :func:`structnet.routing.export_text`.
@@ -125,18 +115,18 @@ class TreeEstimatorMixin:
         Args:
             X: samples; with them, each line says what share of them comes there, and which.
             y: their classes or numbers.
-            sample_weight: what each of them counts.
+            sample_weight: count of each of them.
 
         Raises:
             ValueError: data that do not fit those of ``fit``.
         """
         check_is_fitted(self)
         samples = None if X is None else self.samples(X, y, sample_weight)
-        scale = self._scale_of_targets()
+        _, scale = self._scales()
         if samples is not None and scale is not None:
             in_units = torch.from_numpy(scale.inverse(samples.targets.double().numpy()))
             samples = replace(samples, targets=in_units)
-        return report.export_text(self._trees()[0], samples, self._class_names())
+        return report.export_text(self._trees()[0], samples, getattr(self, "classes_", None))
 
     def summary(self, X: Any = None) -> report.Summary:
         """The size of the first tree, and what a prediction costs.
@@ -166,7 +156,7 @@ class TreeEstimatorMixin:
         Args:
             X: samples, as for ``fit``.
             y: their classes or numbers.
-            sample_weight: what each of them counts.
+            sample_weight: count of each of them.
 
         Raises:
             ValueError: data that do not fit those of ``fit``.
@@ -183,14 +173,10 @@ class TreeEstimatorMixin:
             >>> ax = plot_neural_tree(model.tree_, samples, ax=Figure().add_subplot())
         """
         check_is_fitted(self)
-        found = self._checked(X, y, sample_weight, reset=False)
-        return found.samples(self._scale_of_inputs(), self._scale_of_targets())
+        return self._checked(X, y, sample_weight, reset=False).samples(*self._scales())
 
     def save(self, path: str | Path) -> None:
         """Writes the fitted estimator to one safetensors file, without pickle.
-
-        Args:
-            path: place of the file.
 
         Raises:
             TypeError: a parameter or a class is no plain value.
@@ -202,24 +188,18 @@ class TreeEstimatorMixin:
     def load(cls, path: str | Path) -> TreeEstimatorMixin:
         """The estimator that :meth:`save` wrote.
 
-        Args:
-            path: place of the file.
-
         Raises:
             CheckpointError: there is no such file, or it holds something else.
         """
         return file.load(cls, path)
 
-    def _class_names(self) -> np.ndarray | None:
-        return getattr(self, "classes_", None)
-
     def _checked_validation(self, validation: tuple) -> Checked:
         """A validation set of the user's, ``(X, y)`` or ``(X, y, sample_weight)``."""
         if not isinstance(validation, tuple) or len(validation) not in (2, 3):
+            size = f" of {len(validation)}" if isinstance(validation, tuple) else ""
             raise ValueError(
                 "the validation set must be (X, y) or (X, y, sample_weight). Got "
-                f"{type(validation).__name__}"
-                + (f" of {len(validation)}." if isinstance(validation, tuple) else ".")
+                f"{type(validation).__name__}{size}."
             )
         if not len(validation[0]):
             raise ValueError("the validation set has 0 samples; expected at least 1")
@@ -235,13 +215,9 @@ class TreeEstimatorMixin:
         """Each tree, ready to answer, and checked inputs as it takes them."""
         raise NotImplementedError
 
-    def _scale_of_inputs(self) -> Standardizer | None:
-        """What standardizes the inputs of the first tree."""
-        return None
-
-    def _scale_of_targets(self) -> Standardizer | None:
-        """What standardizes the targets of the first tree."""
-        return None
+    def _scales(self) -> tuple[Standardizer | None, Standardizer | None]:
+        """The scalers of the first tree's inputs and targets; None leaves them as they are."""
+        return None, None
 
     def _state(self) -> tuple[nn.Module, dict[str, Any]]:
         """The weights to save, and all else that JSON can hold."""
@@ -279,7 +255,7 @@ class TreeClassifierMixin(ClassifierMixin):
 
     def _checked(self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool) -> Checked:
         labels = plain_labels(y)
-        found = check_training(self, X, labels, sample_weight, reset=reset, least=1 + reset)
+        found = check_training(self, X, labels, sample_weight, reset=reset)
         self.classes_, codes = encode_labels(found.y, None if reset else self.classes_)
         return found._replace(y=codes)
 
@@ -298,16 +274,8 @@ class TreeRegressorMixin(RegressorMixin):
         return tags
 
     def _checked(self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool) -> Checked:
-        found = check_training(
-            self,
-            X,
-            plain_numbers(y),
-            sample_weight,
-            reset=reset,
-            least=1 + reset,
-            multi_output=True,
-            y_numeric=True,
-        )
+        kinds = {"multi_output": True, "y_numeric": True}
+        found = check_training(self, X, plain_numbers(y), sample_weight, reset=reset, **kinds)
         if reset:
             self.target_shape_ = found.y.shape[1:]
         elif found.y.shape[1:] != self.target_shape_:
@@ -319,14 +287,10 @@ class TreeRegressorMixin(RegressorMixin):
 
 
 def path_matrix(topology: Topology, nodes: np.ndarray) -> csr_matrix:
-    """Which nodes each sample passes on its way from the root.
-
-    Args:
-        topology: tree that the samples go down.
-        nodes: node where each sample ends.
+    """Which nodes each sample passes on its way from the root to where it ends.
 
     Shapes:
-        ``[n] -> [n, num_nodes]``, ones of int64.
+        nodes ``[n]`` -> ``[n, num_nodes]``, ones of int64.
 
     Example:
         >>> path_matrix(Topology([(1, 2), (), ()]), np.array([2, 1])).toarray()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from structnet.trees._kernels import compiled
+from structnet.trees._kernels import compiled, grouped
 
 # ``complete``: it holds every key in order; else its keys stand in a list from ``first_key`` on.
 STACK_FIELDS = ("level", "first", "runs", "length", "complete", "first_key")
@@ -19,7 +19,7 @@ RUN = np.dtype([(name, np.int64) for name in ("first", "length", "key")])
 
 
 @compiled
-def _pack_level(keys: np.ndarray, counts: np.ndarray, num_keys: int, slack: int) -> tuple:
+def _pack_level(keys, counts, num_keys, slack):
     """Stack and place of each of one level's runs; rows a run of each stack; which hold all keys.
 
     The runs of a stack are padded to the longest. Runs join a stack from the longest down, as long
@@ -55,7 +55,7 @@ def _pack_level(keys: np.ndarray, counts: np.ndarray, num_keys: int, slack: int)
 
 
 @compiled
-def pack(level: np.ndarray, key: np.ndarray, num_keys: int, slack: int) -> tuple:
+def pack(level, key, num_keys, slack):
     """Rows for items sorted by level, then key.
 
     Gives the row of each item, the stacks, the keys of the runs of those that do not hold every
@@ -104,15 +104,7 @@ def pack(level: np.ndarray, key: np.ndarray, num_keys: int, slack: int) -> tuple
 
 
 @compiled
-def slots(
-    types: np.ndarray,
-    offsets: np.ndarray,
-    children: np.ndarray,
-    pos: np.ndarray,
-    arity: int,
-    positional: bool,
-    pads: bool,
-) -> tuple:
+def slots(types, offsets, children, pos, arity, positional, pads):
     """Source and key of what each typed node receives, by node, then place.
 
     A message's key is ``type * arity + pos``, or the type where positions do not matter. With
@@ -137,49 +129,22 @@ def slots(
 
 
 @compiled
-def distinct_messages(
-    source: np.ndarray, key: np.ndarray, height: np.ndarray, num_keys: int
-) -> tuple:
+def distinct_messages(source, key, height, num_keys):
     """Distinct (source, key) pairs, by the source's level, then key, then source.
 
     Gives the level, source and key of each pair, and the pair of each slot. ``height`` has one
-    entry a node and one, 0, for the bottom. Two counting sorts: linear.
+    entry a node and one, 0, for the bottom. Three counting sorts: linear.
     """
-    n, m = len(height), len(source)
-    fill = np.zeros(n + 1, np.int64)  # first counts, then where the next slot of a node goes
-    for s in source:
-        fill[s + 1] += 1
-    fill = np.cumsum(fill)
-    by_source = np.empty(m, np.int64)
-    for place in range(m):
-        by_source[fill[source[place]]] = place
-        fill[source[place]] += 1
-    top = height.max() if n else 0
-    level_fill = np.zeros(top + 2, np.int64)  # the bottom, last by number, is of level 0
-    for slot in by_source:
-        level_fill[height[source[slot]] + 1] += 1
-    level_fill = np.cumsum(level_fill)
-    by_level = np.empty(m, np.int64)
-    starts = level_fill.copy()
-    for slot in by_source:
-        h = height[source[slot]]
-        by_level[level_fill[h]] = slot
-        level_fill[h] += 1
-    # Within a level by key; as both sorts are stable, equal pairs end up side by side.
-    order = np.empty(m, np.int64)
-    key_fill = np.zeros(num_keys + 1, np.int64)
-    for h in range(top + 1):
-        begin, end = starts[h], starts[h + 1]
-        if begin == end:
-            continue
-        key_fill[:] = 0
-        for i in range(begin, end):
-            key_fill[key[by_level[i]] + 1] += 1
-        key_fill = np.cumsum(key_fill)
-        for i in range(begin, end):
-            k = key[by_level[i]]
-            order[begin + key_fill[k]] = by_level[i]
-            key_fill[k] += 1
+    m = len(source)
+    by_source, _ = grouped(source, len(height))
+    levels = height[source[by_source]]  # the bottom, last by number, is of level 0
+    by_level, starts = grouped(levels, levels.max() + 1 if m else 0)
+    order = by_source[by_level]
+    # Within a level by key; as all sorts are stable, equal pairs end up side by side.
+    for h in range(len(starts) - 1):
+        slots = order[starts[h] : starts[h + 1]]
+        if len(slots):
+            order[starts[h] : starts[h + 1]] = slots[grouped(key[slots], num_keys)[0]]
     pair = np.empty(m, np.int64)
     pair_slot = np.empty(m, np.int64)  # one slot of each pair
     pairs = 0
@@ -194,15 +159,7 @@ def distinct_messages(
 
 
 @compiled
-def inboxes(
-    nodes: np.ndarray,
-    node_row: np.ndarray,
-    num_rows: int,
-    first: np.ndarray,
-    message_row: np.ndarray,
-    num_messages: int,
-    width: int,
-) -> tuple:
+def inboxes(nodes, node_row, num_rows, first, message_row, num_messages, width):
     """Which message rows each node row receives, and the transpose, both as CSR lists.
 
     ``width`` > 0 gives every row, padding rows too, that many slots. Without it a padding row
@@ -217,32 +174,25 @@ def inboxes(
         offsets[1:] = width
     offsets = np.cumsum(offsets)
     messages = np.zeros(offsets[-1], np.int64)  # a padding row reads row 0; nobody reads it
-    back_offsets = np.zeros(num_messages + 1, np.int64)
+    received = np.empty(len(message_row), np.int64)  # [slots] message, and where it goes
+    slots = np.empty(len(message_row), np.int64)
+    rows = np.empty(len(message_row), np.int64)
     total = 0
     for i in range(len(nodes)):
-        v = nodes[i]
-        for j in range(first[v + 1] - first[v]):
-            message = message_row[first[v] + j]
-            messages[offsets[node_row[i]] + j] = message
-            back_offsets[message + 1] += 1
+        slot = offsets[node_row[i]]
+        for e in range(first[nodes[i]], first[nodes[i] + 1]):
+            messages[slot] = received[total] = message_row[e]
+            slots[total], rows[total] = slot, node_row[i]
+            slot += 1
             total += 1
-    back_offsets = np.cumsum(back_offsets)
     # The same lists again, now from the message's side.
-    back_slots = np.empty(total, np.int64)
-    back_rows = np.empty(total, np.int64)
-    fill = back_offsets[:-1].copy()
-    for i in range(len(nodes)):
-        v = nodes[i]
-        for j in range(first[v + 1] - first[v]):
-            message = message_row[first[v] + j]
-            back_slots[fill[message]] = offsets[node_row[i]] + j
-            back_rows[fill[message]] = node_row[i]
-            fill[message] += 1
+    order, back_offsets = grouped(received[:total], num_messages)
+    back_slots, back_rows = slots[order], rows[order]
     return offsets, messages, back_offsets, back_slots, back_rows
 
 
 @compiled
-def runs(stacks: np.ndarray, run_keys: np.ndarray, num_levels: int) -> tuple:
+def runs(stacks, run_keys, num_levels):
     """The runs of the stacks that :func:`pack` gives, and where each level's begin.
 
     The rows of a run are counted from the first of its level.
@@ -264,18 +214,3 @@ def runs(stacks: np.ndarray, run_keys: np.ndarray, num_levels: int) -> tuple:
             found[r].key = run if s.complete else run_keys[s.first_key + run]
             r += 1
     return found, np.cumsum(offsets)
-
-
-@compiled
-def grouped(keys: np.ndarray, num_keys: int) -> tuple:
-    """Rows in the order of their keys, and where each key's begin: a counting sort."""
-    offsets = np.zeros(num_keys + 1, np.int64)
-    for key in keys:
-        offsets[key + 1] += 1
-    offsets = np.cumsum(offsets)
-    fill = offsets[:-1].copy()
-    order = np.empty(len(keys), np.int64)
-    for row in range(len(keys)):
-        order[fill[keys[row]]] = row
-        fill[keys[row]] += 1
-    return order, offsets

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from structnet.checks import check_one_of
 from structnet.message_passing.cell import Cell, Edges, Nodes, State, example_message
 from structnet.message_passing.scheduling import Schedule, Stack, schedule
 from structnet.message_passing.tape import Finish, Tape
@@ -39,14 +40,13 @@ def propagate(
         GraphError: the forest has types or places that the cell does not have.
         ValueError: an unknown backend.
     """
+    check_one_of("backend", backend, ("levels", "dgl"), "propagate")
     nodes = forest.roots if nodes is None else np.asarray(nodes, np.int64)
     if backend == "levels":
         return _by_levels(forest, cell, nodes)
-    if backend == "dgl":
-        from structnet.message_passing.dgl_backend import by_dgl
+    from structnet.message_passing.dgl_backend import by_dgl
 
-        return by_dgl(forest, cell, nodes)
-    raise ValueError(f"backend must be 'levels' or 'dgl'; got {backend!r}")
+    return by_dgl(forest, cell, nodes)
 
 
 def _by_levels(forest: Forest, cell: Cell, nodes: np.ndarray) -> State:

@@ -8,7 +8,7 @@ to each other, in stacks of equally long runs, so that one batched product serve
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -239,13 +239,12 @@ def schedule(forest: Forest, layout: Layout) -> Schedule:
     level = np.repeat(plan.messages.stacks["level"], rows)  # of each message
     sources = np.maximum(plan.sources - plan.starts[level], 0)  # padding reads row 0
 
-    to = _Mover(forest.device)
-    keys_n, keys_m, tokens, offsets_t, messages, owner = to(
-        plan.nodes.run_keys, plan.messages.run_keys, plan.tokens, plan.offsets, plan.inbox, owner
-    )
-    sources, back_offsets_t, back_slots, back_rows = to(
-        sources, plan.back_offsets, plan.back_slots, plan.back_rows
-    )
+    keys_n, keys_m, leaf_tokens, tokens, offsets_t, messages, owner, sources, *back = _moved(
+        forest.device, plan.nodes.run_keys, plan.messages.run_keys, plan.leaf_tokens, plan.tokens,
+        plan.offsets, plan.inbox, owner, sources, plan.back_offsets, plan.back_slots,
+        plan.back_rows,
+    )  # fmt: skip
+    back_offsets_t, back_slots, back_rows = back
     levels = [LevelPlan([], []) for _ in plan.starts[1:]]
     offsets, back_offsets = plan.offsets.tolist(), plan.back_offsets.tolist()
     for h, stack in plan.nodes.by_level(keys_n):
@@ -259,20 +258,14 @@ def schedule(forest: Forest, layout: Layout) -> Schedule:
             sources[rows], back_offsets_t[rows] - lo, back_slots[lo:hi], back_rows[lo:hi]
         )
         levels[h].messages.append((stack, outbox))
-    (leaf_tokens,) = to(plan.leaf_tokens)
     return Schedule(
         leaf_tokens, levels, plan.nodes.size, len(plan.inbox), plan.messages.size, plan.row
     )
 
 
-class _Mover:
-    """Arrays to a device, in one transfer a call: small transfers cost more than they carry."""
-
-    def __init__(self, device: torch.device):
-        self.device = device
-
-    def __call__(self, *arrays: np.ndarray) -> tuple[Tensor, ...]:
-        if self.device.type == "cpu":
-            return tuple(torch.from_numpy(array) for array in arrays)
-        joined = torch.from_numpy(np.concatenate(arrays)).to(self.device)
-        return joined.split([len(array) for array in arrays])
+def _moved(device: torch.device, *arrays: np.ndarray) -> Sequence[Tensor]:
+    """Arrays to a device, in one transfer: small transfers cost more than they carry."""
+    if device.type == "cpu":
+        return [torch.from_numpy(array) for array in arrays]
+    joined = torch.from_numpy(np.concatenate(arrays)).to(device)
+    return joined.split([len(array) for array in arrays])

@@ -1,8 +1,4 @@
-"""Neural trees as scikit-learn estimators: fit, predict, and the rest.
-
-Reference:
-    Tanno et al., Adaptive Neural Trees, ICML 2019.
-"""
+"""Neural trees as scikit-learn estimators: fit, predict, and the rest."""
 
 from __future__ import annotations
 
@@ -51,8 +47,8 @@ class Member(Trained):
     """A trained tree, on the CPU, and what stands between its numbers and the user's.
 
     Attributes:
-        inputs: what standardizes the inputs; None leaves them as they are.
-        targets: what standardizes the targets; None leaves them as they are.
+        inputs: scaler of the inputs; None leaves them as they are.
+        targets: scaler of the targets; None leaves them as they are.
     """
 
     inputs: Standardizer | None = None
@@ -106,7 +102,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         Args:
             X: samples, a table or images.
             y: their classes or numbers.
-            sample_weight: what each sample counts; 0 leaves it out.
+            sample_weight: count of each sample; 0 leaves it out.
             validation: ``(X, y)`` or ``(X, y, sample_weight)`` to choose by, instead of a part of
                 the samples.
 
@@ -269,11 +265,8 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
             found.append(outputs if member.targets is None else member.targets.inverse(outputs))
         return np.stack(found)
 
-    def _scale_of_inputs(self) -> Standardizer | None:
-        return self._first.inputs
-
-    def _scale_of_targets(self) -> Standardizer | None:
-        return self._first.targets
+    def _scales(self) -> tuple[Standardizer | None, Standardizer | None]:
+        return self._first.inputs, self._first.targets
 
     # On disk
 
@@ -348,13 +341,8 @@ class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
     Example:
         >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 10, axis=0)
         >>> y = np.repeat(["out", "in", "in", "out"], 10)
-        >>> model = NeuralTreeClassifier(
-        ...     transformers=False,
-        ...     max_leaves=3,
-        ...     learning_rate=0.1,
-        ...     refine_epochs=0,
-        ...     random_state=0,
-        ... )
+        >>> settings = {"max_leaves": 3, "learning_rate": 0.1, "refine_epochs": 0}
+        >>> model = NeuralTreeClassifier(transformers=False, random_state=0, **settings)
         >>> model.fit(X, y).predict([[-3.0], [-0.5], [3.0]])
         array(['out', 'in', 'out'], dtype='<U3')
     """
@@ -370,8 +358,8 @@ class NeuralTreeRegressor(TreeRegressorMixin, NeuralTreeEstimator):
     Args:
         loss: "squared_error" (None is that, too) of the mean of all leaves, or "gaussian", the
             negative log-likelihood of a mixture of a Gaussian a leaf.
-        min_gain: as there, but the validation loss is that of the standardized targets.
-        refine_epochs: as there, but the epoch of the lowest validation loss is kept.
+        min_gain: gain as there, but in the validation loss of the standardized targets.
+        refine_epochs: epochs as there, but the one of the lowest validation loss is kept.
         validation_fraction: share of the samples to choose by, drawn at random.
         standardize: the inputs, as there, and each column of the targets.
         n_members: number of trees, as there; their means are averaged.
@@ -381,9 +369,8 @@ class NeuralTreeRegressor(TreeRegressorMixin, NeuralTreeEstimator):
 
     Example:
         >>> X = np.linspace(-1, 1, 200)[:, None]
-        >>> model = NeuralTreeRegressor(
-        ...     transformers=False, max_leaves=2, learning_rate=0.1, random_state=0
-        ... )
+        >>> settings = {"max_leaves": 2, "learning_rate": 0.1}
+        >>> model = NeuralTreeRegressor(transformers=False, random_state=0, **settings)
         >>> model.fit(X, np.abs(X[:, 0])).score(X, np.abs(X[:, 0])) > 0.98
         True
     """

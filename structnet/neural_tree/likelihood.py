@@ -6,9 +6,6 @@ associative, the total of the leaves that are not being trained can be computed 
 
 Eq. (1) of the paper, ``p(y|x) = sum_l pi_l(x) p_l(y|x)``  ->  ``Categorical``, ``GaussianMixture``
 its mean, ``E[y|x] = sum_l pi_l(x) mu_l(x)``                ->  ``SquaredError``
-
-Reference:
-    Tanno et al., Adaptive Neural Trees, ICML 2019.
 """
 
 from __future__ import annotations
@@ -54,7 +51,17 @@ class Likelihood(Protocol):
         """The prediction of one leaf, in the same form. ``[n, k] -> [n, classes]``."""
 
 
-class Categorical:
+class _LogTotals(Likelihood):
+    """Totals that are the logarithm of the mixture's probability or density."""
+
+    def join(self, terms: Tensor, dim: int = 1) -> Tensor:
+        return terms.logsumexp(dim)
+
+    def losses(self, total: Tensor, targets: Tensor) -> Tensor:
+        return -total
+
+
+class Categorical(_LogTotals):
     """Classes; the loss is the negative log-likelihood of the mixture (nats).
 
     Solvers give one logit a class; targets are int64 ``[n]``.
@@ -75,12 +82,6 @@ class Categorical:
         chosen = outputs.gather(-1, index).squeeze(-1)
         return log_prob + chosen - outputs.logsumexp(-1)  # log pi_l + log p_l(y)
 
-    def join(self, terms: Tensor, dim: int = 1) -> Tensor:
-        return terms.logsumexp(dim)
-
-    def losses(self, total: Tensor, targets: Tensor) -> Tensor:
-        return -total
-
     def mixture(self, log_prob: Tensor, outputs: Tensor) -> Tensor:
         return (log_prob.unsqueeze(-1) + outputs.log_softmax(-1)).logsumexp(1)
 
@@ -88,7 +89,7 @@ class Categorical:
         return outputs.log_softmax(-1)
 
 
-class SquaredError:
+class SquaredError(Likelihood):
     """Numbers; the loss is the squared error of the mixture's mean, averaged over the columns.
 
     Solvers give one mean a column; targets are ``[n, columns]``.
@@ -119,7 +120,7 @@ class SquaredError:
         return outputs
 
 
-class GaussianMixture:
+class GaussianMixture(_LogTotals):
     """Numbers; the loss is the negative log-likelihood of a mixture of Gaussians (nats).
 
     Solvers give a mean and a log standard deviation a column, all means first; targets are
@@ -148,12 +149,6 @@ class GaussianMixture:
         squares = ((y - mean) * torch.exp(-log_sd)).square()
         log_density = -0.5 * squares - log_sd - 0.5 * math.log(2 * math.pi)
         return log_prob + log_density.sum(-1)  # log pi_l + log p_l(y)
-
-    def join(self, terms: Tensor, dim: int = 1) -> Tensor:
-        return terms.logsumexp(dim)
-
-    def losses(self, total: Tensor, targets: Tensor) -> Tensor:
-        return -total
 
     def mixture(self, log_prob: Tensor, outputs: Tensor) -> Tensor:
         return (log_prob.exp().unsqueeze(-1) * self.single(outputs)).sum(1)

@@ -27,8 +27,8 @@ def from_sequential(
     Args:
         sequential: the network.
         primitives: the functions that make what grows below.
-        shape: of one sample.
-        likelihood: how leaves predict together, and the loss.
+        shape: shape of one sample.
+        likelihood: rule by which leaves predict together, and the loss.
 
     Raises:
         TypeError: the network is no ``nn.Sequential``.
@@ -54,14 +54,8 @@ def from_sequential(
     *transformers, solver = copy.deepcopy(sequential)  # at once: what shares weights goes on so
     root, shapes = tree.nodes[0], [tree.shape]
     for place, module in enumerate([*transformers, solver]):
-        try:
-            shapes.append(shape_after(module, shapes[-1]))
-        except (IndexError, RuntimeError, ValueError) as error:
-            reason = str(error).splitlines()[0]
-            raise ValueError(
-                f"module {place} of the nn.Sequential does not run on samples of shape "
-                f"{list(shapes[-1])}: {reason}"
-            ) from error
+        name = f"module {place} of the nn.Sequential"
+        shapes.append(shape_after(module, shapes[-1], name))
     if shapes[-1] != (tree.num_outputs,):
         raise ValueError(
             f"the nn.Sequential gives {list(shapes[-1])} for each sample; expected "

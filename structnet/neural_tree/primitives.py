@@ -10,6 +10,7 @@ see the same features.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import torch
@@ -70,16 +71,16 @@ class Primitives:
         A map that has become too small for the module leads to an identity.
 
         Args:
-            shape: of one sample.
-            index: how many transformers stand above it on the path.
+            shape: shape of one sample.
+            index: number of transformers above it on the path.
 
         Raises:
             ValueError: the module does not run on such samples, for another reason than their size.
         """
-        made = make("transformer", self.transformer, shape)
-        if made is None:
+        try:
+            module, after = make("transformer", self.transformer, shape)
+        except TooSmallError:
             return nn.Identity(), shape
-        module, after = made
         pools = self.pool_every and index % self.pool_every == 0
         if pools and len(after) == 3 and min(after[1:]) >= 2:
             module = nn.Sequential(module, nn.MaxPool2d(2))
@@ -93,7 +94,7 @@ class Primitives:
             TooSmallError: their maps are too small for it.
             ValueError: the module does not run on such samples or gives more than one number each.
         """
-        module, after = self._made("router", self.router, shape)
+        module, after = make("router", self.router, shape)
         if after not in ((), (1,)):
             raise ValueError(
                 f"the router for samples of shape {list(shape)} gives {list(after)} for each; "
@@ -108,7 +109,7 @@ class Primitives:
             TooSmallError: their maps are too small for it.
             ValueError: the module does not run on such samples, or its output is not a vector.
         """
-        module, after = self._made("solver", self.solver, shape)
+        module, after = make("solver", self.solver, shape)
         if len(after) != 1:
             raise ValueError(
                 f"the solver for samples of shape {list(shape)} gives {list(after)} for each; "
@@ -116,23 +117,13 @@ class Primitives:
             )
         return module, after[0]
 
-    def _made(self, kind: str, function: Make, shape: Shape) -> tuple[nn.Module, Shape]:
-        made = make(kind, function, shape)
-        if made is None:
-            raise TooSmallError(
-                f"the {kind} for samples of shape {list(shape)} does not run on them, as their "
-                "map is too small; expected one that does"
-            )
-        return made
 
-
-def make(kind: str, function: Make, shape: Shape) -> tuple[nn.Module, Shape] | None:
+def make(kind: str, function: Make, shape: Shape) -> tuple[nn.Module, Shape]:
     """The module that a function makes for samples of a shape, and the shape of what it gives.
-
-    None if their maps are too small.
 
     Raises:
         TypeError: the function gives no module.
+        TooSmallError: their maps are too small for it.
         ValueError: the module does not run on such samples, whatever their size.
     """
     module = function(shape)
@@ -141,45 +132,55 @@ def make(kind: str, function: Make, shape: Shape) -> tuple[nn.Module, Shape] | N
             f"the function that makes a {kind} must return an nn.Module. Got "
             f"{type(module).__name__} for samples of shape {list(shape)}."
         )
+    name = f"the {kind}"
     try:
-        return module, shape_after(module, shape)
-    except (IndexError, RuntimeError, ValueError) as error:
-        side = LARGE.get(len(shape))
-        if side and _runs(module, (shape[0], *[side] * (len(shape) - 1))):
-            return None
-        reason = str(error).splitlines()[0]
-        raise ValueError(
-            f"the {kind} does not run on samples of shape {list(shape)}: {reason}"
-        ) from error
+        return module, shape_after(module, shape, name)
+    except ValueError as error:
+        if _runs_on_a_larger_map(module, shape):
+            raise TooSmallError(
+                f"{name} for samples of shape {list(shape)} does not run on them, as their map is "
+                "too small; expected one that does"
+            ) from error
+        raise
 
 
-def _runs(module: nn.Module, shape: Shape) -> bool:
-    try:
-        shape_after(module, shape)
-    except (IndexError, RuntimeError, ValueError):
-        return False
-    return True
+def _runs_on_a_larger_map(module: nn.Module, shape: Shape) -> bool:
+    if len(shape) in LARGE:
+        with suppress(ValueError):
+            shape_after(module, (shape[0], *[LARGE[len(shape)]] * (len(shape) - 1)))
+            return True
+    return False
 
 
-def shape_after(module: nn.Module, shape: Shape) -> Shape:
+def shape_after(module: nn.Module, shape: Shape, name: str = "the module") -> Shape:
     """The shape of what a module makes of one sample, found by a run in evaluation mode.
+
+    Args:
+        shape: shape of one sample.
+        name: name of the module in what is said of its errors.
 
     Raises:
         TypeError: it gives something else than a tensor.
-        ValueError: it does not give one entry a sample.
+        ValueError: it does not run on such samples, or does not give one entry a sample.
     """
     weights = next(module.parameters(), torch.zeros(()))
     zeros = torch.zeros((2, *shape), dtype=weights.dtype, device=weights.device)
-    with evaluating(module):
-        found = module(zeros)
-    if not isinstance(found, Tensor):
-        raise TypeError(
-            f"{type(module).__name__} must give a tensor. Got {type(found).__name__} for samples "
-            f"of shape {list(shape)}."
-        )
-    if found.shape[:1] != (2,):
+    try:
+        with evaluating(module):
+            found = module(zeros)
+        if not isinstance(found, Tensor):
+            raise TypeError(
+                f"{type(module).__name__} must give a tensor. Got {type(found).__name__} for "
+                f"samples of shape {list(shape)}."
+            )
+        if found.shape[:1] != (2,):
+            raise ValueError(
+                f"2 samples become a tensor of shape {list(found.shape)}; expected one entry a "
+                "sample first"
+            )
+    except (IndexError, RuntimeError, ValueError) as error:
+        reason = str(error).splitlines()[0]
         raise ValueError(
-            f"2 samples become a tensor of shape {list(found.shape)}; expected one entry a sample "
-            "first"
-        )
+            f"{name} does not run on samples of shape {list(shape)}: {reason}"
+        ) from error
     return tuple(found.shape[1:])

@@ -7,10 +7,10 @@ tree is smaller and its greedy predictions are the same.
 from __future__ import annotations
 
 import copy
-from numbers import Real
 
 from torch import Tensor, nn
 
+from structnet.checks import check_number
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples
 from structnet.routing.visits import shares
@@ -49,10 +49,7 @@ def prune(
         >>> prune(tree, torch.rand(10, 4), threshold=0.01).num_leaves
         1
     """
-    if not isinstance(threshold, Real) or not 0 <= threshold <= 1:
-        raise ValueError(
-            f"The 'threshold' parameter must be a number in the range [0, 1]. Got {threshold!r}."
-        )
+    check_number("threshold", threshold, 0, 1)
     topology, merged = tree.topology.survivors(shares(tree, x, path), threshold)
     pruned = copy.deepcopy(tree)  # shares no weights: the tree may go on learning
     nodes = [[pruned.nodes[v] for v in chain] for chain in merged]

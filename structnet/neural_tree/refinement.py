@@ -1,8 +1,4 @@
-"""Refinement: all parameters of a grown tree, trained together.
-
-Reference:
-    Tanno et al., Adaptive Neural Trees, ICML 2019, Sec. 4.
-"""
+"""Refinement: all parameters of a grown tree, trained together (Sec. 4 of the paper)."""
 
 from __future__ import annotations
 
@@ -36,15 +32,14 @@ def refine(
     If no epoch is better on the validation samples than the tree was before, it is left as it was.
 
     Args:
-        tree: a grown tree.
         train, validation: samples to learn from, and to choose the epoch by.
         epochs: the paper takes 300 for SARCOS, 100 for MNIST, 200 for CIFAR-10.
         batch_size: samples a step.
         optimizer: gives the optimizer of the parameters.
         schedule: gives the learning rate scheduler; by default a tenth of the rate after every 50
             epochs.
-        fitting: what else :func:`structnet.fit` takes: seed, device, checkpoint, resume, ... The
-            best epoch is that of the lowest validation loss, unless ``monitor`` says otherwise:
+        fitting: others of :func:`structnet.fit`: seed, device, checkpoint, resume, ... The best
+            epoch is that of the lowest validation loss, unless ``monitor`` says otherwise:
             ``monitor="accuracy", metrics={"accuracy": accuracy}`` goes by right answers, as the
             loss of a tree that has grown sure of itself may rise while they do, too.
 

@@ -27,20 +27,8 @@ class Routed:
         return self.num_outputs if isinstance(self.likelihood, Categorical) else None
 
     def visits(self, x: Any, path: str = "multi", max_depth: int | None = None) -> Iterator[Visit]:
-        """The nodes that samples come to, parents first.
-
-        Args:
-            x: the samples.
-            path: the way they go, as in ``output``; on a hard path, nodes that no sample comes to
-                may be left out.
-            max_depth: nodes below are left out.
-
-        Shapes:
-            x ``[n, *shape]``.
-
-        Raises:
-            ValueError: another path, or samples of another shape.
-        """
+        """The nodes that samples ``[n, *shape]`` come to, as :meth:`.RoutedTree.visits` tells it;
+        the path is one of those of ``output``."""
         depth = len(self.nodes) if max_depth is None else max_depth
         with evaluating(self):
             x = self._taken(x)

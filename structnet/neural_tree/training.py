@@ -1,8 +1,4 @@
-"""A neural tree from its root to its end: grown, refined and pruned.
-
-Reference:
-    Tanno et al., Adaptive Neural Trees, ICML 2019, Sec. 4.
-"""
+"""A neural tree from its root to its end: grown, refined and pruned (Sec. 4 of the paper)."""
 
 from __future__ import annotations
 
@@ -69,13 +65,7 @@ class Trained:
     def from_config(
         cls, config: Mapping[str, Any], primitives: Primitives, likelihood: Likelihood
     ) -> Trained:
-        """The same again, with new weights.
-
-        Args:
-            config: what :meth:`config` gave.
-            primitives: primitives of the tree.
-            likelihood: likelihood of the tree.
-        """
+        """The same again, with new weights."""
         with random_states_kept(torch.device("cpu")):
             tree = NeuralTree.from_config(config["tree"], primitives, likelihood)
         decisions = [Decision(**decision) for decision in config["decisions"]]
@@ -100,7 +90,6 @@ def train(
 
     Args:
         tree: a root alone; grown in place.
-        settings: hyper-parameters of the training.
         train: samples to learn from.
         validation: samples to decide by.
         device: "cpu", "cuda", ...; the tree stays there.
@@ -128,27 +117,15 @@ def train(
         ['root', 'split', 'keep', 'keep']
     """
     folder = None if folder is None else Path(folder)
-    optimizer = partial(torch.optim.Adam, lr=settings.learning_rate)
-    shared = {
-        "optimizer": optimizer,
-        "device": device,
-        "progress": progress,
-        "resume": folder is not None,
-    }
+    shared: dict[str, Any] = {"device": device, "progress": progress, "resume": folder is not None}
+    shared["optimizer"] = partial(torch.optim.Adam, lr=settings.learning_rate)
 
     def tell(*refined: Any) -> None:
         for callback in callbacks:
             callback(_so_far(growth, *refined))
 
-    growth = Growth(
-        tree,
-        train,
-        validation,
-        settings,
-        folder=folder,
-        callbacks=[lambda growth, decision: tell()],
-        **shared,
-    )
+    told = [lambda growth, decision: tell()]
+    growth = Growth(tree, train, validation, settings, folder=folder, callbacks=told, **shared)
     growth.run()
     refined = History()
     if settings.refine_epochs:

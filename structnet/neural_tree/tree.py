@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
+from structnet.checks import check_one_of
 from structnet.neural_tree.likelihood import Categorical, Likelihood
 from structnet.neural_tree.primitives import Primitives, Shape, shape_after
 from structnet.neural_tree.routed import Choose, Routed, choice
@@ -110,7 +111,7 @@ class NeuralTree(Routed, nn.Module):
 
     @property
     def num_leaves(self) -> int:
-        """How many leaves there are."""
+        """Number of leaves."""
         return len(self.topology.leaves)
 
     @property
@@ -154,7 +155,6 @@ class NeuralTree(Routed, nn.Module):
         """Turns a leaf into an inner node with two leaves; no transformers on the new edges.
 
         Args:
-            leaf: its node.
             modules: the router and the two solvers; new ones by default.
 
         Returns:
@@ -180,7 +180,6 @@ class NeuralTree(Routed, nn.Module):
         """Adds a transformer to the edge above a leaf, and replaces the leaf's solver.
 
         Args:
-            leaf: its node.
             modules: the transformer and the solver; new ones by default.
 
         Raises:
@@ -209,7 +208,6 @@ class NeuralTree(Routed, nn.Module):
         """All leaves' probabilities and outputs; each module runs once, on all samples.
 
         Args:
-            x: the samples.
             keep: its keys are nodes; their values become the samples as they arrive at the nodes'
                 routers or solvers.
 
@@ -238,7 +236,6 @@ class NeuralTree(Routed, nn.Module):
         """Each node, in order, with all samples as they arrive at its router or solver.
 
         Args:
-            x: the samples.
             max_depth: nodes below are left out.
 
         Shapes:
@@ -267,7 +264,6 @@ class NeuralTree(Routed, nn.Module):
         """What the tree predicts: log-probabilities of classes, or means.
 
         Args:
-            x: the samples.
             path: ``"multi"`` mixes all leaves. The others take one leaf a sample: ``"greedy"``
                 goes to each router's likelier side (left at exactly 0.5) and runs each module on
                 the samples that come to it alone, ``"stochastic"`` draws the side, likewise;
@@ -280,8 +276,7 @@ class NeuralTree(Routed, nn.Module):
         Raises:
             ValueError: another path, or samples of another shape.
         """
-        if path not in PATHS:
-            raise ValueError(f"The 'path' parameter must be one of {list(PATHS)}. Got {path!r}.")
+        check_one_of("path", path, PATHS)
         if path == "multi":
             return self.likelihood.mixture(*self(x))
         return self.likelihood.single(self._one_leaf(x, path, generator)[1])
@@ -296,12 +291,9 @@ class NeuralTree(Routed, nn.Module):
     def _one_leaf(
         self, x: Tensor, path: str, generator: torch.Generator | None
     ) -> tuple[Tensor, Tensor]:
+        check_one_of("path", path, PATHS[1:])
         if path in ("greedy", "stochastic"):
             return self.follow(x, choice(path, generator))
-        if path not in ("most_likely", "least_likely"):
-            raise ValueError(
-                f"The 'path' parameter must be one of {list(PATHS[1:])}. Got {path!r}."
-            )
         log_prob, outputs = self(x)
         place = log_prob.argmax(1) if path == "most_likely" else log_prob.argmin(1)
         leaves = torch.from_numpy(self.topology.leaves).to(place.device)
@@ -312,7 +304,6 @@ class NeuralTree(Routed, nn.Module):
         there are any.
 
         Args:
-            x: the samples.
             goes_left: router logits ``[m]`` -> bool ``[m]``.
 
         Returns:
@@ -340,7 +331,7 @@ class NeuralTree(Routed, nn.Module):
     # Training
 
     def loss(self, batch: Samples) -> Tensor:
-        """The mean loss of a batch, as the likelihood defines it."""
+        """The mean loss of a batch, ``[]``, as the likelihood defines it."""
         log_prob, outputs = self(batch.x)
         total = self.likelihood.join(self.likelihood.term(log_prob, outputs, batch.targets))
         return batch.mean(self.likelihood.losses(total, batch.targets))
@@ -377,7 +368,6 @@ class NeuralTree(Routed, nn.Module):
         """A tree of the same structure, with new weights.
 
         Args:
-            config: from :meth:`config`.
             primitives, likelihood: those that the tree was made with.
         """
         tree = cls(primitives, config["shape"], likelihood)

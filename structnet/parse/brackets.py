@@ -18,6 +18,7 @@ from structnet.parse.errors import ParseError
 from structnet.parse.reading import (
     ATOM_OR_PARENTHESIS,
     numbered_lines,
+    spelled,
     split_parentheses,
     token_offset,
 )
@@ -56,7 +57,7 @@ def bracketed(
         >>> bracketed("(VP (VB go) (NP-TMP (-NONE- *T*-1)))", remove_traces=True)
         <Tree (VP (VB go))>
     """
-    reader = _Reader(_Rewrite(unwrap, remove_traces, strip_functions), only_one=True)
+    reader = _Reader(True, unwrap, remove_traces, strip_functions)
     trees = list(reader.trees(text))
     if not trees:
         raise ParseError("no tree", 1, 1, "")
@@ -83,8 +84,7 @@ def bracketed_many(
         >>> list(bracketed_many("(NN dog) (NP (DT the)\\n (NN cat))"))
         [<Tree (NN dog)>, <Tree (NP (DT the) (NN cat))>]
     """
-    reader = _Reader(_Rewrite(unwrap, remove_traces, strip_functions), only_one=False)
-    return reader.trees(text)
+    return _Reader(False, unwrap, remove_traces, strip_functions).trees(text)
 
 
 def to_bracketed(tree: Tree) -> str:
@@ -103,43 +103,12 @@ def to_bracketed(tree: Tree) -> str:
     """
     if not tree.children:
         raise ValueError(f"a tree in brackets has at least two nodes; got the leaf {tree.label!r}")
-    pieces: list[str] = []
-    stack: list[Tree | str] = [tree]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, str):
-            pieces.append(item)
-        elif item.children:
-            pieces.append(" (" + _checked_label(item))
-            stack.append(")")
-            stack.extend(reversed(item.children))
-        else:
-            pieces.append(" " + _checked_label(item))
-    return "".join(pieces).lstrip()
 
+    def spell(node: Tree) -> list[str | Tree]:
+        label = _checked_label(node)
+        return [f" ({label}", *node.children, ")"] if node.children else [f" {label}"]
 
-class _Rewrite(NamedTuple):
-    """What is done to a tree after it has been read."""
-
-    unwrap: bool
-    remove_traces: bool
-    strip_functions: bool
-
-    def __call__(self, tree: Tree) -> Tree | None:
-        """The tree as asked for; None if nothing is left of it."""
-        if self.unwrap and tree.label == "" and len(tree.children) == 1:
-            tree = tree.children[0]
-        if self.remove_traces or self.strip_functions:
-            return tree.fold(self._rebuilt)
-        return tree
-
-    def _rebuilt(self, node: Tree, children: list[Tree | None]) -> Tree | None:
-        if not node.children:
-            return node
-        kept = [child for child in children if child is not None]
-        if self.remove_traces and (node.label == "-NONE-" or not kept):
-            return None
-        return Tree(_category(node.label) if self.strip_functions else node.label, kept)
+    return "".join(spelled(tree, spell)).lstrip()
 
 
 class _Position(NamedTuple):
@@ -163,9 +132,11 @@ class _Open(NamedTuple):
 class _Reader:
     """Trees from lines of tokens; holds what is open between two lines."""
 
-    def __init__(self, rewrite: _Rewrite, only_one: bool) -> None:
-        self.rewrite = rewrite
-        self.only_one = only_one
+    def __init__(
+        self, only_one: bool, unwrap: bool, remove_traces: bool, strip_functions: bool
+    ) -> None:
+        self.only_one, self.unwrap = only_one, unwrap
+        self.remove_traces, self.strip_functions = remove_traces, strip_functions
         self.line, self.source, self.place = 0, "", 0  # of the token being read
         self.leaves: dict[str, Tree] = {}  # a word is stored once, however often it occurs
         self.unclosed: list[_Open] = []
@@ -223,12 +194,28 @@ class _Reader:
         if self.unclosed:
             self.children.append(node)
             return None
-        tree = self.rewrite(node)
+        tree = self._rewritten(node)
         if tree is None:
             raise opened.error("nothing is left of this tree without its traces")
         if self.only_one:
             self.children.append(tree)
         return tree
+
+    def _rewritten(self, tree: Tree) -> Tree | None:
+        """A tree that was read as it was asked for; None if nothing is left of it."""
+        if self.unwrap and tree.label == "" and len(tree.children) == 1:
+            tree = tree.children[0]
+        if self.remove_traces or self.strip_functions:
+            return tree.fold(self._rebuilt)
+        return tree
+
+    def _rebuilt(self, node: Tree, children: list[Tree | None]) -> Tree | None:
+        if not node.children:
+            return node
+        children = [child for child in children if child is not None]
+        if self.remove_traces and (node.label == "-NONE-" or not children):
+            return None
+        return Tree(_category(node.label) if self.strip_functions else node.label, children)
 
     def _where(self) -> str:
         first = self.unclosed[0].position.line

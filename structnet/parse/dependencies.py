@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from structnet.parse.errors import ParseError
-from structnet.parse.reading import numbered_lines
+from structnet.parse.reading import cycle_above, numbered_lines
 from structnet.trees.tree import Tree
 
 COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -155,13 +155,7 @@ def _dependents(words: list[_Word]) -> list[list[int]]:
 
 
 def _cycle(words: list[_Word], reached: set[int]) -> ParseError:
-    number = next(n for n in range(1, len(words) + 1) if n not in reached)
-    path: dict[int, None] = {}
-    # Upwards from a word the root does not reach, some word must come twice.
-    while number not in path:
-        path[number] = None
-        number = words[number - 1].head
-    cycle = list(path)[list(path).index(number) :]
-    shown = [str(n) for n in [*cycle[:8], "..."][: len(cycle) + (len(cycle) > 8)]]
-    message = "a cycle of heads: " + " -> ".join([*shown, str(number)])
-    return words[number - 1].error(message, _HEAD)
+    start = next(n for n in range(1, len(words) + 1) if n not in reached)
+    cycle = cycle_above(start, lambda number: words[number - 1].head)
+    shown = " -> ".join(map(str, cycle[:8])) + " -> ..." * (len(cycle) > 8)
+    return words[cycle[0] - 1].error(f"a cycle of heads: {shown} -> {cycle[0]}", _HEAD)

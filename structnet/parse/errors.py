@@ -88,9 +88,7 @@ def _window(source: str, offset: int) -> tuple[str, int]:
     visible = "".join(c if c.isprintable() else " " for c in source[start : start + WINDOW])
     before = "..." if start else ""
     after = "..." if start + WINDOW < len(source) else ""
-    return before + visible + after, len(before) + _cells(visible[: offset - start])
-
-
-def _cells(text: str) -> int:
-    """The cells a terminal gives to a text: two for a wide character, none for a combining one."""
-    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
+    # A terminal gives two cells to a wide character, none to a combining one.
+    text = visible[: offset - start]
+    cells = sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
+    return before + visible + after, len(before) + cells

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from structnet.parse.errors import ParseError
-from structnet.parse.reading import token_offset
+from structnet.parse.reading import spelled, token_offset
 from structnet.trees.tree import Tree
 
 _DIGITS = {digit: Tree(digit) for digit in "0123456789"}
@@ -93,22 +93,18 @@ def to_listops(tree: Tree, binary: bool = False) -> str:
         >>> to_listops(tree, binary=True)
         '( ( ( [MAX 1 ) ( ( ( [MIN 4 ) 7 ) ] ) ) ] )'
     """
-    tokens: list[str] = []
-    stack: list[Tree | str] = [tree]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, str):
-            tokens.append(item)
-        elif not item.children:
-            tokens.append(_checked_digit(item))
-        else:
-            # k operands and the bracket close k + 1 pairs, all of which open before the operator.
-            tokens += ["("] * (len(item.children) + 1) if binary else []
-            tokens.append(_checked_operator(item))
-            stack += [")", "]"] if binary else ["]"]
-            for child in reversed(item.children):
-                stack += [")", child] if binary else [child]
-    return " ".join(tokens)
+
+    def spell(node: Tree) -> list[str | Tree]:
+        if not node.children:
+            return [_checked_digit(node)]
+        tokens: list[str | Tree] = [_checked_operator(node), *node.children, "]"]
+        if not binary:
+            return tokens
+        # k operands and the bracket close k + 1 pairs, all of which open before the operator.
+        closed = [part for token in tokens[1:] for part in (token, ")")]
+        return [*"(" * (len(node.children) + 1), tokens[0], *closed]
+
+    return " ".join(spelled(tree, spell))
 
 
 def _split(text: str) -> list[str]:

@@ -9,6 +9,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Literal
 
+from structnet.checks import check_one_of
 from structnet.parse.errors import ParseError
 from structnet.trees.memory import collector_paused
 
@@ -61,8 +62,7 @@ def read_lines(
             [MIN 3 ? ]
                    ^
     """
-    if errors not in ("raise", "skip"):
-        raise ValueError(f"errors must be 'raise' or 'skip'; got {errors!r}")
+    check_one_of("errors", errors, ("raise", "skip"), "read_lines")
     name: str | None = None
     lines: Iterable[str | bytes]
     if isinstance(path_or_lines, (str, PathLike)):

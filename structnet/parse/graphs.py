@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
 from structnet.errors import NotATreeError
-from structnet.parse.reading import unfold
+from structnet.parse.reading import cycle_above, unfold
 from structnet.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -43,8 +43,10 @@ def networkx_tree(
         most one
     """
     root = _root(digraph)
+    reached = set()
 
     def expand(node: Hashable) -> tuple[Hashable, Sequence, Hashable | None]:
+        reached.add(node)
         edges = digraph.adj[node]
         children = list(edges)
         if all(order in data for data in edges.values()):
@@ -53,9 +55,8 @@ def networkx_tree(
         return attributes.get(label, node), children, attributes.get(token)
 
     tree = unfold(root, expand)
-    # With one root and one parent each, what the root does not reach hangs on a cycle.
     if tree.size < len(digraph):
-        raise NotATreeError(_cycle(digraph, root))
+        raise NotATreeError(_cycle(digraph, reached))
     return tree
 
 
@@ -74,7 +75,7 @@ def _root(digraph: nx.DiGraph) -> Hashable:
     roots = [node for node in digraph if not digraph.pred[node]]
     if not roots:
         # The graph is empty, or going up from any node never ends.
-        raise NotATreeError(_cycle(digraph) if len(digraph) else "the graph has no nodes")
+        raise NotATreeError(_cycle(digraph, set()) if len(digraph) else "the graph has no nodes")
     if len(roots) > 1:
         raise NotATreeError(
             f"{len(roots)} nodes have no parent, {roots[0]!r} and {roots[1]!r}"
@@ -83,18 +84,9 @@ def _root(digraph: nx.DiGraph) -> Hashable:
     return roots[0]
 
 
-def _cycle(digraph: nx.DiGraph, root: Hashable | None = None) -> str:
-    """Says which nodes form a cycle, for a graph of one parent a node at most that has one."""
-    seen: set[Hashable] = {root}
-    for start in digraph:
-        path: dict[Hashable, None] = {}
-        node = start
-        while node not in seen and node not in path:
-            path[node] = None
-            node = next(iter(digraph.pred[node]))
-        if node in path:
-            cycle = list(path)[list(path).index(node) :]
-            shown = " <- ".join(repr(n) for n in cycle[:8]) + " <- ..." * (len(cycle) > 8)
-            return f"a cycle, {shown} <- {node!r}; a tree has none"
-        seen.update(path)
-    raise AssertionError("no cycle in a graph that must have one")
+def _cycle(digraph: nx.DiGraph, reached: set[Hashable]) -> str:
+    """Says which nodes form a cycle, where each has a parent and the root does not reach all."""
+    start = next(node for node in digraph if node not in reached)
+    cycle = cycle_above(start, lambda node: next(iter(digraph.pred[node])))
+    shown = " <- ".join(map(repr, cycle[:8])) + " <- ..." * (len(cycle) > 8)
+    return f"a cycle, {shown} <- {cycle[0]!r}; a tree has none"

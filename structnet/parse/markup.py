@@ -7,7 +7,7 @@ References:
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from html.parser import HTMLParser
 from typing import NoReturn
 from xml.parsers import expat
@@ -92,7 +92,8 @@ def xml(text: str, *, attributes: bool = True) -> Tree:
     try:
         parser.Parse(text, True)
     except expat.ExpatError as error:
-        message = expat.ErrorString(error.code) + _while_open(builder.innermost)
+        open_tag = "" if builder.innermost is None else f"; <{builder.innermost}> is open"
+        message = expat.ErrorString(error.code) + open_tag
         raise ParseError.on_line(message, text, error.lineno, error.offset + 1) from None
     except UnicodeEncodeError as error:
         raise ParseError.at(error.reason, text, error.start) from None
@@ -223,7 +224,3 @@ class _HTMLReader(HTMLParser):
     def _close(self) -> None:
         self.unclosed.pop()
         self.builder.close()
-
-
-def _while_open(tag: Hashable | None) -> str:
-    return "" if tag is None else f"; <{tag}> is open"

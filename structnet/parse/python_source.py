@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Hashable, Sequence
+from itertools import accumulate
 
 from structnet.parse.errors import ParseError
 from structnet.parse.reading import unfold
@@ -90,9 +91,5 @@ def _syntax_tree(source: str) -> ast.Module:
 
 def _deepest(source: str) -> int:
     """Where the most brackets are open; the start if there are none."""
-    depth = deepest = offset = 0
-    for place, character in enumerate(source):
-        depth += (character in "([{") - (character in ")]}")
-        if depth > deepest:
-            deepest, offset = depth, place
-    return offset
+    depths = list(accumulate((c in "([{") - (c in ")]}") for c in source))
+    return depths.index(max(depths)) if max(depths) > 0 else 0

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from structnet.trees.tree import Tree
 
 # The tokens of split_parentheses, with their places.
 ATOM_OR_PARENTHESIS = re.compile(r"[()]|[^\s()]+")
+
+N = TypeVar("N", bound=Hashable)  # a node, by its name or number
 
 
 def numbered_lines(text: str | Iterable[str]) -> Iterator[tuple[int, str]]:
@@ -45,6 +47,28 @@ def token_offset(pattern: re.Pattern[str], text: str, place: int) -> int:
         5
     """
     return next(islice(pattern.finditer(text), place, None)).start()
+
+
+def spelled(tree: Tree, spell: Callable[[Tree], Sequence[str | Tree]]) -> list[str]:
+    """A tree's tokens in order; ``spell`` gives those of a node, its children in their places."""
+    tokens: list[str] = []
+    stack: list[Tree | str] = [tree]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            tokens.append(item)
+        else:
+            stack.extend(reversed(spell(item)))
+    return tokens
+
+
+def cycle_above(node: N, parent: Callable[[N], N]) -> list[N]:
+    """The nodes of the cycle into which going up from a node leads, the first one first."""
+    path: dict[N, int] = {}  # nodes and their places on the way
+    while node not in path:
+        path[node] = len(path)
+        node = parent(node)
+    return list(path)[path[node] :]
 
 
 class Builder:

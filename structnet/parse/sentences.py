@@ -10,7 +10,7 @@ from collections.abc import Hashable
 from string import ascii_lowercase
 
 from structnet.parse.errors import ParseError
-from structnet.parse.reading import ATOM_OR_PARENTHESIS, split_parentheses, token_offset
+from structnet.parse.reading import ATOM_OR_PARENTHESIS, spelled, split_parentheses, token_offset
 from structnet.trees.tree import Tree
 
 _BINARY = ("and", "or")
@@ -81,22 +81,17 @@ def to_logic(tree: Tree) -> str:
         >>> to_logic(Tree("and", [Tree("a"), Tree("not", [Tree("b")])]))
         '( a ( and ( not b ) ) )'
     """
-    tokens: list[str] = []
-    stack: list[Tree | str] = [tree]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, str):
-            tokens.append(item)
-            continue
-        _check(item)
-        if not item.children:
-            tokens.append(str(item.label))
-        elif item.label == "not":
-            stack += [")", item.children[0], "not", "("]
-        else:
-            left, right = item.children
-            stack += [")", ")", right, str(item.label), "(", left, "("]
-    return " ".join(tokens)
+
+    def spell(node: Tree) -> list[str | Tree]:
+        _check(node)
+        if not node.children:
+            return [str(node.label)]
+        if node.label == "not":
+            return ["(", "not", *node.children, ")"]
+        left, right = node.children
+        return ["(", left, "(", str(node.label), right, ")", ")"]
+
+    return " ".join(spelled(tree, spell))
 
 
 def _reduce(items: list) -> Tree | tuple[str, Tree] | None:

@@ -36,9 +36,6 @@ def plot_accuracy_by(
         ax: the axes to draw on; new ones by default.
         trained_up_to: the largest group that was trained on; those up to it have a grey ground.
 
-    Returns:
-        The axes.
-
     Raises:
         ValueError: there are no results, or an accuracy is not in [0, 1].
 

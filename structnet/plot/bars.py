@@ -35,7 +35,7 @@ def plot_bars(
     Args:
         quantities: quantity -> row -> its bars; all have the same rows.
         title: title of the figure.
-        names: what the reference and the found figures are called.
+        names: words for the reference and for the found figures.
         axes: axes to draw on, one a quantity; new ones by default.
 
     Returns:

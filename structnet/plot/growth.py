@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from structnet.plot.style import GREY, LINES, new_axes, tidy
+from structnet.plot.style import GREY, LINES, legend_above, new_axes, tidy
 from structnet.training.history import History
 
 if TYPE_CHECKING:
@@ -90,7 +90,8 @@ def plot_growth(
     axes = [ax]
     if decisions:
         ends = _ends(records, decisions)
-        _draw_losses(ax, decisions, ends)
+        tree = {"color": "black", "linewidth": 1.2, "linestyle": "--", "label": "tree"}
+        ax.step(ends, [decision.loss for decision in decisions], where="post", **tree)
         axes.append(_draw_leaves(ax, decisions, ends))
     _add_legend(axes, {record["phase"] for record in records})
     return axes
@@ -138,41 +139,21 @@ def _draw_training(ax: Axes, rows: np.ndarray, losses: np.ndarray, phase: str, t
 
 
 def _ends(records: Sequence[Mapping], decisions: Sequence[Decision]) -> list[int]:
-    """The epoch after which each decision was made.
-
-    A decision for which nothing was trained follows the one before at once.
-    """
+    """The epoch after which each decision was made; at once, if nothing was trained for it."""
     last = {record.get("decision"): i + 1 for i, record in enumerate(records)}
-    ends = []
-    for decision in decisions:
-        ends.append(last.get(decision.number, ends[-1] if ends else 0))
-    return ends
-
-
-def _draw_losses(ax: Axes, decisions: Sequence[Decision], ends: Sequence[int]) -> None:
-    x, y = _steps(ends, [decision.loss for decision in decisions])
-    ax.plot(x, y, color="black", linewidth=1.2, linestyle="--", label="tree")
+    return np.maximum.accumulate([last.get(each.number, 0) for each in decisions]).tolist()
 
 
 def _draw_leaves(ax: Axes, decisions: Sequence[Decision], ends: Sequence[int]) -> Axes:
     twin = ax.twinx()
-    x, y = _steps([0, *ends], [1, *(decision.leaves for decision in decisions)])
-    end = max(ends[-1], int(ax.dataLim.x1))  # refinement leaves the leaves as they are
-    twin.plot([*x, end], [*y, y[-1]], color=LINES[3], linewidth=1.6, label="leaves")
-    twin.set_ylabel("leaves")
-    twin.set_ylim(0, max(y) * 1.08 + 1)
+    leaves = [1, *(decision.leaves for decision in decisions)]
+    x = [0, *ends, max(ends[-1], int(ax.dataLim.x1))]  # refinement leaves the leaves as they are
+    style = {"color": LINES[3], "linewidth": 1.6, "label": "leaves"}
+    twin.step(x, [*leaves, leaves[-1]], where="post", **style)
+    twin.set(ylabel="leaves", ylim=(0, max(leaves) * 1.08 + 1))
     twin.yaxis.get_major_locator().set_params(integer=True)
     twin.spines["top"].set_visible(False)
     return twin
-
-
-def _steps(ends: Sequence[int], values: Sequence[float]) -> tuple[list[int], list[float]]:
-    """A line that keeps each value until the next end."""
-    x, y = [ends[0]], [values[0]]
-    for end, value in zip(ends[1:], values[1:], strict=True):
-        x += [end, end]
-        y += [y[-1], value]
-    return x, y
 
 
 def _limit(ax: Axes, losses: np.ndarray, root: np.ndarray) -> None:
@@ -197,5 +178,4 @@ def _add_legend(axes: Sequence[Axes], phases: set[str]) -> None:
         taken = {"color": "#444444", "linewidth": 2.2, "marker": "o", "markersize": 5}
         handles.append(Line2D([], [], label="taken", markeredgecolor="white", **taken))
         handles += [handle for ax in axes for handle in ax.get_legend_handles_labels()[0]]
-    place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 7}
-    axes[0].legend(handles=handles, frameon=False, **place)
+    legend_above(axes[0], handles, columns=7)

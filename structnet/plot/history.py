@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from structnet.plot.style import GREY, LINES, MARKERS, new_axes, percent_axis, tidy
+from structnet.plot.style import (
+    GREY,
+    LINES,
+    MARKERS,
+    legend_above,
+    new_axes,
+    percent_axis,
+    tidy,
+)
 from structnet.training.history import History
 
 if TYPE_CHECKING:
@@ -20,8 +28,7 @@ MANY = 60  # epochs; markers on more of them run into one another
 
 
 def plot_history(
-    history: Iterable[Mapping] | str | Path,
-    ax: Axes | Sequence[Axes] | None = None,
+    history: Iterable[Mapping] | str | Path, ax: Axes | Sequence[Axes] | None = None
 ) -> list[Axes]:
     """Draws the losses and, beside them, the other measures on the validation data.
 
@@ -134,13 +141,8 @@ def _add_legends(axes: Sequence[Axes]) -> None:
         for ax in axes:
             ax.legend(frameon=False)
         return
-    # Twin axes: one legend explains the lines of both, above them, where no line is in its way.
-    handles = {
-        label: handle
-        for ax in axes
-        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
-    }
-    place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 2}
-    axes[0].legend(handles.values(), handles.keys(), frameon=False, **place)
+    # Twin axes: one legend explains the lines of both.
+    handles = {each.get_label(): each for ax in axes for each in ax.get_legend_handles_labels()[0]}
+    legend_above(axes[0], list(handles.values()), columns=2)
     axes[1].grid(False)
     axes[1].spines["right"].set_visible(True)

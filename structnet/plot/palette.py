@@ -8,18 +8,12 @@ from __future__ import annotations
 
 from colorsys import hsv_to_rgb
 
+import numpy as np
+
 MUTED = (
-    "#332288",
-    "#88CCEE",
-    "#44AA99",
-    "#117733",
-    "#999933",
-    "#DDCC77",
-    "#CC6677",
-    "#882255",
-    "#AA4499",
-    "#777777",
-)
+    "#332288", "#88CCEE", "#44AA99", "#117733", "#999933",
+    "#DDCC77", "#CC6677", "#882255", "#AA4499", "#777777",
+)  # fmt: skip
 PALE = ("#BBCCEE", "#FFCCCC", "#CCDDAA", "#EEEEBB", "#CCEEFF", "#DDDDDD")
 
 
@@ -32,8 +26,5 @@ def class_colors(number: int) -> list[str]:
     """
     if number <= len(MUTED):
         return list(MUTED[:number])
-    return [_wheel(i / number) for i in range(number)]
-
-
-def _wheel(hue: float) -> str:
-    return "#" + "".join(f"{round(255 * part):02X}" for part in hsv_to_rgb(hue, 0.65, 0.8))
+    wheel = 255 * np.array([hsv_to_rgb(i / number, 0.65, 0.8) for i in range(number)])
+    return ["#{:02X}{:02X}{:02X}".format(*color) for color in wheel.round().astype(int)]

@@ -62,6 +62,12 @@ def add_legend(ax: Axes, handles: Sequence[Artist], names: Sequence[str], **styl
     return legend
 
 
+def legend_above(ax: Axes, handles: Sequence[Artist], columns: int) -> None:
+    """One legend for axes and their twins, above them, where no line is in its way."""
+    place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": columns}
+    ax.legend(handles=handles, frameon=False, **place)
+
+
 def cut(name: str, length: int = 24) -> str:
     """A name on one line of so many characters at most.
 

@@ -51,9 +51,6 @@ def plot_tree(
             more".
         max_label: lines of more characters are cut.
 
-    Returns:
-        The axes.
-
     Raises:
         TypeError: ``tree`` is none of these.
         ValueError: there are no trees or too many; or a limit is too small to draw the roots.
@@ -165,10 +162,8 @@ def _scale(ax: Axes, width: float, height: float) -> tuple[float, float]:
 
 
 def _draw_edges(ax: Axes, placed: Layout, half: np.ndarray, scale: float) -> None:
-    """A stem below each parent, a bar over its children, and a line down to each of them.
-
-    Slanted lines would run into one another, and into the boxes of siblings, in wide trees.
-    """
+    """A stem below each parent, a bar over its children, and a line down to each of them."""
+    # Slanted lines would run into one another, and into the boxes of siblings, in wide trees.
     from matplotlib.collections import LineCollection
 
     x, y = placed.x, -placed.depth

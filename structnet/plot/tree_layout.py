@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from structnet.checks import check_integer
 from structnet.trees.tree import Tree
 
 GAP = 1.0  # between two trees side by side
@@ -80,10 +81,8 @@ def layout(
     roots = [trees] if isinstance(trees, Tree) else list(trees)
     if not roots:
         raise ValueError("there is no tree to lay out; expected at least one")
-    if max_nodes is not None and max_nodes < len(roots):
-        raise ValueError(f"max_nodes must be at least the number of trees; got {max_nodes}")
-    if max_depth is not None and max_depth < 0:
-        raise ValueError(f"max_depth must be at least 0; got {max_depth}")
+    check_integer("max_nodes", max_nodes, len(roots), optional=True)
+    check_integer("max_depth", max_depth, 0, optional=True)
     nodes, parent, depth = _choose(roots, max_nodes, max_depth)
     widths = [1.0] * len(nodes) if width is None else [float(width(node)) for node in nodes]
     x = _positions(parent, widths, len(roots))

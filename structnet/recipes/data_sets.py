@@ -12,9 +12,9 @@ import numpy as np
 from structnet import datasets
 from structnet.datasets import Arrays, DownloadError, load
 from structnet.datasets.named import LOADERS
-from structnet.datasets.source import is_published
-from structnet.recipes import listops, lrt
+from structnet.datasets.source import Source, is_published
 from structnet.recipes.recipe import Say
+from structnet.recipes.tree_lstm_model import OF_NAME
 from structnet.recipes.words import outputs
 
 
@@ -29,14 +29,14 @@ def trees(
         made: folder, number and seed of generated examples; None for the published ones.
         say: function that takes a line for the user.
     """
-    of = {"listops": listops, "lrt": lrt}[name].data_set()
+    of = OF_NAME[name]
     if made is not None:
         out = made[0] or Path("data", "cache", name)
         out.mkdir(parents=True, exist_ok=True)
         paths, origin = of.generate(out, *made[1:]), "generated"
     else:
-        (paths, source), origin = of.files(data_dir), "published"
-        say(f"published at {source}")
+        paths, origin = [datasets.fetch(source, data_dir) for source in of.sources()], "published"
+        _say_source(of.sources()[0], say)
         say(f"the content of all {len(paths)} files is the published one")
     files = {}
     for path in paths:
@@ -62,8 +62,7 @@ def arrays(
     data, module = _loaded(name, data_dir, options, say), getattr(datasets, name, None)
     sources = {source.name: source for source in getattr(module, "SOURCES", ())}
     if sources:
-        first = next(iter(sources.values()))
-        say(f"published at {first.url.rpartition('/')[0]}; licence: {first.licence}")
+        _say_source(next(iter(sources.values())), say)
     elif name == "digits":
         say("comes with scikit-learn, from the UCI repository; licence: CC BY 4.0")
     known = {path: sources.get(path.name) for path in data.files}
@@ -89,6 +88,10 @@ def arrays(
         "targets": data.targets,
         "classes": _class_counts(data),
     }
+
+
+def _say_source(source: Source, say: Say) -> None:
+    say(f"published at {source.url.rpartition('/')[0]}; licence: {source.licence}")
 
 
 def _loaded(name: str, data_dir: str | None, options: Mapping[str, str | None], say: Say) -> Arrays:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from structnet.recipes.paper import Member, Members
 from structnet.recipes.protocol import Recipe
@@ -14,6 +13,9 @@ from structnet.recipes.recipe import Place, Say, values_of
 from structnet.recipes.run import Run, save
 from structnet.training import set_threads
 from structnet.training.processes import process_rank
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 def carry_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str, Any]:
@@ -55,8 +57,7 @@ def carry_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str, An
     result |= {"details": outcome.details}
     run.write("result.json", result)
     for name, draw in recipe.pictures(run, data).items():
-        with optional(name, run):
-            save(draw(), run.folder / name)
+        _draw(run, name, draw)
     return result
 
 
@@ -66,8 +67,7 @@ def result_of(
     """The one form that results have, of ``train`` as of ``evaluate``.
 
     Args:
-        recipe: the recipe of the model.
-        run: the run of the model.
+        recipe, run: recipe and run of the model.
         data: the data set's name, or a file's.
         sizes: examples of each part.
         tested: metric -> value.
@@ -97,19 +97,12 @@ def use_threads(place: Place) -> None:
         set_threads(place.threads)
 
 
-@contextmanager
-def optional(picture: str, run: Run) -> Iterator[None]:
-    """Lets a picture of a run fail with a warning: the training that it is of may have taken days.
-
-    Args:
-        picture: the name of its file.
-        run: whose result it is not to be in the way of.
-    """
+def _draw(run: Run, name: str, draw: Callable[[], Axes]) -> None:
     try:
-        yield
-    except Exception as error:
+        save(draw(), run.folder / name)
+    except Exception as error:  # a warning is enough: the training may have taken days
         print(
-            f"structnet: warning: {picture} was not drawn: {type(error).__name__}: {error}; "
+            f"structnet: warning: {name} was not drawn: {type(error).__name__}: {error}; "
             f"try again with: structnet plot {run}",
             file=sys.stderr,
         )

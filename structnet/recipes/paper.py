@@ -123,14 +123,11 @@ class Table:
 
     def values(self) -> dict[str, Any]:
         """The same for JSON: row -> quantity -> the paper's figure, our mean, and each seed's."""
-        rows = {
-            row.name: dict(row.cells)
-            | {
-                name: {"paper": row.paper.get(name), **over_seeds(row.ours.get(name, ()))}
-                for name in self.quantities
-            }
-            for row in self.rows
-        }
+        rows: dict[str, dict[str, Any]] = {row.name: dict(row.cells) for row in self.rows}
+        for row in self.rows:
+            for name in self.quantities:
+                ours = over_seeds(row.ours.get(name, ()))
+                rows[row.name][name] = {"paper": row.paper.get(name), **ours}
         return {"table": self.title, "rows": rows, "notes": list(self.notes)}
 
     def draw(self) -> Axes:

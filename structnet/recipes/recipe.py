@@ -130,10 +130,8 @@ def check_data(data: str, names: Sequence[str], files: Sequence[str] = ()) -> No
     """
     if data in names or is_file(data, files):
         return
-    more = "".join(f", or FILE{ending}" for ending in files)
-    raise ValueError(
-        f"--data must be one of {', '.join(names)}{more}; got {data!r}{did_you_mean(data, names)}"
-    )
+    known = ", ".join(names) + "".join(f", or FILE{ending}" for ending in files)
+    raise ValueError(f"--data must be one of {known}; got {data!r}{did_you_mean(data, names)}")
 
 
 def is_file(data: str, files: Sequence[str]) -> bool:
@@ -143,7 +141,7 @@ def is_file(data: str, files: Sequence[str]) -> bool:
         >>> is_file("houses.CSV", (".csv", ".tsv")), is_file("mnist", (".csv",))
         (True, False)
     """
-    return data.lower().endswith(tuple(files)) if files else False
+    return data.lower().endswith(tuple(files))
 
 
 def did_you_mean(word: str, known: Sequence[str]) -> str:
@@ -172,8 +170,6 @@ def parts(text: str | None, known: Sequence[str], flag: str) -> tuple[str, ...] 
     chosen = [name.strip() for name in text.split(",")]
     for name in chosen:
         if name not in known:
-            raise ValueError(
-                f"{flag} must name some of {', '.join(known)}; got {name!r}"
-                f"{did_you_mean(name, known)}"
-            )
+            expected = f"{flag} must name some of {', '.join(known)}"
+            raise ValueError(f"{expected}; got {name!r}{did_you_mean(name, known)}")
     return tuple(dict.fromkeys(chosen))

@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -60,12 +60,13 @@ class Run:
         Raises:
             CheckpointError: there is no run in the folder, or its file is damaged.
         """
-        if not self.started:
+        config = self._read("config.json")
+        if config is None:
             raise CheckpointError(
                 f"{self} holds no run: it has no config.json; expected a folder made by "
                 "structnet train"
             )
-        config = upgraded(self._read("config.json"))
+        config = upgraded(config)
         missing = [key for key in KEYS if not config.get(key)]
         if missing or not isinstance(config["settings"], dict):
             raise CheckpointError(
@@ -81,11 +82,9 @@ class Run:
             cls: the recipe's settings.
             place: the place that the run is asked at now; None for the one it was trained at.
         """
-        values = self.config["settings"]
-        if place is not None:
-            here = {name: value for name, value in values_of(place).items() if value is not None}
-            values = {**values, **here}
-        return settings_from(cls, values)
+        here = {} if place is None else values_of(place)
+        said = {name: value for name, value in here.items() if value is not None}
+        return settings_from(cls, self.config["settings"] | said)
 
     @property
     def result(self) -> dict[str, Any] | None:
@@ -94,7 +93,7 @@ class Run:
         Raises:
             CheckpointError: the file is damaged.
         """
-        result = self._read("result.json") if (self.folder / "result.json").exists() else None
+        result = self._read("result.json")
         # An older run is done once more from its last state: it is trained, and tested anew.
         return result if result and "test" in result else None
 
@@ -117,12 +116,11 @@ class Run:
         """Writes the weights, with the configuration beside them in the same file."""
         save_model(self.folder / MODEL, model, {**self.config, **(more or {})})
 
-    def load_model(self, build: Any, name: str = MODEL) -> nn.Module:
+    def load_model(self, build: Callable[[dict], nn.Module], name: str = MODEL) -> nn.Module:
         """A trained model, ready to be asked.
 
         Args:
-            build: function that gives the untrained one, from the content that was saved beside
-                the weights.
+            build: function from the content beside the weights to the untrained model.
             name: name of the file.
 
         Raises:
@@ -148,13 +146,11 @@ class Run:
         Raises:
             ValueError: there is one.
         """
-        if not self.started:
-            return
-        saved, values = values_of(self.settings(type(settings))), values_of(settings)
-        for name in different(saved, values):
+        saved = self.settings(type(settings)) if self.started else settings
+        for name, before, now in _different(saved, settings):
             raise ValueError(
-                f"{self} was trained with {name.replace('_', '-')} {saved[name]}, not "
-                f"{values[name]}; name another folder with --out"
+                f"{self} was trained with {name} {before}, not {now}; name another folder with "
+                "--out"
             )
 
     def refuse_any(self) -> None:
@@ -182,12 +178,10 @@ class Run:
         """
         with suppress(ValueError):  # a setting that differs explains it better
             found = found.resolved()
-        before, now = values_of(saved), values_of(found)
-        for name in different(before, now):
-            label = name.replace("_", "-")
+        for name, before, now in _different(saved, found):
             raise ValueError(
-                f"{self} was started with {label} {before[name]}, and a run that goes on keeps its "
-                f"settings; got {label} {now[name]}"
+                f"{self} was started with {name} {before}, and a run that goes on keeps its "
+                f"settings; got {name} {now}"
             )
         return found.resolved()
 
@@ -209,13 +203,15 @@ class Run:
                 "new run"
             )
 
-    def _replace(self, name: str, write: Any) -> None:
+    def _replace(self, name: str, write: Callable[[Path], Any]) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         temporary = self.folder / f".{name}.tmp"
         write(temporary)
         temporary.replace(self.folder / name)
 
-    def _read(self, name: str) -> dict[str, Any]:
+    def _read(self, name: str) -> dict[str, Any] | None:
+        if not (self.folder / name).exists():
+            return None
         try:
             content = json.loads((self.folder / name).read_text(encoding="utf-8"))
         except ValueError:  # not JSON, or not even text
@@ -225,14 +221,12 @@ class Run:
         return content
 
 
-def different(saved: Mapping[str, Any], values: Mapping[str, Any]) -> list[str]:
-    """The names of settings that say something else than the saved ones, the place apart.
-
-    Example:
-        >>> different({"epochs": 3, "device": "cpu"}, {"epochs": 5, "device": "cuda"})
-        ['epochs']
-    """
-    return [n for n, value in values.items() if n not in PLACES and saved.get(n) != value]
+def _different(saved: Any, settings: Any) -> Iterator[tuple[str, Any, Any]]:
+    """What the settings say otherwise than the saved ones, the place apart: name and values."""
+    before = values_of(saved)
+    for name, value in values_of(settings).items():
+        if name not in PLACES and before[name] != value:
+            yield name.replace("_", "-"), before[name], value
 
 
 def save(ax: Axes, path: Path) -> Path:

@@ -7,20 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from structnet.recipes.recipe import Answer, Ask, Outcome, Place, Say
 from structnet.recipes.tree_lstm_model import (
     OF_NAME,
     Opened,
-    aggregation_size,
     first_weights,
     fitted,
     in_words,
 )
 from structnet.recipes.tree_lstm_paper import TABLES, Choice
-from structnet.recipes.tree_lstm_settings import DATA_SETS, TreeLSTMSettings, table_of_defaults
-from structnet.recipes.trees import Labelled, TreeData, Wanted
+from structnet.recipes.tree_lstm_settings import (
+    DATA_SETS,
+    Sizes,
+    TreeLSTMSettings,
+    table_of_defaults,
+)
+from structnet.recipes.trees import Labelled, TreeData
 from structnet.recipes.words import percent
 
 if TYPE_CHECKING:
@@ -60,9 +65,9 @@ models of the paper, which stand for what is not said:
         from structnet.training.processes import own_device
 
         own_device(settings.place.device)
-        of = OF_NAME[settings.data]()
+        of = OF_NAME[settings.data]
         say(f"reading or generating the data of {of.name} ...")
-        data = load(of.name, wanted(settings))
+        data = load(of.name, settings.sizes, settings.place.data_dir)
         sizes = f"{len(data.train):,} to train on, {len(data.validation):,} for validation"
         say(f"data: {data.origin} {of.unit}, {sizes}, {len(data.test):,} to test")
         asked = not settings.sizes.generate and settings.sizes.max_depth in (None, 20)
@@ -72,11 +77,12 @@ models of the paper, which stand for what is not said:
 
     def train(self, settings: TreeLSTMSettings, data: TreeData, run: Run, say: Say) -> Outcome:
         """Trains, or goes on from the last whole epoch, and leaves the best one's weights."""
+        from structnet.tensor_tree import count_aggregation
         from structnet.training.processes import process_rank
 
-        of, model = OF_NAME[settings.data](), first_weights(settings)
+        of, model, chosen = OF_NAME[settings.data], first_weights(settings), settings.model
         number = sum(parameter.numel() for parameter in model.parameters())
-        say(f"model: {in_words(settings.model)}, {number:,} parameters")
+        say(f"model: {in_words(chosen)}, {number:,} parameters")
         history = fitted(model, settings, data, run)
         if process_rank()[0] == 0:
             run.save_model(model)
@@ -84,7 +90,9 @@ models of the paper, which stand for what is not said:
             "origin": data.origin,
             "validation_accuracy": history.best["validation_accuracy"],
             "parameters": number,
-            "aggregation_parameters": aggregation_size(settings.model, of.vocabulary.arity),
+            "aggregation_parameters": count_aggregation(
+                chosen.aggregator, chosen.hidden_size, of.vocabulary.arity, chosen.rank
+            ),
             "best_epoch": history.best["epoch"],
             "epochs": len(history),
             "example": of.write(choose_example(data.test)),
@@ -97,15 +105,15 @@ models of the paper, which stand for what is not said:
 
         settings, device = run.settings(TreeLSTMSettings), own_device(place.device)
         model = run.load_model(lambda content: first_weights(settings)).to(device)
-        of = OF_NAME[settings.data]()
+        of = OF_NAME[settings.data]
         return Opened(run, model, of, run.config["data"]["classes"], device)
 
     def examples_of(self, run: Run, file: str | None, place: Place) -> Labelled:
         """The run's own test examples, or those of a user's file."""
         settings = run.settings(TreeLSTMSettings, place)
         if file is not None:
-            return OF_NAME[settings.data]().read(file)
-        data = load(settings.data, wanted(settings))
+            return OF_NAME[settings.data].read(file)
+        data = load(settings.data, settings.sizes, settings.place.data_dir)
         run.check_same_data(data.describe())
         return data.test
 
@@ -162,19 +170,11 @@ models of the paper, which stand for what is not said:
         return found
 
 
-def wanted(settings: TreeLSTMSettings) -> Wanted:
-    """Which data the settings ask for."""
-    each = settings.sizes
-    return Wanted(
-        each.train_size, each.test_size, each.max_depth, each.generate, settings.place.data_dir
-    )
-
-
 @lru_cache(maxsize=1)  # a table of several models reads, or generates, its data once
-def load(name: str, wanted: Wanted) -> TreeData:
+def load(name: str, sizes: Sizes, data_dir: Path | None) -> TreeData:
     """The data of a run."""
-    of = OF_NAME[name]()
-    return TreeData(*of.load(wanted), of.known)
+    of = OF_NAME[name]
+    return TreeData(*of.load(sizes, data_dir), of.known)
 
 
 FITTING = range(15, 31)  # nodes of an expression that makes a good picture
@@ -183,12 +183,9 @@ FITTING = range(15, 31)  # nodes of an expression that makes a good picture
 def choose_example(data: Labelled) -> tuple[Tree, ...]:
     """The first example with a fitting number of nodes, or else the one nearest to that."""
     middle = (FITTING[0] + FITTING[-1]) // 2
-    best, distance = data.example(0), float("inf")
-    for i in range(len(data)):
-        trees = data.example(i)
-        size = sum(tree.size for tree in trees)
-        if size in FITTING:
-            return trees
-        if abs(size - middle) < distance:
-            best, distance = trees, abs(size - middle)
-    return best
+
+    def misfit(i: int) -> int:
+        size = sum(tree.size for tree in data.example(i))
+        return 0 if size in FITTING else abs(size - middle)
+
+    return data.example(min(range(len(data)), key=misfit))

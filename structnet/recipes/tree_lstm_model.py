@@ -5,12 +5,12 @@ Nothing here imports torch before it is needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from structnet.recipes import listops, lrt
+from structnet.recipes.listops import ListOpsData
+from structnet.recipes.lrt import LRTData
 from structnet.recipes.tree_lstm_settings import (
     CLIP_NORM,
     WARM_UP,
@@ -27,10 +27,7 @@ if TYPE_CHECKING:
     from structnet.training.history import History
     from structnet.trees.tree import Tree
 
-OF_NAME: dict[str, Callable[[], TreeDataSet]] = {
-    "listops": cache(listops.data_set),
-    "lrt": cache(lrt.data_set),
-}
+OF_NAME: dict[str, TreeDataSet] = {each.name: each for each in (ListOpsData(), LRTData())}
 
 
 @dataclass(frozen=True)
@@ -75,7 +72,7 @@ def first_weights(settings: TreeLSTMSettings) -> nn.Module:
 
     from structnet import tensor_tree
 
-    of, chosen = OF_NAME[settings.data](), settings.model
+    of, chosen = OF_NAME[settings.data], settings.model
     aggregator = tensor_tree.AGGREGATORS[chosen.aggregator]
     if chosen.rank is not None:
         aggregator = partial(aggregator, rank=chosen.rank)
@@ -94,13 +91,6 @@ def first_weights(settings: TreeLSTMSettings) -> nn.Module:
         return head(encoder, len(of.classes))
 
 
-def aggregation_size(model: Model, arity: int) -> int:
-    """The parameters of one aggregation, as the paper counts them."""
-    from structnet.tensor_tree import count_aggregation
-
-    return count_aggregation(model.aggregator, model.hidden_size, arity, model.rank)
-
-
 def in_words(model: Model) -> str:
     """A model as a line."""
     rank = "" if model.rank is None else f" and rank {model.rank}"
@@ -112,7 +102,7 @@ def fitted(model: nn.Module, settings: TreeLSTMSettings, data: TreeData, run: Ru
     from structnet.training import accuracy, fit
     from structnet.training.loop import steps_per_epoch
 
-    chosen, vocabulary = settings.training, OF_NAME[settings.data]().vocabulary
+    chosen, vocabulary = settings.training, OF_NAME[settings.data].vocabulary
     steps = chosen.epochs * steps_per_epoch(len(data.train), chosen.batch_size)
     return fit(
         model,

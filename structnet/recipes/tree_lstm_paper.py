@@ -78,13 +78,8 @@ def members(data: str, choice: Choice, seed: int) -> list[Member]:
     """The runs of a table that have one seed."""
     found = []
     for name in parts(choice.only, AGGREGATORS, "--only") or PAPER[data]:
-        settings = TreeLSTMSettings(
-            data,
-            choice.sizes,
-            Model(name),
-            Training(epochs=choice.epochs, seed=seed),
-            choice.place,
-        )
+        training = Training(epochs=choice.epochs, seed=seed)
+        settings = TreeLSTMSettings(data, choice.sizes, Model(name), training, choice.place)
         found.append(Member(name, f"{data}-{name}-{seed}", settings.resolved()))
     return found
 
@@ -95,10 +90,8 @@ def make(data: str, choice: Choice, runs: Members) -> Table:
     if data == "lrt":
         quantities[OVER_OPERATORS] = "test.accuracy_mean_over_operators"
     rows = [
-        Row(
-            NAMES[name], {ACCURACY: PAPER[data].get(name)}, values_in(each, quantities), cells(each)
-        )
-        for name, each in runs.items()
+        Row(NAMES[name], {ACCURACY: PAPER[data].get(name)}, values_in(of, quantities), cells(of))
+        for name, of in runs.items()
     ]
     title = f"Table {1 if data == 'listops' else 2}: {data}"
     shares = (ACCURACY, OVER_OPERATORS)

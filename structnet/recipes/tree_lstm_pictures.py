@@ -28,45 +28,36 @@ def draw_tree(model: Opened, trees: Sequence[Tree]) -> Axes:
     predicted, probability = model.ask(tuple(trees))
     words, true = model.of.in_words, model.of.truth(tuple(trees))
     title = f"predicted: {words(predicted)}, {percent(probability)} sure\ntrue: {words(true)}"
-    if len(trees) == 1:
-        parts = Parts(model, trees[0])
-        ax = plot_tree(trees[0], labels=parts.label, colors=parts.color)
-        if parts.any_wrong:
-            title += "\nred: the value of that part is predicted wrong"
-    else:
+    if len(trees) > 1:
         ax = plot_tree(list(trees))
+    else:
+        ax, wrong = _draw_parts(model, trees[0])
+        title += "\nred: the value of that part is predicted wrong" if wrong else ""
     ax.set_title(title, fontsize=11)
     return ax
 
 
-class Parts:
-    """What the model predicts for each operator of an expression."""
+def _draw_parts(model: Opened, tree: Tree) -> tuple[Axes, list[Tree]]:
+    """An expression with what the model predicts for its operators, and those that are wrong."""
+    inner = list({id(node): node for node in tree.preorder() if node.children}.values())
+    found = model.ask_all(Labelled(inner, [0] * len(inner))) if inner else []
+    predicted, wrong = dict(zip(inner, found, strict=True)), []
+    # Only of drawn nodes, and of each several times, is the true value asked for.
+    truth = cache(lambda node: model.of.truth((node,)))
 
-    def __init__(self, model: Opened, tree: Tree):
-        inner = list({id(node): node for node in tree.preorder() if node.children}.values())
-        found = model.ask_all(Labelled(inner, [0] * len(inner))) if inner else []
-        self.predicted: dict[Tree, str] = dict(zip(inner, found, strict=True))
-        # Only of drawn nodes, and of each several times, is the true value asked for.
-        self.truth = cache(lambda node: model.of.truth((node,)))
-        self.any_wrong = False
-
-    def is_wrong(self, node: Tree) -> bool:
-        """Is the value of a part predicted wrong?"""
-        return self.predicted[node] != self.truth(node)
-
-    def label(self, node: Tree) -> str:
-        """The text of a node."""
+    def label(node: Tree) -> str:
         if not node.children:
             return str(node.label)
-        value = self.predicted[node]
-        if not self.is_wrong(node):
-            return f"{node.label}\n{value}"
-        self.any_wrong = True
-        return f"{node.label}\n{value}, not {self.truth(node)}"
+        value = f"{node.label}\n{predicted[node]}"
+        if predicted[node] == truth(node):
+            return value
+        wrong.append(node)
+        return f"{value}, not {truth(node)}"
 
-    def color(self, node: Tree) -> str | None:
-        """The colour of a node, if it has one of its own."""
-        return WRONG if node.children and self.is_wrong(node) else None
+    def color(node: Tree) -> str | None:
+        return WRONG if node.children and predicted[node] != truth(node) else None
+
+    return plot_tree(tree, labels=label, colors=color), wrong
 
 
 def draw_by_operators(results: Mapping[str, Mapping[str, Sequence[float]]]) -> Axes:

@@ -10,13 +10,14 @@ Reference:
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from structnet.checks import check_integer, check_number, check_one_of
 from structnet.recipes.recipe import Place, check_data
 
 DATA_SETS = ("listops", "lrt")
-AGGREGATORS = ("tucker", "sum", "full", "child-sum", "cp", "tensor-train")
+Aggregator = Literal["tucker", "sum", "full", "child-sum", "cp", "tensor-train"]
+AGGREGATORS: tuple[str, ...] = get_args(Aggregator)
 ADADELTA_RATE = 1.0  # the paper trains with AdaDelta, "without learning rate"
 # The share of the steps in which the one-cycle schedule's rate rises, and the longest gradient.
 WARM_UP, CLIP_NORM = 0.15, 1.0
@@ -62,7 +63,7 @@ class Model:
         ValueError: a value is out of its range, or the settings do not go together.
     """
 
-    aggregator: Literal["tucker", "sum", "full", "child-sum", "cp", "tensor-train"] = "tucker"
+    aggregator: Aggregator = "tucker"
     hidden_size: int | None = None
     rank: int | None = None
     forget: Literal["child", "all"] | None = None
@@ -157,16 +158,13 @@ def table_of_defaults() -> str:
         >>> print(table_of_defaults().splitlines()[1])
           listops  tucker        20           3     25      100         0.01
     """
-    head = f"  {'data':<9}{'aggregator':<14}{'hidden-size':<13}{'rank':<6}{'epochs':<8}"
-    lines = [head + f"{'batch-size':<12}learning-rate"]
-    for data, models in DEFAULTS.items():
-        for name, sizes in models.items():
-            rank = "-" if sizes.rank is None else sizes.rank
-            lines.append(
-                f"  {data:<9}{name:<14}{sizes.hidden_size:<13}{rank:<6}{sizes.epochs:<8}"
-                f"{sizes.batch_size:<12}{sizes.learning_rate}"
-            )
-    return "\n".join(lines)
+    rows = [("data", "aggregator", "hidden-size", "rank", "epochs", "batch-size", "learning-rate")]
+    rows += [
+        (data, name, of.hidden_size, of.rank or "-", of.epochs, of.batch_size, of.learning_rate)
+        for data, models in DEFAULTS.items()
+        for name, of in models.items()
+    ]
+    return "\n".join("  {:<9}{:<14}{:<13}{:<6}{:<8}{:<12}{}".format(*row) for row in rows)
 
 
 @dataclass(frozen=True)
@@ -216,7 +214,8 @@ class TreeLSTMSettings:
             >>> settings.model.hidden_size, settings.model.rank, settings.training.epochs
             (7, None, 12)
         """
-        model, training, known = self.model, self.training, asdict(self._defaults())
+        model, training = self.model, self.training
+        known = asdict(DEFAULTS[self.data][model.aggregator])
         if known["rank"] is None and model.rank is not None:
             raise ValueError(
                 f"the aggregator {model.aggregator} has no rank; got rank {model.rank}"
@@ -225,23 +224,12 @@ class TreeLSTMSettings:
             raise ValueError(f"--max-depth is for listops; the data are {self.data}")
         if training.optimizer == "adadelta":
             known |= {"learning_rate": ADADELTA_RATE, "weight_decay": 0.0}
-        depth = 20 if self.data == "listops" else None
-        return replace(
-            self,
-            sizes=_filled(self.sizes, {"max_depth": depth}),
-            model=_filled(model, known),
-            training=_filled(training, known),
-        )
-
-    def _defaults(self) -> Default:
-        return DEFAULTS[self.data][self.model.aggregator]
+        known["max_depth"] = 20 if self.data == "listops" else None
+        groups = {"sizes": self.sizes, "model": model, "training": training}
+        return replace(self, **{name: _filled(group, known) for name, group in groups.items()})
 
 
 def _filled(group: Any, known: dict[str, Any]) -> Any:
     """A group of settings with what is known for those that are None."""
-    missing = {
-        name: value
-        for name, value in known.items()
-        if hasattr(group, name) and getattr(group, name) is None
-    }
-    return replace(group, **missing)
+    missing = [name for name, value in vars(group).items() if value is None and name in known]
+    return replace(group, **{name: known[name] for name in missing})

@@ -1,18 +1,26 @@
 """Trees that are the model: a sample's way down is a product of choices along a path.
 
-Eq. (2) of adaptive neural trees, and any product of branches along a path, in log space:
+Eq. (2) of adaptive neural trees, and any product of branches along a path, in log space; with
+``backend="dgl"`` as DGL messages from parent to child:
 
-what stands on the way                             ->  ``Topology``
-how probable each node and each leaf is            ->  ``node_log_prob``, ``leaf_log_prob``
-the score of one label's path                      ->  ``log_prob_at``
-one branch a level: which leaf a sample reaches    ->  ``follow``, ``hard_route``
-the same as DGL messages from parent to child      ->  ``backend="dgl"`` of these
+=================  ===============================================================================
+``topology``       :class:`Topology`: what stands on the way
+``path_log_prob``  :func:`leaf_log_prob`, :func:`node_log_prob`: how probable leaves and nodes
+                   are; :func:`log_prob_at`: the score of one label's path
+``hard_path``      :func:`follow`, :func:`hard_route`: one branch a level
+``dgl_backend``    the reference of these
+``samples``        :class:`Samples`: inputs, targets and weights as one thing
+=================  ===============================================================================
 
-Whatever keeps the protocol ``RoutedTree`` can be told and drawn:
+Whatever keeps the protocol :class:`RoutedTree` (``protocol``) can be told and drawn:
 
-how much of the samples comes where                ->  ``shares``, ``reach``, ``leaf_of``
-why one sample is predicted so                     ->  ``explain``
-what the tree is, in a table or in text            ->  ``summary``, ``export_text``
+=================  ===============================================================================
+``batches``        :func:`ask`: many samples, a batch at a time
+``visits``         :func:`shares`, :func:`reach`, :func:`leaf_of`: who comes where
+``explanation``    :func:`explain`: why one sample is predicted so
+``report``         :func:`summary`, :func:`export_text`: the tree in a table or in text
+``words``          numbers as people read them
+=================  ===============================================================================
 """
 
 from __future__ import annotations

@@ -77,7 +77,6 @@ def explain(
     """The decisions on one sample's greedy path, and what they lead to.
 
     Args:
-        tree: any model tree.
         x: one sample.
         class_names: the names of the classes; their numbers by default.
         to_units: the function that takes means from the tree's units to those to tell them in, as
@@ -140,7 +139,6 @@ def names_of(tree: RoutedTree, class_names: Sequence[str] | None) -> tuple[str, 
     """The names of the classes; None if the tree predicts numbers.
 
     Args:
-        tree: any model tree.
         class_names: the names; the classes' numbers by default.
 
     Raises:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from structnet.checks import check_one_of
+from structnet.routing import dgl_backend
 from structnet.routing.topology import Topology, as_topology
 
 if TYPE_CHECKING:
@@ -23,7 +25,6 @@ def follow(tree: Topology | DGLGraph, x: Tensor, step: Step) -> tuple[Tensor, Te
     """Sends each sample down one path; a node sees the samples that come to it and no others.
 
     Args:
-        tree: the model's tree.
         x: the samples as they are at the root.
         step: the function that is called once for each node that samples come to, parents first:
             with the node, the samples' numbers, ascending, and what they are there. It gives what
@@ -87,7 +88,6 @@ def hard_route(tree: Topology | DGLGraph, place: Tensor, backend: str = "arrays"
     """The leaf that each sample reaches by following one branch a level.
 
     Args:
-        tree: the model's tree.
         place: for each sample, the place of the child to go to from each node; what stands at a
             leaf is not read.
         backend: "arrays", or "dgl" for the reference, DGL's own message passing.
@@ -109,8 +109,6 @@ def hard_route(tree: Topology | DGLGraph, place: Tensor, backend: str = "arrays"
             f"place must be [n, {topology.num_nodes}], one place a node. Got {list(place.shape)}."
         )
     if is_dgl(backend):
-        from structnet.routing import dgl_backend
-
         return dgl_backend.hard_route(topology, place)
     inner = topology.inner
 
@@ -121,13 +119,6 @@ def hard_route(tree: Topology | DGLGraph, place: Tensor, backend: str = "arrays"
 
 
 def is_dgl(backend: str) -> bool:
-    """Whether the reference is asked for.
-
-    Raises:
-        ValueError: an unknown backend.
-    """
-    if backend not in ("arrays", "dgl"):
-        raise ValueError(
-            f"The 'backend' parameter must be one of ['arrays', 'dgl']. Got {backend!r}."
-        )
+    """Whether the reference is asked for; a ValueError for an unknown backend."""
+    check_one_of("backend", backend, ("arrays", "dgl"))
     return backend == "dgl"

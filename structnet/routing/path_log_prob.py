@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from structnet.routing import dgl_backend
 from structnet.routing.hard_path import is_dgl
 from structnet.routing.topology import NONE, Topology, as_topology
 
@@ -26,7 +27,6 @@ def leaf_log_prob(
     ``log2 D`` additions and no node waits for the one above it.
 
     Args:
-        tree: the model's tree.
         branch_log_prob: the log-probability of going to each node once its parent is reached; 0
             for the root and for an only child.
         backend: "arrays", or "dgl" for the reference, DGL's own message passing.
@@ -57,9 +57,7 @@ def node_log_prob(
     """The log-probability of each node to be reached; see :func:`leaf_log_prob`.
 
     Args:
-        tree: the model's tree.
-        branch_log_prob: the log-probability of going to each node once its parent is reached.
-        backend: "arrays", or "dgl" for the reference.
+        tree, branch_log_prob, backend: the same as there.
 
     Shapes:
         ``[..., num_nodes]`` -> ``[..., num_nodes]``.
@@ -69,8 +67,6 @@ def node_log_prob(
     """
     topology = _checked(tree, branch_log_prob)
     if is_dgl(backend):
-        from structnet.routing import dgl_backend
-
         return dgl_backend.node_log_prob(topology, branch_log_prob)
     way = torch.nn.functional.pad(branch_log_prob, (0, 1))  # nothing is added above the root
     for up in topology.jumps(way.device):
@@ -86,10 +82,7 @@ def log_prob_at(
     Only the branches on the samples' own paths are read, so that the others get no gradient.
 
     Args:
-        tree: the model's tree.
-        branch_log_prob: the log-probability of going to each node once its parent is reached.
-        node: the node of each sample.
-        backend: "arrays", or "dgl" for the reference.
+        tree, branch_log_prob, backend: the same as for :func:`leaf_log_prob`.
 
     Shapes:
         branch_log_prob ``[n, num_nodes]``; node ``[n]``, int64 -> ``[n]``.
@@ -116,8 +109,6 @@ def log_prob_at(
             f"{topology.num_nodes - 1}"
         )
     if is_dgl(backend):
-        from structnet.routing import dgl_backend
-
         return dgl_backend.log_prob_at(topology, branch_log_prob, node)
     above = topology.num_nodes  # one more node, above the root: it adds nothing
     parent = torch.from_numpy(np.append(topology.parent, NONE) % (above + 1)).to(node.device)

@@ -61,7 +61,6 @@ class RoutedTree(Protocol):
     Attributes:
         topology: its nodes.
         shape: the shape of one sample.
-        num_classes: the number of classes; None if it predicts numbers.
 
     Shapes:
         x: ``[n, *shape]``, an array, tensor or sparse matrix, whatever the family takes.
@@ -78,7 +77,6 @@ class RoutedTree(Protocol):
         """The nodes that samples come to, parents first.
 
         Args:
-            x: the samples.
             path: "multi" goes to all leaves, each as probable as it is; "greedy" follows the
                 likeliest branch at every node, and leaves out nodes that no sample comes to.
             max_depth: nodes below are left out.

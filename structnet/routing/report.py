@@ -10,9 +10,8 @@ import numpy as np
 
 from structnet.routing.explanation import names_of
 from structnet.routing.protocol import RoutedTree
-from structnet.routing.samples import Samples, check_targets, counted
-from structnet.routing.topology import Topology
-from structnet.routing.visits import leaf_of
+from structnet.routing.samples import Samples, counted
+from structnet.routing.visits import leaf_of, reach
 from structnet.routing.words import percent
 
 
@@ -92,7 +91,6 @@ def summary(tree: RoutedTree, x: Any | Samples | None = None) -> Summary:
     """The size of a tree and what a prediction costs, in parameters and FLOPs.
 
     Args:
-        tree: any model tree.
         x: samples that say how often each leaf is reached.
 
     Shapes:
@@ -119,15 +117,15 @@ def summary(tree: RoutedTree, x: Any | Samples | None = None) -> Summary:
     """
     topology, leaves = tree.topology, tree.topology.leaves
     facts = [tree.facts(v) for v in range(topology.num_nodes)]
-    costs = (
-        np.array([each.parameters for each in facts]),
-        np.array([tree.flops(v) for v in range(topology.num_nodes)]),
-    )
+    flops = [tree.flops(v) for v in range(topology.num_nodes)]
+    costs = np.array([each.parameters for each in facts]), np.array(flops)
     paths = [topology.sums_above(each)[leaves] for each in costs]
     visits, by_visits = None, [None, None]
     if x is not None:
         x, counts = counted(x)
-        visits = _sums(topology, leaf_of(tree, x), counts)
+        # Whole numbers stay whole: a table shows visits as counts.
+        visits = np.bincount(leaf_of(tree, x), counts, topology.num_nodes).astype(counts.dtype)
+        visits = topology.sums_below(visits)
         # The cost of a path is weighted by who ends there.
         by_visits = [float(np.average(each, weights=visits[leaves])) for each in paths]
     return Summary(
@@ -143,7 +141,7 @@ def summary(tree: RoutedTree, x: Any | Samples | None = None) -> Summary:
                 node.transformers,
                 node.kind,
                 node.parameters,
-                int(costs[1][v]),
+                flops[v],
                 node.shape,
                 None if visits is None else visits[v].item(),
             )
@@ -161,11 +159,9 @@ def export_text(
     """A tree as text, one line a node, as :func:`sklearn.tree.export_text` writes one.
 
     Args:
-        tree: any model tree.
         x: samples; each line then has the share of them that comes there on its greedy path, and
             their commonest class or the means of their targets, each counted by its weight.
         class_names: the names of the classes; their numbers by default.
-
         max_depth: the depth of the last nodes that are written; below stands how many leaves
             follow. A deep tree as a whole takes as many characters as its depth squared.
 
@@ -203,51 +199,26 @@ def _leaves(number: int) -> str:
     return "1 leaf" if number == 1 else f"{number:,} leaves"
 
 
-def _sums(topology: Topology, leaves: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The sums of the samples' values over those that pass each node. ``[n, ...] -> [nodes, ...]``.
-
-    Args:
-        topology: the tree's nodes.
-        leaves: the node in which each sample's path ends.
-        values: the values to sum.
-    """
-    # Whole numbers stay whole: a table shows visits as counts.
-    sums = np.zeros((topology.num_nodes, *values.shape[1:]), values.dtype)
-    np.add.at(sums, leaves, values)
-    return topology.sums_below(sums)
-
-
 def _distribution(
     tree: RoutedTree, samples: Samples, names: tuple[str, ...] | None
 ) -> Callable[[int], str]:
     """What to say of the samples at a node."""
-    columns, counts = _columns(tree, samples), samples.counts()
-    leaves = leaf_of(tree, samples.x)
-    visits = _sums(tree.topology, leaves, counts)
-    sums = _sums(tree.topology, leaves, columns * counts[:, None])
-
-    def says(v: int) -> str:
-        share = f", {percent(visits[v] / visits[0], 1)} of samples"
-        if not visits[v]:
-            return share
-        if names is None:
-            return share + ", mean " + ", ".join(f"{mean:.4g}" for mean in sums[v] / visits[v])
-        best = int(sums[v].argmax())
-        return f"{share}, {percent(sums[v, best] / visits[v], 1)} of them class {names[best]}"
-
-    return says
-
-
-def _columns(tree: RoutedTree, samples: Samples) -> np.ndarray:
-    """What to sum over samples: one column a class, or the targets' own. ``[n, columns]``."""
-    targets = samples.targets.cpu()
-    if tree.num_classes is not None:
-        check_targets(targets, tree.num_classes)
-        return np.eye(tree.num_classes)[targets.numpy()]
-    if targets.dim() != 2:
+    targets = samples.targets
+    if names is None and targets.dim() != 2:
         got = f"{targets.dtype} {list(targets.shape)}".removeprefix("torch.")
         raise ValueError(f"targets must be numbers [{len(targets)}, columns]. Got {got}.")
-    return targets.double().numpy()
+    found = reach(tree, samples, "greedy")
+
+    def says(v: int) -> str:
+        share = f", {percent(found.share[v], 1)} of samples"
+        if not found.share[v]:
+            return share
+        if names is None:
+            return share + ", mean " + ", ".join(f"{mean:.4g}" for mean in found.mean[v])
+        of_each = found.classes[v] / found.classes[v].sum()
+        return f"{share}, {percent(of_each.max(), 1)} of them class {names[of_each.argmax()]}"
+
+    return says
 
 
 def _table(rows: Sequence[Sequence[object]]) -> list[str]:

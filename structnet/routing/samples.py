@@ -15,7 +15,6 @@ class Samples:
     """Samples to train or evaluate on; ``samples[indices]`` is a batch of them.
 
     Args:
-        x: the inputs.
         targets: classes or numbers.
         weights: the count of each sample, of mean 1; None counts all alike.
         augment: the function that changes the inputs of every batch at random, as they are taken;
@@ -60,22 +59,19 @@ class Samples:
     def __getitem__(self, indices: np.ndarray | Tensor | slice) -> Samples:
         if isinstance(indices, np.ndarray):
             indices = torch.from_numpy(indices)
-        x = self.x[indices]
+        batch = self._with_each(lambda part: part[indices])
+        if self.augment is None:
+            return batch
         # What was augmented once is not augmented again.
-        return Samples(
-            x if self.augment is None else self.augment(x),
-            self.targets[indices],
-            None if self.weights is None else self.weights[indices],
-        )
+        return replace(batch, x=self.augment(batch.x), augment=None)
 
     def to(self, device: str | torch.device) -> Samples:
         """The same on a device."""
-        return replace(
-            self,
-            x=self.x.to(device),
-            targets=self.targets.to(device),
-            weights=None if self.weights is None else self.weights.to(device),
-        )
+        return self._with_each(lambda part: part.to(device))
+
+    def _with_each(self, change: Callable[[Tensor], Tensor]) -> Samples:
+        weights = None if self.weights is None else change(self.weights)
+        return replace(self, x=change(self.x), targets=change(self.targets), weights=weights)
 
     def counts(self) -> np.ndarray:
         """What each sample counts: its weight, or 1 (then int64). ``[n]``.

@@ -110,17 +110,9 @@ class Topology:
         self.depth = self.sums_above(np.ones(self.num_nodes, np.int64)) - 1
         self._jumps: dict[torch.device, list[Tensor]] = {}
 
-    def graph(self, types: np.ndarray | None = None, tokens: np.ndarray | None = None) -> DGLGraph:
-        """A DGL graph of the schema with this shape.
-
-        Args:
-            types, tokens: those of the nodes; by default their :meth:`numbers`.
-
-        Shapes:
-            types, tokens: ``[num_nodes]``, int64.
-        """
-        given = zip((types, tokens), self.numbers(), strict=True)
-        return make_graph(*self.edges(), *(own if each is None else each for each, own in given))
+    def graph(self) -> DGLGraph:
+        """A DGL graph of the schema with this shape; types and tokens are :meth:`numbers`."""
+        return make_graph(*self.edges(), *self.numbers())
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray]:
         """Each inner node's number among the inner nodes, and each leaf's among the leaves.

@@ -44,7 +44,6 @@ def reach(tree: RoutedTree, samples: Samples, path: str = "multi") -> Reach:
     """Sends samples through a tree and counts what comes to its nodes: one walk, several sums.
 
     Args:
-        tree: any model tree.
         samples: the samples, each counted by its weight if it has one.
         path: "multi" counts a sample at all nodes, by its probability of getting there; "greedy"
             at the nodes on its greedy path alone, there fully.
@@ -87,7 +86,6 @@ def shares(tree: RoutedTree, x: Any, path: str = "greedy") -> np.ndarray:
     """The share of the samples' weight that comes to each node.
 
     Args:
-        tree: any model tree.
         x: inputs, or :class:`Samples` with weights.
         path: the way the samples go, as in :meth:`RoutedTree.visits`.
 
@@ -107,10 +105,6 @@ def shares(tree: RoutedTree, x: Any, path: str = "greedy") -> np.ndarray:
 
 def leaf_of(tree: RoutedTree, x: Any) -> np.ndarray:
     """The leaf in which each sample's greedy path ends.
-
-    Args:
-        tree: any model tree.
-        x: the samples.
 
     Shapes:
         ``[n, *shape]`` -> ``[n]``, int64.
@@ -152,10 +146,8 @@ def _walks(tree: RoutedTree, x: Any, path: str) -> Iterator[tuple[slice, list[Vi
 def _terms(
     tree: RoutedTree, samples: Samples
 ) -> tuple[Callable[[slice], np.ndarray], np.ndarray | None]:
-    """What is summed at the nodes for some rows: ones, then classes, or targets and their squares.
-
-    Also what was subtracted from the targets, if they are numbers.
-    """
+    """What is summed at the nodes for some rows: ones, then classes, or numbers and their squares;
+    and what was subtracted from the numbers."""
     targets = samples.targets.cpu().numpy()
     if tree.num_classes is not None:
         check_targets(samples.targets, tree.num_classes)

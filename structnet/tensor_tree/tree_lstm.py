@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from structnet.checks import check_one_of
 from structnet.errors import GraphError
 from structnet.message_passing.cell import Edges, Nodes, State
 from structnet.message_passing.propagation import propagate
@@ -82,10 +83,8 @@ class TreeLSTM(nn.Module):
         inner_inputs: bool = False,
     ):
         super().__init__()
-        if forget not in ("child", "all"):
-            raise ValueError(f"forget must be 'child' or 'all'; got {forget!r}")
-        if bottom not in ("zero", "learned"):
-            raise ValueError(f"bottom must be 'zero' or 'learned'; got {bottom!r}")
+        check_one_of("forget", forget, ("child", "all"), "TreeLSTM")
+        check_one_of("bottom", bottom, ("zero", "learned"), "TreeLSTM")
         if not isinstance(inputs, nn.Embedding) and getattr(inputs, "ndim", 0) != 2:
             raise ValueError(
                 "inputs must be an nn.Embedding or a tensor [num_tokens, input_size]; got "

@@ -108,9 +108,6 @@ def save_state(path: str | Path, state: Mapping[str, Any]) -> None:
 def load_state(path: str | Path) -> dict[str, Any]:
     """What ``save_state`` wrote, with all tensors on the CPU.
 
-    Args:
-        path: the file.
-
     Raises:
         CheckpointError: there is no such file, or it is cut short, or something else.
     """
@@ -148,9 +145,11 @@ def describe(name: str, part: Any) -> dict[str, Any]:
     """
     settings = {name: type(part).__name__}
     # The state of a fresh optimizer is its groups of settings, that of a schedule its attributes.
-    state = part.param_groups if isinstance(part, torch.optim.Optimizer) else part.state_dict()
+    state = part.state_dict()
+    if isinstance(part, torch.optim.Optimizer):
+        state = [{k: v for k, v in group.items() if k != "params"} for group in part.param_groups]
     # Through JSON, so that a tuple compares equal to the list that comes back from disk.
-    stack = [(name, json.loads(json.dumps(_without_params(state), default=_plain_value)))]
+    stack = [(name, json.loads(json.dumps(state, default=_plain_value)))]
     while stack:
         place, value = stack.pop()
         if isinstance(value, (dict, list)):
@@ -180,12 +179,6 @@ def check_settings(path: str | Path, saved: Mapping[str, Any], given: Mapping[st
             f"cannot resume from {path}, which another training wrote: "
             f"{', '.join(differences[:3])}{more}; expected the same model, data and settings"
         )
-
-
-def _without_params(state: Any) -> Any:
-    if not isinstance(state, list):
-        return state
-    return [{key: value for key, value in group.items() if key != "params"} for group in state]
 
 
 def _plain_value(value: Any) -> Any:

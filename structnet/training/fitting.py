@@ -16,25 +16,13 @@ from torch import nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
-from structnet.checks import check_integer, wrong
-from structnet.training.checkpoint import CheckpointError, describe, load_model, save_model
+from structnet.checks import check_integer, check_one_of, wrong
+from structnet.training.checkpoint import describe
 from structnet.training.history import History, Monitor
-from structnet.training.loop import Callback, Loop, NonFiniteLossError
-from structnet.training.metrics import Metric, evaluate, predict_all
-from structnet.training.processes import own_device, process_rank
+from structnet.training.loop import Callback, Loop
+from structnet.training.metrics import Metric
+from structnet.training.processes import own_device
 from structnet.training.progress import Progress
-
-__all__ = [
-    "CheckpointError",
-    "History",
-    "NonFiniteLossError",
-    "evaluate",
-    "fit",
-    "load_model",
-    "predict_all",
-    "process_rank",
-    "save_model",
-]
 
 ADAM = partial(torch.optim.Adam, lr=1e-3)
 _wrong = partial(wrong, owner="fit")
@@ -113,7 +101,7 @@ def fit(
             is better on the validation data.
         callbacks: each is called as ``callback(model, history)`` after every epoch.
         progress: a bar if somebody watches the terminal or notebook, else a line an epoch, at most
-            every ten seconds; False says nothing. A :class:`.Progress` says it for a larger training.
+            every ten seconds; False says nothing. A larger training hands over its ``Progress``.
         history: an empty one to fill, for a caller who wants the records after an error too.
 
     Returns:
@@ -141,9 +129,19 @@ def fit(
         )
     metrics = dict(metrics or {})
     history = History() if history is None else history
-    _check_integers(epochs, batch_size, validation_batch_size, seed, patience)
+    check_integer("epochs", epochs, 0, owner="fit")
+    check_integer("batch_size", batch_size, 1, owner="fit")
+    check_integer("validation_batch_size", validation_batch_size, 1, owner="fit")
+    check_integer("seed", seed, 0, owner="fit")
+    check_integer("patience", patience, 1, optional=True, owner="fit")
+    check_one_of("schedule_per", schedule_per, ("epoch", "batch"), owner="fit")
+    if clip_norm is not None and not (isinstance(clip_norm, Real) and clip_norm > 0):
+        raise _wrong("clip_norm", "a number above 0, or None", clip_norm)
+    if resume and checkpoint is None:
+        raise ValueError("resume=True needs checkpoint=FOLDER, to resume from; got None.")
+    if len(history):
+        raise _wrong("history", "empty", history)
     _check_data(data, validation, patience, monitor, metrics, keep_start)
-    _check_rest(schedule_per, clip_norm, checkpoint, resume, history)
     device = own_device(device)
     model.to(device)
     built = _build("optimizer", optimizer, model.parameters(), Optimizer)
@@ -154,18 +152,21 @@ def fit(
         settings |= {"schedule_per": schedule_per, **describe("schedule", scheduler)}
         if schedule_per == "batch" and isinstance(scheduler, ReduceLROnPlateau):
             raise ValueError("ReduceLROnPlateau goes by epochs; got schedule_per='batch'.")
-    settings |= {
+    plain: dict[str, Any] = {
         "batch_size": batch_size,
-        "seed": seed,
-        "examples": len(data),
-        "validation_examples": 0 if validation is None else len(validation),
         "validation_batch_size": validation_batch_size,
-        "monitor": monitor,
-        "mode": mode,
-        "metrics": list(metrics),
+        "seed": seed,
         "clip_norm": clip_norm,
         "amp": amp,
         "keep_start": keep_start,
+    }
+    settings |= {
+        **plain,
+        "examples": len(data),
+        "validation_examples": 0 if validation is None else len(validation),
+        "monitor": monitor,
+        "mode": mode,
+        "metrics": list(metrics),
         **{f"model.{name}": _kind(value) for name, value in model.state_dict().items()},
     }
     loop = Loop(
@@ -173,24 +174,19 @@ def fit(
         data=data,
         validation=validation,
         epochs=epochs,
-        batch_size=batch_size,
         optimizer=built,
         schedule=scheduler,
         schedule_per=schedule_per,
         patience=patience,
         monitor=Monitor(monitor, mode),
         metrics=metrics,
-        validation_batch_size=validation_batch_size,
-        seed=seed,
         device=device,
         folder=None if checkpoint is None else Path(checkpoint),
-        clip_norm=clip_norm,
-        amp=amp,
-        keep_start=keep_start,
         callbacks=callbacks,
         progress=Progress.of(progress),
         history=history,
         settings=settings,
+        **plain,
     )
     return loop.run(resume)
 
@@ -202,28 +198,15 @@ def _kind(value: Any) -> str:
 
 
 def _build(name: str, make: Callable, argument: Any, expected: type) -> Any:
-    built = make(argument) if callable(make) else make
-    if not callable(make) or not isinstance(built, expected):
-        given = "the parameters" if expected is Optimizer else "the optimizer"
-        raise TypeError(
-            f"The '{name}' parameter of fit must be a function that takes {given} and returns a "
-            f"{expected.__name__}. Got {make!r}"
-            + (f", which returned a {type(built).__name__}." if callable(make) else ".")
-        )
-    return built
-
-
-def _check_integers(
-    epochs: int, batch_size: int, validation_batch_size: int, seed: int, patience: int | None
-) -> None:
-    for name, value, least in (
-        ("epochs", epochs, 0),
-        ("batch_size", batch_size, 1),
-        ("validation_batch_size", validation_batch_size, 1),
-        ("seed", seed, 0),
-        ("patience", 1 if patience is None else patience, 1),
-    ):
-        check_integer(name, value, least, owner="fit")
+    built = make(argument) if callable(make) else None
+    if isinstance(built, expected):
+        return built
+    given = "the parameters" if expected is Optimizer else "the optimizer"
+    returned = f", which returned a {type(built).__name__}" if callable(make) else ""
+    raise TypeError(
+        f"The '{name}' parameter of fit must be a function that takes {given} and returns a "
+        f"{expected.__name__}. Got {make!r}{returned}."
+    )
 
 
 def _check_data(
@@ -243,23 +226,6 @@ def _check_data(
     if monitor != "loss" and monitor not in metrics:
         raise _wrong("monitor", f"one of {['loss', *metrics]}", monitor)
     needing = {"patience": patience, "metrics": metrics, "keep_start": keep_start}
-    for name, value in needing.items():
-        if validation is None and value:
+    for name, value in needing.items() if validation is None else ():
+        if value:
             raise _wrong(name, "left out without validation data", value)
-
-
-def _check_rest(
-    schedule_per: str,
-    clip_norm: float | None,
-    checkpoint: str | Path | None,
-    resume: bool,
-    history: History,
-) -> None:
-    if schedule_per not in ("epoch", "batch"):
-        raise _wrong("schedule_per", "'epoch' or 'batch'", schedule_per)
-    if clip_norm is not None and not (isinstance(clip_norm, Real) and clip_norm > 0):
-        raise _wrong("clip_norm", "a number above 0, or None", clip_norm)
-    if resume and checkpoint is None:
-        raise ValueError("resume=True needs checkpoint=FOLDER, to resume from; got None.")
-    if len(history):
-        raise _wrong("history", "empty", history)

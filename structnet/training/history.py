@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from structnet.checks import wrong
+
 LOWER_IS_BETTER = ("loss", "error", "perplexity")
 
 
@@ -144,9 +146,7 @@ class Monitor:
 
     def __post_init__(self) -> None:
         if self.mode not in (None, "min", "max"):
-            raise ValueError(
-                f"The 'mode' parameter of fit must be 'min', 'max' or None. Got {self.mode!r}."
-            )
+            raise wrong("mode", "'min', 'max' or None", self.mode, "fit")
 
     @property
     def lower(self) -> bool:

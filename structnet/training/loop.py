@@ -138,7 +138,7 @@ class Loop:
             "examples_per_second": len(self.data) / trained,
         }
         self.history.append(record)
-        self._show(record["loss"], 0)
+        self.progress.advance(self._said(record["loss"]), 0)
         line = f"{self._name(number)}, {self._said(record['loss'])}, {record['seconds']:.3g} s"
         self.progress.end_epoch(line, last=self._finished())
         if self.schedule is not None and self.schedule_per == "epoch":
@@ -158,7 +158,7 @@ class Loop:
             with self.threads.measured():
                 total += self._step(indices, epoch, batch) * len(indices)
             seen += len(indices)
-            self._show(total / seen, len(indices))
+            self.progress.advance(self._said(total / seen), len(indices))
         return total / len(order)
 
     def _step(self, indices: np.ndarray, epoch: int, batch: int) -> float:
@@ -306,9 +306,6 @@ class Loop:
 
     def _said(self, loss: float) -> str:
         return f"loss {loss:.3g}{self.note}{self.threads.note}"
-
-    def _show(self, loss: float, examples: int) -> None:
-        self.progress.advance(self._said(loss), examples)
 
 
 def steps_per_epoch(examples: int, batch_size: int) -> int:

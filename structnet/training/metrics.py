@@ -133,9 +133,7 @@ def predict_all(
 
     Args:
         model: a module with ``predict(batch)``.
-        data: has ``len(data)``, and ``data[indices]`` gives a batch for an int64 array.
-        batch_size: examples a batch.
-        device: the device of the model, to which the batches go.
+        data, batch_size, device: arguments of :func:`evaluate`.
 
     Shapes:
         ``[len(data), ...]``, where ``predict`` gives ``[len(batch), ...]``.

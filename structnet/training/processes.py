@@ -18,13 +18,7 @@ from torch import nn
 
 
 def process_rank() -> tuple[int, int]:
-    """This process's number and how many there are: (0, 1) outside ``torchrun``.
-
-    Example:
-        >>> rank, world = process_rank()
-        >>> rank < world
-        True
-    """
+    """This process's number and how many there are: (0, 1) outside ``torchrun``."""
     if dist.is_available() and dist.is_initialized():
         return dist.get_rank(), dist.get_world_size()
     return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))

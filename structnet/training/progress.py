@@ -28,11 +28,7 @@ class Progress:
         clock: gives the time in seconds.
 
     Attributes:
-        part: words for the part of a larger training, first in the bar and in each line.
-
-    Example:
-        >>> progress = Progress(shown=False)
-        >>> progress.part = "decision 3, split of node 2, "
+        part: name of this part of a larger training; it stands first in the bar and in each line.
     """
 
     shown: bool = True

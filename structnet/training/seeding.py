@@ -15,10 +15,6 @@ def epoch_order(size: int, seed: int, epoch: int) -> np.ndarray:
 
     Shapes:
         output: ``[size]``, int64.
-
-    Example:
-        >>> sorted(epoch_order(4, seed=0, epoch=1).tolist())
-        [0, 1, 2, 3]
     """
     return np.random.default_rng([seed, epoch]).permutation(size)
 
@@ -34,15 +30,7 @@ def seed_epoch(seed: int, epoch: int, rank: int = 0) -> None:
 
 @contextmanager
 def random_states_kept(device: torch.device) -> Iterator[None]:
-    """Gives the global generators back as they were found, the device's among them.
-
-    Example:
-        >>> before = random.getstate()
-        >>> with random_states_kept(torch.device("cpu")):
-        ...     seed_epoch(seed=0, epoch=1)
-        >>> random.getstate() == before
-        True
-    """
+    """Gives the global generators back as they were found, the device's among them."""
     python, numpy = random.getstate(), np.random.get_state()
     try:
         with torch.random.fork_rng([device] if device.type == "cuda" else []):

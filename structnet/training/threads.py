@@ -16,6 +16,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
+from structnet.checks import check_integer
+
 # Floating-point operations of a product that keeps one core busy for a few milliseconds.
 LARGE = 2**27
 _set_by_user = False
@@ -28,17 +30,10 @@ def set_threads(number: int) -> None:
         number: threads of this process, from 1.
 
     Raises:
-        ValueError: the number is below 1.
-
-    Example:
-        >>> set_threads(torch.get_num_threads())
+        ValueError: the number is no int, or below 1.
     """
     global _set_by_user
-    if number < 1:
-        raise ValueError(
-            "The 'number' parameter of set_threads must be an int in the range [1, inf). Got "
-            f"{number!r} instead."
-        )
+    check_integer("number", number, 1, owner="set_threads")
     torch.set_num_threads(number)
     _set_by_user = True
 
@@ -50,13 +45,10 @@ def threads_are_set() -> bool:
     torch would not take by itself, which is the number of cores.
     """
     named = any(os.environ.get(name) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"))
-    return _set_by_user or named or torch.get_num_threads() not in _own_numbers()
-
-
-def _own_numbers() -> set[int]:
     affinity = getattr(os, "sched_getaffinity", None)  # Linux alone has it
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    return {cores, cores // 2}  # two threads may share a core
+    # Two threads may share a core.
+    return _set_by_user or named or torch.get_num_threads() not in {cores, cores // 2}
 
 
 class Products(TorchDispatchMode):

@@ -50,7 +50,22 @@ def compiled(function: Callable, **options: Any) -> Callable:
 
 
 @compiled
-def heights(offsets: np.ndarray, children: np.ndarray) -> np.ndarray:
+def grouped(keys, num_keys):
+    """Rows in the order of their keys, and where each key's begin: a counting sort."""
+    offsets = np.zeros(num_keys + 1, np.int64)
+    for key in keys:
+        offsets[key + 1] += 1
+    offsets = np.cumsum(offsets)
+    fill = offsets[:-1].copy()
+    order = np.empty(len(keys), np.int64)
+    for row in range(len(keys)):
+        order[fill[keys[row]]] = row
+        fill[keys[row]] += 1
+    return order, offsets
+
+
+@compiled
+def heights(offsets, children):
     """Edges on the longest way from each node down to a leaf."""
     height = np.zeros(len(offsets) - 1, np.int64)
     for v in range(len(height)):
@@ -60,15 +75,13 @@ def heights(offsets: np.ndarray, children: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def below(roots: np.ndarray, offsets: np.ndarray, children: np.ndarray) -> np.ndarray:
+def below(roots, offsets, children):
     """All nodes at or below the roots, ascending; the work is linear in them and their edges."""
-    seen = np.zeros(len(offsets) - 1, np.bool_)
-    found = np.empty(64, np.int64)
+    seen = np.zeros(len(offsets) - 1, np.bool_)  # of the memory, only what is touched costs
+    found = np.empty(len(offsets) - 1, np.int64)
     n = 0
     for r in roots:
         if not seen[r]:
-            if n == len(found):
-                found = np.concatenate((found, np.empty_like(found)))
             seen[r] = True
             found[n] = r
             n += 1
@@ -76,11 +89,8 @@ def below(roots: np.ndarray, offsets: np.ndarray, children: np.ndarray) -> np.nd
     while i < n:  # found is its own queue
         v = found[i]
         i += 1
-        for e in range(offsets[v], offsets[v + 1]):
-            u = children[e]
+        for u in children[offsets[v] : offsets[v + 1]]:
             if not seen[u]:
-                if n == len(found):
-                    found = np.concatenate((found, np.empty_like(found)))
                 seen[u] = True
                 found[n] = u
                 n += 1
@@ -88,9 +98,7 @@ def below(roots: np.ndarray, offsets: np.ndarray, children: np.ndarray) -> np.nd
 
 
 @compiled
-def restrict(
-    nodes: np.ndarray, roots: np.ndarray, offsets: np.ndarray, children: np.ndarray
-) -> tuple:
+def restrict(nodes, roots, offsets, children):
     """CSR and roots of the sub-forest on ``nodes`` (ascending, closed downward), renumbered."""
     local = np.empty(len(offsets) - 1, np.int64)  # only the entries of ``nodes`` are ever touched
     new_offsets = np.zeros(len(nodes) + 1, np.int64)
@@ -113,19 +121,13 @@ def restrict(
 
 
 @compiled
-def topological_order(child: np.ndarray, parent: np.ndarray, num_nodes: int) -> np.ndarray:
+def topological_order(child, parent, num_nodes):
     """Nodes with children before parents; shorter than ``num_nodes`` if there is a cycle."""
     waiting = np.zeros(num_nodes, np.int64)  # children not yet placed
-    offsets = np.zeros(num_nodes + 1, np.int64)
-    for e in range(len(child)):
-        waiting[parent[e]] += 1
-        offsets[child[e] + 1] += 1
-    offsets = np.cumsum(offsets)
-    parents = np.empty(len(child), np.int64)
-    fill = offsets[:-1].copy()
-    for e in range(len(child)):
-        parents[fill[child[e]]] = parent[e]
-        fill[child[e]] += 1
+    for p in parent:
+        waiting[p] += 1
+    edges, offsets = grouped(child, num_nodes)
+    parents = parent[edges]
     order = np.empty(num_nodes, np.int64)
     n = 0
     for v in range(num_nodes):
@@ -136,9 +138,9 @@ def topological_order(child: np.ndarray, parent: np.ndarray, num_nodes: int) -> 
     while i < n:
         v = order[i]
         i += 1
-        for e in range(offsets[v], offsets[v + 1]):
-            waiting[parents[e]] -= 1
-            if waiting[parents[e]] == 0:
-                order[n] = parents[e]
+        for p in parents[offsets[v] : offsets[v + 1]]:
+            waiting[p] -= 1
+            if waiting[p] == 0:
+                order[n] = p
                 n += 1
     return order[:n]

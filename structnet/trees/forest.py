@@ -6,6 +6,7 @@ Order is data: nothing here relies on the order of edges.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,7 +16,7 @@ import torch
 from structnet.errors import GraphError
 from structnet.trees import _kernels
 from structnet.trees.memory import collector_paused
-from structnet.trees.numbering import add_shared, add_unshared, permuted, positions
+from structnet.trees.numbering import add_shared, add_unshared, positions, renumbered
 from structnet.trees.schema import check_fields, make_graph
 from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import NONE, Vocabulary
@@ -76,10 +77,8 @@ class Forest:
         device: str | torch.device = "cpu",
     ):
         self.types, self.tokens, self.height = types, tokens, height
-        self.offsets, self.children, self.pos = offsets, children, pos
-        self.roots = roots
-        self.arity = arity
-        self.vocabulary = vocabulary
+        self.offsets, self.children, self.pos, self.roots = offsets, children, pos, roots
+        self.arity, self.vocabulary = arity, vocabulary
         self.device = torch.device(device)
         self._graph = None
 
@@ -104,9 +103,8 @@ class Forest:
             types, tokens, offsets, children, roots = add(trees, vocabulary)
         # [edges]: an entry's place in its own list.
         pos = np.arange(len(children)) - np.repeat(offsets[:-1], np.diff(offsets))
-        return cls._sorted(
-            types, tokens, offsets, children, pos, roots, vocabulary.arity, vocabulary
-        )
+        arrays = (types, tokens, offsets, children, pos, roots)
+        return cls._sorted(arrays, vocabulary.arity, vocabulary)
 
     @classmethod
     def from_graph(
@@ -143,55 +141,26 @@ class Forest:
             raise GraphError("the graph has a cycle; children must come before their parents")
         arity = max(int(pos.max(initial=-1)) + 1, vocabulary.arity if vocabulary is not None else 0)
         offsets = np.concatenate(([0], np.cumsum(np.bincount(parent, minlength=len(types)))))
-        rank = np.empty(len(order), np.int64)  # [nodes] the new number of each node
-        rank[order] = np.arange(len(order))
         if roots is None:
             roots = np.flatnonzero(np.bincount(child, minlength=len(types)) == 0).tolist()
         chosen = np.asarray(roots, np.int64)
         outside = (chosen < 0) | (chosen >= len(types))
         if outside.any():
             raise GraphError(f"root {chosen[outside][0]} is no node; the graph has {len(types)}")
-        offsets, edges = permuted(offsets, order)
-        return cls._sorted(
-            types[order],
-            tokens[order],
-            offsets,
-            rank[child[edges]],
-            pos[edges],
-            rank[chosen],
-            arity,
-            vocabulary,
-        )
+        arrays = renumbered(order, types, tokens, offsets, child, pos, chosen)
+        return cls._sorted(arrays, arity, vocabulary)
 
     @classmethod
     def _sorted(
-        cls,
-        types: np.ndarray,
-        tokens: np.ndarray,
-        offsets: np.ndarray,
-        children: np.ndarray,
-        pos: np.ndarray,
-        roots: np.ndarray,
-        arity: int,
-        vocabulary: Vocabulary | None,
+        cls, arrays: tuple[np.ndarray, ...], arity: int, vocabulary: Vocabulary | None
     ) -> Forest:
         """Renumber topologically ordered nodes by height, then type."""
+        types, _, offsets, children, _, _ = arrays
         height = _kernels.heights(offsets, children)
         order = np.lexsort((types, height))
-        rank = np.empty_like(order)  # [nodes] the new number of each node
-        rank[order] = np.arange(len(order))
-        offsets, edges = permuted(offsets, order)
-        return cls(
-            types[order],
-            tokens[order],
-            height[order],
-            offsets,
-            rank[children[edges]],
-            pos[edges],
-            rank[roots],
-            arity,
-            vocabulary,
-        )
+        types, tokens, offsets, children, pos, roots = renumbered(order, *arrays)
+        height = height[order]
+        return cls(types, tokens, height, offsets, children, pos, roots, arity, vocabulary)
 
     def __len__(self) -> int:
         return len(self.roots)
@@ -208,23 +177,13 @@ class Forest:
         offsets, children, edges, roots = _kernels.restrict(
             nodes, chosen, self.offsets, self.children
         )
-        return Forest(
-            self.types[nodes],
-            self.tokens[nodes],
-            self.height[nodes],
-            offsets,
-            children,
-            self.pos[edges],
-            roots,
-            self.arity,
-            self.vocabulary,
-            self.device,
-        )
+        of_nodes = (self.types[nodes], self.tokens[nodes], self.height[nodes])
+        lists = (offsets, children, self.pos[edges], roots)
+        return Forest(*of_nodes, *lists, self.arity, self.vocabulary, self.device)
 
     def to(self, device: str | torch.device) -> Forest:
         """The same forest for models on ``device``; the arrays are shared, not copied."""
-        moved = Forest.__new__(Forest)
-        moved.__dict__.update(self.__dict__)
+        moved = copy.copy(self)
         moved.device = torch.device(device)
         return moved
 

@@ -61,15 +61,13 @@ def to_networkx(graph: Tree | Forest | DGLGraph | Any) -> nx.DiGraph:
         (v, {"type": t, "token": k})
         for v, (t, k) in enumerate(zip(types.tolist(), tokens.tolist(), strict=True))
     )
-    if len(set(zip(parent.tolist(), child.tolist(), strict=True))) < len(child):
+    edges = list(zip(parent.tolist(), child.tolist(), pos.tolist(), strict=True))
+    if len({edge[:2] for edge in edges}) < len(edges):
         raise GraphError(
             "a node has the same child in two places, which a networkx.DiGraph cannot say; "
             "build the forest with share=False"
         )
-    digraph.add_edges_from(
-        (p, c, {"pos": place})
-        for p, c, place in zip(parent.tolist(), child.tolist(), pos.tolist(), strict=True)
-    )
+    digraph.add_edges_from((p, c, {"pos": place}) for p, c, place in edges)
     return digraph
 
 

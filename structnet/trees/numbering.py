@@ -10,15 +10,27 @@ from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary
 
 
-def permuted(offsets: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Offsets of the same lists in another order, and where each of their entries was.
+def renumbered(
+    order: np.ndarray,
+    types: np.ndarray,
+    tokens: np.ndarray,
+    offsets: np.ndarray,
+    children: np.ndarray,
+    pos: np.ndarray,
+    roots: np.ndarray,
+) -> tuple[np.ndarray, ...]:
+    """The arrays of a forest whose i-th node is to be the one that has number ``order[i]``.
 
     Shapes:
-        offsets: ``[n + 1]``, order ``[n]``; output: ``[n + 1]`` and ``[entries]``.
+        order: ``[n]``; the others as those of a :class:`~structnet.trees.forest.Forest`.
     """
+    rank = np.empty_like(order)  # [n] the new number of each node
+    rank[order] = np.arange(len(order))
     sizes = np.diff(offsets)[order]
-    new = np.concatenate(([0], np.cumsum(sizes)))
-    return new, np.arange(new[-1]) + np.repeat(offsets[:-1][order] - new[:-1], sizes)
+    begins = offsets[:-1][order]
+    offsets = np.concatenate(([0], np.cumsum(sizes)))
+    edges = np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], sizes)  # where each was
+    return types[order], tokens[order], offsets, rank[children[edges]], pos[edges], rank[roots]
 
 
 def add_shared(trees: Sequence[Tree], vocabulary: Vocabulary) -> tuple[np.ndarray, ...]:
@@ -67,11 +79,10 @@ def _to_arrays(nodes: Sequence[tuple] | dict, roots: Sequence[int]) -> tuple[np.
     flat = np.fromiter(
         (x for node in nodes for x in node), np.int64, int(sizes.sum()) + 2 * len(nodes)
     )
-    starts = np.concatenate(([0], np.cumsum(sizes + 2)))[:-1]  # where each node's type stands
-    is_child = np.ones(len(flat), bool)
-    is_child[starts] = is_child[starts + 1] = False
     offsets = np.concatenate(([0], np.cumsum(sizes)))
-    return flat[starts], flat[starts + 1], offsets, flat[is_child], np.asarray(roots, np.int64)
+    starts = offsets[:-1] + 2 * np.arange(len(nodes))  # where each node's type stands
+    children = np.delete(flat, np.concatenate((starts, starts + 1)))
+    return flat[starts], flat[starts + 1], offsets, children, np.asarray(roots, np.int64)
 
 
 def positions(indices: object, length: int) -> np.ndarray:

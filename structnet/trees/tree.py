@@ -125,10 +125,8 @@ class Tree:
         """
         results: list[Value] = []
         for node in self.postorder():
-            arity = len(node.children)
-            values = results[len(results) - arity :]
-            del results[len(results) - arity :]
-            results.append(function(node, values))
+            first = len(results) - len(node.children)
+            results[first:] = [function(node, results[first:])]
         return results[0]
 
     def __hash__(self) -> int:
@@ -155,6 +153,9 @@ class Tree:
             pairs.extend(zip(a.children, b.children, strict=True))
         return True
 
+    def _text(self) -> str:
+        return str(self.label) if self.token is None else f"{self.label}/{self.token}"
+
     def __str__(self) -> str:
         """The tree in brackets, ``(label child child)``; a token follows its label, after "/"."""
         parts: list[str] = []
@@ -164,13 +165,9 @@ class Tree:
             if node is None:
                 parts[-1] += ")"
                 continue
-            text = str(node.label) if node.token is None else f"{node.label}/{node.token}"
+            parts.append("(" * bool(node.children) + node._text())
             if node.children:
-                parts.append("(" + text)
-                stack.append(None)
-                stack.extend(reversed(node.children))
-            else:
-                parts.append(text)
+                stack += [None, *reversed(node.children)]
         return " ".join(parts)
 
     def __repr__(self) -> str:
@@ -192,20 +189,16 @@ class Tree:
         open_columns: list[bool] = []  # per depth: does a sibling still follow below?
         while stack:
             node, depth, branch = stack.pop()
-            text = str(node.label) if node.token is None else f"{node.label}/{node.token}"
             # A rail costs three characters a level; past 40 levels the depth is printed instead.
+            indent = f"[depth {depth}] "
             if depth <= 40:
-                indent = "".join(
-                    "│  " if rail else "   " for rail in open_columns[: max(depth - 1, 0)]
-                )
-            else:
-                indent = f"[depth {depth}] "
-            lines.append(indent + branch + text)
+                rails = open_columns[: max(depth - 1, 0)]
+                indent = "".join("│  " if rail else "   " for rail in rails)
+            lines.append(indent + branch + node._text())
             if depth:
                 open_columns[depth - 1 :] = [branch == "├─ "]
-            last = len(node.children) - 1
-            for place in range(last, -1, -1):
-                stack.append((node.children[place], depth + 1, "└─ " if place == last else "├─ "))
+            for place, child in reversed(list(enumerate(node.children, 1))):
+                stack.append((child, depth + 1, "├─ " if place < len(node.children) else "└─ "))
         return "\n".join(lines)
 
     def __reduce__(self) -> tuple:

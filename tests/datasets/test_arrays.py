@@ -52,7 +52,7 @@ def test_arrays_fit_together() -> None:
         arrays(y_test=np.zeros(3))
     with pytest.raises(ValueError, match="0 training inputs"):
         arrays(x_train=np.zeros((0, 3)), y_train=np.zeros(0))
-    with pytest.raises(ValueError, match="got 'ranking'"):
+    with pytest.raises(ValueError, match="Got 'ranking'"):
         arrays(task="ranking")
 
 

@@ -97,7 +97,7 @@ def test_the_task_as_it_is_said(write) -> None:
     assert table.load(numbers, task="classification").classes == ("0.5", "1.5")
     with pytest.raises(TableError, match=r"line 2, column 3 \('species'\): expected a number; got"):
         table.load(write(TREES), task="regression")
-    with pytest.raises(ValueError, match="got 'ranking'"):
+    with pytest.raises(ValueError, match="Got 'ranking'"):
         table.load(write(TREES), task="ranking")
 
 

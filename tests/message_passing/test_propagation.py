@@ -187,7 +187,9 @@ def test_single_nodes_only(backend: str):
 
 
 def test_unknown_backend():
-    message = "backend must be 'levels' or 'dgl'; got 'cuda'"
+    message = (
+        "The 'backend' parameter of propagate must be one of ['levels', 'dgl']. Got 'cuda' instead."
+    )
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         CONFIGURATIONS[0].model()(forest_for(CONFIGURATIONS[0], 0), backend="cuda")
 

@@ -116,11 +116,11 @@ def test_samples_of_another_shape(shape: tuple[int, ...]) -> None:
 def test_unknown_paths() -> None:
     tree, x = tree_of(), draw("categorical", 2).x
     names = ["multi", *ONE_LEAF]
-    message = exactly(f"The 'path' parameter must be one of {names}. Got 'best'.")
+    message = exactly(f"The 'path' parameter must be one of {names}. Got 'best' instead.")
     with pytest.raises(ValueError, match=message):
         tree.output(x, "best")
     for path in ("best", "multi"):  # of all leaves there is no one
-        message = exactly(f"The 'path' parameter must be one of {names[1:]}. Got {path!r}.")
+        message = exactly(f"The 'path' parameter must be one of {names[1:]}. Got {path!r} instead.")
         with pytest.raises(ValueError, match=message):
             tree.apply_path(x, path)
 

@@ -36,7 +36,7 @@ from structnet.neural_tree import (
 from structnet.neural_tree.growth import growth as growth_module
 from structnet.neural_tree.growth.candidate import AtLeaf
 from structnet.routing import Samples
-from structnet.training.fitting import NonFiniteLossError
+from structnet.training.loop import NonFiniteLossError
 from structnet.training.metrics import evaluate
 
 # ---- what is recorded

@@ -12,8 +12,8 @@ from growths import LIKELIHOODS, assert_same_weights, grow, make_samples, make_t
 from torch import nn
 
 from structnet.neural_tree import NeuralTree, refine
-from structnet.training.fitting import NonFiniteLossError
 from structnet.training.history import History
+from structnet.training.loop import NonFiniteLossError
 from structnet.training.metrics import accuracy, evaluate
 
 OPTIONS = {"batch_size": 20, "progress": False}

@@ -156,3 +156,10 @@ def test_means_are_not_cut_off(leaves: int) -> None:
 def test_leaf_means_need_images() -> None:
     with pytest.raises(ValueError, match=r"must be images.*Got \[5\]"):
         plot_leaf_means(grown(2), samples().x, ax=axes())
+
+
+def test_leaf_means_need_samples_that_count() -> None:
+    tree, data = images()
+    weightless = Samples(data.x, data.targets, torch.zeros(len(data)))
+    with pytest.raises(ValueError, match="expected one that counts"):
+        plot_leaf_means(tree, weightless, ax=axes())

@@ -286,4 +286,4 @@ def test_the_papers_models_are_complete() -> None:
 
 
 def test_relations_have_names() -> None:
-    assert set(lrt.RELATION_NAMES) == set(RELATIONS)
+    assert lrt.LRTData.classes == RELATIONS

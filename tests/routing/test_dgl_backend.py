@@ -129,7 +129,9 @@ def test_places_in_which_there_is_no_child(place: int) -> None:
 
 
 def test_unknown_backends() -> None:
-    message = exactly("The 'backend' parameter must be one of ['arrays', 'dgl']. Got 'levels'.")
+    message = exactly(
+        "The 'backend' parameter must be one of ['arrays', 'dgl']. Got 'levels' instead."
+    )
     places = torch.zeros(1, 1, dtype=torch.int64)
     for call in (
         lambda: leaf_log_prob(ONE, torch.zeros(1, 1), "levels"),

@@ -37,12 +37,13 @@ def test_sums_below_are_over_the_leaves_of_a_subtree(shape: tuple) -> None:
 def test_topology_and_graph_say_the_same(shape: tuple, seed: int) -> None:
     rng = random.Random(seed)
     topology = Topology(turned(numbered(shape, rng), rng))
-    inner = np.array([bool(each) for each in topology.to_lists()])
-    types, tokens = np.where(inner, 5, -1), np.where(inner, -1, 3)
-    graph = topology.graph(types, tokens)
+    inner = [bool(each) for each in topology.to_lists()]
+    graph = topology.graph()
     assert Topology.from_graph(graph).to_lists() == topology.to_lists()
-    assert graph.ndata["type"].tolist() == types.tolist()
-    assert graph.ndata["token"].tolist() == tokens.tolist()
+    types = [sum(inner[:v]) if here else -1 for v, here in enumerate(inner)]
+    tokens = [-1 if here else v - sum(inner[:v]) for v, here in enumerate(inner)]
+    assert graph.ndata["type"].tolist() == types
+    assert graph.ndata["token"].tolist() == tokens
     assert Topology.from_graph(permuted(topology.to_lists(), rng)).to_lists() == topology.to_lists()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 
-import numpy as np
 import torch
 from forests import graph_of
 from torch import Tensor
@@ -50,7 +49,7 @@ def topology_graph(children: Children, order: list[int] | None = None):
     inner = [bool(each) for each in children]
     edges = [(u, v, place) for v, each in enumerate(children) for place, u in enumerate(each)]
     if not edges:
-        return Topology(children).graph(np.array([-1]), np.array([0]))
+        return Topology(children).graph()
     order = range(len(edges)) if order is None else order
     return graph_of([edges[e] for e in order], [0 if each else -1 for each in inner])
 

@@ -20,9 +20,11 @@ from torch import nn
 from train_helpers import Classifier, Noisy, Rows, broken_rows, rows
 
 from structnet.training.checkpoint import save_model, save_state
-from structnet.training.fitting import NonFiniteLossError, fit, process_rank
+from structnet.training.fitting import fit
 from structnet.training.history import History
+from structnet.training.loop import NonFiniteLossError
 from structnet.training.metrics import accuracy
+from structnet.training.processes import process_rank
 
 
 class Routed(Classifier):

@@ -20,6 +20,7 @@ from reference import tensor_tree as reference
 from sentences import no_int
 from torch import Tensor
 
+from structnet.checks import wrong
 from structnet.tensor_tree import ChildSum, TreeLSTM, Tucker, WeightedSum
 from structnet.trees.forest import Forest
 from structnet.trees.schema import dgl
@@ -174,8 +175,8 @@ def test_types_share_nothing():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"forget": "some"}, "forget must be 'child' or 'all'; got 'some'"),
-        ({"bottom": "one"}, "bottom must be 'zero' or 'learned'; got 'one'"),
+        ({"forget": "some"}, str(wrong("forget", "one of ['child', 'all']", "some", "TreeLSTM"))),
+        ({"bottom": "one"}, str(wrong("bottom", "one of ['zero', 'learned']", "one", "TreeLSTM"))),
         ({"hidden_size": 0}, no_int("hidden_size", "Tucker", 1, "0")),
         ({"arity": 0}, no_int("arity", "Tucker", 1, "0")),
         (

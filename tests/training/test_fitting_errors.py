@@ -16,8 +16,9 @@ from train_helpers import (
     rows,
 )
 
-from structnet.training.fitting import NonFiniteLossError, fit
+from structnet.training.fitting import fit
 from structnet.training.history import History
+from structnet.training.loop import NonFiniteLossError
 from structnet.training.metrics import accuracy, evaluate
 from structnet.training.seeding import epoch_order
 

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable
 
 import networkx as nx
-import numpy as np
 import pytest
 import torch
 from dgl_marks import asks_for_dgl
@@ -51,7 +50,7 @@ def digraph() -> nx.DiGraph:
 
 NEEDING = {
     "graph": lambda: forest().graph,
-    "topology": lambda: Topology([()]).graph(np.array([-1]), np.array([0])),
+    "topology": lambda: Topology([()]).graph(),
     "from_graph": lambda: Forest.from_graph(object()),
     "topology from_graph": lambda: Topology.from_graph(object()),
     "from_networkx": lambda: from_networkx(digraph()),

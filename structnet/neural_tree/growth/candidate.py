@@ -7,8 +7,7 @@ is computed once, if the same sample always leads to the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -17,7 +16,7 @@ from torch.nn.functional import logsigmoid
 
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples
-from structnet.training.metrics import evaluating
+from structnet.training.metrics import evaluating, take
 
 PROBE = 32  # samples that tell whether the fixed part is random
 
@@ -52,10 +51,12 @@ class AtLeaf:
 
     @property
     def parts(self) -> list[Tensor | None]:
-        return [getattr(self, field.name) for field in fields(self)]
+        """All five of them."""
+        return list(vars(self).values())
 
     @property
     def nbytes(self) -> int:
+        """The memory that they take."""
         return sum(part.nbytes for part in self.parts if part is not None)
 
     mean = Samples.mean
@@ -95,23 +96,16 @@ def cached(
     once, again = (at_leaf(tree, leaf, probe).to("cpu") for _ in range(2))
     if not _equal(once, again) or once.nbytes / len(probe) * len(samples) > max_bytes:
         return None
-    starts = range(0, len(samples), batch_size)
-    rows = (np.arange(start, min(start + batch_size, len(samples))) for start in starts)
-    batches = (at_leaf(tree, leaf, samples[each].to(device)) for each in rows)
-    return _joined(batches, once, len(samples))
-
-
-def _joined(batches: Iterable[AtLeaf], like: AtLeaf, length: int) -> AtLeaf:
     # Batch by batch into their place: joined at the end, all would be there twice.
     whole = [
-        None if part is None else part.new_empty((length, *part.shape[1:])) for part in like.parts
+        part if part is None else part.new_empty((len(samples), *part.shape[1:]))
+        for part in once.parts
     ]
-    start = 0
-    for batch in batches:
+    for start in range(0, len(samples), batch_size):
+        batch = at_leaf(tree, leaf, take(samples, start, batch_size, device))
         for part, found in zip(whole, batch.parts, strict=True):
             if part is not None:
-                part[start : start + len(batch)] = found
-        start += len(batch)
+                part[start : start + batch_size] = found
     return AtLeaf(*whole)
 
 
@@ -128,9 +122,8 @@ class Candidate(nn.Module):
     It trains on :class:`Samples`, or on the same samples :class:`AtLeaf`, to the same loss.
 
     Args:
-        tree: tree that stays as it is, and is no part of this module.
-        leaf: node to grow.
-        modules: what the tree's ``new_split`` or ``new_deepening`` gave.
+        tree: stays as it is, and is no part of this module.
+        modules: from the tree's ``new_split`` or ``new_deepening``.
     """
 
     def __init__(self, tree: NeuralTree, leaf: int, modules: tuple[nn.Module, ...]):
@@ -140,7 +133,7 @@ class Candidate(nn.Module):
         self.parts = nn.ModuleList(modules)
 
     def loss(self, batch: Samples | AtLeaf) -> Tensor:
-        """The mean loss of the grown tree."""
+        """The mean loss of the grown tree, ``[]``."""
         (tree,) = self._tree
         if isinstance(batch, Samples):
             batch = at_leaf(tree, self.leaf, batch)

@@ -2,9 +2,6 @@
 
 Algorithm 1 of the paper -> ``Growth``; one turn of its loop -> ``Growth.step``; its rule ->
 ``decision.choose``.
-
-Reference:
-    Tanno et al., Adaptive Neural Trees, ICML 2019, Sec. 4.
 """
 
 from __future__ import annotations
@@ -30,8 +27,9 @@ from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples, check_targets
 from structnet.routing.visits import shares
-from structnet.training.fitting import NonFiniteLossError, fit
+from structnet.training.fitting import fit
 from structnet.training.history import History
+from structnet.training.loop import NonFiniteLossError
 from structnet.training.metrics import evaluate
 from structnet.training.processes import own_device
 from structnet.training.progress import Progress
@@ -66,8 +64,8 @@ class Growth:
         resume: go on from the folder's state, if there is one; False begins anew and replaces the
             folder's state.
         callbacks: functions called as ``callback(growth, decision)`` after every decision.
-        progress: whether to say how far it is: a line a decision; besides, a bar for each training,
-            if somebody watches the terminal or notebook, else a line an epoch, at most every ten
+        progress: True says how far it is: a line a decision; besides, a bar for each training, if
+            somebody watches the terminal or notebook, else a line an epoch, at most every ten
             seconds.
 
     Attributes:
@@ -116,8 +114,7 @@ class Growth:
             raise TypeError(
                 f"The 'settings' parameter of Growth must be NeuralTreeSettings. Got {settings!r}."
             )
-        _check_tree(tree)
-        _check_samples(tree, train, validation)
+        _check(tree, train, validation)
         self.device = own_device(device)
         self.tree = tree.to(self.device)
         self.train, self.validation, self.settings = train, validation, settings
@@ -172,8 +169,12 @@ class Growth:
             raise StopIteration("every leaf is decided")
         begin = time.perf_counter()
         self._forget_unfinished()
+        node, action, losses = self.undecided[0], "root", {}
         with random_states_kept(self.device):
-            node, action, losses = self._visit_next()
+            if self.decisions:
+                action, losses = self._visit(node)
+            else:
+                self.loss = self._train_root()
         decision = Decision(
             number=len(self.decisions),
             node=node,
@@ -195,12 +196,6 @@ class Growth:
         """What to do with a leaf (see :func:`.decision.choose`), for a subclass to change."""
         return choose(losses, self.loss, self.settings.min_gain)
 
-    def _visit_next(self) -> tuple[int, str, dict[str, float]]:
-        if self.decisions:
-            return self._visit(self.undecided[0])
-        self.loss = self._train_root()
-        return 0, "root", {}
-
     def _train_root(self) -> float:
         """Trains the root; one that begins as a trained network does not get worse by it."""
         loss = self._train(self.tree, "root", 0, self.train, self.validation)
@@ -213,7 +208,7 @@ class Growth:
             )
         return loss
 
-    def _visit(self, leaf: int) -> tuple[int, str, dict[str, float]]:
+    def _visit(self, leaf: int) -> tuple[str, dict[str, float]]:
         trained = self._train_candidates(leaf)
         losses = {kind: loss for kind, (loss, _) in trained.items()}
         action = self.choose(losses)
@@ -226,7 +221,7 @@ class Growth:
             else:
                 self.tree.deepen(leaf, modules)
                 self.undecided.append(leaf)
-        return leaf, action, losses
+        return action, losses
 
     def _candidates(
         self, leaf: int, attempt: int = 0, others: Iterable[nn.Module] = ()
@@ -267,29 +262,17 @@ class Growth:
         return len(train) * shares(self.tree, train, "multi")[leaf]
 
     def _both_at_leaf(self, leaf: int) -> list[Samples | AtLeaf]:
-        data, room = [], self.cache_bytes if self.cache else 0
-        for samples in (self.train, self.validation):
-            data.append(self._at_leaf(leaf, samples, room))
-            room -= data[-1].nbytes if isinstance(data[-1], AtLeaf) else 0
+        """The samples of both kinds, replaced by the cache where it has room for them."""
+        data, room = [self.train, self.validation], self.cache_bytes
+        how = {"batch_size": self.settings.batch_size, "device": self.device}
+        for i, samples in enumerate([*data] if self.cache else []):
+            found = cached(self.tree, leaf, samples, max_bytes=room, **how)
+            if found is not None:
+                data[i], room = found, room - found.nbytes
         return data
 
-    def _at_leaf(self, leaf: int, samples: Samples, room: float) -> Samples | AtLeaf:
-        if not self.cache:
-            return samples
-        size = self.settings.batch_size
-        found = cached(
-            self.tree, leaf, samples, batch_size=size, device=self.device, max_bytes=room
-        )
-        return samples if found is None else found
-
     def _train(
-        self,
-        model: nn.Module,
-        phase: str,
-        node: int,
-        train: Any,
-        validation: Any,
-        attempt: int = 0,
+        self, model: nn.Module, phase: str, node: int, train: Any, validation: Any, attempt: int = 0
     ) -> float:
         """Trains a model, leaves its best epoch in it, and gives that one's validation loss;
         infinity if no epoch is the best one. A candidate that diverges stops there."""
@@ -319,8 +302,8 @@ class Growth:
                 stacklevel=2,
             )
         finally:
+            place = {"phase": phase, "node": node, "decision": len(self.decisions)}
             for record in history:
-                place = {"phase": phase, "node": node, "decision": len(self.decisions)}
                 self.history.append(place | record)
         return history.best["validation_loss"] if history.best else math.inf
 
@@ -335,12 +318,9 @@ class Growth:
         return int(np.random.SeedSequence(words).generate_state(1)[0])
 
 
-def _check_tree(tree: NeuralTree) -> None:
+def _check(tree: NeuralTree, train: Samples, validation: Samples) -> None:
     if tree.num_leaves > 1:
         raise ValueError(f"growth begins with a root alone; the tree has {tree.num_leaves} leaves")
-
-
-def _check_samples(tree: NeuralTree, train: Samples, validation: Samples) -> None:
     if not len(train) or not len(validation):
         raise ValueError(
             "growth needs samples to learn from and others to decide by; got "

@@ -34,7 +34,6 @@ def propose(
 
     Args:
         tree: stays as it is.
-        leaf: node of the leaf.
         settings: limits of the growth, and how new solvers begin.
         seed: seed of the new modules, for torch's and numpy's global generators.
         balance_on: samples, some of which a new router is scaled to; None leaves it as it is made.

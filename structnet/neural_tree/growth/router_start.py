@@ -51,13 +51,10 @@ def balance(router: nn.Module, features: Tensor, spread: float = SPREAD) -> None
     layers = [layer for layer in router.modules() if isinstance(layer, SCALED)]
     called = list(_outputs(router, layers, features[:1]))
     for layer in called:
-        if _has_own(layer, "weight") and _has_own(layer, "bias"):
+        own = (layer._parameters.get(name) for name in ("weight", "bias"))
+        if all(isinstance(each, nn.Parameter) for each in own):
             output = _columns(layer, _outputs(router, [layer], features)[layer])
             _scale(layer, output, spread if layer is called[-1] else 1.0)
-
-
-def _has_own(layer: nn.Module, name: str) -> bool:
-    return isinstance(layer._parameters.get(name), nn.Parameter)
 
 
 def _outputs(

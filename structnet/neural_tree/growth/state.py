@@ -43,14 +43,7 @@ class State(NamedTuple):
 def identity(
     tree: NeuralTree, settings: NeuralTreeSettings, optimizer: Optimizer, **others: Any
 ) -> dict[str, Any]:
-    """What a resumed growth must share with the one it goes on with.
-
-    Args:
-        tree: a root yet.
-        settings: hyper-parameters of the growth.
-        optimizer: optimizer of the tree.
-        others: what else must be the same, plain values.
-    """
+    """What a resumed growth must share with the one it goes on with; the tree is a root yet."""
     primitives = tree.primitives
     found = {
         **{name: value for name, value in asdict(settings).items() if name not in OTHERS},
@@ -66,14 +59,7 @@ def identity(
 
 
 def save(file: Path, tree: NeuralTree, state: State, settings: Mapping[str, Any]) -> None:
-    """Writes a growth; of several processes the first does.
-
-    Args:
-        file: place of the state.
-        tree: tree as it has grown.
-        state: how far it has come.
-        settings: what :func:`identity` gave.
-    """
+    """Writes a growth and what :func:`identity` gave; of several processes the first does."""
     if process_rank()[0]:
         return
     config = {
@@ -91,12 +77,6 @@ def restore(
     file: Path, tree: NeuralTree, settings: Mapping[str, Any], device: torch.device
 ) -> State:
     """Grows a root to the tree of a file, and gives how far it had come.
-
-    Args:
-        file: place of the state.
-        tree: a root; changed in place.
-        settings: what :func:`identity` gives for the growth that goes on.
-        device: device of the tree.
 
     Raises:
         CheckpointError: the file has no growth, or another one.

@@ -14,7 +14,7 @@ from structnet.plot.model_tree.sheet import INCH, room
 from structnet.plot.style import GREY, as_written, cut, new_axes, percent_axis
 from structnet.routing.explanation import names_of
 from structnet.routing.protocol import RoutedTree
-from structnet.routing.samples import Samples
+from structnet.routing.samples import Samples, counted
 from structnet.routing.visits import leaf_of, reach
 
 if TYPE_CHECKING:
@@ -44,12 +44,8 @@ def plot_leaf_classes(
 
     Args:
         tree: any model tree that predicts classes.
-        samples: the samples to send through it.
         class_names: the names of the classes; their numbers by default.
         ax: the axes to draw on; new ones by default.
-
-    Returns:
-        The axes.
 
     Raises:
         ValueError: the tree predicts numbers, there are no samples, they do not fit the tree, or
@@ -113,7 +109,7 @@ def plot_leaf_means(
         The axes, on which each image is 1 wide and as high as it is in proportion.
 
     Raises:
-        ValueError: there are no samples, they are no images, or there is not one name a class.
+        ValueError: no samples count, they are no images, or there is not one name a class.
 
     Example:
         >>> from matplotlib.figure import Figure
@@ -125,33 +121,29 @@ def plot_leaf_means(
     """
     _check_images(tree.shape)
     names = names_of(tree, class_names)
-    samples = x if isinstance(x, Samples) else None
-    x = x if samples is None else samples.x
-    leaves, reached = tree.topology.from_left(), torch.from_numpy(leaf_of(tree, x))
-    weights = torch.ones(len(x)) if samples is None or samples.weights is None else samples.weights
-    weights, images = weights.double().cpu(), _pictures(torch.as_tensor(x).detach().cpu())
+    targets = x.targets.cpu().numpy() if isinstance(x, Samples) else None
+    x, weights = counted(x)
+    leaves, reached = tree.topology.from_left(), leaf_of(tree, x)
+    images = _pictures(torch.as_tensor(x).detach().cpu().numpy())
     scale = float(images.min()), float(images.max())
     ratio = images.shape[1] / images.shape[2]
     columns, rows = _montage(len(leaves))
     step = np.array([1 + GAP, ratio + TITLE + GAP])
     size = step * (columns, rows) + (GAP, NOTE)
     ax = ax if ax is not None else new_axes(1, *(SIDE * size))[0]
-    ax.set_xlim(-GAP, size[0] - GAP)
-    ax.set_ylim(size[1] - TITLE, -TITLE)
-    ax.set_aspect("equal")
+    ax.set(xlim=(-GAP, size[0] - GAP), ylim=(size[1] - TITLE, -TITLE), aspect="equal")
     ax.set_axis_off()
     font = min(FONT, *FONT * room(ax) / INCH / SIDE / size)
     for number, leaf in enumerate(leaves):
         left, top = step * (number % columns, number // columns)
         here = reached == leaf
-        text = f"leaf {leaf}: {share_text(float(weights[here].sum() / weights.sum()))}\n"
-        text += (
-            "" if samples is None else _commonest(names, samples.targets.cpu()[here], weights[here])
-        )
+        text = f"leaf {leaf}: {share_text(weights[here].sum() / weights.sum())}\n"
+        if targets is not None:
+            text += _commonest(names, targets[here], weights[here])
         title = ax.text(left + 0.5, top - 0.03, text, ha="center", va="bottom", fontsize=font)
         as_written(title)
         place = (left, left + 1, top + ratio, top)
-        _draw_mean(ax, images[here].double(), weights[here], scale, place, font)
+        _draw_mean(ax, images[here], weights[here], scale, place, font)
     middle, low = size[0] / 2 - GAP, size[1] - TITLE
     ax.text(middle, low, GREEDY, ha="center", va="bottom", color=GREY, fontsize=font)
     return ax
@@ -165,8 +157,8 @@ def _montage(number: int) -> tuple[int, int]:
 
 def _draw_mean(
     ax: Axes,
-    images: Tensor,
-    weights: Tensor,
+    images: np.ndarray,
+    weights: np.ndarray,
     scale: tuple[float, float],
     place: tuple[float, ...],
     font: float,
@@ -181,7 +173,7 @@ def _draw_mean(
         middle = (left + right) / 2, (top + bottom) / 2
         ax.text(*middle, "no samples", ha="center", va="center", color=GREY, fontsize=font)
         return
-    mean = torch.einsum("n,n...->...", weights / weights.sum(), images).numpy()
+    mean = np.average(images.astype(np.float64), axis=0, weights=weights)
     low, high = scale
     if mean.ndim == 3:
         mean = np.clip((mean - low) / (high - low or 1), 0, 1)
@@ -227,16 +219,16 @@ def _check_images(shape: tuple[int, ...]) -> None:
     )
 
 
-def _pictures(x: Tensor) -> Tensor:
+def _pictures(x: np.ndarray) -> np.ndarray:
     """As matplotlib takes them: ``[n, height, width]`` or ``[n, height, width, 3]``."""
-    if x.dim() == 3:
+    if x.ndim == 3:
         return x
-    return x.squeeze(1) if x.shape[1] == 1 else x.movedim(1, -1)
+    return x.squeeze(1) if x.shape[1] == 1 else np.moveaxis(x, 1, -1)
 
 
-def _commonest(names: Sequence[str] | None, targets: Tensor, weights: Tensor) -> str:
+def _commonest(names: Sequence[str] | None, targets: np.ndarray, weights: np.ndarray) -> str:
     if names is None or not weights.sum():
         return ""
-    counts = torch.bincount(targets, weights)
-    name = cut(names[int(counts.argmax())], MAX_NAME)
-    return f"{name}: {share_text(float(counts.max() / counts.sum()))}"
+    counts = np.bincount(targets, weights)
+    name = cut(names[counts.argmax()], MAX_NAME)
+    return f"{name}: {share_text(counts.max() / counts.sum())}"

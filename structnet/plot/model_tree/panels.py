@@ -29,15 +29,10 @@ NOTE, ABOVE = 16.0, 4.0  # points: the height of the line that says which; how f
 
 
 class Key(NamedTuple):
-    """What is written above a tree.
+    """What is written above a tree."""
 
-    Attributes:
-        note: the meaning of the shares.
-        names: the classes' names; None if targets are numbers.
-    """
-
-    note: str
-    names: Sequence[str] | None
+    note: str  # the meaning of the shares
+    names: Sequence[str] | None  # of the classes; None if targets are numbers
 
 
 def draw_panels(ax: Axes, tree: RoutedTree, sheet: Sheet, found: Reach) -> None:
@@ -62,11 +57,7 @@ def draw_panels(ax: Axes, tree: RoutedTree, sheet: Sheet, found: Reach) -> None:
 
 
 def _going(tree: RoutedTree, nodes: np.ndarray, number: int, found: Reach) -> np.ndarray:
-    """What is drawn of so many branches of each node. ``[m] -> [m, bars]``.
-
-    Of two, how probable the first one is, from 1 at the left to 0 at the right; of others, how much
-    goes on to each.
-    """
+    # Of two branches, how probable the first one is; of others, how much goes on to each.
     first = tree.topology.offsets[nodes]
     if number == 2:
         return found.going[tree.topology.children[first], ::-1]  # what goes left stands at the left
@@ -98,9 +89,9 @@ def draw_captions(
             _write(ax, x, bottom - 2, text, FONT * scale, ha="center", **below)
         else:
             small = {"color": GREY, **below}
-            _write(ax, left, bottom - 1, cut(branches[0], MAX_NAME), SMALL * scale, **small)
-            last = cut(branches[-1], MAX_NAME) if len(branches) > 1 else ""
-            _write(ax, right, bottom - 1, last, SMALL * scale, ha="right", **small)
+            first, *others = (cut(name, MAX_NAME) for name in branches)
+            _write(ax, left, bottom - 1, first, SMALL * scale, **small)
+            _write(ax, right, bottom - 1, (others or [""])[-1], SMALL * scale, ha="right", **small)
 
 
 def draw_boxes(ax: Axes, tree: RoutedTree, sheet: Sheet, scale: float) -> None:
@@ -138,8 +129,7 @@ def draw_key(ax: Axes, key: Key, x: float, scale: float, width: float) -> None:
     names = key.names
     if names is None or len(names) > MAX_KEY:
         return
-    colors = class_colors(len(names))
-    patches = [Patch(color=color) for color in colors]
+    patches = [Patch(color=color) for color in class_colors(len(names))]
     add_legend(
         ax,
         patches,

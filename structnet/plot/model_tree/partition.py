@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from structnet.checks import check_integer
 from structnet.plot.model_tree.sheet import room
 from structnet.plot.palette import PALE, class_colors
 from structnet.plot.style import GREY, MARKERS, add_legend, as_written, cut, new_axes
@@ -54,9 +55,6 @@ def plot_partition(
 
     Shapes:
         x ``[n, 2]``.
-
-    Returns:
-        The axes.
 
     Raises:
         ValueError: the samples have not two features, there are none, the tree predicts several
@@ -104,8 +102,7 @@ def _check(tree: RoutedTree, x: Tensor | np.ndarray, resolution: int) -> None:
             f"a partition is of samples with 2 features. Got {list(x.shape[1:])} for a tree of "
             f"{list(tree.shape)}."
         )
-    if resolution < 2:
-        raise ValueError(f"The 'resolution' parameter must be an int >= 2. Got {resolution!r}.")
+    check_integer("resolution", resolution, 2)
     if not len(x):
         raise ValueError("there are no samples to draw; expected at least 1")
 

@@ -11,17 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from structnet.plot.model_tree.panels import (
-    GREEDY,
-    SOFT,
-    Key,
-    draw_boxes,
-    draw_captions,
-    draw_dots,
-    draw_key,
-    draw_panels,
-    key_height,
-)
+from structnet.plot.model_tree import panels
+from structnet.plot.model_tree.panels import Key, key_height
 from structnet.plot.model_tree.sheet import (
     BOXES,
     DOT,
@@ -79,16 +70,11 @@ def plot_neural_tree(
     has no room for histograms is drawn as dots, in the colour of the commonest class.
 
     Args:
-        tree: any model tree.
-        samples: the samples to send through it.
         class_names: the names of the classes; their numbers by default.
         ax: the axes to draw on; by default new ones, large enough for all to be read.
-        greedy: whether to count each sample at the nodes on its greedy path alone, instead of at
-            all nodes by the probability of getting there.
+        greedy: True counts each sample at the nodes on its greedy path alone, instead of at all
+            nodes by the probability of getting there.
         max_depth: the most nodes above a node that is drawn; others are written as "… 12 more".
-
-    Returns:
-        The axes.
 
     Raises:
         ValueError: there are no samples, they do not fit the tree, or there is not one name a
@@ -106,7 +92,7 @@ def plot_neural_tree(
     """
     names = names_of(tree, class_names)
     found = None if samples is None else reach(tree, samples, "greedy" if greedy else "multi")
-    key = None if found is None else Key(GREEDY if greedy else SOFT, names)
+    key = None if found is None else Key(panels.GREEDY if greedy else panels.SOFT, names)
     sheet = _sheet(tree, found is not None, max_depth, room(ax) if ax is not None else LARGEST)
     ax = ax if ax is not None else _new_axes([sheet], key)[0]
     _draw(ax, tree, sheet, found, key)
@@ -134,9 +120,6 @@ def plot_refinement(
         ax: two axes; by default new ones, side by side, or one above the other for wide trees.
         greedy, max_depth: see :func:`plot_neural_tree`.
 
-    Returns:
-        The two axes.
-
     Raises:
         ValueError: there are not two axes; or as for :func:`plot_neural_tree`.
 
@@ -155,13 +138,10 @@ def plot_refinement(
     trees, axes = (before, after), ax
     if axes is None:
         sheets = [_sheet(tree, True, max_depth, LARGEST) for tree in trees]
-        axes = _new_axes(sheets, Key(SOFT, names_of(before, class_names)))
+        axes = _new_axes(sheets, Key(panels.SOFT, names_of(before, class_names)))
     titles = ["before refinement", "after refinement"]
-    if accuracies is not None:
-        titles = [
-            f"{title}: accuracy {percent(accuracy, 1)}"
-            for title, accuracy in zip(titles, accuracies, strict=True)
-        ]
+    for i, accuracy in enumerate(accuracies or ()):
+        titles[i] += f": accuracy {percent(accuracy, 1)}"
     for each, tree, title in zip(axes, trees, titles, strict=True):
         each.set_title(title)
         plot_neural_tree(tree, samples, class_names, each, greedy=greedy, max_depth=max_depth)
@@ -201,19 +181,18 @@ def _draw(ax: Axes, tree: RoutedTree, sheet: Sheet, found: Reach | None, key: Ke
     above = key_height(key, room(ax)[0])
     scale = scale_to(room(ax), sheet, above)
     fit_limits(ax, sheet, scale, above)
-    dots = sheet.form.unit == DOTS.unit
     _draw_edges(ax, sheet, found, scale)
-    if not dots:
-        _draw_transformers(ax, tree, sheet, scale)
-    if dots:
-        draw_dots(ax, tree, sheet, found, scale)
-    elif found is None:
-        draw_boxes(ax, tree, sheet, scale)
+    if sheet.form.unit == DOTS.unit:
+        panels.draw_dots(ax, tree, sheet, found, scale)
     else:
-        draw_panels(ax, tree, sheet, found)
-        draw_captions(ax, tree, sheet, found, key.names, scale)
+        _draw_transformers(ax, tree, sheet, scale)
+        if found is None:
+            panels.draw_boxes(ax, tree, sheet, scale)
+        else:
+            panels.draw_panels(ax, tree, sheet, found)
+            panels.draw_captions(ax, tree, sheet, found, key.names, scale)
     if key is not None:
-        draw_key(ax, key, sheet.size[0] / 2, scale, room(ax)[0])
+        panels.draw_key(ax, key, sheet.size[0] / 2, scale, room(ax)[0])
 
 
 def _draw_edges(ax: Axes, sheet: Sheet, found: Reach | None, scale: float) -> None:
@@ -256,9 +235,8 @@ def _draw_transformers(ax: Axes, tree: RoutedTree, sheet: Sheet, scale: float) -
         y = sheet.bar[i] - sheet.form.drop / 2 + DOT * (np.arange(shown) - (shown - 1) / 2)
         points += [(sheet.x[i], each) for each in y]
         if count > shown:
-            ax.text(
-                sheet.x[i] + DOT, y[0], f"×{count}", fontsize=7 * scale, va="center", clip_on=True
-            )
+            style = {"fontsize": 7 * scale, "va": "center", "clip_on": True}
+            ax.text(sheet.x[i] + DOT, y[0], f"×{count}", **style)
     ax.scatter(
         *np.array(points).reshape(-1, 2).T,
         s=(0.8 * DOT * scale) ** 2,

@@ -46,6 +46,7 @@ class Form:
 
     @property
     def level(self) -> float:
+        """The height from one bar to the next."""
         return self.drop + self.caption + self.body + self.foot + self.stem
 
 
@@ -86,7 +87,6 @@ def place(topology: Topology, form: Form, dots: int, max_depth: int | None) -> S
     """Places the nodes of a tree.
 
     Args:
-        topology: the tree's nodes.
         form: the way nodes are drawn.
         dots: the most transformers to draw on an edge.
         max_depth: nodes below are left out.
@@ -110,7 +110,7 @@ def scale_to(points: np.ndarray, sheet: Sheet, key: float) -> float:
     """How large a point of the sheet comes out, in points, where there is so much room.
 
     Args:
-        points: the width and the height of the room.
+        points: the width and the height of the room, ``[2]``.
         sheet: the sheet to fit in.
         key: the height that the key takes above it, on any scale.
     """
@@ -128,5 +128,5 @@ def fit_limits(ax: Axes, sheet: Sheet, scale: float, key: float) -> None:
 
 
 def room(ax: Axes) -> np.ndarray:
-    """Width and height of axes in points."""
+    """Width and height of axes in points, ``[2]``."""
     return np.array(ax.get_window_extent().size) * INCH / ax.figure.dpi

@@ -8,7 +8,8 @@
 ``tucker``              Eq. (10): a small core between projections
 ``cp``                  beyond the paper: a sum of r products of one number a child
 ``tensor_train``        beyond the paper: a chain of r x r matrices, one a child
-``low_rank``            :class:`LowRank`, what the last three share: r numbers a gate, mapped out
+``low_rank``            :class:`LowRank`, what the last three share: r numbers a gate, mapped out;
+                        :class:`WithOnes`, what the last two share
 ``contraction``         a dense core times one vector a child
 ``names``               :data:`AGGREGATORS`, each by its name; Sec. IV: the number of parameters
 ======================  ==========================================================================

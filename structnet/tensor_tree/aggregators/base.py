@@ -134,6 +134,24 @@ class Aggregator(nn.Module):
         """Combine what was received: G tensors ``[runs, length, c]``."""
         raise NotImplementedError
 
+    def by_mode(self, name: str) -> list[Tensor]:
+        """What a child's h is multiplied by, or its ones: a ``[num_types, ..]`` for each mode.
+
+        The input's, of the same name after ``input_``, stands first if there is one.
+        """
+        children = getattr(self, name).unflatten(0, (self.num_types, -1))
+        if not self.positional:
+            children = children.expand(-1, self.arity, *children.shape[2:])
+        own = [getattr(self, f"input_{name}")] if self.input_size else []
+        return [*own, *children.unbind(1)]
+
+    def set_by_mode(self, name: str, modes: Sequence[Tensor]) -> None:
+        """The inverse: fill these parameters from a ``[num_types, ..]`` for each mode."""
+        if self.input_size:
+            own, *modes = modes
+            getattr(self, f"input_{name}").data.copy_(own)
+        getattr(self, name).data.copy_(torch.stack(list(modes), 1).flatten(0, 1))
+
     def to_full(self) -> Tensor:
         """The same map as one dense tensor ``[num_types, G, (input_size + 1), (c+1)^L.., c]``.
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from structnet.message_passing.cell import Edges, Nodes
+from structnet.message_passing.cell import Nodes
 from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT
 from structnet.tensor_tree.aggregators.full_tensor import from_dense
-from structnet.tensor_tree.aggregators.low_rank import LowRank, join_ones, split_ones
+from structnet.tensor_tree.aggregators.low_rank import WithOnes
 
 
-class CP(LowRank):
+class CP(WithOnes):
     """``y = Q (z_1 * .. * z_L) + b`` with ``z_j = A_j hbar_j`` of size r, ``*`` entry by entry.
 
     Args:
@@ -29,6 +29,7 @@ class CP(LowRank):
     """
 
     name = "cp"
+    linear = "factors"
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
@@ -49,16 +50,6 @@ class CP(LowRank):
     def _count_inner(cls, c: int, L: int, r: int) -> int:
         return L * (c + 1) * r
 
-    def message_weight(self) -> Tensor:
-        return self.factors
-
-    def message(self, edges: Edges, z: Tensor) -> Tensor:
-        return z + edges.select(self.ones).unsqueeze(1)
-
-    def input_mode(self, nodes: Nodes, x: Tensor) -> Tensor:
-        z = nodes.product(x, self.input_factors)
-        return z + nodes.select(self.input_ones).unsqueeze(1)
-
     def reduce(self, nodes: Nodes, received: Tensor, x: Tensor | None) -> Sequence[Tensor]:
         z, *others = self._all_modes(nodes, received, x)
         for other in others:
@@ -67,17 +58,11 @@ class CP(LowRank):
         return self.map_out(nodes, z)
 
     def to_full(self) -> Tensor:
-        product, *others = self._homogeneous_factors()  # [types, G, n + 1, r]
+        product, *others = self._homogeneous(self.rank)  # [types, G, n + 1, r]
         sizes = [product.shape[2], *[other.shape[2] for other in others]]
         for other in others:
             product = torch.einsum("tgar,tgbr->tgabr", product, other).flatten(2, 3)
         return self.with_bias((product @ self.output).unflatten(2, sizes))
-
-    def _homogeneous_factors(self) -> list[Tensor]:
-        joined = join_ones(self.factors, self.ones, self.num_types)
-        if self.input_size:
-            joined = join_ones(self.input_factors, self.input_ones, self.num_types) + joined
-        return [j.unflatten(-1, (self.gates, -1)).transpose(1, 2) for j in joined]
 
     @classmethod
     def from_full(cls, tensor: Tensor, rank: int, input_size: int = 0, sweeps: int = 200) -> CP:
@@ -107,10 +92,7 @@ class CP(LowRank):
         *modes, output = factors
         self.bias.data.zero_()
         self.output.data.copy_(output.mT)
-        flat = [m.transpose(1, 2).flatten(2) for m in modes]  # [types, n + 1, G r]
-        if self.input_size:
-            split_ones([flat.pop(0)], self.input_factors, self.input_ones)
-        split_ones(flat, self.factors, self.ones)
+        self._set_homogeneous(modes)
 
 
 def _solve_factor(tensor: Tensor, factors: list[Tensor], mode: int) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from structnet.message_passing.cell import Nodes
+from structnet.message_passing.cell import Edges, Nodes
 from structnet.tensor_tree.aggregators.base import Aggregator, checked_size
 
 
@@ -49,19 +49,36 @@ class LowRank(Aggregator):
         return full
 
 
-def join_ones(weights: Tensor, ones: Tensor, num_types: int) -> list[Tensor]:
-    """Each place's weights with their homogeneous part as a last row.
+class WithOnes(LowRank):
+    """Low-rank forms whose messages are linear in ``[h; 1]``.
 
-    Shapes:
-        weights, ones: ``[num_types * L, n, w]`` and ``[num_types * L, w]``.
-        output: L of ``[num_types, n + 1, w]``.
+    Attributes:
+        linear: name of the parameter that h is multiplied by, ``[num_types * L, c, width]``. The
+            one's is ``ones``, ``[num_types * L, width]``; those of the input begin with ``input_``.
     """
-    joined = torch.cat([weights, ones.unsqueeze(1)], 1)
-    return list(joined.unflatten(0, (num_types, -1)).unbind(1))
 
+    linear = ""
+    ones: nn.Parameter
+    input_ones: nn.Parameter
 
-def split_ones(joined: Sequence[Tensor], weights: nn.Parameter, ones: nn.Parameter) -> None:
-    """Fill the parameters so that :func:`join_ones` gives L of ``[num_types, n + 1, w]``."""
-    children = torch.stack(list(joined), 1).flatten(0, 1)
-    weights.data.copy_(children[:, :-1])
-    ones.data.copy_(children[:, -1])
+    def message_weight(self) -> Tensor:
+        return getattr(self, self.linear)
+
+    def message(self, edges: Edges, z: Tensor) -> Tensor:
+        return z + edges.select(self.ones).unsqueeze(1)
+
+    def input_mode(self, nodes: Nodes, x: Tensor) -> Tensor:
+        z = nodes.product(x, getattr(self, f"input_{self.linear}"))
+        return z + nodes.select(self.input_ones).unsqueeze(1)
+
+    def _homogeneous(self, *shape: int) -> list[Tensor]:
+        """What ``[h; 1]`` of each mode is multiplied by, ``[num_types, G, n + 1, *shape]``."""
+        pairs = zip(self.by_mode(self.linear), self.by_mode("ones"), strict=True)
+        joined = [torch.cat([weight, one.unsqueeze(1)], 1) for weight, one in pairs]
+        return [each.unflatten(-1, (self.gates, *shape)).transpose(1, 2) for each in joined]
+
+    def _set_homogeneous(self, modes: Sequence[Tensor]) -> None:
+        """The inverse."""
+        flat = [each.transpose(1, 2).flatten(2) for each in modes]  # [num_types, n + 1, width]
+        self.set_by_mode(self.linear, [each[:, :-1] for each in flat])
+        self.set_by_mode("ones", [each[:, -1] for each in flat])

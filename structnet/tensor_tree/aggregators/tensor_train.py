@@ -8,13 +8,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from structnet.message_passing.cell import Edges, Nodes
+from structnet.message_passing.cell import Nodes
 from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT
 from structnet.tensor_tree.aggregators.full_tensor import from_dense
-from structnet.tensor_tree.aggregators.low_rank import LowRank, join_ones, split_ones
+from structnet.tensor_tree.aggregators.low_rank import WithOnes
 
 
-class TensorTrain(LowRank):
+class TensorTrain(WithOnes):
     """``y = Q (v M_1 .. M_L) + b`` where ``M_j = A_j(hbar_j)`` is r x r, linear in its child.
 
     Args:
@@ -32,6 +32,7 @@ class TensorTrain(LowRank):
     """
 
     name = "tensor-train"
+    linear = "cores"
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
@@ -54,16 +55,6 @@ class TensorTrain(LowRank):
     def _count_inner(cls, c: int, L: int, r: int) -> int:
         return r + L * (c + 1) * r**2
 
-    def message_weight(self) -> Tensor:
-        return self.cores
-
-    def message(self, edges: Edges, z: Tensor) -> Tensor:
-        return z + edges.select(self.ones).unsqueeze(1)
-
-    def input_mode(self, nodes: Nodes, x: Tensor) -> Tensor:
-        z = nodes.product(x, self.input_cores)
-        return z + nodes.select(self.input_ones).unsqueeze(1)
-
     def reduce(self, nodes: Nodes, received: Tensor, x: Tensor | None) -> Sequence[Tensor]:
         v = nodes.select(self.start)[:, None, :, None]  # [runs, 1, G, 1, r]
         for matrix in self._all_modes(nodes, received, x):
@@ -73,17 +64,10 @@ class TensorTrain(LowRank):
 
     def to_full(self) -> Tensor:
         v = self.start.unsqueeze(2)  # [types, G, combinations so far, r]
-        cores = self._homogeneous_cores()  # [types, G, n + 1, r, r]
+        cores = self._homogeneous(self.rank, self.rank)  # [types, G, n + 1, r, r]
         for core in cores:
             v = torch.einsum("tgar,tgbrs->tgabs", v, core).flatten(2, 3)
         return self.with_bias((v @ self.output).unflatten(2, [core.shape[2] for core in cores]))
-
-    def _homogeneous_cores(self) -> list[Tensor]:
-        cores = join_ones(self.cores, self.ones, self.num_types)
-        if self.input_size:
-            cores = join_ones(self.input_cores, self.input_ones, self.num_types) + cores
-        shape = (self.gates, self.rank, self.rank)
-        return [core.unflatten(-1, shape).transpose(1, 2) for core in cores]
 
     @classmethod
     def from_full(cls, tensor: Tensor, rank: int, input_size: int = 0) -> TensorTrain:
@@ -111,7 +95,4 @@ class TensorTrain(LowRank):
             rest = F.pad(s[..., :r, None] * vh[..., :r, :], (0, 0, 0, short))
             cores.append(u.unflatten(2, (r, n)).transpose(2, 3))  # [types, G, n, r, r]
         self.output.data.copy_(rest)
-        flat = [core.transpose(1, 2).flatten(2) for core in cores]  # [types, n, G r r]
-        if self.input_size:
-            split_ones([flat.pop(0)], self.input_cores, self.input_ones)
-        split_ones(flat, self.cores, self.ones)
+        self._set_homogeneous(cores)

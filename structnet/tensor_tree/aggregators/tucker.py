@@ -73,17 +73,11 @@ class Tucker(LowRank):
         return self.map_out(nodes, multilinear(nodes, modes, self.core))
 
     def to_full(self) -> Tensor:
-        matrices = [homogeneous(m.transpose(1, 2)) for m in self._mode_matrices()]
+        modes = [m.unflatten(-1, (self.gates, -1)) for m in self.by_mode("modes")]
+        matrices = [homogeneous(m.transpose(1, 2)) for m in modes]
         projection = expand_outer(matrices)  # [types, G, (c+1)^M, (r+1)^M]
-        core = self.core.flatten(2, -2)
-        full = projection @ core @ self.output
+        full = projection @ self.core.flatten(2, -2) @ self.output
         return self.with_bias(full.unflatten(2, [m.shape[-2] for m in matrices]))
-
-    def _mode_matrices(self) -> list[Tensor]:
-        """One ``[num_types, n, G, r]`` a mode."""
-        children = self.modes.unflatten(0, (self.num_types, -1)).unbind(1)
-        own = [self.input_modes] if self.input_size else []
-        return [m.unflatten(-1, (self.gates, -1)) for m in (*own, *children)]
 
     @classmethod
     def from_full(cls, tensor: Tensor, rank: int, input_size: int = 0) -> Tucker:
@@ -108,18 +102,15 @@ class Tucker(LowRank):
             matrices.append(leading_vectors(inner, self.rank))
         output = leading_vectors(core.movedim(-1, 2).flatten(3), self.rank)  # [types, G, c, r]
         for mode, matrix in enumerate(matrices):
-            turned = core.movedim(2 + mode, -1)  # [types, G, other modes, n + 1]
-            shape = turned.shape
-            turned = turned.flatten(2, -2) @ homogeneous(matrix)
-            core = turned.unflatten(2, shape[2:-1]).movedim(-1, 2 + mode)
-        shape = core.shape
-        core = (core.flatten(2, -2) @ output).unflatten(2, shape[2:-1])
-        self.core.data.copy_(core)
+            core = times(core.movedim(2 + mode, -1), homogeneous(matrix)).movedim(-1, 2 + mode)
+        self.core.data.copy_(times(core, output))
         self.output.data.copy_(output.mT)
-        flat = [m.transpose(1, 2).flatten(2) for m in matrices]  # [types, n, G r]
-        if self.input_size:
-            self.input_modes.data.copy_(flat.pop(0))
-        self.modes.data.copy_(torch.stack(flat, 1).flatten(0, 1))
+        self.set_by_mode("modes", [m.transpose(1, 2).flatten(2) for m in matrices])
+
+
+def times(tensor: Tensor, matrix: Tensor) -> Tensor:
+    """``[types, G, .., n]`` times ``[types, G, n, m]``: ``[types, G, .., m]``."""
+    return (tensor.flatten(2, -2) @ matrix).unflatten(2, tensor.shape[2:-1])
 
 
 def homogeneous(matrix: Tensor) -> Tensor:

@@ -61,19 +61,11 @@ class WeightedSum(Aggregator):
         one = (-1,) * len(sizes)
         by_gate = (self.gates, self.hidden_size)
         full[(slice(None), slice(None), *one)] = self.bias.unflatten(-1, by_gate)
-        matrices = list(self._matrices())
         # A sum is linear: one mode varies, all others stand at their homogeneous one.
-        for place, matrix in enumerate(matrices):  # [num_types, n, G c]
+        for place, matrix in enumerate(self.by_mode("weight")):  # [num_types, n, G c]
             index = (*one[:place], slice(-1), *one[place + 1 :])
             full[(slice(None), slice(None), *index)] = matrix.unflatten(-1, by_gate).transpose(1, 2)
         return full
-
-    def _matrices(self) -> Sequence[Tensor]:
-        children = self.weight.unflatten(0, (self.num_types, -1))
-        if not self.positional:
-            children = children.expand(-1, self.arity, -1, -1)
-        own = [self.input_weight] if self.input_size else []
-        return [*own, *children.unbind(1)]
 
 
 class ChildSum(WeightedSum):

@@ -23,25 +23,36 @@ class Level(NamedTuple):
 
 
 class Buffers:
-    """The plan of one sweep and its arrays, of states, gates and messages.
+    """The plan of one sweep and its arrays, also those that only some aggregators need.
 
     Whatever is said of nodes is said of the rows of their states, level 0 included.
 
     Args:
         plan: rows, inboxes and their transpose.
         layout: the layout that the plan was made for.
+        hidden_size: c.
         dtype: the type of the states.
         keep: True if there will be a backward.
 
     Attributes:
         H, C, T, Y, Z: states, gates and messages, as ``_kernels`` names them.
         DH, DC, DY, DZ: their gradients.
+        X, V, left, right, through: numbers in between, as ``combine`` names them.
 
     Shapes:
         H, C, T: ``[states, c]``; Y: ``[states, 3 c]``; Z: ``[messages, width + c]``.
     """
 
-    def __init__(self, plan: Arrangement, layout: Layout, dtype: torch.dtype, keep: bool):
+    Z: np.ndarray
+    X: np.ndarray
+    V: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    through: np.ndarray
+
+    def __init__(
+        self, plan: Arrangement, layout: Layout, hidden_size: int, dtype: torch.dtype, keep: bool
+    ):
         self.plan, self.arity, self.dtype, self.keep = plan, layout.arity, dtype, keep
         self.num_leaves = len(plan.leaf_tokens)
         self.base = self.num_leaves + 1  # the leaves and the bottom
@@ -56,14 +67,8 @@ class Buffers:
         pairs = zip(*map(itertools.pairwise, spans), strict=True)
         self.levels = [Level(h, *states, *sent) for h, (states, sent) in enumerate(pairs)]
 
-    def allocate_states(self, hidden_size: int) -> None:
-        """Room for what the forward computes of nodes."""
         self.H, self.C, self.T = (self.empty(len(self.types), hidden_size) for _ in range(3))
         self.Y = self.empty(len(self.types), 3 * hidden_size)
-
-    def allocate_messages(self, width: int) -> None:
-        """Room for the messages; how wide they are, the aggregator says."""
-        self.Z = self.empty(len(self.message_types), width)
 
     def allocate_gradients(self) -> None:
         """Room for the backward; only what is added to begins with zeros."""

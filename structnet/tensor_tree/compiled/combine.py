@@ -36,6 +36,8 @@ def combine_for(aggregator: Aggregator) -> type[Combine] | None:
 class Combine:
     """One aggregator in one sweep, which every method is given and none keeps.
 
+    What the backward reads is in the sweep; gradients are here.
+
     Attributes:
         names: the aggregator's parameters, as :meth:`__init__` takes them; first, if there is one,
             what a child's h is multiplied by.
@@ -53,14 +55,6 @@ class Combine:
     def __init__(self, *message_weights: Tensor):
         self.message_weights = message_weights
         self.width = sum(weight.shape[-1] for weight in message_weights)
-
-    def held(self) -> list[tuple[object, str]]:
-        """As :meth:`Sweep.held <structnet.tensor_tree.compiled.tree_sweep.Sweep.held>`."""
-        return []
-
-    def copy(self) -> Combine:
-        """One to leave gradients in."""
-        return copy.copy(self)
 
     def send(self, s: Buffers, level: Level) -> None:
         """Finish the level's messages, once they are multiplied by their weights."""
@@ -110,7 +104,9 @@ class _Sum(Combine):
 
 
 class _Core:
-    """A core between the product of some children and that of the others.
+    """A core between the product of some children, left, and that of the others, right.
+
+    Left times the core is ``through``.
 
     Args:
         core: ``[num_types, parts, (r + 1)^L.., k]``, or one part alone.
@@ -125,49 +121,36 @@ class _Core:
         most = max(level.hi - level.lo for level in s.levels)
         # Without a backward one level's factors are forgotten before the next one's.
         rows = len(s.nodes.keys) if s.keep else most
-        self.left, self.right, self.through = self._empty(s, rows)
-
-    def held(self) -> list[tuple[object, str]]:
-        return [(self, name) for name in ("left", "right", "through")]
-
-    @property
-    def factors(self) -> list[np.ndarray]:
-        return [self.left, self.right, self.through]
-
-    def _empty(self, s: Buffers, rows: int) -> list[np.ndarray]:
-        """Left and right factors, and the left ones times the core."""
         sizes = (self.a, self.b, self.product.weight.shape[-1])
-        return [s.empty(rows, self.parts, n) for n in sizes]
+        s.left, s.right, s.through = (s.empty(rows, parts, n) for n in sizes)
 
-    def _rows(self, s: Buffers, level: Level, factors: list[np.ndarray]) -> list[np.ndarray]:
+    def _rows(self, s: Buffers, level: Level, *factors: np.ndarray) -> list[np.ndarray]:
         first = level.lo - s.base if s.keep else 0
         return [x[first : first + level.hi - level.lo] for x in factors]
 
     def forward(self, s: Buffers, level: Level, rows: np.ndarray, x: np.ndarray, y: np.ndarray):
         """``y = core (x_1, 1) .. (x_L, 1)``; the child of a slot stands in row ``rows[slot]``."""
-        left, right, product = self._rows(s, level, self.factors)
+        left, right, product = self._rows(s, level, s.left, s.right, s.through)
         _combine_kernels.multiply_out(
             s.offsets, rows, level.lo, level.hi, self.at, self.r, x, left, right
         )
         self.product.forward(level.number, left, product)
         _combine_kernels.contract(level.lo, level.hi, right, product, y)
 
-    def begin_backward(self, s: Buffers) -> None:
-        self.d_factors = self._empty(s, len(self.factors[0]))
-        self.others = s.empty(max(self.a, self.b))
+    def for_backward(self, s: Buffers) -> _Core:
+        """One with room for gradients."""
+        twin = copy.copy(self)
+        twin.d_factors = [s.empty(*x.shape) for x in (s.left, s.right, s.through)]
+        twin.others = s.empty(max(self.a, self.b))
+        return twin
 
     def backward(
-        self,
-        s: Buffers,
-        level: Level,
-        rows: np.ndarray,
-        x: np.ndarray,
-        dy: np.ndarray,
+        self, s: Buffers, level: Level, rows: np.ndarray, x: np.ndarray, dy: np.ndarray,
         ds: np.ndarray,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """From the gradients of y to those of what each slot received."""
-        _, right, product = self._rows(s, level, self.factors)
-        d_left, d_right, d_product = self._rows(s, level, self.d_factors)
+        right, product = self._rows(s, level, s.right, s.through)
+        d_left, d_right, d_product = self._rows(s, level, *self.d_factors)
         _combine_kernels.contract_backward(
             level.lo, level.hi, right, product, dy, d_right, d_product
         )
@@ -177,10 +160,8 @@ class _Core:
             ds,
         )  # fmt: skip
 
-    def gradient(self) -> Tensor:
-        left, _, _ = self.factors
-        _, _, d_product = self.d_factors
-        return self.product.gradients(left, d_product, np.arange(len(left)))[0]
+    def gradient(self, s: Buffers) -> Tensor:
+        return self.product.gradients(s.left, self.d_factors[2], np.arange(len(s.left)))[0]
 
 
 class _Full(Combine):
@@ -193,19 +174,11 @@ class _Full(Combine):
         self.core = _Core(s, tensor, 1, s.H.shape[1])
         self.rows = s.plan.sources[s.plan.inbox]  # [slots] the child's state itself is sent
 
-    def held(self) -> list[tuple[object, str]]:
-        return self.core.held()
-
-    def copy(self) -> _Full:
-        twin = super().copy()
-        twin.core = copy.copy(self.core)
-        return twin
-
     def forward(self, s: Buffers, level: Level) -> None:
         self.core.forward(s, level, self.rows, s.H, s.Y)
 
     def begin_backward(self, s: Buffers) -> None:
-        self.core.begin_backward(s)
+        self.core = self.core.for_backward(s)
         self.DS = s.empty(len(self.rows), self.core.r)
 
     def backward(self, s: Buffers, level: Level) -> None:
@@ -218,7 +191,7 @@ class _Full(Combine):
         )
 
     def gradients(self, s: Buffers) -> list[Tensor]:
-        return [self.core.gradient()]
+        return [self.core.gradient(s)]
 
 
 class _LowRank(Combine):
@@ -228,10 +201,7 @@ class _LowRank(Combine):
         super().__init__(weight)
         self.output, self.bias = output.contiguous().numpy(), bias.contiguous().numpy()
         _, self.gates, self.r, _ = output.shape
-        self.X = s.empty(len(s.types), self.gates * self.r)
-
-    def held(self) -> list[tuple[object, str]]:
-        return [(self, "X")]
+        s.X = s.empty(len(s.types), self.gates * self.r)
 
     def multiply(self, s: Buffers, level: Level) -> None:
         """Fill the level's rows of X."""
@@ -243,15 +213,15 @@ class _LowRank(Combine):
 
     def forward(self, s: Buffers, level: Level) -> None:
         self.multiply(s, level)
-        _combine_kernels.map_out(s.types, level.lo, level.hi, self.output, self.bias, self.X, s.Y)
+        _combine_kernels.map_out(s.types, level.lo, level.hi, self.output, self.bias, s.X, s.Y)
 
     def begin_backward(self, s: Buffers) -> None:
-        self.DX, self.DS = s.empty(*self.X.shape), s.empty(len(s.plan.inbox), self.width)
+        self.DX, self.DS = s.empty(*s.X.shape), s.empty(len(s.plan.inbox), self.width)
         self.d_output, self.d_bias = s.zeros(*self.output.shape), s.zeros(*self.bias.shape)
 
     def backward(self, s: Buffers, level: Level) -> None:
         _combine_kernels.map_out_backward(
-            s.types, level.lo, level.hi, self.output, self.X, s.DY, self.DX, self.d_output,
+            s.types, level.lo, level.hi, self.output, s.X, s.DY, self.DX, self.d_output,
             self.d_bias,
         )  # fmt: skip
         self.multiply_backward(s, level)
@@ -273,26 +243,18 @@ class _Tucker(_LowRank):
         super().__init__(s, modes, output, bias)
         self.core = _Core(s, core, self.gates, self.r)
 
-    def held(self) -> list[tuple[object, str]]:
-        return [*super().held(), *self.core.held()]
-
-    def copy(self) -> _Tucker:
-        twin = super().copy()
-        twin.core = copy.copy(self.core)
-        return twin
-
     def multiply(self, s: Buffers, level: Level) -> None:
-        self.core.forward(s, level, s.plan.inbox, s.Z, self.X)
+        self.core.forward(s, level, s.plan.inbox, s.Z, s.X)
 
     def begin_backward(self, s: Buffers) -> None:
         super().begin_backward(s)
-        self.core.begin_backward(s)
+        self.core = self.core.for_backward(s)
 
     def multiply_backward(self, s: Buffers, level: Level) -> None:
         self.core.backward(s, level, s.plan.inbox, s.Z, self.DX, self.DS)
 
     def gradients(self, s: Buffers) -> list[Tensor]:
-        return [*super().gradients(s), self.core.gradient()]
+        return [*super().gradients(s), self.core.gradient(s)]
 
 
 class _WithOnes(_LowRank):
@@ -315,7 +277,7 @@ class _CP(_WithOnes):
     names = ("factors", "output", "bias", "ones")
 
     def multiply(self, s: Buffers, level: Level) -> None:
-        _combine_kernels.multiply_entries(s.offsets, s.plan.inbox, level.lo, level.hi, s.Z, self.X)
+        _combine_kernels.multiply_entries(s.offsets, s.plan.inbox, level.lo, level.hi, s.Z, s.X)
 
     def multiply_backward(self, s: Buffers, level: Level) -> None:
         _combine_kernels.multiply_entries_backward(
@@ -330,14 +292,11 @@ class _TensorTrain(_WithOnes):
         *others, start = parameters
         super().__init__(s, *others)
         self.start = start.contiguous().numpy()
-        self.V = s.empty(len(s.plan.inbox), self.gates * self.r)
-
-    def held(self) -> list[tuple[object, str]]:
-        return [*super().held(), (self, "V")]
+        s.V = s.empty(len(s.plan.inbox), self.gates * self.r)  # goes into each slot's matrix
 
     def multiply(self, s: Buffers, level: Level) -> None:
         _combine_kernels.multiply_matrices(
-            s.offsets, s.plan.inbox, s.types, level.lo, level.hi, self.start, s.Z, self.V, self.X
+            s.offsets, s.plan.inbox, s.types, level.lo, level.hi, self.start, s.Z, s.V, s.X
         )
 
     def begin_backward(self, s: Buffers) -> None:
@@ -346,7 +305,7 @@ class _TensorTrain(_WithOnes):
 
     def multiply_backward(self, s: Buffers, level: Level) -> None:
         _combine_kernels.multiply_matrices_backward(
-            s.offsets, s.plan.inbox, s.types, level.lo, level.hi, s.Z, self.V, self.DX, self.DS,
+            s.offsets, s.plan.inbox, s.types, level.lo, level.hi, s.Z, s.V, self.DX, self.DS,
             self.d_start,
         )  # fmt: skip
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from structnet.message_passing import _kernels as indices
 from structnet.message_passing.scheduling import Packed
 from structnet.tensor_tree.compiled import _kernels as kernels
+from structnet.trees._kernels import grouped
 
 # From so many multiplications on, a run of rows is worth a call of the matrix library.
 _LARGE = 2**20
@@ -93,7 +94,7 @@ class TypedProduct:
             dy: the rows of all levels.
         """
         # Rows of one key of all levels come together, so that one product serves them all.
-        order, starts = indices.grouped(self.runs.keys, len(self.weight))
+        order, starts = grouped(self.runs.keys, len(self.weight))
         x, dy = (
             torch.from_numpy(rows).index_select(0, torch.from_numpy(index))
             for rows, index in ((x, source[order]), (dy, order))

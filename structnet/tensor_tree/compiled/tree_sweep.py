@@ -89,7 +89,8 @@ def sweep(model: _Model, forest: Forest, nodes: np.ndarray) -> State:
     inputs = (leaves, *weights, *combine.parameters(model.aggregator))
     keep = torch.is_grad_enabled() and any(x.requires_grad for x in inputs)
     rows = torch.from_numpy(plan.row[nodes])
-    h, c = _Sweep.apply(Sweep(plan, model.layout, leaves.dtype, keep), combine, rows, *inputs)
+    buffers = Sweep(plan, model.layout, model.hidden_size, leaves.dtype, keep)
+    h, c = _Sweep.apply(buffers, combine, rows, *inputs)
     return {"h": h, "c": c}
 
 
@@ -114,10 +115,9 @@ class Sweep(Buffers):
     ) -> None:
         """Compute all states."""
         n = forget_weight.shape[-1]
-        self.allocate_states(n)
         self.combine = make(self, *parameters)
         self.width = self.combine.width
-        self.allocate_messages(self.width + n)
+        self.Z = self.empty(len(self.message_types), self.width + n)
         weights = (*self.combine.message_weights, forget_weight)
         self.product = TypedProduct(weights, 1, n, self.messages)
         self.forget_bias = forget_bias.contiguous()
@@ -147,20 +147,17 @@ class Sweep(Buffers):
         bias = self.forget_bias.numpy()
         kernels.open_forget_gates(self.message_types, lo, hi, bias, self.width, self.Z)
 
-    def held(self) -> list[tuple[object, str]]:
-        """The buffers of the forward that the backward reads: whose attributes, and their names."""
-        return [*((self, name) for name in "HCTYZ"), *self.combine.held()]
-
     def release(self) -> list[Tensor]:
-        """Hand the buffers over, to whoever knows how long they are needed."""
-        return [torch.from_numpy(vars(owner).pop(name)) for owner, name in self.held()]
+        """Hand all arrays over, to whoever knows how long they are needed."""
+        self.held = [name for name, value in vars(self).items() if isinstance(value, np.ndarray)]
+        return [torch.from_numpy(vars(self).pop(name)) for name in self.held]
 
     def copy(self, buffers: Sequence[Tensor]) -> Sweep:
-        """One to leave gradients in, with the buffers that :meth:`release` gave."""
+        """One to leave gradients in, with the arrays that :meth:`release` gave."""
         twin = copy.copy(self)
-        twin.combine = self.combine.copy()
-        for (owner, name), buffer in zip(twin.held(), buffers, strict=True):
-            setattr(owner, name, buffer.numpy())
+        twin.combine = copy.copy(self.combine)
+        for name, buffer in zip(self.held, buffers, strict=True):
+            setattr(twin, name, buffer.numpy())
         return twin
 
     def backward(self, rows: Tensor, dh: Tensor, dc: Tensor) -> list[Tensor]:
