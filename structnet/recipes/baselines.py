@@ -91,7 +91,5 @@ def _parameters(model: Any) -> int:
     # Boosting has one array of trees for each of its outputs.
     parts = (np.ravel(getattr(part, "estimators_", part)) for part in model.estimators_)
     trees = [tree.tree_ for tree in np.concatenate(list(parts))]
-    return sum(
-        2 * (tree.node_count - tree.n_leaves) + tree.n_leaves * tree.value.shape[1]
-        for tree in trees
-    )
+    numbers = (2 * (t.node_count - t.n_leaves) + t.n_leaves * t.value.shape[1] for t in trees)
+    return int(sum(numbers))  # scikit-learn may count in int64, which is no JSON
