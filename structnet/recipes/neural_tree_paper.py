@@ -304,7 +304,7 @@ def what_was_run(members: Members, paper_errors: str = "") -> list[str]:
         _sizes(results[0], inputs),
         f"Growth: {growth}; refinement: {refined}; Adam, batches of "
         f"{settings['batch_size']}, a rate of {settings['learning_rate']:g}; "
-        f"{counted(minutes, 'minute') if minutes else 'seconds'} a tree on {place}.",
+        f"{counted(minutes, 'minute') if minutes else 'less than a minute'} a tree on {place}.",
     ]
 
 
