@@ -6,8 +6,8 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from structnet.recipes.neural_tree_settings import NeuralTreeRunSettings, Rows, Training
-from structnet.recipes.recipe import Place, Say, values_of
+from structnet.recipes.neural_tree_settings import NeuralTreeRunSettings
+from structnet.recipes.recipe import Place, Say, settings_from, values_of
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,7 @@ def train(settings: Settings, say: Say) -> dict[str, Any]:
     from structnet.recipes.neural_tree_answers import score
 
     say(f"fitting {settings.model} ...")
-    rows = Rows(train_size=settings.train_size, test_size=settings.test_size)
-    data = load_data(
-        NeuralTreeRunSettings(
-            settings.data, rows, training=Training(seed=settings.seed), place=settings.place
-        )
-    )
+    data = load_data(settings_from(NeuralTreeRunSettings, values_of(settings)))
     parts, begin = (data.train, data.validation), time.perf_counter()
     x, y = (np.concatenate([getattr(part, what) for part in parts]) for what in ("x", "targets"))
     model = _models(settings.seed)[settings.model]().fit(x, y)
@@ -94,11 +89,7 @@ def _parameters(model: Any) -> int:
     if hasattr(model, "coef_"):
         return model.coef_.size + model.intercept_.size
     # Boosting has one array of trees for each of its outputs.
-    parts = getattr(model, "estimators_", [])
-    trees = [tree for part in parts for tree in np.ravel(getattr(part, "estimators_", part))]
-    return sum(_tree_parameters(tree.tree_) for tree in trees)
-
-
-def _tree_parameters(tree: Any) -> int:
-    leaves = int(tree.n_leaves)
-    return 2 * (tree.node_count - leaves) + leaves * tree.value.shape[1]
+    parts = (np.ravel(getattr(part, "estimators_", part)) for part in model.estimators_)
+    trees = [tree.tree_ for tree in np.concatenate(list(parts))]
+    numbers = (2 * (t.node_count - t.n_leaves) + t.n_leaves * t.value.shape[1] for t in trees)
+    return int(sum(numbers))  # scikit-learn may count in int64, which is no JSON

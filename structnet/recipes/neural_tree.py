@@ -87,7 +87,7 @@ defaults of the data sets:
             "going on from what has grown"
             if (run.folder / runs.GROWN).exists()
             else "growing: first the root is trained, then each leaf is split, deepened or kept; "
-            f"then {counted(epochs, 'epoch')} refine the whole tree"
+            f"then the whole tree is refined, {counted(epochs, 'epoch')}"
         )
         trained = train(
             runs.root_of(settings, described),
@@ -182,7 +182,7 @@ defaults of the data sets:
             raise ValueError(f"{run} is the run of a neural tree; leave out {texts[0]!r}")
         if not len(run.history):
             return {}
-        data = data or runs.own_data(run, place or Place())
+        data = data or runs.own_data(run, place)
         told = data.test_in_units, data.arrays.classes  # the trees are not asked for predictions
         decisions = [Decision(**each) for each in runs.decisions_of(run)]
         found = {

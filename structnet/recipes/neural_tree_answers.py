@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,17 +12,13 @@ from torch import Tensor
 
 from structnet.neural_tree import NeuralTree
 from structnet.recipes.arrays import inputs, read_table, scale_of
+from structnet.recipes.neural_tree_runs import Described, Opened
 from structnet.recipes.neural_tree_settings import PATHS
 from structnet.recipes.recipe import Answer
 from structnet.recipes.words import percent
 from structnet.routing import Samples
 from structnet.routing.batches import BATCH, ask
 from structnet.routing.explanation import Explanation, explain
-
-if TYPE_CHECKING:
-    from structnet.recipes.neural_tree_runs import Opened
-
-Described = Mapping[str, Any]  # data as config.json describes them
 
 
 def output(

@@ -17,13 +17,11 @@ from structnet.recipes import neural_tree_figures as paper
 from structnet.recipes.neural_tree_settings import (
     DEFAULTS,
     PRIMITIVES,
-    Modules,
     NeuralTreeRunSettings,
-    Rows,
     Training,
 )
 from structnet.recipes.paper import Member, Members, PaperTable, Row, Table
-from structnet.recipes.recipe import Place, parts
+from structnet.recipes.recipe import Place, parts, settings_from, values_of
 from structnet.recipes.words import counted
 
 if TYPE_CHECKING:
@@ -165,19 +163,8 @@ class Choice:
 
     def settings(self, primitives: str, variant: str, seed: int) -> NeuralTreeRunSettings:
         """The settings of one tree."""
-        return NeuralTreeRunSettings(
-            self.data,
-            Rows(train_size=self.train_size, test_size=self.test_size),
-            Modules(primitives, **VARIANTS[variant]),
-            Training(
-                epochs=self.epochs,
-                n_init=self.n_init,
-                refine_epochs=self.refine_epochs,
-                max_leaves=self.max_leaves,
-                seed=seed,
-            ),
-            self.place,
-        ).resolved()
+        own = {"primitives": primitives, "seed": seed, **VARIANTS[variant]}
+        return settings_from(NeuralTreeRunSettings, values_of(self) | own).resolved()
 
 
 def members(kind: Kind, choice: Choice, seed: int) -> list[Member]:
@@ -189,9 +176,8 @@ def members(kind: Kind, choice: Choice, seed: int) -> list[Member]:
             settings = choice.settings(primitives, name, seed)
             found.append(Member((primitives, name), f"{primitives}-{name}-{seed}", settings))
     for name in (name for name in kind.models if choice.data == "sarcos" and name in wanted):
-        settings = baselines.Settings(
-            choice.data, name, choice.train_size, choice.test_size, seed, choice.place
-        )
+        own = {"model": name, "seed": seed}
+        settings = settings_from(baselines.Settings, values_of(choice) | own)
         found.append(Member(name, f"sarcos-{name}-{seed}", settings, baselines.train))
     return found
 
@@ -281,12 +267,10 @@ def _figure(result: Mapping[str, Any], name: str) -> float:
 
 def together(runs: Sequence[Run]) -> dict[str, float]:
     """The errors of all trees together on their test data, by the way through them."""
-    from structnet.recipes.arrays import load_data
     from structnet.recipes.neural_tree_answers import of_ensemble, output
-    from structnet.recipes.neural_tree_runs import tree_of
+    from structnet.recipes.neural_tree_runs import own_data, tree_of
 
-    data = runs[0].config["data"]
-    test = load_data(runs[0].settings(NeuralTreeRunSettings)).test
+    data, test = runs[0].config["data"], own_data(runs[0]).test
     trees, found = [tree_of(run) for run in runs], {}
     for name, path in {MULTI: "multi", SINGLE: "greedy"}.items():
         score = of_ensemble([output(tree, test, path) for tree in trees], test.targets, data)
@@ -305,7 +289,8 @@ def what_was_run(members: Members, paper_errors: str = "") -> list[str]:
     unit = "mean squared error" if "mse" in results[0]["test"] else "percent wrong"
     means = "1 seed" if seeds == 1 else f"the mean of {seeds} seeds ± their deviation"
     inputs = f"Split: {data['split']}. Inputs: {' x '.join(map(str, data['shape']))}. "
-    growth = f"at most {settings['epochs']} epochs a candidate, patience {settings['patience']}"
+    most, refined = (counted(settings[name], "epoch") for name in ("epochs", "refine_epochs"))
+    growth = f"at most {most} a candidate, patience {settings['patience']}"
     if settings["n_init"] > 1:
         growth += f", each trained {settings['n_init']} times"
     if settings["max_leaves"]:
@@ -317,9 +302,9 @@ def what_was_run(members: Members, paper_errors: str = "") -> list[str]:
     return [
         f"Errors: {unit} of the test examples. Ours: {means}.{paper_errors}",
         _sizes(results[0], inputs),
-        f"Growth: {growth}; refinement: {settings['refine_epochs']} epochs; Adam, batches of "
+        f"Growth: {growth}; refinement: {refined}; Adam, batches of "
         f"{settings['batch_size']}, a rate of {settings['learning_rate']:g}; "
-        f"{counted(minutes, 'minute')} a tree on {place}.",
+        f"{counted(minutes, 'minute') if minutes else 'less than a minute'} a tree on {place}.",
     ]
 
 

@@ -14,6 +14,7 @@ from structnet.recipes.arrays import ArrayData, load_data
 from structnet.recipes.neural_tree_settings import FOR_IMAGES, NeuralTreeRunSettings
 from structnet.recipes.recipe import Place
 from structnet.recipes.run import MODEL, Run
+from structnet.routing.report import Summary
 from structnet.training import load_model
 
 Described = Mapping[str, Any]  # data as config.json describes them
@@ -79,8 +80,8 @@ def decisions_of(run: Run) -> list[dict[str, Any]]:
     return load_model(file)[1]["decisions"] if file.exists() else []
 
 
-def own_data(run: Run, place: Place) -> ArrayData:
-    """The data of a run, read once more.
+def own_data(run: Run, place: Place | None = None) -> ArrayData:
+    """The data of a run, read once more, from the place that it was trained at or from another.
 
     Raises:
         CheckpointError: they are not the same.
@@ -90,15 +91,12 @@ def own_data(run: Run, place: Place) -> ArrayData:
     return data
 
 
-def details_of(size: Any, trained: Trained) -> dict[str, Any]:
+def details_of(size: Summary, trained: Trained) -> dict[str, Any]:
     """What the result says of a tree's size and its training."""
     best = trained.refinement.best  # None if no epoch was better than the tree as it had grown
     return {
-        "leaves": size.leaves,
-        "depth": size.depth,
-        "parameters": size.parameters,
+        **{name: getattr(size, name) for name in ("leaves", "depth", "parameters", "flops")},
         "path_parameters": round(size.visited_parameters),
-        "flops": size.flops,
         "path_flops": round(size.visited_flops),
         "decisions": len(trained.decisions),
         "growth_epochs": len(trained.growth),

@@ -46,6 +46,19 @@ def test_a_baseline_learns_from_all_training_rows_and_is_measured_in_the_files_u
     assert found["details"] == {"parameters": 22 * 7}
 
 
+@pytest.mark.parametrize("model", ["forest", "boosting"])
+def test_the_parameters_of_trees_are_thresholds_features_and_leaves(
+    robot: Path, model: str
+) -> None:
+    given = baselines.Settings("sarcos", model, 20, place=Place(robot))
+    found = json.loads(json.dumps(baselines.train(given, lambda line: None)))
+    leaf = 7 if model == "forest" else 1  # numbers
+    trees = 200 if model == "forest" else 700
+    # Of each tree, one leaf more than questions.
+    assert (found["details"]["parameters"] - leaf * trees) % (2 + leaf) == 0
+    assert found["details"]["parameters"] > leaf * trees
+
+
 def test_a_baseline_is_kept_for_the_same_data_and_refused_for_other(
     robot: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
