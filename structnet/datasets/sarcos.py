@@ -121,13 +121,16 @@ def _without_shared(
 
 def _arrays(train: np.ndarray, test: np.ndarray, split: str, files: tuple[Path, ...]) -> Arrays:
     scales = [Standardizer.fitted(each) for each in _halves(train)]
-    parts = [
+    x_train, y_train, x_test, y_test = (
         scale(half).astype(np.float32)
         for rows in (train, test)
         for scale, half in zip(scales, _halves(rows), strict=True)
-    ]
+    )
     return Arrays(
-        *parts,
+        x_train,
+        y_train,
+        x_test,
+        y_test,
         classes=None,
         name="sarcos",
         task="regression",

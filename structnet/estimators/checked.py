@@ -35,7 +35,8 @@ class Checked(NamedTuple):
 
     def take(self, indices: np.ndarray) -> Checked:
         """The samples at these places."""
-        return Checked(*(part if part is None else part[indices] for part in self))
+        weights = None if self.weights is None else self.weights[indices]
+        return Checked(self.x[indices], self.y[indices], weights)
 
     def digest(self) -> str:
         """A text that other data do not share."""

@@ -239,6 +239,8 @@ class TreeEstimatorMixin:
 class TreeClassifierMixin(ClassifierMixin):
     """Classes: labels of any kind, and the mean of the trees' probabilities."""
 
+    classes_: np.ndarray
+
     def predict(self, X: Any) -> np.ndarray:
         """The likeliest class of each sample, ``[n]``."""
         places = self.predict_log_proba(X).argmax(axis=1)

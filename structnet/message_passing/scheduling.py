@@ -233,15 +233,15 @@ def _packed(level: np.ndarray, keys: np.ndarray, num_keys: int, slack: int) -> P
 def schedule(forest: Forest, layout: Layout) -> Schedule:
     """Plan a sweep over ``forest``, on its device; as :func:`arrange`."""
     plan = arrange(forest, layout)
-    owner = np.repeat(np.arange(plan.nodes.size), np.diff(plan.offsets))
+    owners = np.repeat(np.arange(plan.nodes.size), np.diff(plan.offsets))
     # A level's messages are computed from that level's states alone: count rows from its first.
-    rows = np.diff(plan.messages.ends, prepend=0)
-    level = np.repeat(plan.messages.stacks["level"], rows)  # of each message
-    sources = np.maximum(plan.sources - plan.starts[level], 0)  # padding reads row 0
+    counts = np.diff(plan.messages.ends, prepend=0)
+    level = np.repeat(plan.messages.stacks["level"], counts)  # of each message
+    places = np.maximum(plan.sources - plan.starts[level], 0)  # padding reads row 0
 
     keys_n, keys_m, leaf_tokens, tokens, offsets_t, messages, owner, sources, *back = _moved(
         forest.device, plan.nodes.run_keys, plan.messages.run_keys, plan.leaf_tokens, plan.tokens,
-        plan.offsets, plan.inbox, owner, sources, plan.back_offsets, plan.back_slots,
+        plan.offsets, plan.inbox, owners, places, plan.back_offsets, plan.back_slots,
         plan.back_rows,
     )  # fmt: skip
     back_offsets_t, back_slots, back_rows = back

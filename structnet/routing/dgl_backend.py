@@ -7,7 +7,8 @@ A tree's nodes have one parent each, so that every mailbox holds one message.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -24,10 +25,10 @@ def node_log_prob(topology: Topology, branch_log_prob: Tensor) -> Tensor:
     graph = _downward(topology, branch=branch_log_prob.movedim(-1, 0))
     graph.ndata["log_prob"] = graph.ndata["branch"]  # the root's
 
-    def message(edges) -> dict[str, Tensor]:  # DGL's EdgeBatch
+    def message(edges: Any) -> dict[str, Tensor]:  # DGL's EdgeBatch
         return {"above": edges.src["log_prob"]}
 
-    def reduce(nodes) -> dict[str, Tensor]:  # DGL's NodeBatch
+    def reduce(nodes: Any) -> dict[str, Tensor]:  # DGL's NodeBatch
         return {"log_prob": nodes.mailbox["above"].squeeze(1) + nodes.data["branch"]}
 
     _walk(graph, message, reduce)
@@ -49,11 +50,11 @@ def hard_route(topology: Topology, place: Tensor) -> Tensor:
     graph.ndata["here"] = torch.zeros_like(graph.ndata["place"], dtype=torch.bool)
     graph.ndata["here"][0] = True
 
-    def message(edges) -> dict[str, Tensor]:
+    def message(edges: Any) -> dict[str, Tensor]:
         chosen = edges.src["place"] == edges.data["pos"][:, None]
         return {"comes": edges.src["here"] & chosen}
 
-    def reduce(nodes) -> dict[str, Tensor]:
+    def reduce(nodes: Any) -> dict[str, Tensor]:
         return {"here": nodes.mailbox["comes"].squeeze(1)}
 
     _walk(graph, message, reduce)
@@ -82,7 +83,7 @@ def _downward(topology: Topology, **fields: Tensor) -> DGLGraph:
     return graph
 
 
-def _walk(graph: DGLGraph, message, reduce) -> None:
+def _walk(graph: DGLGraph, message: Callable, reduce: Callable) -> None:
     levels = dgl().topological_nodes_generator(graph)
     if len(levels) > 1:  # the root receives nothing
         graph.prop_nodes(levels[1:], message, reduce)

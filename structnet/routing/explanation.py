@@ -117,9 +117,8 @@ def explain(
     if to_units is not None:
         said = [to_units(part) for part in said]
     probability = math.exp(sum(math.log(choice.probability) for choice in choices))
-    return Explanation(
-        choices, probability, leaf, *(tuple(part[0].tolist()) for part in said), names
-    )
+    prediction, mixture = (tuple(part[0].tolist()) for part in said)
+    return Explanation(choices, probability, leaf, prediction, mixture, names)
 
 
 def _choices(tree: RoutedTree, batch: Any) -> tuple[tuple[Choice, ...], int]:
@@ -130,6 +129,7 @@ def _choices(tree: RoutedTree, batch: Any) -> tuple[tuple[Choice, ...], int]:
     for here, below in pairwise(path):
         # The branch that was taken, whatever a tie would say.
         place = tree.topology.children_of(here.node).index(below.node)
+        assert here.branch is not None  # it is no leaf
         side = tree.branch_names(here.node)[place]
         choices.append(Choice(here.node, side, float(here.branch[0, place])))
     return tuple(choices), path[-1].node

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,7 +71,7 @@ class Summary:
     rows: tuple[Row, ...]
 
     def __str__(self) -> str:
-        head = [
+        head: list[list[object]] = [
             ["", "all leaves", "one path", "one path, by visits"],
             ["parameters", self.parameters, self.path_parameters, self.visited_parameters],
             ["FLOPs a sample", self.flops, self.path_flops, self.visited_flops],
@@ -79,7 +79,7 @@ class Summary:
         if self.visited_flops is None:
             head = [row[:-1] for row in head]
         names = ["node", "parent", "transformers", "kind", "shape", "parameters", "FLOPs", "visits"]
-        columns = zip(names, *(row.cells() for row in self.rows), strict=True)
+        columns: Iterable[tuple] = zip(names, *(row.cells() for row in self.rows), strict=True)
         # Families without transformers or features of their own have nothing to say there.
         optional = ("transformers", "shape", "visits")
         told = [column for column in columns if column[0] not in optional or any(column[1:])]
@@ -120,7 +120,8 @@ def summary(tree: RoutedTree, x: Any | Samples | None = None) -> Summary:
     flops = [tree.flops(v) for v in range(topology.num_nodes)]
     costs = np.array([each.parameters for each in facts]), np.array(flops)
     paths = [topology.sums_above(each)[leaves] for each in costs]
-    visits, by_visits = None, [None, None]
+    visits: np.ndarray | None = None
+    by_visits: list[float] | list[None] = [None, None]
     if x is not None:
         x, counts = counted(x)
         # Whole numbers stay whole: a table shows visits as counts.
@@ -131,9 +132,12 @@ def summary(tree: RoutedTree, x: Any | Samples | None = None) -> Summary:
     return Summary(
         len(leaves),
         int(topology.depth.max()),
-        *(int(each.sum()) for each in costs),
-        *(float(each.mean()) for each in paths),
-        *by_visits,
+        int(costs[0].sum()),
+        int(costs[1].sum()),
+        float(paths[0].mean()),
+        float(paths[1].mean()),
+        by_visits[0],
+        by_visits[1],
         tuple(
             Row(
                 v,
@@ -214,7 +218,9 @@ def _distribution(
         if not found.share[v]:
             return share
         if names is None:
+            assert found.mean is not None  # as of every tree that predicts numbers
             return share + ", mean " + ", ".join(f"{mean:.4g}" for mean in found.mean[v])
+        assert found.classes is not None  # as of every other
         of_each = found.classes[v] / found.classes[v].sum()
         return f"{share}, {percent(of_each.max(), 1)} of them class {names[of_each.argmax()]}"
 

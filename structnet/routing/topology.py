@@ -129,7 +129,8 @@ class Topology:
             both ``[num_nodes]``, int64, -1 where the node is of the other kind.
         """
         both = (self.inner, ~self.inner)
-        return tuple(np.where(which, np.cumsum(which) - 1, NONE) for which in both)
+        inner, leaves = (np.where(which, np.cumsum(which) - 1, NONE) for which in both)
+        return inner, leaves
 
     def edges(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Parent, child and place of each edge, a node's edges in the order of their places.

@@ -95,16 +95,17 @@ class Aggregator(nn.Module):
             raise ValueError(
                 f"{cls.name} {'needs a' if cls.ranked else 'has no'} rank; got {rank!r}"
             )
-        inner = cls._count_inner(hidden_size, arity, rank)
-        return gates * (inner + output * cls._count_outer(hidden_size, rank))
+        r = rank or 0  # which forms without a rank do not read
+        inner = cls._count_inner(hidden_size, arity, r)
+        return gates * (inner + output * cls._count_outer(hidden_size, r))
 
     @classmethod
-    def _count_inner(cls, c: int, L: int, r: int | None) -> int:
+    def _count_inner(cls, c: int, L: int, r: int) -> int:
         """What combines the children's states, of one gate."""
         raise NotImplementedError
 
     @classmethod
-    def _count_outer(cls, c: int, r: int | None) -> int:
+    def _count_outer(cls, c: int, r: int) -> int:
         """What maps the result out, of one gate."""
         return c
 

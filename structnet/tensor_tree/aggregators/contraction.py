@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -53,7 +54,7 @@ class OuterProduct(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, *modes: Tensor):
+    def forward(ctx: Any, *modes: Tensor) -> Tensor:
         runs, length, gates, _ = modes[0].shape
         products = [modes[0].transpose(1, 2).contiguous()]
         for mode in modes[1:]:
@@ -66,7 +67,7 @@ class OuterProduct(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, gradient: Tensor):
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, ...]:
         # From the last mode to the first; what is left is the gradient of the product before it.
         half = len(ctx.saved_tensors) // 2
         modes, products = ctx.saved_tensors[:half], ctx.saved_tensors[half:]
@@ -82,14 +83,14 @@ class RowProduct(torch.autograd.Function):
     """Each row's vector times its own matrix: ``[.., b]`` and ``[.., b k]`` -> ``[.., k]``."""
 
     @staticmethod
-    def forward(ctx, vector: Tensor, matrix: Tensor):
+    def forward(ctx: Any, vector: Tensor, matrix: Tensor) -> Tensor:
         ctx.save_for_backward(vector, matrix)
         matrix = matrix.unflatten(-1, (vector.shape[-1], -1))
         return (vector.unsqueeze(-1) * matrix).sum(-2)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, gradient: Tensor):
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, ...]:
         vector, matrix = ctx.saved_tensors
         matrix = matrix.unflatten(-1, (vector.shape[-1], -1))
         gradient = gradient.unsqueeze(-2)

@@ -31,7 +31,7 @@ class CP(WithOnes):
     name = "cp"
     linear = "factors"
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: int, **kwargs: int):
         super().__init__(*args, **kwargs)
         rank = self.rank
         c, t, g, m = self.hidden_size, self.num_types, self.gates, self.num_modes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -11,6 +12,8 @@ from torch import Tensor, nn
 from structnet.message_passing.cell import Edges, Nodes
 from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT, Aggregator, homogeneous_moments
 from structnet.tensor_tree.aggregators.contraction import multilinear
+
+A = TypeVar("A", bound=Aggregator)
 
 
 class FullTensor(Aggregator):
@@ -27,7 +30,7 @@ class FullTensor(Aggregator):
 
     name = "full"
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: int, **kwargs: int):
         super().__init__(*args, **kwargs)
         c = self.hidden_size
         sizes = [self.input_size] * (self.input_size > 0) + [c] * self.arity
@@ -42,11 +45,11 @@ class FullTensor(Aggregator):
         self.tensor = nn.Parameter(noise * variance.sqrt().unsqueeze(-1))
 
     @classmethod
-    def _count_inner(cls, c: int, L: int, r: int | None) -> int:
+    def _count_inner(cls, c: int, L: int, r: int) -> int:
         return (c + 1) ** L * c
 
     @classmethod
-    def _count_outer(cls, c: int, r: int | None) -> int:
+    def _count_outer(cls, c: int, r: int) -> int:
         return 0
 
     def numbers_a_node(self) -> int:
@@ -78,7 +81,7 @@ class FullTensor(Aggregator):
         self.tensor = nn.Parameter(tensor.movedim(1, -2).flatten(-2).clone())
 
 
-def from_dense(cls: type, tensor: Tensor, input_size: int, **kwargs: int) -> Aggregator:
+def from_dense(cls: type[A], tensor: Tensor, input_size: int, **kwargs: int) -> A:
     """An aggregator of class ``cls`` that stands for a dense tensor.
 
     Shapes:

@@ -29,7 +29,7 @@ class LowRank(Aggregator):
     output: nn.Parameter
     bias: nn.Parameter
 
-    def __init__(self, *args, rank: int = 3, **kwargs):
+    def __init__(self, *args: int, rank: int = 3, **kwargs: int):
         super().__init__(*args, **kwargs)
         self.rank = checked_size("rank", rank, 1, self)
 
@@ -44,7 +44,7 @@ class LowRank(Aggregator):
 
     def with_bias(self, full: Tensor) -> Tensor:
         """The dense tensor with the bias added to its constant term, in place."""
-        one = (slice(None), slice(None), *[-1] * self.num_modes)
+        one: tuple[slice | int, ...] = (slice(None), slice(None), *[-1] * self.num_modes)
         full[one] = full[one] + self.bias
         return full
 

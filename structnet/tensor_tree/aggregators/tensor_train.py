@@ -34,7 +34,7 @@ class TensorTrain(WithOnes):
     name = "tensor-train"
     linear = "cores"
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: int, **kwargs: int):
         super().__init__(*args, **kwargs)
         rank = self.rank
         c, t, g, m = self.hidden_size, self.num_types, self.gates, self.num_modes

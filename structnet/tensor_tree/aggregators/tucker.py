@@ -37,7 +37,7 @@ class Tucker(LowRank):
 
     name = "tucker"
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: int, **kwargs: int):
         super().__init__(*args, **kwargs)
         rank = self.rank
         c, t, g = self.hidden_size, self.num_types, self.gates
@@ -63,10 +63,13 @@ class Tucker(LowRank):
         return self.modes
 
     def message(self, edges: Edges, z: Tensor) -> Tensor:
-        return F.pad(z.unflatten(-1, (self.gates, -1)), (0, 1), value=1.0)  # zbar, [.., G, r + 1]
+        return self._with_one(z)
 
     def input_mode(self, nodes: Nodes, x: Tensor) -> Tensor:
-        return self.message(None, nodes.product(x, self.input_modes))
+        return self._with_one(nodes.product(x, self.input_modes))
+
+    def _with_one(self, z: Tensor) -> Tensor:
+        return F.pad(z.unflatten(-1, (self.gates, -1)), (0, 1), value=1.0)  # zbar, [.., G, r + 1]
 
     def reduce(self, nodes: Nodes, received: Tensor, x: Tensor | None) -> Sequence[Tensor]:
         modes = self._all_modes(nodes, received, x)
@@ -91,7 +94,7 @@ class Tucker(LowRank):
         return from_dense(cls, tensor, input_size, rank=rank)
 
     def load_full(self, tensor: Tensor) -> None:
-        one = (slice(None), slice(None), *[-1] * self.num_modes)
+        one: tuple[slice | int, ...] = (slice(None), slice(None), *[-1] * self.num_modes)
         self.bias.data.copy_(tensor[one])
         core = tensor.clone()
         core[one] = 0  # the bias holds the constant term

@@ -28,7 +28,7 @@ class WeightedSum(Aggregator):
     pads = False  # a missing child adds nothing, unless the bottom state is learned
     summed = True
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: int, **kwargs: int):
         super().__init__(*args, **kwargs)
         c, out = self.hidden_size, self.gates * self.hidden_size
         self.weight = nn.Parameter(torch.empty(self.num_keys, c, out))
@@ -41,7 +41,7 @@ class WeightedSum(Aggregator):
             nn.init.normal_(self.input_weight, std=self.input_size**-0.5)
 
     @classmethod
-    def _count_inner(cls, c: int, L: int, r: int | None) -> int:
+    def _count_inner(cls, c: int, L: int, r: int) -> int:
         return (L if cls.positional else 1) * c**2
 
     def message_weight(self) -> Tensor:
@@ -50,6 +50,7 @@ class WeightedSum(Aggregator):
     def reduce(self, nodes: Nodes, received: Tensor, x: Tensor | None) -> Sequence[Tensor]:
         y = nodes.split(received) + nodes.select(self.bias).unsqueeze(1)
         if self.input_size:
+            assert x is not None  # what carries inputs gets them
             y = y + nodes.product(nodes.split(x), self.input_weight)
         return y.unflatten(-1, (self.gates, -1)).unbind(-2)
 
@@ -58,13 +59,13 @@ class WeightedSum(Aggregator):
         full = self.bias.new_zeros(
             self.num_types, self.gates, *[n + 1 for n in sizes], self.hidden_size
         )
-        one = (-1,) * len(sizes)
+        one: list[slice | int] = [slice(None), slice(None), *[-1] * len(sizes)]
         by_gate = (self.gates, self.hidden_size)
-        full[(slice(None), slice(None), *one)] = self.bias.unflatten(-1, by_gate)
+        full[tuple(one)] = self.bias.unflatten(-1, by_gate)
         # A sum is linear: one mode varies, all others stand at their homogeneous one.
         for place, matrix in enumerate(self.by_mode("weight")):  # [num_types, n, G c]
-            index = (*one[:place], slice(-1), *one[place + 1 :])
-            full[(slice(None), slice(None), *index)] = matrix.unflatten(-1, by_gate).transpose(1, 2)
+            index = [*one[: place + 2], slice(-1), *one[place + 3 :]]
+            full[tuple(index)] = matrix.unflatten(-1, by_gate).transpose(1, 2)
         return full
 
 

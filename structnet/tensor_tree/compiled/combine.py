@@ -112,6 +112,9 @@ class _Core:
         core: ``[num_types, parts, (r + 1)^L.., k]``, or one part alone.
     """
 
+    d_factors: list[np.ndarray]
+    others: np.ndarray
+
     def __init__(self, s: Buffers, core: Tensor, parts: int, r: int):
         self.parts, self.r = parts, r
         modes = [r + 1] * s.arity
@@ -128,7 +131,9 @@ class _Core:
         first = level.lo - s.base if s.keep else 0
         return [x[first : first + level.hi - level.lo] for x in factors]
 
-    def forward(self, s: Buffers, level: Level, rows: np.ndarray, x: np.ndarray, y: np.ndarray):
+    def forward(
+        self, s: Buffers, level: Level, rows: np.ndarray, x: np.ndarray, y: np.ndarray
+    ) -> None:
         """``y = core (x_1, 1) .. (x_L, 1)``; the child of a slot stands in row ``rows[slot]``."""
         left, right, product = self._rows(s, level, s.left, s.right, s.through)
         _combine_kernels.multiply_out(

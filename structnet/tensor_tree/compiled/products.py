@@ -95,16 +95,16 @@ class TypedProduct:
         """
         # Rows of one key of all levels come together, so that one product serves them all.
         order, starts = grouped(self.runs.keys, len(self.weight))
-        x, dy = (
+        ordered_x, ordered_dy = (
             torch.from_numpy(rows).index_select(0, torch.from_numpy(index))
             for rows, index in ((x, source[order]), (dy, order))
         )
         gradients = []
-        for shape, part in zip(self.shapes, dy.split(self.widths, -1), strict=True):
-            total = x.new_zeros(*self.weight.shape[:3], part.shape[-1])
+        for shape, part in zip(self.shapes, ordered_dy.split(self.widths, -1), strict=True):
+            total = ordered_x.new_zeros(*self.weight.shape[:3], part.shape[-1])
             for key, (lo, hi) in enumerate(itertools.pairwise(starts.tolist())):
                 if hi > lo:  # [parts, i, rows] times [parts, rows, o]
-                    x_t = x[lo:hi].permute(1, 2, 0)
+                    x_t = ordered_x[lo:hi].permute(1, 2, 0)
                     torch.bmm(x_t, part[lo:hi].transpose(0, 1), out=total[key])
             gradients.append(total.view(shape))
         return gradients

@@ -13,8 +13,8 @@ with the same values and gradients.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -42,7 +42,7 @@ class _Model(Protocol):
     leaf_bias: nn.Parameter
     forget_weight: nn.Parameter
     forget_bias: nn.Parameter
-    bottom_state: nn.Parameter
+    bottom_state: Tensor
 
     def input_table(self) -> Tensor: ...
     def parameters(self) -> Iterator[Tensor]: ...
@@ -85,6 +85,7 @@ def sweep(model: _Model, forest: Forest, nodes: np.ndarray) -> State:
     x = model.input_table().index_select(0, torch.from_numpy(plan.leaf_tokens))
     leaves = torch.addmm(model.leaf_bias, x, model.leaf_weight)
     combine = combine_for(model.aggregator)
+    assert combine is not None  # or it would not be covered
     weights = (model.bottom_state, model.forget_weight, model.forget_bias)
     inputs = (leaves, *weights, *combine.parameters(model.aggregator))
     keep = torch.is_grad_enabled() and any(x.requires_grad for x in inputs)
@@ -106,7 +107,7 @@ class Sweep(Buffers):
 
     def forward(
         self,
-        make: type[Combine],
+        make: Callable[..., Combine],
         leaves: Tensor,
         bottom: Tensor,
         forget_weight: Tensor,
@@ -203,7 +204,9 @@ class Sweep(Buffers):
 
 class _Sweep(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, sweep: Sweep, make: type[Combine], rows: Tensor, *inputs: Tensor):
+    def forward(
+        ctx: Any, sweep: Sweep, make: Callable[..., Combine], rows: Tensor, *inputs: Tensor
+    ) -> tuple[Tensor, ...]:
         sweep.forward(make, *(x.detach() for x in inputs))
         states = tuple(torch.from_numpy(x).index_select(0, rows) for x in (sweep.H, sweep.C))
         if sweep.keep:
@@ -212,7 +215,7 @@ class _Sweep(torch.autograd.Function):
         return states
 
     @staticmethod
-    def backward(ctx, dh: Tensor, dc: Tensor):
+    def backward(ctx: Any, dh: Tensor, dc: Tensor) -> tuple[Tensor | None, ...]:
         if torch.is_grad_enabled():  # create_graph=True; otherwise a backward records nothing
             raise RuntimeError("the levels backend has no second derivatives; backend='dgl' has")
         # Raises if a parameter was changed in place since, or if it was all freed.
