@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from numbers import Real
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +81,12 @@ def claim(
     said = estimator.get_params(deep=False) | facts
     settings = {name: _as_text(value) for name, value in said.items() if name not in free}
     if file.exists():
-        check_settings(file, load_model(file)[1], settings)
+        # What an older training did not know of had the value that is now the default.
+        parameters = signature(type(estimator)).parameters
+        unknown = {k: facts.get(k, parameter.default) for k, parameter in parameters.items()}
+        saved = {**unknown, **load_model(file)[1]}
+        kept = {name: _as_text(value) for name, value in saved.items() if name not in free}
+        check_settings(file, kept, settings)
     else:
         save_model(file, nn.Identity(), settings)
 
@@ -103,9 +108,11 @@ def _restored(value: Any) -> Any:
 
 
 def _as_text(value: Any) -> str:
-    """A value as a folder keeps it: 0 and 0.0 are one number."""
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    return str(float(value)).removesuffix(".0") if is_number else str(value)
+    """A value as a folder keeps it: 0, 0.0 and "0.0" are one number."""
+    try:
+        return str(value) if isinstance(value, bool) else str(float(value)).removesuffix(".0")
+    except (TypeError, ValueError):
+        return str(value)
 
 
 def _refuse(name: str, value: Any) -> None:

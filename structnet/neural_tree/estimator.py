@@ -121,7 +121,8 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         if self.folder is not None:
             named = isinstance(self.primitives, str)
             facts = {"primitives": self.primitives if named else "own", "random_state": self.seed_}
-            facts |= {"data": given.digest(), "validation": held_out and held_out.digest()}
+            facts |= {"loss": self.loss or next(iter(self._losses)), "data": given.digest()}
+            facts["validation data"] = held_out and held_out.digest()
             file.claim(self.folder, self, FREE, **facts)
         numbers = range(self.n_members)
         self.members_ = [self._fit_member(number, given, held_out) for number in numbers]

@@ -212,10 +212,10 @@ class _Reader:
     def _rebuilt(self, node: Tree, children: list[Tree | None]) -> Tree | None:
         if not node.children:
             return node
-        children = [child for child in children if child is not None]
-        if self.remove_traces and (node.label == "-NONE-" or not children):
+        kept = [child for child in children if child is not None]
+        if self.remove_traces and (node.label == "-NONE-" or not kept):
             return None
-        return Tree(_category(node.label) if self.strip_functions else node.label, children)
+        return Tree(_category(node.label) if self.strip_functions else node.label, kept)
 
     def _where(self) -> str:
         first = self.unclosed[0].position.line

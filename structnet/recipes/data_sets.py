@@ -71,11 +71,9 @@ def arrays(
         check = "the published file" if published else "checked by its form"
         say(f"{path}: {check if name in LOADERS else 'every row was read'}")
     shape = list(data.x_train.shape[1:])
-    predicted = outputs(data.num_outputs, data.classes is not None)
-    say(
-        f"{len(data.x_train):,} examples to train on and {len(data.x_test):,} to test ({data.split}"
-        f"); inputs of {' x '.join(map(str, shape))}, {predicted}"
-    )
+    inputs = f"inputs of {' x '.join(map(str, shape))}"
+    sizes = f"{len(data.x_train):,} examples to train on and {len(data.x_test):,} to test"
+    say(f"{sizes} ({data.split}); {inputs}, {outputs(data.num_outputs, data.classes is not None)}")
     return {
         "data": name,
         "files": {path: {"published": published} for path, published in files.items()},

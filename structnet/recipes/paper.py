@@ -9,6 +9,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -106,14 +108,12 @@ class Table:
             - Two seeds.
             <BLANKLINE>
         """
-        columns = list(self.rows[0].cells)
         heads = [f"{self._shown(name)}: paper | ours" for name in self.quantities]
-        width = 1 + len(columns) + 2 * len(self.quantities)
-        lines = [f"| | {' | '.join([*columns, *heads])} |", "|---" * width + "|"]
+        lines = [f"| | {' | '.join([*self.rows[0].cells, *heads])} |"]
+        lines.append("|---" * (lines[0].count("|") - 1) + "|")
         for row in self.rows:
-            cells = [row.name, *(row.cells[name] for name in columns)]
-            for name in self.quantities:
-                paper, ours = self._bar(row, name)
+            cells = [row.name, *row.cells.values()]
+            for paper, ours in (self._bar(row, name) for name in self.quantities):
                 found = over_seeds(ours)
                 more = "" if found["deviation"] is None else f" ± {figure(found['deviation'])}"
                 cells += [figure(paper), figure(found["ours"]) + more]
@@ -171,13 +171,10 @@ def written(table: Table, path: Path) -> dict[str, Any]:
 
 def values_in(runs: Sequence[Run], sources: Mapping[str, str]) -> dict[str, list[float]]:
     """Quantity -> its value in each run's result, found by a dotted name."""
-    found = {}
-    for name, source in sources.items():
-        values = [run.result for run in runs]
-        for key in source.split("."):
-            values = [value[key] for value in values]
-        found[name] = values
-    return found
+    return {
+        name: [reduce(getitem, source.split("."), run.result) for run in runs]
+        for name, source in sources.items()
+    }
 
 
 def over_seeds(values: Sequence[float]) -> dict[str, Any]:

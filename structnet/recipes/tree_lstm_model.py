@@ -21,6 +21,7 @@ from structnet.recipes.tree_lstm_settings import (
 from structnet.recipes.trees import Labelled, TreeData, TreeDataSet
 
 if TYPE_CHECKING:
+    import torch
     from torch import nn
 
     from structnet.recipes.run import Run
@@ -38,7 +39,7 @@ class Opened:
     model: nn.Module
     of: TreeDataSet
     classes: list[str]
-    device: str
+    device: torch.device
 
     def ask_all(self, examples: Labelled, batch_size: int = 1000) -> list[str]:
         """The likeliest class of each example."""

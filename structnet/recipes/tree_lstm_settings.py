@@ -141,12 +141,8 @@ DEFAULTS: dict[str, dict[str, Default]] = {
         "tensor-train": Default(20, 5, 12, 0.01, 0.1),
     },
     "lrt": {
-        "tucker": Default(100, 20, 10, 0.003, 0.3),
-        "sum": Default(100, None, 10, 0.003, 0.3),
-        "full": Default(100, None, 10, 0.003, 0.3),
-        "child-sum": Default(100, None, 10, 0.003, 0.3),
-        "cp": Default(100, 64, 10, 0.003, 0.3),
-        "tensor-train": Default(100, 8, 10, 0.003, 0.3),
+        name: Default(100, {"tucker": 20, "cp": 64, "tensor-train": 8}.get(name), 10, 0.003, 0.3)
+        for name in AGGREGATORS
     },
 }
 

@@ -37,8 +37,7 @@ class Labelled:
         return len(self.labels)
 
     def __getitem__(self, indices: Iterable[int]) -> Labelled:
-        k = len(self.trees) // max(len(self.labels), 1)
-        trees = [tree for i in indices for tree in self.trees[k * i : k * (i + 1)]]
+        trees = [tree for i in indices for tree in self.example(i)]
         return Labelled(trees, [self.labels[i] for i in indices])
 
     def example(self, i: int) -> tuple[Tree, ...]:

@@ -6,12 +6,7 @@ from structnet.routing.words import percent as percent
 
 
 def counted(number: int, one: str, several: str | None = None) -> str:
-    """A number of things.
-
-    Args:
-        number: number of them.
-        one: word for one of them.
-        several: word for more of them; by default ``one`` with an s.
+    """A number of things: of one, or of several, by default the same word with an s.
 
     Example:
         >>> counted(1, "thread"), counted(1000, "leaf", "leaves")

@@ -104,9 +104,11 @@ def hard_route(tree: Topology | DGLGraph, place: Tensor, backend: str = "arrays"
         tensor([1, 4])
     """
     topology = as_topology(tree)
-    if place.dim() != 2 or place.shape[1] != topology.num_nodes:
+    fits = place.dim() == 2 and place.shape[1] == topology.num_nodes
+    if not fits or place.is_floating_point():
         raise ValueError(
-            f"place must be [n, {topology.num_nodes}], one place a node. Got {list(place.shape)}."
+            f"place must be [n, {topology.num_nodes}] of int64, one place a node. Got "
+            f"{list(place.shape)} of {place.dtype}."
         )
     if is_dgl(backend):
         return dgl_backend.hard_route(topology, place)

@@ -97,10 +97,11 @@ def log_prob_at(
         tensor([0.3750])
     """
     topology = _checked(tree, branch_log_prob)
-    if branch_log_prob.dim() != 2 or node.shape != branch_log_prob.shape[:1]:
+    fits = branch_log_prob.dim() == 2 and node.shape == branch_log_prob.shape[:1]
+    if not fits or node.is_floating_point():
         raise ValueError(
-            "log_prob_at needs branch_log_prob [n, num_nodes] and node [n]. Got "
-            f"{list(branch_log_prob.shape)} and {list(node.shape)}."
+            "log_prob_at needs branch_log_prob [n, num_nodes] and node [n] of int64. Got "
+            f"{list(branch_log_prob.shape)} and {list(node.shape)} of {node.dtype}."
         )
     outside = (node < 0) | (node >= topology.num_nodes)
     if outside.any():

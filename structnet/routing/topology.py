@@ -68,12 +68,20 @@ class Topology:
             offsets ``[num_nodes + 1]``; children ``[num_nodes - 1]``; int64.
 
         Raises:
-            NotATreeError: a node has no parent or several, or comes before its parent.
+            NotATreeError: a node has no parent or several, or comes before its parent, or the
+                offsets are none.
 
         Example:
             >>> Topology.from_arrays(np.array([0, 2, 2, 2]), np.array([1, 2])).parent
             array([-1,  0,  0])
         """
+        offsets, children = np.asarray(offsets, np.int64), np.asarray(children, np.int64)
+        ends = offsets[[0, -1]].tolist() if len(offsets) else []
+        if ends != [0, len(children)] or (np.diff(offsets) < 0).any():
+            raise NotATreeError(
+                f"offsets must run from 0 to the number of children, {len(children)}, and not "
+                f"decrease. Got {np.array2string(offsets, threshold=9)}"
+            )
         topology = cls.__new__(cls)  # not through lists, which take longer than all the checks
         topology._fill(offsets, children)
         return topology

@@ -12,7 +12,7 @@ from small_estimators import SMALL, X4, Y4, classifier, weights_of
 
 from structnet.neural_tree import Growth
 from structnet.neural_tree.estimator import NeuralTreeClassifier, NeuralTreeRegressor
-from structnet.training.checkpoint import CheckpointError
+from structnet.training.checkpoint import CheckpointError, load_model, save_model
 from structnet.training.loop import Loop
 
 
@@ -118,3 +118,19 @@ def test_a_folder_belongs_to_one_training(blobs: tuple, tmp_path: Path) -> None:
         model.fit(X + 1, y)
     with pytest.raises(CheckpointError, match=r"learning_rate is 0.05 there and 0.1 here"):
         model.set_params(learning_rate=0.1).fit(X, y)
+
+
+def test_a_folder_of_before_a_parameter_was_known_is_gone_on_from(
+    blobs: tuple, tmp_path: Path
+) -> None:
+    X, y = blobs
+    folder = tmp_path / "fit"
+    first = NeuralTreeClassifier("mlp", **SMALL, folder=folder).fit(X, y)
+    _, settings = load_model(folder / "fit.safetensors")
+    older = {name: value for name, value in settings.items() if name != "loss"}
+    older["min_gain"] = "0.0"  # a number as it was once written
+    save_model(folder / "fit.safetensors", torch.nn.Identity(), older)
+    again = NeuralTreeClassifier("mlp", **SMALL, folder=folder).fit(X, y)
+    np.testing.assert_array_equal(again.predict_proba(X), first.predict_proba(X))
+    with pytest.raises(CheckpointError, match="n_init is 1 there and 2 here"):
+        NeuralTreeClassifier("mlp", **SMALL, n_init=2, folder=folder).fit(X, y)

@@ -16,8 +16,6 @@ from typing import NamedTuple
 import pytest
 
 PACKAGE = Path(__file__).resolve().parents[2] / "structnet"
-# What is not held to these rules yet.
-TO_DO: set[str] = set()
 
 Definition = ast.FunctionDef | ast.ClassDef
 SPECIAL = {
@@ -96,7 +94,7 @@ MODULES = [
 ]
 
 
-@pytest.mark.parametrize("name", [m for m in MODULES if not {m, m.split(".")[0]} & TO_DO])
+@pytest.mark.parametrize("name", MODULES)
 def test_public_docstrings(name: str) -> None:
     module = f"structnet.{name}"
     wrong = [
@@ -107,15 +105,11 @@ def test_public_docstrings(name: str) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-# Folders whose header does not name all of their files yet.
-HEADERS_TO_DO = {
-    "datasets",
-}
 FOLDERS = sorted(path.parent for path in PACKAGE.rglob("__init__.py"))
 NAMES = [folder.relative_to(PACKAGE).as_posix() for folder in FOLDERS]
 
 
-@pytest.mark.parametrize("name", sorted(set(NAMES) - HEADERS_TO_DO))
+@pytest.mark.parametrize("name", sorted(NAMES))
 def test_a_header_names_every_file(name: str) -> None:
     folder = PACKAGE / name
     header = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8")))

@@ -145,7 +145,7 @@ def test_unknown_backends() -> None:
 def test_nodes_that_do_not_fit() -> None:
     with pytest.raises(ValueError, match=exactly("there is no node 5; expected one of 0 to 0")):
         log_prob_at(ONE, torch.zeros(1, 1), torch.tensor([5]))
-    with pytest.raises(ValueError, match=r"Got \[2, 1\] and \[1\]\."):
+    with pytest.raises(ValueError, match=r"Got \[2, 1\] and \[1\] of torch.int64\."):
         log_prob_at(ONE, torch.zeros(2, 1), torch.tensor([0]))
 
 

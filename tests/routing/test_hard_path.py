@@ -13,7 +13,7 @@ from paths import FIVE, permuted, walk
 from tree_shapes import SMALL, numbered, shapes, turned
 
 from structnet.routing.hard_path import hard_route
-from structnet.routing.path_log_prob import leaf_log_prob
+from structnet.routing.path_log_prob import leaf_log_prob, log_prob_at
 from structnet.routing.topology import Topology
 
 
@@ -49,9 +49,17 @@ def test_routes_of_no_samples_and_through_one_node() -> None:
 
 @pytest.mark.parametrize("shape", [(5,), (2, 4), (1, 2, 5)])
 def test_places_of_another_shape(shape: tuple[int, ...]) -> None:
-    message = f"place must be [n, 5], one place a node. Got {list(shape)}."
+    message = f"place must be [n, 5] of int64, one place a node. Got {list(shape)} of torch.int64."
     with pytest.raises(ValueError, match=exactly(message)):
         hard_route(FIVE, torch.zeros(shape, dtype=torch.int64))
+
+
+@pytest.mark.parametrize("backend", ["arrays", "dgl"])
+def test_places_and_nodes_are_whole_numbers(backend: str) -> None:
+    with pytest.raises(ValueError, match=r"of int64, .* Got \[1, 5\] of torch.float32"):
+        hard_route(FIVE, torch.zeros(1, 5), backend)
+    with pytest.raises(ValueError, match=r"node \[n\] of int64\. Got .* of torch.float32"):
+        log_prob_at(FIVE, torch.zeros(1, 5), torch.zeros(1), backend)
 
 
 @pytest.mark.parametrize("place", [2, -1, -7, 99])

@@ -104,3 +104,13 @@ def test_a_graph_without_nodes_is_no_tree() -> None:
         graph.ndata[name] = torch.zeros(0, dtype=torch.int64)
     with pytest.raises(NotATreeError, match=exactly("a tree has at least one node; got none")):
         Topology.from_graph(graph)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "children"),
+    [([0, 2, 2, 3], [1, 2]), ([0, 2, 1, 2], [1, 2]), ([1, 2, 2, 2], [1, 2]), ([], [])],
+)
+def test_offsets_that_are_none(offsets: list, children: list) -> None:
+    message = rf"offsets must run from 0 to the number of children, {len(children)}, .* Got \["
+    with pytest.raises(NotATreeError, match=message):
+        Topology.from_arrays(np.array(offsets, np.int64), np.array(children, np.int64))

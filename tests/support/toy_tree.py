@@ -68,7 +68,8 @@ class ToyTree:
     def facts(self, node: int) -> Facts:
         cuts = self.cuts[node]
         if self.topology.inner[node]:
-            return Facts("cut", f"number {self.feature[node]} cut at {list(cuts)}", len(cuts))
+            words = f"number {self.feature[node]} cut at {list(map(float, cuts))}"
+            return Facts("cut", words, len(cuts))
         return Facts("vote", "vote", self.values.shape[1])
 
     def flops(self, node: int) -> int:

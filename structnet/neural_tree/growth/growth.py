@@ -64,7 +64,7 @@ class Growth:
         resume: go on from the folder's state, if there is one; False begins anew and replaces the
             folder's state.
         callbacks: functions called as ``callback(growth, decision)`` after every decision.
-        progress: True says how far it is: a line a decision; besides, a bar for each training, if
+        progress: True says how far it is: a line a decision; besides, a bar for each training if
             somebody watches the terminal or notebook, else a line an epoch, at most every ten
             seconds.
 

@@ -29,6 +29,7 @@ from structnet.training.seeding import random_states_kept
 FILE = "growth.safetensors"
 # What growth does not depend on; the learning rate stands in the optimizer's description.
 OTHERS = ("refine_epochs", "prune", "learning_rate")
+IN_FILE = {"warm_start_solvers": "warm_start"}  # where the file has another word for a setting
 
 
 class State(NamedTuple):
@@ -46,7 +47,7 @@ def identity(
     """What a resumed growth must share with the one it goes on with; the tree is a root yet."""
     primitives = tree.primitives
     found = {
-        **{name: value for name, value in asdict(settings).items() if name not in OTHERS},
+        **{IN_FILE.get(k, k): v for k, v in asdict(settings).items() if k not in OTHERS},
         **others,
         "likelihood": type(tree.likelihood).__name__,
         "routers": primitives.router is not None,
