@@ -18,7 +18,7 @@ Whatever keeps the protocol :class:`RoutedTree` (``protocol``) can be told and d
 ``batches``        :func:`ask`: many samples, a batch at a time
 ``visits``         :func:`shares`, :func:`reach`, :func:`leaf_of`: who comes where
 ``explanation``    :func:`explain`: why one sample is predicted so
-``report``         :func:`summary`, :func:`export_text`: the tree in a table or in text
+``report``         :func:`summary`, :func:`export_text`: a table or text; the parameters visited
 ``words``          numbers as people read them
 =================  ===============================================================================
 """
