@@ -23,7 +23,7 @@ from structnet.training.history import History
 from structnet.training.metrics import accuracy
 from structnet.training.seeding import random_states_kept
 
-BY_ACCURACY = {"monitor": "accuracy", "metrics": {"accuracy": accuracy}}
+BY_ACCURACY: dict[str, Any] = {"monitor": "accuracy", "metrics": {"accuracy": accuracy}}
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -90,7 +90,12 @@ def plot_growth(
     axes = [ax]
     if decisions:
         ends = _ends(records, decisions)
-        tree = {"color": "black", "linewidth": 1.2, "linestyle": "--", "label": "tree"}
+        tree: dict[str, Any] = {
+            "color": "black",
+            "linewidth": 1.2,
+            "linestyle": "--",
+            "label": "tree",
+        }
         ax.step(ends, [decision.loss for decision in decisions], where="post", **tree)
         axes.append(_draw_leaves(ax, decisions, ends))
     _add_legend(axes, {record["phase"] for record in records})
@@ -148,7 +153,7 @@ def _draw_leaves(ax: Axes, decisions: Sequence[Decision], ends: Sequence[int]) -
     twin = ax.twinx()
     leaves = [1, *(decision.leaves for decision in decisions)]
     x = [0, *ends, max(ends[-1], int(ax.dataLim.x1))]  # refinement leaves the leaves as they are
-    style = {"color": LINES[3], "linewidth": 1.6, "label": "leaves"}
+    style: dict[str, Any] = {"color": LINES[3], "linewidth": 1.6, "label": "leaves"}
     twin.step(x, [*leaves, leaves[-1]], where="post", **style)
     twin.set(ylabel="leaves", ylim=(0, max(leaves) * 1.08 + 1))
     twin.yaxis.get_major_locator().set_params(integer=True)
@@ -175,7 +180,12 @@ def _add_legend(axes: Sequence[Axes], phases: set[str]) -> None:
         if phase in phases
     ]
     if len(axes) > 1:
-        taken = {"color": "#444444", "linewidth": 2.2, "marker": "o", "markersize": 5}
-        handles.append(Line2D([], [], label="taken", markeredgecolor="white", **taken))
+        marked: dict[str, Any] = {
+            "color": "#444444",
+            "linewidth": 2.2,
+            "marker": "o",
+            "markersize": 5,
+        }
+        handles.append(Line2D([], [], label="taken", markeredgecolor="white", **marked))
         handles += [handle for ax in axes for handle in ax.get_legend_handles_labels()[0]]
     legend_above(axes[0], handles, columns=7)

@@ -7,7 +7,7 @@ Reference:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -53,9 +53,9 @@ def as_written(*texts: Text) -> None:
         text.set_parse_math(False)
 
 
-def add_legend(ax: Axes, handles: Sequence[Artist], names: Sequence[str], **style) -> Legend:
+def add_legend(ax: Axes, handles: Sequence[Artist], names: Sequence[str], **style: Any) -> Legend:
     """A legend in which users' names stand as they are written, also those that begin with "_"."""
-    legend = ax.legend(handles, list(map(str, range(len(names)))), **style)
+    legend = ax.legend(list(handles), list(map(str, range(len(names)))), **style)
     as_written(*legend.get_texts())
     for text, name in zip(legend.get_texts(), names, strict=True):
         text.set_text(name)  # as a label, "_name" may be left out
@@ -64,7 +64,7 @@ def add_legend(ax: Axes, handles: Sequence[Artist], names: Sequence[str], **styl
 
 def legend_above(ax: Axes, handles: Sequence[Artist], columns: int) -> None:
     """One legend for axes and their twins, above them, where no line is in its way."""
-    place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": columns}
+    place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": columns}
     ax.legend(handles=handles, frameon=False, **place)
 
 

@@ -105,7 +105,7 @@ def _choose(
             hidden = sum(child.size for child in children[shown:])
             if hidden == 1:  # the leaf itself takes no more room than its stand-in
                 shown, hidden = len(children), 0
-            below = [*children[:shown], *[Collapsed(hidden)] * (hidden > 0)]
+            below: list[Tree | Collapsed] = [*children[:shown], *[Collapsed(hidden)] * (hidden > 0)]
             nodes += below
             parent += [v] * len(below)
             depth += [depth[v] + 1] * len(below)

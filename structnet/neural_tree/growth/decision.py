@@ -21,9 +21,8 @@ def choose(losses: Mapping[str, float], loss: float, min_gain: float = 0.0) -> s
         >>> choose({"split": 0.7, "deepen": 0.8}, loss=0.9), choose({"split": 0.7}, loss=0.7)
         ('split', 'keep')
     """
-    best = min(losses, key=losses.get, default=None)
-    better = best is not None and losses[best] < loss - min_gain
-    return best if better else "keep"
+    best = min(losses, key=losses.__getitem__, default=None)
+    return best if best is not None and losses[best] < loss - min_gain else "keep"
 
 
 @dataclass(frozen=True)
