@@ -158,7 +158,7 @@ def refused(folder: Path, start: str, end: str, tree: NeuralTree, **how) -> None
         ({"batch_size": 30}, "batch_size is 20", "30 here"),
         ({"patience": None}, "patience is 5", "None here"),
         ({"n_init": 2}, "n_init is 1", "2 here"),
-        ({"warm_start_solvers": True}, "warm_start_solvers is False", "True here"),
+        ({"warm_start_solvers": True}, "warm_start is False", "True here"),
         ({"max_leaves": 7}, "max_leaves is None", "7 here"),
         ({"min_gain": 0.1}, "min_gain is 0.0", "0.1 here"),
         ({"optimizer": partial(torch.optim.Adam, lr=0.1)}, "optimizer.0.lr is 0.05", "0.1 here"),
