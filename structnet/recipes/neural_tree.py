@@ -49,6 +49,7 @@ defaults of the data sets:
     }
     data_sets = tuple(DEFAULTS)
     files = FILES
+    parallel = False
     Settings = NeuralTreeRunSettings
     Ask = AskOfTree
     Choice = Choice
@@ -58,9 +59,7 @@ defaults of the data sets:
         """The data of a run, with a word on them; what does not go together is refused."""
         from structnet.recipes.arrays import load_data
         from structnet.recipes.neural_tree_runs import root_of
-        from structnet.training.processes import own_device
 
-        own_device(settings.place.device)
         say(f"reading {settings.data} ...")
         data = load_data(settings)
         say(f"data: {data.in_words()}")
