@@ -10,7 +10,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import field, fields, is_dataclass, make_dataclass
+from dataclasses import fields, is_dataclass, make_dataclass
 from difflib import get_close_matches
 from io import StringIO
 from pathlib import Path
@@ -63,7 +63,8 @@ def parse(
     import tyro
 
     about = about or (inspect.getdoc(cls) or "").partition("\nArgs:")[0].strip()
-    more = [] if own is None else [("run", own, field(default_factory=own))]
+    more = [] if own is None else [("run", own)]
+    also = {name: kind() for name, kind in more} if default else {}
     whole = make_dataclass("Flags", more, bases=(cls,), kw_only=True, frozen=True)
     said, shown = StringIO(), StringIO()
     try:
@@ -72,7 +73,7 @@ def parse(
                 whole,
                 prog=prog,
                 args=list(words),
-                default=whole(**vars(default)) if default else tyro.MISSING_NONPROP,
+                default=whole(**vars(default), **also) if default else tyro.MISSING_NONPROP,
                 return_unknown_args=True,
                 config=(tyro.conf.OmitArgPrefixes, tyro.conf.FlagCreatePairsOff),
                 registry=_registry(),

@@ -26,7 +26,7 @@ from structnet.recipes.tree_lstm_settings import (
     table_of_defaults,
 )
 from structnet.recipes.trees import Labelled, TreeData
-from structnet.recipes.words import percent
+from structnet.routing.words import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -25,7 +25,7 @@ from structnet.recipes.tree_lstm_settings import (
     Training,
     TreeLSTMSettings,
 )
-from structnet.recipes.words import percent
+from structnet.routing.words import percent
 
 if TYPE_CHECKING:
     from structnet.recipes.run import Run

@@ -358,6 +358,11 @@ def test_modules_for_images_refuse_rows(table: tuple[Path, Path], tmp_path: Path
     assert not (tmp_path / "run").exists()
 
 
+def test_a_file_or_numbers_are_asked_for(digits: tuple[Path, Done]) -> None:
+    done = call("predict", digits[0], "c.csv", "3")
+    assert (done.status, "one file, or numbers, not both; got c.csv 3" in done.err) == (2, True)
+
+
 def test_a_run_keeps_its_settings(digits: tuple[Path, Done]) -> None:
     folder, _ = digits
     assert "holds a run already" in call(*DIGITS, "--out", folder).err
