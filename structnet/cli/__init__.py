@@ -69,7 +69,6 @@ def _said(error: Exception) -> tuple[int | None, str]:
         from structnet.training import NonFiniteLossError
 
         return FAILURE if isinstance(error, NonFiniteLossError) else None, str(error)
-    # A ValueError is of a parser, a vocabulary, a checkpoint or a parameter.
     return BAD_INPUT if isinstance(error, ValueError) else FAILURE, str(error)
 
 

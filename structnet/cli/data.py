@@ -75,9 +75,8 @@ class OfTable:
 class DataFlags:
     """Downloads, generates or checks a data set.
 
-    Finds the published files, or downloads them once into the cache; checks that they are what they
-    should be; says where they lie and what is in them. The cache is the folder that the
-    environment's STRUCTNET_DATA names, or ~/.cache/structnet.
+    Finds the published files, or downloads them once into the cache, and checks them. The cache is
+    the folder that the environment's STRUCTNET_DATA names, or ~/.cache/structnet.
 
     Args:
         data_dir: folder that is looked into before the cache
@@ -111,8 +110,7 @@ def _checked(names: Sequence[str], flags: DataFlags) -> str:
     if name not in KNOWN and not is_file(name, TABLES):
         raise ValueError(
             f"NAME must be one of {', '.join(KNOWN)}, or FILE.csv or FILE.tsv; got "
-            f"{repr(name) if name else 'nothing'}{did_you_mean(name, list(KNOWN))} (see structnet "
-            "data --help)"
+            f"{repr(name) if name else 'nothing'}{did_you_mean(name, list(KNOWN))}"
         )
     if made.generate:
         if name not in TREE_SETS:

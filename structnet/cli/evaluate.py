@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from structnet.cli.flags import parse
@@ -50,8 +51,8 @@ def run(words: Sequence[str]) -> None:
     for name, value in tested.items():
         if isinstance(value, float):
             print(f"{name}: {value:.4g}")
-    sizes = {"test": len(examples)}
-    print(json.dumps(result_of(recipe, run, own.data or "test", sizes, tested, seconds)))
+    data = str(Path(own.data).resolve()) if own.data else run.config["settings"]["data"]
+    print(json.dumps(result_of(recipe, run, data, {"test": len(examples)}, tested, seconds)))
 
 
 def asked(
@@ -74,16 +75,16 @@ def asked(
     """
     prog = f"structnet {usage}"
     if not words or words[0] in ("-h", "--help"):
-        more = "" if cls else f"\n\nA model may know more: {prog} --help says what."
+        more = "" if cls else f"\n\nA model may know more, as neural trees --path: {prog} --help"
         parse(cls or Ask, ["--help"], prog, own=own, about=about, examples=examples + more)
     if words[0].startswith("-"):
         raise ValueError(f"name the run first, its folder: {prog} ... (see {prog} --help)")
-    from structnet.recipes.execution import use_threads
+    from structnet.recipes.execution import take
     from structnet.recipes.run import Run
 
     run = Run(words[0])
     recipe = recipe_of(run)
     said = {"about": about, "examples": examples, "inputs": "INPUT" in usage}
     ask, flags, rest = parse(cls or recipe.Ask, words[1:], prog, own=own, **said)
-    use_threads(ask.place)
+    take(ask.place)
     return recipe, run, ask, flags, rest

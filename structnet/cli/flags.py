@@ -10,7 +10,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import field, fields, is_dataclass, make_dataclass
+from dataclasses import fields, is_dataclass, make_dataclass
 from difflib import get_close_matches
 from io import StringIO
 from pathlib import Path
@@ -24,11 +24,13 @@ KINDS = {int: "whole number", float: "number", str: "text", Path: "path"}
 NOTHING = re.compile(r"\s*\(default:\s+(none|True|False)\)")
 RULER = re.compile(r"\n +-{5,} *(?=\n)")
 TITLE = re.compile(r"^ (.*options) *$", re.MULTILINE)
+RENAMED = {"--preset": "--primitives", "--problem": "--task", "--runs": "--seeds"}  # old -> new
 SAID = (  # how tyro begins -> how it is said here
     (r"^Missing from .*?: (--\S+) \S+ (.*?) \(required\)", r"\1 is missing: \2"),
     (r"^Missing value for argument '(\S+)'.*", r"\1 needs a value"),
     (r"^Error parsing ((?!-)[\w.]+: )?", ""),
     (r"The '(\w+)' parameter(?: of \w+)? must", lambda of: f"--{of[1].replace('_', '-')} must"),
+    (r" or None(?=\. Got )", ""),  # a user gives no None
 )
 
 
@@ -53,16 +55,16 @@ def parse(
         default: settings where no flag is given; the defaults of the class otherwise.
         about: the help's description; the docstring of the class otherwise.
         examples: text below it.
-        inputs: may there be words that are no flags?
+        inputs: True where words may stand that are no flags.
 
     Raises:
         ValueError: a word is wrong.
-        SystemExit: ``--help`` is among the words.
     """
     import tyro
 
     about = about or (inspect.getdoc(cls) or "").partition("\nArgs:")[0].strip()
-    more = [] if own is None else [("run", own, field(default_factory=own))]
+    more = [] if own is None else [("run", own)]
+    also = {name: kind() for name, kind in more} if default else {}
     whole = make_dataclass("Flags", more, bases=(cls,), kw_only=True, frozen=True)
     said, shown = StringIO(), StringIO()
     try:
@@ -71,7 +73,7 @@ def parse(
                 whole,
                 prog=prog,
                 args=list(words),
-                default=whole(**vars(default)) if default else tyro.MISSING_NONPROP,
+                default=whole(**vars(default), **also) if default else tyro.MISSING_NONPROP,
                 return_unknown_args=True,
                 config=(tyro.conf.OmitArgPrefixes, tyro.conf.FlagCreatePairsOff),
                 registry=_registry(),
@@ -84,7 +86,8 @@ def parse(
         raise
     for word in rest:
         if word.startswith("-") and len(word) > 1:
-            near = get_close_matches(word, list(_flags_of(whole)), 1, cutoff=0.7)
+            known, new = list(_flags_of(whole)), RENAMED.get(word.partition("=")[0])
+            near = [new] * (new in known) if new else get_close_matches(word, known, 1, 0.7)
             more = f"; did you mean {near[0]}?" if near else ""
             raise ValueError(f"unknown flag {word}{more} (see {prog} --help)")
         if not inputs:
@@ -128,10 +131,8 @@ def _registry() -> Any:
     def plain(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec | None:
         union = get_origin(info.type) in (Union, UnionType)
         kinds = get_args(info.type) if union else (info.type,)
-        optional, kind = (
-            NoneType in kinds,
-            next((each for each in kinds if each is not NoneType), NoneType),
-        )
+        optional = NoneType in kinds
+        kind = next((each for each in kinds if each is not NoneType), NoneType)
         choices = get_args(kind) if get_origin(kind) is Literal else ()
         if len(kinds) > 1 + optional or not (choices or kind in KINDS):
             return None

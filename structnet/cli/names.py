@@ -32,10 +32,8 @@ def chosen_recipe(command: str, words: Sequence[str]) -> tuple[Recipe, list[str]
     name, *rest = words
     if name not in RECIPES:
         if name.startswith("-"):
-            raise ValueError(
-                f"name the model first, one of {', '.join(RECIPES)}: structnet {command} MODEL "
-                f"{name} ... (see structnet {command} --help)"
-            )
+            see = f"(see structnet {command} --help)"
+            raise ValueError(f"name the model first, one of {', '.join(RECIPES)} {see}")
         raise ValueError(f"there is no model {name!r}{_guess(command, name)}")
     recipe = RECIPES[name]()
     if rest and not rest[0].startswith("-"):
@@ -65,8 +63,12 @@ def _guess(command: str, name: str) -> str:
     """What may have been meant by a word in the place of a model's name."""
     for model, make in RECIPES.items():
         recipe = make()
-        if name in recipe.data_sets or is_file(name, recipe.files):
-            return f", which is data; did you mean: structnet {command} {model} --data {name}"
+        flags = [f"--data {name}"] * (name in recipe.data_sets or is_file(name, recipe.files))
+        if command == "reproduce":
+            about = {number: of.data for number, of in recipe.tables.items() if name in of.data}
+            flags = [f"--table {n}" + f" --data {name}" * (len(about[n]) > 1) for n in about]
+        if flags:
+            return f", which is data; did you mean: structnet {command} {model} {flags[0]}"
     near = did_you_mean(name, list(RECIPES))
     return near or f"; expected one of {', '.join(RECIPES)} (see structnet {command} --help)"
 

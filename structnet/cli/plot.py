@@ -44,6 +44,5 @@ def run(words: Sequence[str]) -> None:
     if not found:
         raise ValueError(f"{run} has nothing to draw yet: its first epoch has not ended")
     paths = [save(draw(), (drawn.out or run.folder) / name) for name, draw in found.items()]
-    for path in paths:
-        print(path)
+    print(*paths, sep="\n")
     print(json.dumps({path.stem: str(path) for path in paths}))

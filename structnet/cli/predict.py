@@ -33,8 +33,7 @@ def run(words: Sequence[str]) -> None:
     if not texts:
         raise ValueError("there is nothing to predict: name the input behind the run")
     answers = recipe.answer(recipe.open(run, ask.place), texts, ask)
-    for answer in answers[:SHOWN]:
-        print(answer.words)
+    print(*(answer.words for answer in answers[:SHOWN]), sep="\n")
     if len(answers) > SHOWN:
         print(f"... {len(answers) - SHOWN:,} more")
     result = {"model": recipe.name, "run": str(run), "asked": values_of(ask)}

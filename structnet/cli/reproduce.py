@@ -22,7 +22,7 @@ class TableFlags:
         out: folder of the runs and the table (default: runs/reproduce-MODEL)
     """
 
-    table: int | None = None
+    table: int
     seeds: int = 1
     out: Path | None = None
 

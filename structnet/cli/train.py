@@ -44,12 +44,13 @@ def run(words: Sequence[str]) -> None:
         found, own, _ = parse(recipe.Settings, words, prog, own=RunFlags, examples=examples)
         settings = found.resolved()
         folder = own.out or Path("runs", f"{recipe.name}-{settings.name}")
-    from structnet.recipes.execution import carry_out, speaker
+    from structnet.recipes.execution import carry_out, speaker, take
     from structnet.recipes.run import Run
 
     run, say = Run(folder), speaker()
     if "--resume" not in words:
         run.refuse_any()
+    take(settings.place)
     say(f"run folder: {run}")
     result = carry_out(recipe, run, settings, say)
     if result:

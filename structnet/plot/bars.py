@@ -76,5 +76,5 @@ def _draw(ax: Axes, quantity: str, bars: Sequence[Bar]) -> None:
     drawn = [value for bar in bars for value in (bar.reference, *bar.found) if value]
     if drawn and max(drawn) > WIDE * min(drawn):
         ax.set_xscale("log")
-    ax.set_xlabel(quantity.replace(", ", ",\n"))
+    ax.set_xlabel(quantity.replace(", ", ",\n").replace(",\n%", ", %"))
     ax.spines[["top", "right"]].set_visible(False)

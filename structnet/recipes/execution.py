@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from structnet.recipes.protocol import Recipe
 from structnet.recipes.recipe import Place, Say, values_of
 from structnet.recipes.run import Run, save
 from structnet.training import set_threads
-from structnet.training.processes import process_rank
+from structnet.training.processes import own_device, process_rank
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +35,8 @@ def carry_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str, An
         CheckpointError: the run in the folder was trained on other data.
         KeyboardInterrupt: the training was interrupted; it says how to continue.
     """
-    use_threads(settings.place)
+    refuse_processes(recipe)
+    take(settings.place)
     data = recipe.load(settings, say)
     described = data.describe()
     first = process_rank()[0] == 0
@@ -91,10 +93,29 @@ def speaker() -> Say:
     return lambda line: print(line, flush=True)
 
 
-def use_threads(place: Place) -> None:
-    """Lets torch compute in as many threads as a run is told, if it is told."""
+def take(place: Place) -> None:
+    """Checks the device, and lets torch compute in as many threads as a run is told, if it is told.
+
+    Raises:
+        ValueError: there is no such device here.
+    """
     if place.threads is not None:
         set_threads(place.threads)
+    try:
+        own_device(place.device)
+    except ValueError as error:  # without torch's list of all kinds of devices
+        said = re.sub(r" \(Expected one of [^)]*\)", "", str(error))
+        raise ValueError(said.replace("The 'device' parameter", "--device")) from None
+
+
+def refuse_processes(recipe: Recipe) -> None:
+    """Refuses several processes for a recipe that trains in one.
+
+    Raises:
+        ValueError: there are several.
+    """
+    if not recipe.parallel and process_rank()[1] > 1:
+        raise ValueError(f"{recipe.name} trains in one process; leave out torchrun")
 
 
 def _draw(run: Run, name: str, draw: Callable[[], Axes]) -> None:
@@ -120,7 +141,8 @@ def trained(recipe: Recipe, members: Sequence[Member], folder: Path, say: Say) -
     Raises:
         ValueError: a run that is there has other settings, or was trained on other data.
     """
-    runs = [Run(folder / member.folder) for member in members]
+    refuse_processes(recipe)
+    runs = [_run_of(folder, member) for member in members]
     pairs = list(zip(members, runs, strict=True))
     for member, run in pairs:
         run.refuse_other(member.settings)
@@ -131,6 +153,12 @@ def trained(recipe: Recipe, members: Sequence[Member], folder: Path, say: Say) -
     _check_data(runs)
     keys = dict.fromkeys(member.key for member in members)
     return {key: [run for member, run in pairs if member.key == key] for key in keys}
+
+
+def _run_of(folder: Path, member: Member) -> Run:
+    """The run of a member; one of before, whose folder does not name the data, stays there."""
+    run, older = Run(folder / member.folder), Run(folder / member.folder.partition("-")[2])
+    return older if older.started and not run.started else run
 
 
 def _check_data(runs: Sequence[Run]) -> None:

@@ -49,6 +49,7 @@ defaults of the data sets:
     }
     data_sets = tuple(DEFAULTS)
     files = FILES
+    parallel = False
     Settings = NeuralTreeRunSettings
     Ask = AskOfTree
     Choice = Choice
@@ -58,9 +59,7 @@ defaults of the data sets:
         """The data of a run, with a word on them; what does not go together is refused."""
         from structnet.recipes.arrays import load_data
         from structnet.recipes.neural_tree_runs import root_of
-        from structnet.training.processes import own_device
 
-        own_device(settings.place.device)
         say(f"reading {settings.data} ...")
         data = load_data(settings)
         say(f"data: {data.in_words()}")
@@ -156,13 +155,19 @@ defaults of the data sets:
         return measured(model.tree, examples, model.data, paths, ask.batch_size)
 
     def answer(self, model: Opened, texts: Sequence[str], ask: AskOfTree) -> list[Answer]:
-        """What a tree predicts for the rows of a file, or for test examples, and why."""
+        """What a tree predicts for the rows of a file, or for test examples, and why.
+
+        Raises:
+            ValueError: there is more than one file, or a file and a number.
+        """
         from structnet.recipes.neural_tree_answers import of_example, of_rows
         from structnet.recipes.neural_tree_runs import own_data
 
         path = ask.path or "multi"
         if len(texts) == 1 and is_file(texts[0], FILES):
             return of_rows(model, texts[0], path)
+        if any(is_file(text, FILES) for text in texts):
+            raise ValueError(f"expected one file, or numbers, not both; got {' '.join(texts)}")
         test = own_data(model.run, model.place).test
         return [of_example(model, test, text, path) for text in texts]
 

@@ -15,10 +15,10 @@ from structnet.recipes.arrays import inputs, read_table, scale_of
 from structnet.recipes.neural_tree_runs import Described, Opened
 from structnet.recipes.neural_tree_settings import PATHS
 from structnet.recipes.recipe import Answer
-from structnet.recipes.words import percent
 from structnet.routing import Samples
 from structnet.routing.batches import BATCH, ask
 from structnet.routing.explanation import Explanation, explain
+from structnet.routing.words import percent
 
 
 def output(

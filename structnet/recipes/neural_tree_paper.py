@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from structnet.recipes import baselines
 from structnet.recipes import neural_tree_figures as paper
@@ -27,6 +27,7 @@ from structnet.recipes.words import counted
 if TYPE_CHECKING:
     from structnet.recipes.run import Run
 
+DataSet = Literal["mnist", "sarcos", "cifar10"]
 VARIANTS = {  # of Table 4: what the tree grows without
     "full": {},
     "no-routers": {"routers": False},
@@ -140,7 +141,7 @@ class Choice:
         ValueError: a value is out of its range, or the paper has nothing of the kind.
     """
 
-    data: Literal["mnist", "sarcos", "cifar10"] = "mnist"
+    data: DataSet = "mnist"
     primitives: str | None = None
     only: str | None = None
     train_size: int | None = None
@@ -198,7 +199,7 @@ def made(number: int, choice: Choice, members: Members) -> Table:
 
 TABLES: Mapping[int, PaperTable] = {
     number: PaperTable(
-        kind.title,
+        get_args(DataSet),
         f"table{number}-{{0.data}}".format,
         partial(members, kind),
         partial(made, number),

@@ -80,8 +80,8 @@ class Modules:
         primitives: conv (for images), mlp (for rows, or images as rows), or the paper's modules
             (default: see the table above)
         width: channels or units of a transformer (default: mlp 128, conv 16, sarcos 128)
-        routers: may it split? Without, it is an ordinary network that grows
-        transformers: may it deepen? Without, it is a soft decision tree
+        routers: without them it never splits: an ordinary network that grows
+        transformers: without them it never deepens: a soft decision tree
 
     Raises:
         ValueError: a value is out of its range, or the settings do not go together.

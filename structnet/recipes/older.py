@@ -1,4 +1,4 @@
-"""Runs of before: their ``config.json`` as it is written now."""
+"""Runs of before: what lies in their folders as it is written now."""
 
 from __future__ import annotations
 
@@ -32,3 +32,25 @@ def upgraded(config: dict[str, Any]) -> dict[str, Any]:
     for name in ("routers", "transformers"):
         renamed[name] = not renamed.pop(f"no_{name}", False)
     return {"model": task, "settings": renamed, "data": config.get("data", {})}
+
+
+def upgraded_result(result: dict[str, Any]) -> dict[str, Any]:
+    """What a run of a Tree-LSTM came to; what is no older form is left as it is.
+
+    Example:
+        >>> new = upgraded_result({"task": "lrt", "test_accuracy": 0.5, "test_size": 9})
+        >>> new["test"], new["sizes"]
+        ({'accuracy': 0.5}, {'test': 9})
+    """
+    if "test" in result or result.get("task") not in TREES:
+        return result
+    parts: dict[str, dict[str, Any]] = {"sizes": {}, "test": {}, "details": {}}
+    for name, value in result.items():
+        if name.endswith("_size"):
+            parts["sizes"][name.removesuffix("_size")] = value
+        elif name.startswith("test_"):
+            parts["test"][name.removeprefix("test_")] = value
+        else:
+            parts["details"]["origin" if name == "data" else name] = value
+    kept = {name: parts["details"].pop(name, None) for name in ("task", "seconds", "run")}
+    return {"model": "tree-lstm", "data": kept.pop("task"), **parts, **kept}

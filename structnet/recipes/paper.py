@@ -45,13 +45,13 @@ class PaperTable:
     """A table of a paper.
 
     Attributes:
-        title: subject of the table.
+        data: names of the data sets that it can be about; of several, ``--data`` says which.
         name: function from the user's choice to the name of its files, without the ending.
         members: function from the user's choice and a seed to the runs with that seed.
         make: function from the user's choice and the trained runs to the table.
     """
 
-    title: str
+    data: Sequence[str]
     name: Callable[[Any], str]
     members: Callable[[Any, int], Sequence[Member]]
     make: Callable[[Any, Members], Table]

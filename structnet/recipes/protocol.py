@@ -36,6 +36,7 @@ class Recipe(Protocol):
         data_sets: the names of the data sets that it learns from; the first one is the default of
             ``reproduce``.
         files: the endings of users' files that it learns from.
+        parallel: may several processes of a ``torchrun`` train one model?
         Settings: a frozen dataclass with fields ``data`` and ``place`` and a method ``resolved``,
             which fills what was not said and refuses what does not go together.
         Ask: a subclass of :class:`Ask`.
@@ -47,6 +48,7 @@ class Recipe(Protocol):
     examples: Mapping[str, str]
     data_sets: Sequence[str]
     files: Sequence[str]
+    parallel: bool
     Settings: type
     Ask: type
     Choice: type

@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from structnet.recipes.older import upgraded
+from structnet.recipes.older import upgraded, upgraded_result
 from structnet.recipes.recipe import Place, settings_from, values_of
 from structnet.training.checkpoint import CheckpointError, load_model, save_model
 from structnet.training.history import History
@@ -93,9 +93,9 @@ class Run:
         Raises:
             CheckpointError: the file is damaged.
         """
-        result = self._read("result.json")
-        # An older run is done once more from its last state: it is trained, and tested anew.
-        return result if result and "test" in result else None
+        result = upgraded_result(self._read("result.json") or {})
+        # A neural tree of before is done once more from its last state, and tested anew.
+        return result if "test" in result else None
 
     @property
     def history(self) -> History:

@@ -26,7 +26,7 @@ from structnet.recipes.tree_lstm_settings import (
     table_of_defaults,
 )
 from structnet.recipes.trees import Labelled, TreeData
-from structnet.recipes.words import percent
+from structnet.routing.words import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,6 +55,7 @@ models of the paper, which stand for what is not said:
     }
     data_sets = DATA_SETS
     files: Sequence[str] = ()
+    parallel = True
     Settings = TreeLSTMSettings
     Ask = Ask
     Choice = Choice
@@ -62,9 +63,6 @@ models of the paper, which stand for what is not said:
 
     def load(self, settings: TreeLSTMSettings, say: Say) -> TreeData:
         """The data of a run, with a word on them; what does not go together is refused."""
-        from structnet.training.processes import own_device
-
-        own_device(settings.place.device)
         of = OF_NAME[settings.data]
         say(f"reading or generating the data of {of.name} ...")
         data = load(of.name, settings.sizes, settings.place.data_dir)

@@ -25,7 +25,7 @@ from structnet.recipes.tree_lstm_settings import (
     Training,
     TreeLSTMSettings,
 )
-from structnet.recipes.words import percent
+from structnet.routing.words import percent
 
 if TYPE_CHECKING:
     from structnet.recipes.run import Run
@@ -174,7 +174,7 @@ def curves(runs: Members) -> dict[str, dict[int, float]]:
 
 def _table(number: int, data: str) -> PaperTable:
     name = f"table{number}-{data}"
-    return PaperTable(data, lambda choice: name, partial(members, data), partial(make, data))
+    return PaperTable([data], lambda choice: name, partial(members, data), partial(make, data))
 
 
 TABLES: Mapping[int, PaperTable] = {1: _table(1, "listops"), 2: _table(2, "lrt")}

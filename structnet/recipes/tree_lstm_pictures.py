@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from structnet.plot import plot_accuracy_by, plot_tree
 from structnet.recipes.trees import Labelled
-from structnet.recipes.words import percent
+from structnet.routing.words import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from structnet.routing.words import percent as percent
-
 
 def counted(number: int, one: str, several: str | None = None) -> str:
     """A number of things: of one, or of several, by default the same word with an s.

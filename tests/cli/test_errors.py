@@ -49,15 +49,16 @@ def test_what_predict_says_of_bad_input(
         (["--epochs", "3"], "name the model first, one of tree-lstm, neural-tree"),
         (["chess"], "there is no model 'chess'; expected one of tree-lstm, neural-tree"),
         (["tree-lstm"], "--data is missing: listops, the value (0-9) of a list expression; or"),
-        (["LISTOPS", "--epochs", "0"], "--epochs must be an int in the range [1, inf) or None. G"),
+        (["LISTOPS", "--epochs", "0"], "--epochs must be an int in the range [1, inf). Got 0"),
         (["LISTOPS", "--epochs", "three"], "--epochs: must be a whole number; got 'three'"),
         (["LISTOPS", "--epochs"], "--epochs needs a value"),
-        (["LISTOPS", "--learning-rate", "nan"], "in the range (0, inf) or None. Got nan instead."),
+        (["LISTOPS", "--learning-rate", "nan"], "in the range (0, inf). Got nan instead."),
         (["LISTOPS", "--aggregator", "sum", "--rank", "3"], "sum has no rank; got rank 3"),
         (["LRT", "--max-depth", "5"], "--max-depth is for listops"),
         (["LISTOPS", "--aggregator", "child-sum", "--forget", "all"], "forget='child'"),
         (["LISTOPS", "--aggregator", "tuker"], "got 'tuker'; did you mean 'tucker'?"),
-        (["LISTOPS", "--device", "abacus"], "'abacus'"),
+        (["LISTOPS", "--device", "abacus"], "--device must name a device of this machine"),
+        (["LISTOPS", "--forget", "chld"], "got 'chld'; did you mean 'child'?"),
         (["LISTOPS", "--train-size", "50", "--max-depth", "1"], "fewer than 10,050 trees"),
         (["LISTOPS", "extra"], "what is 'extra'?"),
         (["tree-lstm", "--data", "mine.txt"], "learns from listops or lrt here; for trees of your"),
@@ -98,6 +99,9 @@ def test_what_train_says_of_bad_input(
         ("train houses.csv", "train neural-tree --data houses.csv"),
         ("train tree-lstm lrt", "train tree-lstm --data lrt"),
         ("train neural-tree houses.csv", "train neural-tree --data houses.csv"),
+        ("reproduce listops", "reproduce tree-lstm --table 1"),
+        ("reproduce lrt", "reproduce tree-lstm --table 2"),
+        ("reproduce sarcos", "reproduce neural-tree --table 3 --data sarcos"),
     ],
 )
 def test_a_suggestion_works(
@@ -123,6 +127,10 @@ def test_a_suggestion_works(
         ("train neural-tree --data digitz", "did you mean 'digits'?"),
         ("reproduce tree-lstm --table 1 --only tuker", "did you mean 'tucker'?"),
         ("data minst", "did you mean 'mnist'?"),
+        ("data x.csv --task clasification", "did you mean 'classification'?"),
+        ("train neural-tree --data digits --preset conv", "did you mean --primitives?"),
+        ("reproduce neural-tree --table 3 --runs=3", "did you mean --seeds?"),
+        ("train neural-tree --data digits --runs 3", "unknown flag --runs (see"),
     ],
 )
 def test_a_slip_gets_a_suggestion(typed: str, meant: str) -> None:
@@ -137,7 +145,7 @@ def test_a_slip_gets_a_suggestion(typed: str, meant: str) -> None:
     [
         ("evaluate", "usage: structnet evaluate RUN"),
         ("evaluate --device cpu", "name the run first"),
-        ("reproduce tree-lstm", "--table must be one of 1, 2; got None"),
+        ("reproduce tree-lstm", "--table is missing: the table's number in the paper"),
         ("reproduce tree-lstm --table 3", "--table must be one of 1, 2; got 3"),
         ("reproduce tree-lstm 1", "'1' must be said by flags"),
         ("reproduce tree-lstm --table 1 --seeds 0", "--seeds must be an int in the range [1"),
@@ -147,6 +155,17 @@ def test_a_slip_gets_a_suggestion(typed: str, meant: str) -> None:
 def test_what_is_left_out_is_said(typed: str, expected: str) -> None:
     done = call(*typed.split())
     assert expected in (done.out if expected.startswith("usage") else done.err)
+
+
+def test_a_neural_tree_grows_in_one_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    for typed in ("train neural-tree --data digits", "reproduce neural-tree --table 3"):
+        done = call(*typed.split(), "--out", tmp_path / "run")
+        assert done.status == 2
+        assert done.err.endswith(": neural-tree trains in one process; leave out torchrun\n")
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_version_is_said() -> None:

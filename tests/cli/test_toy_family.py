@@ -74,8 +74,9 @@ def make(choice: Choice, runs: Mapping) -> Table:
 
 class ToyRecipe:
     name, data_sets, files, Settings, Ask, Choice = "toy", ["ones"], (), ToySettings, Ask, Choice
+    parallel = False
     examples = dict.fromkeys(("train", "reproduce"), "  structnet train toy --data ones")
-    tables = {1: PaperTable("means", lambda choice: "table1", members, make)}  # noqa: RUF012
+    tables = {1: PaperTable(["ones"], lambda choice: "table1", members, make)}  # noqa: RUF012
 
     def load(self, settings, say):
         return Numbers(8, 1.0 + (settings.data == "twos"))

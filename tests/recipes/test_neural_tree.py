@@ -332,7 +332,7 @@ def test_a_squared_error_is_in_the_units_of_the_file(table: tuple[Path, Path]) -
         ),
         ("train neural-tree --data digits --min-gain x", "--min-gain: must be a number; got 'x'"),
         ("train neural-tree --data digits --max-leaves 0", "--max-leaves must be an int in the"),
-        ("train neural-tree --data digits --prune 5", "a number in the range [0, 1] or None"),
+        ("train neural-tree --data digits --prune 5", "a number in the range [0, 1]. Got 5"),
         ("train neural-tree --data digits --validation-fraction 0.0001", "is 0; expected at least"),
         ("reproduce neural-tree --table 5", "--table must be one of 3, 4, 6, 7, 8; got 5"),
         ("reproduce neural-tree --table 6 --only linear", "leaves nothing of table 6"),
@@ -356,6 +356,11 @@ def test_modules_for_images_refuse_rows(table: tuple[Path, Path], tmp_path: Path
     done = call(*command, "--out", tmp_path / "run")
     assert (done.status, "is for images" in done.err) == (2, True)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_file_or_numbers_are_asked_for(digits: tuple[Path, Done]) -> None:
+    done = call("predict", digits[0], "c.csv", "3")
+    assert (done.status, "one file, or numbers, not both; got c.csv 3" in done.err) == (2, True)
 
 
 def test_a_run_keeps_its_settings(digits: tuple[Path, Done]) -> None:

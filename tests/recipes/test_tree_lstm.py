@@ -106,6 +106,7 @@ def test_lrt_is_told_by_operators(trained: Trained) -> None:
 
 def test_evaluate_on_the_runs_own_test_data(trained: Trained) -> None:
     done = call("evaluate", trained.folder, "--batch-size", 7)
+    assert done.json["data"] == trained.done.json["data"]
     assert done.status == 0
     assert done.json["sizes"] == {"test": 40}
     assert done.json["test"] == trained.done.json["test"]
@@ -119,7 +120,7 @@ def test_evaluate_on_a_file_agrees_with_predict(trained: Trained, tmp_path: Path
     file.write_text("\t".join([predicted.json["answers"][0]["class"], *example]) + "\n")
     done = call("evaluate", trained.folder, "--data", file)
     assert (done.json["test"]["accuracy"], done.json["sizes"]) == (1.0, {"test": 1})
-    assert done.json["data"] == str(file)
+    assert done.json["data"] == str(file.resolve())
 
 
 def test_predict(trained: Trained) -> None:
@@ -209,7 +210,7 @@ def test_a_run_of_before_is_read(trained: Trained, tmp_path: Path) -> None:
     (tmp_path / "result.json").write_text('{"task": "listops", "test_accuracy": 0.5}')
     assert call("evaluate", tmp_path).json["test"] == trained.done.json["test"]
     assert "history" in call("plot", tmp_path).json
-    assert run.Run(tmp_path).result is None
+    assert run.Run(tmp_path).result["test"] == {"accuracy": 0.5}
     assert without_times(call("train", "--resume", tmp_path).json) == without_times(
         trained.done.json
     )
@@ -252,6 +253,22 @@ def test_reproduce_continues_where_it_stopped(
     check_table(tmp_path, done)
     other = call(*TRIAL, "--epochs", 2, "--out", tmp_path)
     assert (other.status, other.err.count("epochs 1, not 2")) == (2, 1)
+
+
+def test_what_an_older_version_left_is_read(tmp_path: Path) -> None:
+    """Its result was flat, and its folder's name did not tell the data."""
+    command = [*TRIAL, "--only", "sum", "--out", tmp_path]
+    new = call(*command)
+    result = json.loads((tmp_path / "lrt-sum-0" / "result.json").read_text())
+    (tmp_path / "lrt-sum-0").rename(older := tmp_path / "sum-0")
+    flat = {"task": "lrt", "seconds": result["seconds"], "run": result["run"], **result["details"]}
+    flat |= {f"test_{name}": value for name, value in result["test"].items()}
+    flat |= {f"{part}_size": size for part, size in result["sizes"].items()}
+    (older / "result.json").write_text(json.dumps(flat | {"data": flat.pop("origin")}))
+    assert set(call("plot", older).json) == {"history", "tree", "by_operators"}
+    again = call(*command)
+    assert ("done already" in again.out, again.json) == (True, new.json)
+    assert not (tmp_path / "lrt-sum-0").exists()
 
 
 def check_table(folder: Path, done: Done) -> None:
