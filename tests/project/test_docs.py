@@ -115,13 +115,16 @@ def test_readme_names_what_there_is() -> None:
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
-def test_the_demo_is_a_command_that_is_understood(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_demo_is_a_command_that_is_understood(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     make = ["make", "--no-print-directory", "-n", "demo", f"PYTHON={sys.executable}"]
     planned = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     [line] = [line for line in planned.splitlines() if "/structnet " in line]
     words = shlex.split(line)[1:]
     assert words[:4] == ["train", "tree-lstm", "--data", "listops"]
     assert words[-2:] == ["--out", "runs/demo"]
+    words[-1] = str(tmp_path / "demo")  # the demo may have been run in this checkout
     assert "'abacus'" in refusal(words, capsys)
 
 
