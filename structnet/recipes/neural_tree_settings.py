@@ -9,14 +9,13 @@ Reference:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 from structnet.checks import check_integer, check_number, check_one_of
 from structnet.neural_tree.settings import NeuralTreeSettings
-from structnet.recipes.recipe import Ask, Place, check_data, is_file
+from structnet.recipes.recipe import Ask, Place, check_data, filled, is_file
 
 TABLES = (".csv", ".tsv")  # how the name of a table ends
 Way = Literal["multi", "greedy", "stochastic", "most_likely", "least_likely"]
@@ -183,7 +182,7 @@ class NeuralTreeRunSettings:
         """
         table = is_file(self.data, TABLES)
         known = (OF_TABLE if table else DEFAULTS[self.data])._asdict()
-        modules = _filled(self.modules, known)
+        modules = filled(self.modules, known)
         if modules.primitives not in WIDTHS and modules.width is not None:
             raise ValueError(
                 f"--width is for {', '.join(WIDTHS)}; the modules are {modules.primitives}"
@@ -192,14 +191,9 @@ class NeuralTreeRunSettings:
             self,
             # Whoever resumes may stand in another folder.
             data=str(Path(self.place.data_dir or "", self.data).resolve()) if table else self.data,
-            modules=_filled(modules, {"width": WIDTHS.get(modules.primitives)}),
-            training=_filled(self.training, known),
+            modules=filled(modules, {"width": WIDTHS.get(modules.primitives)}),
+            training=filled(self.training, known),
         )
-
-
-def _filled(group: Any, values: Mapping[str, Any]) -> Any:
-    """The same with these values where it has None."""
-    return replace(group, **{n: v for n, v in values.items() if getattr(group, n, 0) is None})
 
 
 def table_of_defaults() -> str:

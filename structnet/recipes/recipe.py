@@ -8,7 +8,7 @@ flags. Nothing here imports torch.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_type_hints
@@ -113,6 +113,16 @@ def settings_from(cls: type[S], values: Mapping[str, Any]) -> S:
             is_path = isinstance(value, str) and Path in getattr(hint, "__args__", (hint,))
             given[each.name] = Path(value) if is_path else value
     return cls(**given)
+
+
+def filled(group: S, known: Mapping[str, Any]) -> S:
+    """A group of settings with what is known where it has None.
+
+    Example:
+        >>> filled(Place(device="cuda"), {"threads": 2, "device": "cpu", "epochs": 3})
+        Place(data_dir=None, device='cuda', threads=2)
+    """
+    return replace(group, **{n: v for n, v in known.items() if getattr(group, n, 0) is None})
 
 
 def check_data(data: str, names: Sequence[str], files: Sequence[str] = ()) -> None:

@@ -10,10 +10,10 @@ Reference:
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from structnet.checks import check_integer, check_number, check_one_of
-from structnet.recipes.recipe import Place, check_data
+from structnet.recipes.recipe import Place, check_data, filled
 
 DATA_SETS = ("listops", "lrt")
 Aggregator = Literal["tucker", "sum", "full", "child-sum", "cp", "tensor-train"]
@@ -222,10 +222,4 @@ class TreeLSTMSettings:
             known |= {"learning_rate": ADADELTA_RATE, "weight_decay": 0.0}
         known["max_depth"] = 20 if self.data == "listops" else None
         groups = {"sizes": self.sizes, "model": model, "training": training}
-        return replace(self, **{name: _filled(group, known) for name, group in groups.items()})
-
-
-def _filled(group: Any, known: dict[str, Any]) -> Any:
-    """A group of settings with what is known for those that are None."""
-    missing = [name for name, value in vars(group).items() if value is None and name in known]
-    return replace(group, **{name: known[name] for name in missing})
+        return replace(self, **{name: filled(group, known) for name, group in groups.items()})

@@ -5,12 +5,10 @@ python neural_tree_program.py FOLDER
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import sys
 import time
-import traceback
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -18,7 +16,7 @@ from pathlib import Path
 import torch
 from growths import grow, make_growth, make_samples, make_tree, outcome, scripted
 from torch import nn
-from train_programs import die_in_write
+from train_programs import die_in_write, forked
 
 from structnet.neural_tree import NeuralTree, refine
 from structnet.neural_tree.growth.state import FILE
@@ -57,25 +55,14 @@ def killed_refinement(folder: Path | None) -> tuple[NeuralTree, dict]:
 
 def attempt(run: Run, folder: Path | None, file: Path, prepare=lambda: None, seconds=60.0) -> int:
     """Runs in a process of its own, kills it after a time; its exit status."""
-    child = os.fork()
-    if child == 0:
-        try:
-            random.seed()
-            prepare()
-            tree, facts = run(folder)
-            save_model(file, tree, facts)
-            os._exit(0)
-        except BaseException:
-            traceback.print_exc()
-            os._exit(1)  # the rest of the program is the parent's
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return status
-        time.sleep(0.001)
-    os.kill(child, signal.SIGKILL)
-    return os.waitpid(child, 0)[1]
+
+    def work() -> None:
+        random.seed()
+        prepare()
+        tree, facts = run(folder)
+        save_model(file, tree, facts)
+
+    return forked(work, seconds)
 
 
 def kill(run: Run, folder: Path) -> None:

@@ -12,6 +12,7 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -173,15 +174,12 @@ def die_before_line(number: int) -> None:
     History.append_last_to = torn
 
 
-def attempt(folder: Path | None, name: str, prepare=lambda: None, seconds: float = 60) -> int:
-    """Runs ``killed_run`` in a process of its own, kills it after a time; its exit status."""
+def forked(work: Callable[[], None], seconds: float) -> int:
+    """Works in a process of its own, which is killed after a time; its exit status."""
     child = os.fork()
     if child == 0:
         try:
-            prepare()
-            model, history = killed_run(folder)
-            config = {"history": history.records}
-            save_model(Path(sys.argv[2]) / f"{name}.safetensors", model, config)
+            work()
             os._exit(0)
         except BaseException:
             traceback.print_exc()
@@ -194,6 +192,18 @@ def attempt(folder: Path | None, name: str, prepare=lambda: None, seconds: float
         time.sleep(0.001)
     os.kill(child, signal.SIGKILL)
     return os.waitpid(child, 0)[1]
+
+
+def attempt(folder: Path | None, name: str, prepare=lambda: None, seconds: float = 60) -> int:
+    """Runs ``killed_run`` in a process of its own, kills it after a time; its exit status."""
+
+    def work() -> None:
+        prepare()
+        model, history = killed_run(folder)
+        config = {"history": history.records}
+        save_model(Path(sys.argv[2]) / f"{name}.safetensors", model, config)
+
+    return forked(work, seconds)
 
 
 def kill_main(folder: Path) -> None:
