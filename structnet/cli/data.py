@@ -10,7 +10,7 @@ from typing import Literal
 
 from structnet.checks import check_integer
 from structnet.cli.flags import parse
-from structnet.recipes.recipe import did_you_mean, is_file
+from structnet.recipes.recipe import SPARSE, TABLES, did_you_mean, is_file
 
 TREE_SETS = {
     "listops": "nested list operations, ten values",
@@ -23,12 +23,13 @@ ARRAY_SETS = {
     "sarcos": "a robot arm: 21 inputs, 7 torques; without the training file, the test file's rows",
 }
 KNOWN = TREE_SETS | ARRAY_SETS
-OWN = {"FILE.csv": "a table of yours (or FILE.tsv): numeric features, and a column to predict"}
-TABLES = (".csv", ".tsv")  # how the name of a table ends
+OWN = {
+    "FILE.csv": "a table of yours (or FILE.tsv): numeric features, and a column to predict",
+    "FILE.svm": "sparse rows of yours (or FILE.libsvm, FILE.svmlight): a label and COLUMN:VALUE",
+}
 EXAMPLES = """\
   structnet data lrt --data-dir data
   structnet data listops --generate --num 1000 --out my-listops
-  structnet data mnist --data-dir data
   structnet data houses.csv --target price --task regression"""
 
 
@@ -107,11 +108,10 @@ def run(words: Sequence[str]) -> None:
 def _checked(names: Sequence[str], flags: DataFlags) -> str:
     """The one name among the words; no flag may be given that would be ignored."""
     name, made, table = " ".join(names), flags.generated, flags.table
-    if name not in KNOWN and not is_file(name, TABLES):
-        raise ValueError(
-            f"NAME must be one of {', '.join(KNOWN)}, or FILE.csv or FILE.tsv; got "
-            f"{repr(name) if name else 'nothing'}{did_you_mean(name, list(KNOWN))}"
-        )
+    if name not in KNOWN and not is_file(name, TABLES + SPARSE):
+        expected = f"NAME must be one of {', '.join(KNOWN)}, or {' or '.join(OWN)}; got "
+        got = f"{repr(name) if name else 'nothing'}{did_you_mean(name, list(KNOWN))}"
+        raise ValueError(expected + got)
     if made.generate:
         if name not in TREE_SETS:
             raise ValueError(f"--generate is for {' and '.join(TREE_SETS)}; the data set is {name}")
@@ -121,7 +121,7 @@ def _checked(names: Sequence[str], flags: DataFlags) -> str:
         if flag != "generate" and value is not None and not made.generate:
             raise ValueError(f"--{flag} goes with --generate")
     for flag, value in vars(table).items():
-        if value is not None and not is_file(name, TABLES):
+        if value is not None and not is_file(name, TABLES + SPARSE * (flag == "task")):
             raise ValueError(f"--{flag} is for a table, FILE.csv; the data set is {name}")
     if name == "digits" and flags.data_dir is not None:
         raise ValueError("digits comes with scikit-learn; it has no files for --data-dir")

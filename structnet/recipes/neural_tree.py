@@ -16,7 +16,7 @@ from structnet.recipes.neural_tree_settings import (
     NeuralTreeRunSettings,
     table_of_defaults,
 )
-from structnet.recipes.neural_tree_settings import TABLES as FILES
+from structnet.recipes.recipe import TABLES as FILES
 from structnet.recipes.recipe import Answer, Outcome, Place, Say, is_file
 from structnet.recipes.words import counted
 

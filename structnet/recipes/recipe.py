@@ -18,6 +18,11 @@ from structnet.checks import check_integer
 S = TypeVar("S")
 Say = Callable[[str], None]  # what to do with a line for the user
 Values = dict[str, Any]  # settings as JSON has them: name -> value, without groups
+# As structnet.datasets.named has them, which needs torch.
+TABLES = (".csv", ".tsv")  # how the name of a table ends
+PACKED = ("", ".gz", ".bz2")
+# And that of a file of sparse rows, which may be packed.
+SPARSE = tuple(f".{kind}{end}" for kind in ("svm", "libsvm", "svmlight") for end in PACKED)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pytest
 
 from structnet.cli import data, main
 from structnet.datasets import DownloadError, listops, lrt, mnist, sarcos, source
-from structnet.datasets.named import LOADERS, TABLES
+from structnet.datasets.named import LOADERS, SPARSE, TABLES
 
 pytestmark = pytest.mark.usefixtures("cache")
 
@@ -33,8 +33,8 @@ def test_the_help_lists_what_there_is(call) -> None:
     status, out, _ = call("--help")
     assert status == 0
     assert set(data.ARRAY_SETS) == set(LOADERS)  # the help imports nothing to know them
-    assert data.TABLES == TABLES
-    for name in (*LOADERS, "listops", "lrt", "FILE.csv"):
+    assert (data.TABLES, data.SPARSE) == (TABLES, SPARSE)
+    for name in (*LOADERS, "listops", "lrt", "FILE.csv", "FILE.svm"):
         assert f"\n  {name} " in out
 
 
@@ -145,3 +145,12 @@ def test_a_failed_download_is_a_failure(call, monkeypatch: pytest.MonkeyPatch) -
     status, out, err = call("listops")
     assert (status, out) == (1, "")
     assert err == "structnet data: error: cannot download train_d20s.tsv\n"
+
+
+def test_sparse_rows(call, tmp_path: Path) -> None:
+    path = tmp_path / "trees.svm"
+    path.write_text("5 1:3.5 4:1\n7 2:4.5\n" * 10)
+    found = result(call(path)[1])
+    assert (found["train"], found["inputs"], found["classes"]) == (16, [4], {"5": 10, "7": 10})
+    path.write_text("5 1:3.5\n7 2\n")
+    assert "trees.svm, line 2: expected COLUMN:VALUE; got '2'" in call(path)[2]
