@@ -22,7 +22,8 @@ free = partial(compiled, nogil=True)  # several threads may train nodes at the s
 
 # What stands in the table of a node: -1 as the left child of a leaf, and as the features of a node
 # whose weights are full; the size of a leaf is its number of classes, that of a sparse hyperplane
-# its number of weights.
+# its number of weights. The classes of an inner node are where the first leaf's are, which is where
+# the nodes end.
 LEFT, RIGHT, WEIGHTS, SIZE, CLASSES, FEATURES, FIELDS = range(7)
 
 
@@ -208,6 +209,14 @@ def log_softmax(scores, out):
 
 
 @free
+def log_probs(columns, values, leaf, table, weights, places, out):
+    """The log-probabilities of a leaf's classes for a row."""
+    scores = np.empty(len(out), weights.dtype)
+    leaf_scores(columns, values, leaf, table, weights, places, scores)
+    log_softmax(scores, out)
+
+
+@free
 def leaves_of(X, indptr, indices, data, table, weights, places, out):
     """The leaf of each row; of rows in full, ``indices`` is empty and ``indptr`` has a 0 a row."""
     for i in range(len(out)):
@@ -240,13 +249,11 @@ def classes_of(X, indptr, indices, data, order, leaves, table, weights, places, 
 def log_probs_of(X, indptr, indices, data, leaves, starts, table, weights, places, classes, out):
     """The classes of each row's leaf and their log-probabilities, from ``starts[i]`` on."""
     for i in range(len(leaves)):
-        leaf, size = leaves[i], starts[i + 1] - starts[i]
-        scores = np.empty(size, weights.dtype)
+        leaf, here = leaves[i], out[starts[i] : starts[i + 1]]
         if len(indptr) == 0:
-            leaf_scores(indices, X[i], leaf, table, weights, places, scores)
+            log_probs(indices, X[i], leaf, table, weights, places, here)
         else:
             row = slice(indptr[i], indptr[i + 1])
-            leaf_scores(indices[row], data[row], leaf, table, weights, places, scores)
-        log_softmax(scores, out[starts[i] : starts[i + 1]])
+            log_probs(indices[row], data[row], leaf, table, weights, places, here)
         at = table[FIELDS * leaf + CLASSES]
-        classes[starts[i] : starts[i + 1]] = table[at : at + size]
+        classes[starts[i] : starts[i + 1]] = table[at : at + len(here)]

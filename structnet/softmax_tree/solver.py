@@ -26,7 +26,7 @@ from scipy.sparse import issparse
 POWER_STEPS = 6
 FIRST = 0.25  # share of the curvature's bound to begin with
 PATIENCE = 5  # steps over which the objective must fall
-TOLERANCE = 1e-4  # by which share
+TOLERANCE = 5e-4  # by which share
 Solution = tuple[np.ndarray, np.ndarray]  # weights [D, k] and biases [k], float32
 # Scores [k, n] -> the sum of the losses and, in the scores' place, its derivatives.
 Losses = Callable[[np.ndarray], float]
@@ -85,7 +85,7 @@ def binary(
 
     def losses(scores: np.ndarray) -> float:
         scores *= signs
-        loss = float(np.logaddexp(0, -scores[0]) @ counts)
+        loss = float((np.log1p(np.exp(-np.abs(scores))) - np.minimum(scores, 0))[0] @ counts)
         np.minimum(scores, 80, out=scores)  # the exponential stays a float32
         np.exp(scores, out=scores)
         scores += 1
