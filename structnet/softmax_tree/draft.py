@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 
@@ -66,6 +65,20 @@ class Draft:
                 found[mine] = self.nodes[node].losses(points, mine, missing_loss)
         return found[rows]
 
+    def mistakes(self, points: Points) -> np.ndarray:
+        """Which points are taken for another class. ``[n]``, bool."""
+        wrong = np.empty(len(points), bool)
+        for node, rows in self.reach(points).items():
+            leaf = self.nodes[node]
+            if isinstance(leaf, Leaf):
+                best = leaf.log_probs(points.x[rows]).argmax(axis=1)
+                wrong[rows] = leaf.classes[best] != points.y[rows]
+        return wrong
+
+    def error(self, points: Points) -> float:
+        """The share of points, by their weights, that are taken for another class."""
+        return float(np.average(self.mistakes(points), weights=points.weights))
+
     def penalty(self, decision_penalty: float, leaf_penalty: float) -> float:
         """``lambda sum ||w_i||_1 + mu sum ||W_j||_1``."""
         factor = {Hyperplane: decision_penalty, Leaf: leaf_penalty}
@@ -91,7 +104,3 @@ class Draft:
             new.children += places[1:]
         return new
 
-
-def merged_classes(leaves: list[Leaf]) -> np.ndarray:
-    """All classes of some leaves, ascending."""
-    return reduce(np.union1d, [leaf.classes for leaf in leaves])

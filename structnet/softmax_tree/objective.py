@@ -8,6 +8,7 @@ import numpy as np
 
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.points import Points
+from structnet.softmax_tree.settings import SoftmaxTreeSettings
 
 
 class Objective(NamedTuple):
@@ -24,6 +25,14 @@ class Objective(NamedTuple):
     leaf_penalty: float
     missing_loss: float
     solver_steps: int
+
+    @classmethod
+    def told(cls, settings: SoftmaxTreeSettings, num_classes: int) -> Objective:
+        """That of some settings, whose penalties are numbers."""
+        assert settings.decision_penalty is not None and settings.leaf_penalty is not None
+        missing = settings.loss_of_missing(num_classes)
+        penalties = settings.decision_penalty, settings.leaf_penalty
+        return cls(*penalties, missing, settings.solver_steps)
 
     def of(self, draft: Draft, points: Points) -> float:
         """Its value for a tree, from scratch."""

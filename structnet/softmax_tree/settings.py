@@ -10,7 +10,9 @@ import math
 import warnings
 from dataclasses import dataclass
 
-from structnet.checks import check_integer, check_number, check_one_of
+from structnet.checks import check_integer, check_number, check_one_of, wrong
+
+STARTS = ("centroids", "random", "axes")
 
 
 @dataclass(frozen=True)
@@ -28,8 +30,9 @@ class SoftmaxTreeSettings:
         max_iter: most iterations over all nodes.
         tol: relative fall of the objective below which it stops.
         solver_steps: most steps of the solver for one node in one iteration.
-        start: hyperplanes to begin with: "centroids" parts the classes by balanced 2-means on
-            their means, with the median as threshold; "random" draws directions.
+        start: tree to begin with: "centroids" parts the classes by balanced 2-means on their
+            means, with the median as threshold; "random" draws directions; "axes" is a decision
+            tree of single features, as scikit-learn grows it down to the depth.
         n_jobs: threads that train the nodes of a depth; the results are the same.
         seed: number that everything random follows from.
 
@@ -53,7 +56,7 @@ class SoftmaxTreeSettings:
     max_iter: int = 20
     tol: float = 1e-3
     solver_steps: int = 40
-    start: str = "centroids"
+    start: str | None = None
     n_jobs: int = 1
     seed: int = 0
 
@@ -64,9 +67,19 @@ class SoftmaxTreeSettings:
             check_number(name, getattr(self, name), 0, optional=True)
         check_number("missing_loss", self.missing_loss, 0, open=True, optional=True)
         check_number("tol", self.tol, 0)
-        check_one_of("start", self.start, ("centroids", "random"))
+        if self.start is not None:
+            check_one_of("start", self.start, STARTS)
         for name, least in (("max_iter", 0), ("solver_steps", 1), ("n_jobs", 1), ("seed", 0)):
             check_integer(name, getattr(self, name), least)
+
+    def check_classes(self, num_classes: int) -> None:
+        """Refuses more classes a leaf than there are.
+
+        Raises:
+            ValueError: k is larger than their number.
+        """
+        if self.k is not None and self.k > num_classes:
+            raise wrong("k", f"at most {num_classes}, the number of classes", self.k)
 
     def loss_of_missing(self, num_classes: int) -> float:
         """What a sample costs whose class its leaf lacks.
@@ -106,7 +119,13 @@ class GrowthSettings:
         ValueError: a value is out of its range.
 
     Warns:
-        UserWarning: rho is below 1.. never mind.
+        UserWarning: rho is 1 or more: leaves are split that get worse.
+
+    Example:
+        >>> GrowthSettings(alpha=1.0)
+        Traceback (most recent call last):
+        ValueError: The 'alpha' parameter must be a number in the range (0, 1) or None. Got 1.0
+        instead.
     """
 
     alpha: float | None = None
@@ -119,3 +138,22 @@ class GrowthSettings:
     max_leaves: int | None = None
     max_rounds: int = 10
     min_samples: int = 10
+
+    def __post_init__(self) -> None:
+        check_number("alpha", self.alpha, 0, 1, open=True, optional=True)
+        check_number("rho", self.rho, 0, open=True, optional=True)
+        check_integer("start_depth", self.start_depth, 0, optional=True)
+        check_integer("max_depth", self.max_depth, 0, optional=True)
+        check_integer("max_leaves", self.max_leaves, 1, optional=True)
+        for name in ("step", "max_rounds", "min_samples"):
+            check_integer(name, getattr(self, name), 1)
+        if self.step > 2:
+            raise wrong("step", "1 or 2", self.step)
+        check_one_of("ratio_of", self.ratio_of, ("loss", "objective"))
+        check_one_of("k_from", self.k_from, ("actual", "nominal"))
+        if self.rho is not None and self.rho >= 1:
+            warnings.warn(
+                f"rho {self.rho:g} is 1 or more: a leaf is also split where its loss rises, and only "
+                "max_rounds, max_depth and max_leaves end the growth; expected a number below 1",
+                stacklevel=2,
+            )

@@ -2,22 +2,83 @@
 
 The paper begins with random hyperplanes or with a tree of its own; balanced 2-means is ours. On the
 classes at a node, it parts their means into two groups of about equal weight; the hyperplane is
-normal to the line between the groups' means, with the median of the points as threshold.
+normal to the line between the groups' means, with the median of the points as threshold. A decision
+tree of single features is the other way to begin: it is where data are made of such decisions.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
+from sklearn.tree import DecisionTreeClassifier
 
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.nodes import Hyperplane, first_leaf, sparse_hyperplane
 from structnet.softmax_tree.points import Points
+from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
 
 MEANS_STEPS = 10
 LARGEST = 100  # weights of a first hyperplane on sparse rows
+
+
+def first_draft(
+    points: Points, settings: SoftmaxTreeSettings, growth: GrowthSettings | None
+) -> Draft:
+    """The tree that a training begins with: of the whole depth, or of that which growth begins at.
+
+    Of one leaf alone the classes are not cut down.
+    """
+    assert settings.start is not None
+    depth, k = settings.depth, settings.k
+    if growth is not None:
+        assert growth.start_depth is not None and growth.alpha is not None
+        depth = growth.start_depth
+        share = 1.0 if depth == 0 else growth.alpha
+        k = max(1, math.floor(share * points.num_classes))
+    assert depth is not None and k is not None
+    if settings.start == "axes":
+        return axes_draft(points, depth, k, settings.seed)
+    return complete_draft(points, depth, k, settings.start, settings.seed)
+
+
+def axes_draft(points: Points, depth: int | None, k: int, seed: int) -> Draft:
+    """A decision tree of single features, as scikit-learn grows it.
+
+    Args:
+        depth: most decisions on a path; None is without limit.
+        k: most classes of a leaf.
+        seed: seed of the random numbers.
+    """
+    if depth == 0:
+        return complete_draft(points, 0, k, "centroids", seed)
+    grower = DecisionTreeClassifier(max_depth=depth, random_state=seed)
+    found = grower.fit(points.x, points.y, sample_weight=points.weights).tree_
+    left, right = found.children_left, found.children_right
+    draft = Draft([(a, b) if a > 0 else () for a, b in zip(left, right, strict=True)], [])
+    counts = found.value[:, 0] * found.weighted_n_node_samples[:, None]
+    for node, below in enumerate(draft.children):
+        if below:
+            draft.nodes.append(_axis(points, found.feature[node], found.threshold[node]))
+            continue
+        here = np.zeros(points.num_classes)
+        here[grower.classes_] = counts[node]
+        draft.nodes.append(first_leaf(here, k, points.num_features, points.sparse))
+    return draft
+
+
+def _axis(points: Points, feature: int, threshold: float) -> Hyperplane:
+    """The hyperplane of ``x[feature] > threshold``."""
+    bias = -float(np.nextafter(np.float32(threshold), np.float32(np.inf)))
+    if np.float32(threshold) > threshold:
+        bias = -float(np.float32(threshold))
+    if points.sparse:
+        return Hyperplane(np.ones(1, np.float32), bias, np.int32([feature]))
+    weight = np.zeros(points.num_features, np.float32)
+    weight[feature] = 1
+    return Hyperplane(weight, bias)
 
 
 def complete_draft(
