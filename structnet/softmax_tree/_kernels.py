@@ -189,8 +189,8 @@ def likeliest(scores):
 
 
 @free
-def class_of(columns, values, table, weights, places):
-    """The class that a row is taken for."""
+def class_of(table, weights, places, columns, values):
+    """The class that a row is taken for; what changes from call to call comes last."""
     leaf = leaf_of(columns, values, table, weights, places)
     scores = np.empty(table[FIELDS * leaf + SIZE], weights.dtype)
     leaf_scores(columns, values, leaf, table, weights, places, scores)

@@ -130,19 +130,19 @@ def _plane(
     if not norm:
         return None
     direction = (direction / norm).astype(np.float32)
-    bias = -_median(points.projections(rows, direction, 0.0))
+    bias = -_median(points.projections(rows, direction, 0.0), points.weights[rows])
     if points.sparse:
         return sparse_hyperplane(direction, bias, np.arange(len(direction), dtype=np.int32))
     return Hyperplane(direction, bias)
 
 
-def _median(scores: np.ndarray) -> float:
+def _median(scores: np.ndarray, weights: np.ndarray) -> float:
     """A number at which the scores fall into two halves, as equal as they can be."""
-    values, counts = np.unique(scores, return_counts=True)
+    values, place = np.unique(scores, return_inverse=True)
     if len(values) < 2:
         return float(values[0])
-    below = np.cumsum(counts)[:-1]  # at a threshold of the next value
-    return float(values[1 + np.argmin(np.abs(below - len(scores) / 2))])
+    below = np.cumsum(np.bincount(place, weights))[:-1]  # at a threshold of the next value
+    return float(values[1 + np.argmin(np.abs(below - weights.sum() / 2))])
 
 
 def _means(points: Points, rows: np.ndarray, classes: np.ndarray, counts: np.ndarray) -> Any:

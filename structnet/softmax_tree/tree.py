@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -243,35 +244,39 @@ class SoftmaxTree(Routed, nn.Module):
 class Predictor:
     """One sample at a time, without checks and without a copy of anything: for latency.
 
+    Rows in full are float32 arrays ``[D]``; sparse ones their ascending columns, int32, and values,
+    float32.
+
     Args:
         tree: tree whose weights it reads.
+
+    Attributes:
+        class_of: function from a row in full to its class.
+        class_of_sparse: function from the columns and values of a sparse row to its class.
     """
 
     def __init__(self, tree: SoftmaxTree):
         self._arrays = tree.arrays
-        self._columns = NO_PLACES
+        self.class_of = partial(_kernels.class_of, *self._arrays, NO_PLACES)
+        self.class_of_sparse = partial(_kernels.class_of, *self._arrays)
 
-    def class_of(self, x: np.ndarray) -> int:
-        """The class of a row in full, ``[D]``, float32."""
-        return _kernels.class_of(self._columns, x, *self._arrays)
-
-    def class_of_sparse(self, columns: np.ndarray, values: np.ndarray) -> int:
-        """The class of a sparse row, its columns ascending, int32, and its values float32."""
-        return _kernels.class_of(columns, values, *self._arrays)
-
-    def probabilities(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The classes that a row in full can have, ``[k]``, and their probabilities."""
-        return self.probabilities_sparse(self._columns, x)
-
-    def probabilities_sparse(
-        self, columns: np.ndarray, values: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The same of a sparse row."""
-        leaf = _kernels.leaf_of(columns, values, *self._arrays)
+    def probabilities(self, *row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The classes that a row can have, and their probabilities. ``[k]``, both."""
+        row = row if len(row) == 2 else (NO_PLACES, *row)
+        leaf = _kernels.leaf_of(*row, *self._arrays)
         classes = self._arrays.classes(leaf)
         log_prob = np.empty(len(classes))
-        _kernels.log_probs(columns, values, leaf, *self._arrays, log_prob)
+        _kernels.log_probs(*row, leaf, *self._arrays, log_prob)
         return classes, np.exp(log_prob)
+
+    def timed(self, x: Any) -> tuple[Callable[..., int], list[tuple[np.ndarray, ...]]]:
+        """What gives the class of a row, and rows as it takes them, to be timed. ``[n, D]``."""
+        if not issparse(x):
+            rows = np.ascontiguousarray(x, np.float32)
+            return self.class_of, [(row,) for row in rows]
+        ends = zip(x.indptr, x.indptr[1:], strict=False)
+        data = x.data.astype(np.float32)
+        return self.class_of_sparse, [(x.indices[a:b], data[a:b]) for a, b in ends]
 
 
 def _empty(dtype: Any) -> tuple[np.ndarray, np.ndarray]:
