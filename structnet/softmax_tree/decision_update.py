@@ -91,9 +91,7 @@ def _other(new: Hyperplane, plane: Hyperplane, task: Task, points: Points) -> Hy
     return min(smaller, key=lambda each: each[0] + task.penalty * each[1].norm)[1]
 
 
-def _surrogate(
-    plane: Hyperplane, task: Task, points: Points, objective: Objective
-) -> Hyperplane:
+def _surrogate(plane: Hyperplane, task: Task, points: Points, objective: Objective) -> Hyperplane:
     """The logistic regression on the pseudo-labels; one side of them alone needs no weights."""
     signs = np.where(task.gains > 0, 1.0, -1.0)
     if (signs == signs[0]).all():
@@ -143,9 +141,7 @@ def _constant(plane: Hyperplane, sign: float) -> Hyperplane:
     return Hyperplane(plane.weight[:0], sign, plane.columns[:0])
 
 
-def _threshold(
-    plane: Hyperplane, task: Task, points: Points
-) -> tuple[float, Hyperplane] | None:
+def _threshold(plane: Hyperplane, task: Task, points: Points) -> tuple[float, Hyperplane] | None:
     """The lowest weighted 0/1 loss of any bias on a direction or its opposite, and the hyperplane.
 
     None if there is no direction.

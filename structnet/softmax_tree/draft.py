@@ -103,4 +103,3 @@ class Draft:
             new.nodes += subtree.nodes[1:]
             new.children += places[1:]
         return new
-

@@ -315,10 +315,10 @@ class AdaptiveSoftmaxTreeClassifier(SoftmaxTreeEstimator):
 
     Example:
         >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 20, axis=0)
-        >>> y = np.repeat(["a", "b", "a", "b"], 20)
+        >>> y = np.repeat(["a", "b", "c", "d"], 20)
         >>> model = AdaptiveSoftmaxTreeClassifier(0.5, 0.9, depth=0, random_state=0).fit(X, y)
-        >>> model.score(X, y), [trial.accepted for trial in model.trained_.trials][:1]
-        (1.0, [True])
+        >>> model.score(X, y), [trial.k for trial in model.trained_.trials][:1]
+        (1.0, [2])
     """
 
     def __init__(

@@ -9,6 +9,7 @@ grafted together, TAO trains the whole tree, and what no point comes to is prune
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from structnet.softmax_tree.draft import Draft
@@ -18,7 +19,9 @@ from structnet.softmax_tree.objective import Objective
 from structnet.softmax_tree.optimisation import alternate
 from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
-from structnet.softmax_tree.start import complete_draft
+from structnet.softmax_tree.start import axes_draft, complete_draft
+
+CHEAP = 2e7  # rows x features x classes up to which a decision on a single feature is tried, too
 
 
 @dataclass(frozen=True)
@@ -100,25 +103,52 @@ def _tried(
     growth: GrowthSettings,
 ) -> tuple[Trial, Draft] | None:
     """A subtree for a leaf and its points; None if there is nothing to gain or to part."""
+    assert growth.alpha is not None
     classes = len(leaf.classes) if growth.k_from == "actual" else leaf.k
     k = min(math.floor(growth.alpha * classes), classes - 1)
     alone = Draft([()], [leaf])
     before = objective.loss(alone, points)
     if k < 1 or not before:
         return None
-    assert growth.alpha is not None and settings.start is not None
-    subtree = complete_draft(points, growth.step, k, settings.start, settings.seed)
-    if len(subtree.nodes) == 1:
+    subtrees = [
+        _trained(begun, leaf, points, objective, settings, k)
+        for begun in _begun(points, growth.step, k, settings)
+    ]
+    # One leaf of fewer classes is no subtree.
+    subtrees = [each for each in subtrees if len(each.nodes) > 1]
+    if not subtrees:
         return None
-    for node, rows in subtree.reach(points).items():
-        if not subtree.children[node]:
-            subtree.nodes[node] = warm_started(replace(leaf, k=k), points, rows)
-    subtree = alternate(subtree, points, objective, settings.max_iter, settings.tol).pruned(points)
+    subtree = min(subtrees, key=lambda each: objective.of(each, points))
     after = objective.loss(subtree, points)
     if growth.ratio_of == "objective":
         factors = objective.decision_penalty, objective.leaf_penalty
         before, after = before + alone.penalty(*factors), after + subtree.penalty(*factors)
     ratio = after / before
-    if len(subtree.nodes) == 1:
-        return None  # one leaf of fewer classes is no subtree
     return Trial(0, 0, len(points), len(leaf.classes), k, before, after, ratio, False), subtree
+
+
+def _begun(points: Points, depth: int, k: int, settings: SoftmaxTreeSettings) -> Iterator[Draft]:
+    """The trees that a subtree may begin as: as told, and by single features where that is cheap."""
+    assert settings.start is not None
+    if settings.start != "axes":
+        yield complete_draft(points, depth, k, settings.start, settings.seed)
+    if len(points) * points.num_features * points.num_classes <= CHEAP:
+        yield axes_draft(points, depth, k, settings.seed)
+    elif settings.start == "axes":
+        yield complete_draft(points, depth, k, "centroids", settings.seed)
+
+
+def _trained(
+    subtree: Draft,
+    leaf: Leaf,
+    points: Points,
+    objective: Objective,
+    settings: SoftmaxTreeSettings,
+    k: int,
+) -> Draft:
+    """A subtree whose leaves begin with the weights of a leaf, after TAO."""
+    for node, rows in subtree.reach(points).items():
+        if not subtree.children[node]:
+            subtree.nodes[node] = warm_started(replace(leaf, k=k), points, rows)
+    how = settings.max_iter, settings.tol
+    return alternate(subtree, points, objective, *how).pruned(points)

@@ -47,7 +47,9 @@ class Measures:
 
     def __str__(self) -> str:
         width = max(len(field.name) for field in fields(self)) + 2
-        named = ((field.name.replace("_", " "), getattr(self, field.name)) for field in fields(self))
+        named = (
+            (field.name.replace("_", " "), getattr(self, field.name)) for field in fields(self)
+        )
         return "\n".join(f"{name:<{width}}{_figure(value)}" for name, value in named)
 
 

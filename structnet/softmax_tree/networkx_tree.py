@@ -48,6 +48,4 @@ def tree_from_networkx(digraph: nx.DiGraph) -> SoftmaxTree:
         children.append(tuple(child for _, child, _ in below))
         nodes.append(Hyperplane(**own) if below else Leaf(**own))
     told = digraph.graph
-    return SoftmaxTree.from_draft(
-        Draft(children, nodes), told["num_features"], told["num_classes"]
-    )
+    return SoftmaxTree.from_draft(Draft(children, nodes), told["num_features"], told["num_classes"])

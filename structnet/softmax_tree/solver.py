@@ -179,7 +179,9 @@ def _fista(
         loss = losses(slopes)
         gradient = np.vstack([data.x_t @ slopes.T, slopes.sum(axis=1)])
         while True:
-            new = at(_shrunk(ahead.weights - gradient / np.float32(curvature), threshold / curvature))
+            new = at(
+                _shrunk(ahead.weights - gradient / np.float32(curvature), threshold / curvature)
+            )
             way = (new.weights - ahead.weights).astype(np.float64)
             found = losses(new.scores.copy())
             bound = loss + np.vdot(gradient, way) + curvature / 2 * np.vdot(way, way)

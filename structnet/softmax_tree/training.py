@@ -160,9 +160,7 @@ class _Training:
 
         if not len(self.history):
             told(draft, objective.of(draft, self.points))
-        draft = alternate(
-            draft, self.points, objective, how.max_iter, how.tol, how.n_jobs, told
-        )
+        draft = alternate(draft, self.points, objective, how.max_iter, how.tol, how.n_jobs, told)
         return draft.pruned(self.points)
 
     def _validation_error(self, draft: Draft) -> float | None:
