@@ -122,7 +122,9 @@ def _loaded(name: str, data_dir: str | None, options: Mapping[str, str | None], 
     if name == "digits":
         return load(name)
     if name not in LOADERS:
-        given = {flag: value for flag, value in options.items() if value is not None}
+        given: dict[str, Any] = {
+            flag: value for flag, value in options.items() if value is not None
+        }
         if "header" in given:
             given["header"] = given["header"] == "yes"
         return load(name, data_dir, **given)
