@@ -18,7 +18,7 @@ from structnet.message_passing.scheduling import Layout
 from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT, Aggregator
 from structnet.tensor_tree.aggregators.tucker import Tucker
 from structnet.tensor_tree.compiled.tree_sweep import covers, sweep
-from structnet.tensor_tree.gates import Forget, LSTMState
+from structnet.tensor_tree.gates import forget, lstm_state
 from structnet.trees.forest import Forest
 
 
@@ -225,7 +225,7 @@ class _Cell:
     def leaf(self, nodes: Nodes) -> State:
         x = self.model.input_table().index_select(0, nodes.tokens)
         i, o, u = torch.addmm(self.model.leaf_bias, x, self.model.leaf_weight).chunk(3, -1)
-        h, c = LSTMState.apply(i, o, u, None)
+        h, c = lstm_state(i, o, u, None, nodes.plain)
         return {"h": h, "c": c}
 
     def bottom(self) -> State:
@@ -239,8 +239,8 @@ class _Cell:
         if self.sends_kept:
             bias = edges.select(self.forget_bias)
             if self.joined:
-                return {"joined": edges.join(Forget.apply(z, bias, c, True))}
-            z, sent["kept"] = Forget.apply(z, bias, c, False)
+                return {"joined": edges.join(forget(z, bias, c, True, edges.plain))}
+            z, sent["kept"] = forget(z, bias, c, False, edges.plain)
         elif self.model.forget == "child":
             z, sent["f"] = z[..., : self.width], z[..., self.width :]
         if not self.sends_kept:
@@ -259,7 +259,7 @@ class _Cell:
         gates = self.aggregator.reduce(nodes, received, x)
         if kept is None:
             kept = self._kept(nodes, gates[3:], x)
-        h, c = LSTMState.apply(*gates[:3], nodes.split(kept))
+        h, c = lstm_state(*gates[:3], nodes.split(kept), nodes.plain)
         return {"h": nodes.join(h), "c": nodes.join(c)}
 
     def _kept(self, nodes: Nodes, forget_gates: Sequence[Tensor], x: Tensor | None) -> Tensor:
