@@ -31,7 +31,7 @@ def lstm_state(
 
 def forget(
     z: Tensor, bias: Tensor, c: Tensor, joined: bool, plain: bool = False
-) -> Tensor | tuple[Tensor, Tensor]:
+) -> tuple[Tensor, ...]:
     """Split what a child computes for its parent, ``z = [z_a, z_f]``, and apply its forget gate.
 
     Shapes:
@@ -41,10 +41,11 @@ def forget(
         output: ``z_a`` and ``sigmoid(z_f + bias) c``; side by side in one tensor if joined.
     """
     if not plain:
-        return Forget.apply(z, bias, c, joined)
+        found = Forget.apply(z, bias, c, joined)
+        return (found,) if joined else found
     width = z.shape[-1] - c.shape[-1]
     kept = torch.sigmoid(z[..., width:] + bias.unsqueeze(1)) * c
-    return torch.cat([z[..., :width], kept], -1) if joined else (z[..., :width], kept)
+    return (torch.cat([z[..., :width], kept], -1),) if joined else (z[..., :width], kept)
 
 
 class LSTMState(torch.autograd.Function):

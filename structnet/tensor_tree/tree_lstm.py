@@ -239,7 +239,8 @@ class _Cell:
         if self.sends_kept:
             bias = edges.select(self.forget_bias)
             if self.joined:
-                return {"joined": edges.join(forget(z, bias, c, True, edges.plain))}
+                (joined,) = forget(z, bias, c, True, edges.plain)
+                return {"joined": edges.join(joined)}
             z, sent["kept"] = forget(z, bias, c, False, edges.plain)
         elif self.model.forget == "child":
             z, sent["f"] = z[..., : self.width], z[..., self.width :]
@@ -256,10 +257,10 @@ class _Cell:
         kept = None
         if self.joined:
             received, kept = received[:, : self.width], received[:, self.width :]
-        gates = self.aggregator.reduce(nodes, received, x)
+        i, o, u, *forget_gates = self.aggregator.reduce(nodes, received, x)
         if kept is None:
-            kept = self._kept(nodes, gates[3:], x)
-        h, c = lstm_state(*gates[:3], nodes.split(kept), nodes.plain)
+            kept = self._kept(nodes, forget_gates, x)
+        h, c = lstm_state(i, o, u, nodes.split(kept), nodes.plain)
         return {"h": nodes.join(h), "c": nodes.join(c)}
 
     def _kept(self, nodes: Nodes, forget_gates: Sequence[Tensor], x: Tensor | None) -> Tensor:
