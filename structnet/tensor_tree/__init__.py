@@ -20,6 +20,7 @@ beyond it    canonical polyadic, tensor train            :class:`CP`, :class:`Te
 ``gates``               its element-wise part, plain and with the backward written out
 ``heads``               the classifiers on top
 ``compiled``            the same sweep as compiled loops, on a CPU
+``parameters``          parameters of known shapes, made only if they fit in memory
 ======================  ==========================================================================
 
 Reference:
