@@ -18,7 +18,8 @@ from structnet.message_passing.scheduling import Layout
 from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT, Aggregator
 from structnet.tensor_tree.aggregators.tucker import Tucker
 from structnet.tensor_tree.compiled.tree_sweep import covers, sweep
-from structnet.tensor_tree.gates import Forget, LSTMState
+from structnet.tensor_tree.gates import forget, lstm_state
+from structnet.tensor_tree.parameters import Shape, allocate, check_shapes
 from structnet.trees.forest import Forest
 
 
@@ -69,6 +70,11 @@ class TreeLSTM(nn.Module):
 
     embedding: nn.Embedding
     inputs: Tensor
+    leaf_weight: nn.Parameter
+    leaf_bias: nn.Parameter
+    forget_weight: nn.Parameter
+    forget_bias: nn.Parameter
+    forget_input: nn.Parameter
     bottom_state: Tensor
 
     def __init__(
@@ -90,7 +96,8 @@ class TreeLSTM(nn.Module):
                 "inputs must be an nn.Embedding or a tensor [num_tokens, input_size]; got "
                 + (f"shape {list(inputs.shape)}" if hasattr(inputs, "shape") else repr(inputs))
             )
-        self.hidden_size, self.forget, self.inner_inputs = hidden_size, forget, inner_inputs
+        self.hidden_size, self.inner_inputs = hidden_size, inner_inputs
+        self.forget, self.bottom = forget, bottom
         self.learned_inputs = isinstance(inputs, nn.Embedding)
         if isinstance(inputs, nn.Embedding):
             self.embedding = inputs
@@ -118,13 +125,11 @@ class TreeLSTM(nn.Module):
             slack=2**25 // self._numbers_a_message(),
             node_slack=2**25 // self.aggregator.numbers_a_node(),
         )
-        self._add_leaf(input_size)
-        if forget == "child":
-            self._add_forget(input_size)
-        if bottom == "learned":
-            self.bottom_state = nn.Parameter(torch.randn(2, 1, hidden_size) * HIDDEN_MOMENT**0.5)
-        else:
+        if bottom == "zero":
             self.register_buffer("bottom_state", torch.zeros(2, 1, hidden_size), persistent=False)
+        self.shapes = allocate(self, self._shapes(input_size))
+        self.shapes["bottom_state"] = (2, 1, hidden_size)
+        self.reset_parameters()
 
     def _numbers_a_message(self) -> int:
         """The size of the matrix that computes one message."""
@@ -132,23 +137,34 @@ class TreeLSTM(nn.Module):
         width = 0 if weight is None else weight.shape[-1]
         return self.hidden_size * (width + self.hidden_size)
 
-    def _add_leaf(self, input_size: int) -> None:
-        table = self.input_table().detach()
-        moment = table.square().sum(1).mean().clamp_min(1e-6)  # pre-activations of variance one
-        self.leaf_weight = nn.Parameter(torch.randn(input_size, 3 * self.hidden_size))
-        self.leaf_weight.data /= moment.sqrt()
-        self.leaf_bias = nn.Parameter(torch.zeros(3 * self.hidden_size))
-
-    def _add_forget(self, input_size: int) -> None:
+    def _shapes(self, input_size: int) -> dict[str, Shape]:
         c, layout = self.hidden_size, self.layout
-        self.forget_weight = nn.Parameter(torch.randn(layout.num_keys, c, c))
-        self.forget_weight.data *= 0.5 * (HIDDEN_MOMENT * c) ** -0.5
-        # L f^2 = 1/2 at first: cell states neither grow nor vanish with depth.
-        keep = torch.tensor((2 * layout.arity) ** -0.5)
-        self.forget_bias = nn.Parameter(torch.logit(keep).repeat(layout.num_types, c))
-        if self.inner_inputs:
-            self.forget_input = nn.Parameter(torch.randn(layout.num_types, input_size, c))
-            self.forget_input.data *= 0.5 * input_size**-0.5
+        shapes: dict[str, Shape] = {"leaf_weight": (input_size, 3 * c), "leaf_bias": (3 * c,)}
+        if self.forget == "child":
+            shapes["forget_weight"] = (layout.num_keys, c, c)
+            shapes["forget_bias"] = (layout.num_types, c)
+            if self.inner_inputs:
+                shapes["forget_input"] = (layout.num_types, input_size, c)
+        if self.bottom == "learned":
+            shapes["bottom_state"] = (2, 1, c)
+        return shapes
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Draw the first weights, but for the aggregator's and the inputs."""
+        table = self.input_table()
+        moment = table.square().sum(1).mean().clamp_min(1e-6)  # pre-activations of variance one
+        self.leaf_weight.normal_().div_(moment.sqrt())
+        self.leaf_bias.zero_()
+        if self.forget == "child":
+            self.forget_weight.normal_().mul_(0.5 * (HIDDEN_MOMENT * self.hidden_size) ** -0.5)
+            # L f^2 = 1/2 at first: cell states neither grow nor vanish with depth.
+            keep = torch.tensor((2 * self.layout.arity) ** -0.5)
+            self.forget_bias.copy_(torch.logit(keep))
+            if self.inner_inputs:
+                self.forget_input.normal_().mul_(0.5 * table.shape[1] ** -0.5)
+        if self.bottom == "learned":
+            self.bottom_state.normal_().mul_(HIDDEN_MOMENT**0.5)
 
     def input_table(self) -> Tensor:
         """The input vectors, ``[num_tokens, input_size]``."""
@@ -173,8 +189,11 @@ class TreeLSTM(nn.Module):
 
         Raises:
             GraphError: types, places or tokens that the model does not have.
+            ValueError: a parameter of another shape than it was made with.
         """
         self._check_tokens(forest)
+        check_shapes(self, self.shapes)
+        check_shapes(self.aggregator, self.aggregator.shapes)
         if backend == "levels" and covers(self, forest):
             return sweep(
                 self, forest, forest.roots if nodes is None else np.asarray(nodes, np.int64)
@@ -225,7 +244,7 @@ class _Cell:
     def leaf(self, nodes: Nodes) -> State:
         x = self.model.input_table().index_select(0, nodes.tokens)
         i, o, u = torch.addmm(self.model.leaf_bias, x, self.model.leaf_weight).chunk(3, -1)
-        h, c = LSTMState.apply(i, o, u, None)
+        h, c = lstm_state(i, o, u, None, nodes.plain)
         return {"h": h, "c": c}
 
     def bottom(self) -> State:
@@ -239,8 +258,9 @@ class _Cell:
         if self.sends_kept:
             bias = edges.select(self.forget_bias)
             if self.joined:
-                return {"joined": edges.join(Forget.apply(z, bias, c, True))}
-            z, sent["kept"] = Forget.apply(z, bias, c, False)
+                (joined,) = forget(z, bias, c, True, edges.plain)
+                return {"joined": edges.join(joined)}
+            z, sent["kept"] = forget(z, bias, c, False, edges.plain)
         elif self.model.forget == "child":
             z, sent["f"] = z[..., : self.width], z[..., self.width :]
         if not self.sends_kept:
@@ -256,10 +276,10 @@ class _Cell:
         kept = None
         if self.joined:
             received, kept = received[:, : self.width], received[:, self.width :]
-        gates = self.aggregator.reduce(nodes, received, x)
+        i, o, u, *forget_gates = self.aggregator.reduce(nodes, received, x)
         if kept is None:
-            kept = self._kept(nodes, gates[3:], x)
-        h, c = LSTMState.apply(*gates[:3], nodes.split(kept))
+            kept = self._kept(nodes, forget_gates, x)
+        h, c = lstm_state(i, o, u, nodes.split(kept), nodes.plain)
         return {"h": nodes.join(h), "c": nodes.join(c)}
 
     def _kept(self, nodes: Nodes, forget_gates: Sequence[Tensor], x: Tensor | None) -> Tensor:

@@ -11,6 +11,7 @@ from configurations import (
     CONFIGURATIONS,
     Configuration,
     assert_equal,
+    every_configuration,
     forest_for,
     gradients,
     some_configurations,
@@ -74,6 +75,60 @@ def test_backward_in_part_and_then_in_full():
     for parameter in (model.leaf_bias, model.aggregator.output):
         torch.autograd.grad(loss, parameter, retain_graph=True)
     torch.testing.assert_close(gradients(loss, model), truth)
+
+
+def nodes_of(tensor: Tensor) -> list[object]:
+    """All nodes of the autograd graph that a tensor comes from."""
+    found = {tensor.grad_fn}
+    waiting = [tensor.grad_fn]
+    while waiting:
+        new = {node for node, _ in waiting.pop().next_functions if node is not None} - found
+        found |= new
+        waiting += new
+    return list(found)
+
+
+@every_configuration
+def test_the_reference_runs_nothing_written_by_hand(configuration: Configuration):
+    """Else it would check a function by that function."""
+    written = torch.autograd.function.BackwardCFunction
+    model, forest = configuration.model(), forest_for(configuration, 0)
+    assert any(isinstance(node, written) for node in nodes_of(model(forest).sum()))
+    reference = nodes_of(model(forest, backend="dgl").sum())
+    assert len(reference) > 100
+    assert not any(isinstance(node, written) for node in reference)
+
+
+@every_configuration
+def test_second_derivatives_of_the_reference(configuration: Configuration):
+    """A product with the Hessian, against differences of the first derivatives."""
+    model, forest = configuration.model(hidden_size=2), forest_for(configuration, 0)
+    parameters = list(model.parameters())
+    direction = [torch.randn_like(p) for p in parameters]
+
+    # A loss of constant slope: a function that autograd does not see through goes unnoticed there.
+    first = torch.autograd.grad(
+        model(forest, backend="dgl").sum(), parameters, create_graph=True, materialize_grads=True
+    )
+    along = sum((g * d).sum() for g, d in zip(first, direction, strict=True))
+    found = torch.autograd.grad(along, parameters, materialize_grads=True)
+
+    def slope(step: float) -> list[Tensor]:
+        for p, d in zip(parameters, direction, strict=True):
+            p.data += step * d
+        return gradients(model(forest).sum(), model)
+
+    step = 1e-6
+    ahead, behind = slope(step), slope(-2 * step)
+    wanted = [(a - b) / (2 * step) for a, b in zip(ahead, behind, strict=True)]
+    torch.testing.assert_close(list(found), wanted, rtol=1e-4, atol=1e-6)
+
+
+@by_each_path
+def test_second_derivatives_are_refused_elsewhere():
+    model, forest = CONFIGURATIONS[0].model(), forest_for(CONFIGURATIONS[0], 0)
+    with pytest.raises(RuntimeError, match="has no second derivatives; backend='dgl' has"):
+        torch.autograd.grad(model(forest).sum(), list(model.parameters()), create_graph=True)
 
 
 @by_each_path

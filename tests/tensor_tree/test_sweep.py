@@ -191,7 +191,7 @@ def test_buffers_go_with_the_graph(configuration: Configuration):
 
 
 @pytest.mark.parametrize("gates", [1, 6])
-def test_sizes_that_do_not_fit_are_left_to_torch(gates: int):
+def test_an_aggregator_of_other_sizes_is_left_to_torch(gates: int):
     """The compiled loops check no index."""
     model = TreeLSTM(4, 2, 3, torch.eye(3))
     model.aggregator = Tucker(4, 3, 2, gates=gates)

@@ -8,7 +8,8 @@ the input that the node itself may carry. Every node type has parameters of its 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import torch
 from torch import Tensor, nn
@@ -41,6 +42,8 @@ class Aggregator(nn.Module):
         positional: True if children in different places use different parameters.
         pads: True if a missing child takes part, as the bottom state.
         summed: True if messages are only ever added up.
+        shapes: the shape of each parameter, by name, as ``parameters.allocate`` gives them; what is
+            not named is not checked.
     """
 
     name = ""
@@ -53,6 +56,7 @@ class Aggregator(nn.Module):
     num_types: int
     gates: int
     input_size: int
+    shapes: Mapping[str, tuple[int, ...]] = MappingProxyType({})
 
     def __init__(
         self, hidden_size: int, arity: int, num_types: int, gates: int = 3, input_size: int = 0

@@ -11,6 +11,7 @@ from structnet.message_passing.cell import Nodes
 from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT
 from structnet.tensor_tree.aggregators.full_tensor import from_dense
 from structnet.tensor_tree.aggregators.low_rank import WithOnes
+from structnet.tensor_tree.parameters import Shape
 
 
 class CP(WithOnes):
@@ -31,20 +32,22 @@ class CP(WithOnes):
     name = "cp"
     linear = "factors"
 
-    def __init__(self, *args: int, **kwargs: int):
-        super().__init__(*args, **kwargs)
-        rank = self.rank
-        c, t, g, m = self.hidden_size, self.num_types, self.gates, self.num_modes
+    factors: nn.Parameter
+    input_factors: nn.Parameter
+
+    def _shapes(self) -> dict[str, Shape]:
+        return self._with_message(self.gates * self.rank, super()._shapes())
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
         # z_j = 1 + noise of variance 1/M: low orders dominate, and the bias takes the constant.
-        self.factors = nn.Parameter(torch.randn(self.num_keys, c, g * rank))
-        self.factors.data *= (HIDDEN_MOMENT * c * m) ** -0.5
-        self.ones = nn.Parameter(torch.ones(self.num_keys, g * rank))
-        self.output = nn.Parameter(torch.randn(t, g, rank, c) * rank**-0.5)
-        self.bias = nn.Parameter(-self.output.detach().sum(2))
+        self.factors.normal_().mul_((HIDDEN_MOMENT * self.hidden_size * self.num_modes) ** -0.5)
+        self.ones.fill_(1)
+        self.output.normal_().mul_(self.rank**-0.5)
+        self.bias.copy_(-self.output.sum(2))
         if self.input_size:
-            self.input_factors = nn.Parameter(torch.randn(t, self.input_size, g * rank))
-            self.input_factors.data *= (self.input_size * m) ** -0.5
-            self.input_ones = nn.Parameter(torch.ones(t, g * rank))
+            self.input_factors.normal_().mul_((self.input_size * self.num_modes) ** -0.5)
+            self.input_ones.fill_(1)
 
     @classmethod
     def _count_inner(cls, c: int, L: int, r: int) -> int:

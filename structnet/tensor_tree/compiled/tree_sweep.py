@@ -50,7 +50,10 @@ class _Model(Protocol):
 
 
 def covers(model: _Model, forest: Forest) -> bool:
-    """Whether :func:`sweep` can compute the model's states over the forest."""
+    """Whether :func:`sweep` can compute the model's states over the forest.
+
+    The loops check no index: the shapes of the parameters are checked before.
+    """
     tensors = [*model.parameters(), *model.buffers()]
     layout, a = model.layout, model.aggregator
     sizes = (model.hidden_size, layout.arity, layout.num_types)
@@ -58,12 +61,10 @@ def covers(model: _Model, forest: Forest) -> bool:
         model.forget == "child"
         and not model.inner_inputs
         and combine_for(a) is not None
-        # The loops check no index: sizes that do not fit are left to torch, which raises.
+        # An aggregator of other sizes is left to torch, which raises.
         and (a.hidden_size, a.arity, a.num_types) == sizes
         and (a.gates, a.input_size, a.positional) == (3, 0, layout.positional)
         and layout.pads >= a.pads
-        and model.forget_bias.shape == (layout.num_types, model.hidden_size)
-        and model.bottom_state.shape == (2, 1, model.hidden_size)
         and forest.device.type == "cpu"
         and not torch.is_autocast_enabled("cpu")
         and {x.device.type for x in tensors} == {"cpu"}
