@@ -49,7 +49,11 @@ def forget(
 
 
 class LSTMState(torch.autograd.Function):
-    """:func:`lstm_state` with its gradient; its outputs are contiguous."""
+    """:func:`lstm_state` with its gradient.
+
+    Shapes:
+        output: h and c as there, contiguous.
+    """
 
     @staticmethod
     def forward(
@@ -77,7 +81,11 @@ class LSTMState(torch.autograd.Function):
 
 
 class Forget(torch.autograd.Function):
-    """:func:`forget` with its gradient."""
+    """:func:`forget` with its gradient.
+
+    Shapes:
+        output: as there; one tensor if joined.
+    """
 
     @staticmethod
     def forward(

@@ -102,7 +102,8 @@ class TreeLSTM(nn.Module):
         if isinstance(inputs, nn.Embedding):
             self.embedding = inputs
         else:
-            self.register_buffer("inputs", torch.as_tensor(inputs).detach().float().clone())
+            table = torch.as_tensor(inputs).detach()
+            self.register_buffer("inputs", table.to(torch.get_default_dtype(), copy=True))
         input_size = self.input_table().shape[1]
         self.aggregator = aggregator(
             hidden_size,
@@ -192,6 +193,7 @@ class TreeLSTM(nn.Module):
             ValueError: a parameter of another shape than it was made with.
         """
         self._check_tokens(forest)
+        self.aggregator()  # its hooks
         check_shapes(self, self.shapes)
         check_shapes(self.aggregator, self.aggregator.shapes)
         if backend == "levels" and covers(self, forest):

@@ -85,13 +85,6 @@ def test_nodes_with_a_type_and_no_children(configuration: Configuration):
     assert_same(configuration.model(), Forest.from_graph(graph, vocabulary=VOCABULARY))
 
 
-def test_no_types():
-    model = TreeLSTM(3, 0, 2, torch.eye(3), WeightedSum).double()
-    forest = Forest.from_trees([Tree("x"), Tree("z")], VOCABULARY)
-    assert covers(model, forest)
-    torch.testing.assert_close(model(forest), propagate(forest, _Cell(model))["h"])
-
-
 @pytest.mark.parametrize("arity", [1, 2, 5])
 @pytest.mark.parametrize("aggregator", [Tucker, CP, TensorTrain], ids=lambda a: a.__name__)
 @pytest.mark.parametrize("rank", [1, 3])

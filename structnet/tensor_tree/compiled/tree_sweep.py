@@ -150,7 +150,9 @@ class Sweep(Buffers):
         kernels.open_forget_gates(self.message_types, lo, hi, bias, self.width, self.Z)
 
     def release(self) -> list[Tensor]:
-        """Hand all arrays over, to whoever knows how long they are needed."""
+        """Hand all arrays over, to whoever knows how long they are needed; drop all copies."""
+        self.product.forget()
+        self.combine.forget()
         self.held = [name for name, value in vars(self).items() if isinstance(value, np.ndarray)]
         return [torch.from_numpy(vars(self).pop(name)) for name in self.held]
 
@@ -158,6 +160,7 @@ class Sweep(Buffers):
         """One to leave gradients in, with the arrays that :meth:`release` gave."""
         twin = copy.copy(self)
         twin.combine = copy.copy(self.combine)
+        twin.product = self.product.for_backward()
         for name, buffer in zip(self.held, buffers, strict=True):
             setattr(twin, name, buffer.numpy())
         return twin
