@@ -276,15 +276,6 @@ def test_a_kept_loss_keeps_nothing(configuration: Configuration):
 
 @by_each_path
 @some_configurations
-def test_weights_are_not_copied_into_the_graph(configuration: Configuration):
-    model = configuration.model()
-    weights = {tuple(p.shape) for p in model.aggregator.parameters() if p.dim() > 2}
-    loss = model(forest_for(configuration, 0)).square().sum()
-    assert not weights & set(floats_kept(loss, model))
-
-
-@by_each_path
-@some_configurations
 def test_checkpointing(configuration: Configuration):
     model, forest = configuration.model(), forest_for(configuration, 0)
     truth = gradients(model(forest).square().sum(), model)
