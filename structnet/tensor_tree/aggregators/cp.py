@@ -91,18 +91,17 @@ class CP(WithOnes):
     def load_full(self, tensor: Tensor, sweeps: int = 0, starts: int = 1) -> None:
         generator = torch.Generator().manual_seed(0)
         best: list[Tensor] = []
+        least = tensor.new_full(tensor.shape[:2], torch.inf)  # [types, G] its error
         for _ in range(starts):
             factors = [
                 torch.randn(*tensor.shape[:2], n, self.rank, generator=generator).to(tensor)
                 for n in tensor.shape[2:]
             ]
             error = _improve(tensor, factors, sweeps)
-            if best:
-                better = (error < least)[..., None, None]
-                best = [torch.where(better, f, b) for f, b in zip(factors, best, strict=True)]
-                least = torch.minimum(error, least)
-            else:
-                best, least = factors, error
+            better = (error < least)[..., None, None]
+            pairs = zip(factors, best or factors, strict=True)
+            best = [torch.where(better, new, old) for new, old in pairs]
+            least = torch.minimum(error, least)
             if (least < _EXACT).all():
                 break
         *modes, output = best
