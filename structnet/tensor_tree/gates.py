@@ -16,7 +16,7 @@ from torch.autograd.function import once_differentiable
 def lstm_state(
     i: Tensor, o: Tensor, u: Tensor, kept: Tensor | None, plain: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """``c = sigmoid(i) tanh(u) + kept``, ``h = sigmoid(o) tanh(c)``: Eq. (12) and (13).
+    """``c = sigmoid(i) tanh(u) + kept``, ``h = sigmoid(o) tanh(c)``: c and h of Eq. (11).
 
     Shapes:
         i, o, u, kept: ``[.., c]``, all alike; kept may be None.

@@ -68,7 +68,8 @@ class TreeClassifier(_Head):
 class TreePairClassifier(_Head):
     """One class a pair of trees, as for the relation between two sentences.
 
-    ``z = leaky_relu(l' T r + A l + B r + b)`` of the two root states l and r, then softmax.
+    ``z = leaky_relu(l' T r + A l + B r + b)`` of the two root states l and r, then a linear layer
+    and softmax. That linear layer is a deviation from the paper, whose text names none.
 
     Args:
         encoder: gives ``[len(forest), encoder.hidden_size]``.

@@ -223,7 +223,7 @@ def pull_into(source, back_offsets, back, lo, hi, X, out):
 
 @compiled
 def close_cells(offsets, inbox, source, lo, hi, w, Z, Y, H, C, T):
-    """Eq. (12) and (13), from the pre-activations in Y and the messages received."""
+    """Eq. (11), from the pre-activations in Y and the messages received."""
     n = H.shape[1]
     for v in range(lo, hi):
         y, c, t, h = Y[v], C[v], T[v], H[v]
