@@ -6,8 +6,7 @@ equation     what                                        where
 Eq. (4)      full-tensor aggregation                     :class:`FullTensor`
 Eq. (5)      weighted sum of the children                :class:`WeightedSum`, :class:`ChildSum`
 Eq. (10)     Tucker form of the tensor                   :class:`Tucker`
-Eq. (11)     gates                                       :class:`TreeLSTM`
-Eq. (12-13)  cell state, hidden state                    :class:`TreeLSTM`, ``gates.lstm_state``
+Eq. (11)     gates, cell state, hidden state             :class:`TreeLSTM`, ``gates.lstm_state``
 Sec. IV      number of parameters                        :meth:`Aggregator.count`
 Sec. V       classifiers                                 :class:`TreeClassifier`, \
 :class:`TreePairClassifier`

@@ -16,7 +16,7 @@ from torch.autograd.function import once_differentiable
 def lstm_state(
     i: Tensor, o: Tensor, u: Tensor, kept: Tensor | None, plain: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """``c = sigmoid(i) tanh(u) + kept``, ``h = sigmoid(o) tanh(c)``: Eq. (12) and (13).
+    """``c = sigmoid(i) tanh(u) + kept``, ``h = sigmoid(o) tanh(c)``: c and h of Eq. (11).
 
     Shapes:
         i, o, u, kept: ``[.., c]``, all alike; kept may be None.
@@ -49,7 +49,11 @@ def forget(
 
 
 class LSTMState(torch.autograd.Function):
-    """:func:`lstm_state` with its gradient; its outputs are contiguous."""
+    """:func:`lstm_state` with its gradient.
+
+    Shapes:
+        output: h and c as there, contiguous.
+    """
 
     @staticmethod
     def forward(
@@ -77,7 +81,11 @@ class LSTMState(torch.autograd.Function):
 
 
 class Forget(torch.autograd.Function):
-    """:func:`forget` with its gradient."""
+    """:func:`forget` with its gradient.
+
+    Shapes:
+        output: as there; one tensor if joined.
+    """
 
     @staticmethod
     def forward(

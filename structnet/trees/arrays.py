@@ -25,6 +25,10 @@ def check_arrays(
 ) -> None:
     """Check that arrays are those of a :class:`~structnet.trees.forest.Forest`, in linear time.
 
+    Shapes:
+        types, tokens, height: ``[num_nodes]``; offsets: ``[num_nodes + 1]``.
+        children, pos: ``[num_edges]``; roots: ``[len(forest)]``.
+
     Raises:
         GraphError: they are not.
         ValueError: an arity that is no int, or negative.

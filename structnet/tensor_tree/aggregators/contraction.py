@@ -83,8 +83,8 @@ class OuterProduct(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, ...]:
         # From the last mode to the first; what is left is the gradient of the product before it.
-        half = len(ctx.saved_tensors) // 2
-        modes, products = ctx.saved_tensors[:half], ctx.saved_tensors[half:]
+        saved = ctx.saved_tensors  # read once: checkpointing gives them away only once
+        modes, products = saved[: len(saved) // 2], saved[len(saved) // 2 :]
         gradients = []
         for mode, before in zip(reversed(modes), reversed(products), strict=True):
             gradient = gradient.unflatten(-1, (-1, mode.shape[-1]))
