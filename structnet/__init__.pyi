@@ -6,6 +6,7 @@ from . import parse as parse
 from . import plot as plot
 from . import routing as routing
 from . import tensor_tree as tensor_tree
+from . import text as text
 from . import training as training
 from . import trees as trees
 from .errors import GraphError as GraphError
@@ -38,9 +39,11 @@ from .training.checkpoint import save_model as save_model
 from .training.fitting import fit as fit
 from .training.history import History as History
 from .training.loop import NonFiniteLossError as NonFiniteLossError
+from .training.loop import StepError as StepError
 from .training.metrics import accuracy as accuracy
 from .training.metrics import evaluate as evaluate
 from .training.metrics import predict_all as predict_all
+from .training.targets import TargetError as TargetError
 from .trees.examples import TreeExamples as TreeExamples
 from .trees.forest import Forest as Forest
 from .trees.networkx_graph import from_networkx as from_networkx

@@ -8,6 +8,7 @@ from typing import Any
 
 from structnet.datasets import cifar10, digits, mnist, sarcos, svmlight_file, table
 from structnet.datasets.arrays import Arrays
+from structnet.datasets.catalogue import SPARSE, TABLES
 
 LOADERS: dict[str, Callable[..., Any]] = {
     "digits": digits.load,
@@ -15,10 +16,6 @@ LOADERS: dict[str, Callable[..., Any]] = {
     "cifar10": cifar10.load,
     "sarcos": sarcos.load,
 }
-TABLES = (".csv", ".tsv")  # how the name of a table ends
-PACKED = ("", ".gz", ".bz2")
-# And that of a file of sparse rows, which may be packed.
-SPARSE = tuple(f".{kind}{end}" for kind in ("svm", "libsvm", "svmlight") for end in PACKED)
 
 
 def load(name: str, folder: str | Path | None = None, **options: Any) -> Arrays:

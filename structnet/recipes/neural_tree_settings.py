@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from structnet.checks import check_integer, check_number, check_one_of
+from structnet.datasets.catalogue import TABLES
 from structnet.neural_tree.settings import NeuralTreeSettings
-from structnet.recipes.recipe import TABLES, Ask, Place, check_data, filled, is_file
+from structnet.recipes.recipe import Ask, Place, check_data, filled, is_file
 
 Way = Literal["multi", "greedy", "stochastic", "most_likely", "least_likely"]
 PATHS: tuple[str, ...] = get_args(Way)

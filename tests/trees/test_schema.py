@@ -149,7 +149,19 @@ def test_the_callers_graph_is_left_as_it_was():
         ),
         (
             lambda: graph_of([(0, 2, 0), (1, 2, -1)], [-1, -1, 0]),
-            "edata['pos'] holds -1; places count from 0",
+            "edata['pos'] holds -1; its numbers must be between 0 and 2147483647",
+        ),
+        (  # which one more would make negative
+            lambda: graph_of([(0, 2, 0), (1, 2, 2**63 - 1)], [-1, -1, 0]),
+            "edata['pos'] holds 9223372036854775807; its numbers must be between 0 and 2147483647",
+        ),
+        (
+            lambda: graph_of([(0, 1, 0)], [-1, -2]),
+            "ndata['type'] holds -2; its numbers must be -1 or more",
+        ),
+        (
+            lambda: graph_of([(0, 1, 0)], [-1, 0], [-2, -1]),
+            "ndata['token'] holds -2; its numbers must be -1 or more",
         ),
         (
             lambda: graph_of([(0, 1, 0), (1, 2, 0), (2, 0, 0)], [0, 0, 0]),
