@@ -16,6 +16,10 @@ its recipe and a function here; the command needs nothing else.
 ``neural_tree``             neural trees: ``neural_tree_settings``, ``neural_tree_runs``,
                             ``neural_tree_answers``, ``neural_tree_paper`` and
                             ``neural_tree_figures`` belong to it
+``softmax_tree``            softmax trees, fixed and grown: ``softmax_tree_settings``,
+                            ``softmax_tree_data``, ``softmax_tree_paper``,
+                            ``softmax_tree_comparison`` (and its ``softmax_tree_baselines``) and
+                            ``softmax_tree_pictures`` belong to it
 ``arrays``, ``baselines``   rows and images for a run; scikit-learn's models of the same rows
 ``data_sets``               what ``structnet data`` tells
 ==========================  ====================================================================
@@ -44,11 +48,27 @@ def _neural_tree() -> Recipe:
     return NeuralTreeRecipe()
 
 
+def _softmax_tree() -> Recipe:
+    """softmax trees, for many classes (tables, sparse rows, the next word)"""
+    from structnet.recipes.softmax_tree import SoftmaxTreeRecipe
+
+    return SoftmaxTreeRecipe()
+
+
+def _adaptive_softmax_tree() -> Recipe:
+    """softmax trees that grow where it pays (the same data)"""
+    from structnet.recipes.softmax_tree import AdaptiveSoftmaxTreeRecipe
+
+    return AdaptiveSoftmaxTreeRecipe()
+
+
 # The word after `structnet train` -> what imports the recipe and gives it. Nothing is imported
 # before one is called, so that a help page costs the same however many families there are.
 RECIPES: dict[str, Callable[[], Recipe]] = {
     "tree-lstm": _tree_lstm,
     "neural-tree": _neural_tree,
+    "softmax-tree": _softmax_tree,
+    "adaptive-softmax-tree": _adaptive_softmax_tree,
 }
 
 EXAMPLES = """\

@@ -8,6 +8,8 @@ from .networkx_tree import with_weights as with_weights
 from .settings import GrowthSettings as GrowthSettings
 from .settings import SoftmaxTreeSettings as SoftmaxTreeSettings
 from .training import Trained as Trained
+from .training import leaves_trained as leaves_trained
+from .training import retrained as retrained
 from .training import train as train
 from .tree import Choices as Choices
 from .tree import Predictor as Predictor

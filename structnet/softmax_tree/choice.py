@@ -3,8 +3,8 @@
 Several kinds of trees learn, quickly, from a part of the data, or from several parts where there
 are few: a flat softmax, complete trees of some depths, trees that begin as a decision tree of
 single features, and that decision tree as it is. The kind with the lowest error on what was held
-out is then tried with weaker and stronger penalties. One kind is held to be better than another that
-comes before it only if that is no matter of chance; the plain decision tree comes first.
+out is then tried with weaker and stronger penalties. One kind is held to be better than another
+that comes before it only if that is no matter of chance; the plain decision tree comes first.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ PARTS = 3
 GOOD = 4  # kinds that are tried on all parts
 DEPTHS = (0, 1, 2, 4, 6, 8)
 DEEPEST = 1000
-QUICK = {"max_iter": 3, "solver_steps": 15}
-PENALTIES = (0.1, 10.0)  # times what the kinds are compared with
+QUICK: dict[str, Any] = {"max_iter": 3, "solver_steps": 15}
+PENALTIES = (0.1, 10.0)  # the kinds are compared with 1
 ALPHA, RHO = 0.7, 0.95
 COST = 3e9  # rows x features x classes above which no decision tree of single features is tried
 
@@ -88,9 +88,7 @@ class _Search:
         kinds = list(self._kinds())
         best = self._lowest(kinds)
         if self.given.leaf_penalty is None and best.max_iter:
-            others = [
-                replace(best, leaf_penalty=factor * best.leaf_penalty) for factor in PENALTIES
-            ]
+            others = [replace(best, leaf_penalty=factor) for factor in PENALTIES]
             best = self._lowest([best, *others])
         return best
 
@@ -145,7 +143,7 @@ class _Search:
         axes = given.start in (None, "axes") and self._affords_axes
         penalty = 1.0 if given.leaf_penalty is None else given.leaf_penalty
         if given.depth is None and axes:  # as deep as it takes, and as it is: a decision tree
-            pure = {"depth": DEEPEST, "start": "axes", "k": classes, "max_iter": 0}
+            pure: dict[str, Any] = {"depth": DEEPEST, "start": "axes", "k": classes, "max_iter": 0}
             yield replace(given, **pure, leaf_penalty=penalty, decision_penalty=penalty)
         most = max(1, int(math.log2(max(len(self.points) / 20, 2))))  # 20 samples a leaf
         depths = [d for d in DEPTHS if d <= min(most, 3 + math.log2(classes))]
@@ -155,7 +153,7 @@ class _Search:
                     continue
                 k = width(classes, depth) if given.k is None else given.k
                 decision = penalty if given.decision_penalty is None else given.decision_penalty
-                penalties = {"leaf_penalty": penalty, "decision_penalty": decision}
+                penalties: dict[str, Any] = {"leaf_penalty": penalty, "decision_penalty": decision}
                 yield replace(given, depth=depth, start=start, k=k, **penalties)
 
     @property

@@ -7,26 +7,16 @@ a constant, the tree's loss as a function of this node, and what a new hyperplan
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import sklearn
-from packaging.version import Version
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
 
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.nodes import Hyperplane, sparse_hyperplane
 from structnet.softmax_tree.objective import Objective
 from structnet.softmax_tree.points import Points, used_columns
 from structnet.softmax_tree.solver import binary
-
-# The L1 norm alone, as releases of scikit-learn want it said.
-L1: dict[str, Any] = (
-    {"l1_ratio": 1.0} if Version(sklearn.__version__) >= Version("1.8") else {"penalty": "l1"}
-)
 
 
 class Task(NamedTuple):
@@ -62,7 +52,7 @@ def updated_hyperplane(
         node: the node.
         rows: rows that come there.
     """
-    plane = draft.nodes[node]
+    plane = draft.plane(node)
     left, right = (
         draft.losses(points, objective.missing_loss, rows, child) for child in draft.children[node]
     )
@@ -98,31 +88,14 @@ def _surrogate(plane: Hyperplane, task: Task, points: Points, objective: Objecti
         return _constant(plane, signs[0])
     counts = np.abs(task.gains)
     x, columns = used_columns(points.x[task.rows])
-    if columns is not None:
-        return sparse_hyperplane(*_liblinear(x, signs, counts, objective), columns)
-    start = plane.weight[:, None], np.array([plane.bias])
+    weight = plane.weight if columns is None else plane.full(points.num_features)[columns]
+    start = weight[:, None], np.array([plane.bias])
     steps = objective.solver_steps
-    weight, bias = binary(x, signs, counts, start, task.penalty, steps)
-    return Hyperplane(np.ascontiguousarray(weight[:, 0]), float(bias[0]))
-
-
-def _liblinear(
-    x: Any, signs: np.ndarray, counts: np.ndarray, objective: Objective
-) -> tuple[np.ndarray, float]:
-    """The same by coordinate descent, which sparse rows of many columns ask for."""
-    model = LogisticRegression(
-        solver="liblinear",
-        C=1 / max(objective.decision_penalty, 1e-6),
-        intercept_scaling=10.0,  # it penalises the bias, too: so, less
-        max_iter=objective.solver_steps,
-        tol=1e-2,
-        random_state=0,
-        **L1,
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # what it finds is only a proposal
-        model.fit(x.astype(np.float64), signs, sample_weight=counts)
-    return model.coef_[0].astype(np.float32), float(np.float32(model.intercept_[0]))
+    found, bias = binary(x, signs, counts, start, task.penalty, steps)
+    weight = np.ascontiguousarray(found[:, 0])
+    if columns is not None:
+        return sparse_hyperplane(weight, float(bias[0]), columns)
+    return Hyperplane(weight, float(bias[0]))
 
 
 def _at_norm(plane: Hyperplane, norm: float) -> Hyperplane | None:

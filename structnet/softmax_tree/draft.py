@@ -30,6 +30,18 @@ class Draft:
         """The shape."""
         return Topology(self.children)
 
+    def plane(self, node: int) -> Hyperplane:
+        """The hyperplane of an inner node."""
+        plane = self.nodes[node]
+        assert isinstance(plane, Hyperplane)
+        return plane
+
+    def leaf(self, node: int) -> Leaf:
+        """The softmax of a leaf."""
+        leaf = self.nodes[node]
+        assert isinstance(leaf, Leaf)
+        return leaf
+
     def copy(self) -> Draft:
         """The same; nodes are exchanged, never changed, so they are shared."""
         return Draft(list(self.children), list(self.nodes))
@@ -47,7 +59,7 @@ class Draft:
             if not self.children[node]:
                 continue
             here = found[node]
-            right = self.nodes[node].goes_right(points, here)
+            right = self.plane(node).goes_right(points, here)
             for child, mine in zip(self.children[node], (here[~right], here[right]), strict=True):
                 if len(mine):
                     found[child] = mine
@@ -62,7 +74,7 @@ class Draft:
         found = np.empty(len(points))
         for node, mine in self.reach(points, rows, root).items():
             if not self.children[node]:
-                found[mine] = self.nodes[node].losses(points, mine, missing_loss)
+                found[mine] = self.leaf(node).losses(points, mine, missing_loss)
         return found[rows]
 
     def mistakes(self, points: Points) -> np.ndarray:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import Any
 
 import networkx as nx
@@ -33,6 +32,11 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
 
     trained_: Trained
     inputs_: Standardizer | None
+    standardize: bool
+    random_state: Any
+    validation_fraction: float
+    depth: int | None
+    _asking: Callable[[np.ndarray], int] | None
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, validation: tuple | None = None
@@ -289,11 +293,6 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
     ):
         # scikit-learn asks that every parameter is kept as it is given.
         vars(self).update((name, value) for name, value in locals().items() if name != "self")
-
-    @classmethod
-    def load(cls, path: str | Path) -> SoftmaxTreeClassifier:
-        """The estimator that :meth:`save` wrote."""
-        return super().load(path)
 
 
 class AdaptiveSoftmaxTreeClassifier(SoftmaxTreeEstimator):

@@ -1,4 +1,4 @@
-"""Adaptive growth: leaves become small trees of leaves with fewer classes, where that pays (Sec. 4).
+"""Adaptive growth: leaves become small trees of narrower leaves, where that pays (Sec. 4).
 
 Every round tries a subtree in the place of each leaf. Its leaves may have ``min(floor(alpha k),
 k - 1)`` classes, if the leaf has k, and begin with the leaf's weights. It is trained by TAO on the
@@ -71,7 +71,7 @@ def trials(
         if draft.children[leaf] or depth[leaf] + growth.step > deepest:
             continue
         if len(rows) >= growth.min_samples:
-            found = _tried(draft.nodes[leaf], points.take(rows), objective, settings, growth)
+            found = _tried(draft.leaf(leaf), points.take(rows), objective, settings, growth)
             if found is not None:
                 trial, subtree = found
                 tried.append((replace(trial, round=round, leaf=leaf), subtree))
@@ -84,12 +84,14 @@ def _within_limits(
     draft: Draft, tried: list[tuple[Trial, Draft]], growth: GrowthSettings
 ) -> dict[int, Draft]:
     """The subtrees that lower the loss enough, the best ones if there may not be so many leaves."""
+    rho = growth.rho
+    assert rho is not None
     room = math.inf if growth.max_leaves is None else growth.max_leaves
     room -= sum(not below for below in draft.children)
     accepted = {}
     for trial, subtree in sorted(tried, key=lambda each: each[0].ratio):
         more = sum(not below for below in subtree.children) - 1
-        if trial.ratio < growth.rho and more <= room:
+        if trial.ratio < rho and more <= room:
             accepted[trial.leaf] = subtree
             room -= more
     return accepted
@@ -128,7 +130,7 @@ def _tried(
 
 
 def _begun(points: Points, depth: int, k: int, settings: SoftmaxTreeSettings) -> Iterator[Draft]:
-    """The trees that a subtree may begin as: as told, and by single features where that is cheap."""
+    """The trees that a subtree may begin as: as told, and of single features if cheap."""
     assert settings.start is not None
     if settings.start != "axes":
         yield complete_draft(points, depth, k, settings.start, settings.seed)

@@ -51,7 +51,7 @@ def _solved(
     """A leaf whose weights are fitted to rows of its classes."""
     x, columns = used_columns(points.x[rows])
     weight = leaf.weight
-    if columns is not None:
+    if columns is not None and leaf.columns is not None:
         weight = _at(weight, leaf.columns, columns)
     found, bias = multinomial(
         x,

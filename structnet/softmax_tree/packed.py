@@ -62,6 +62,12 @@ class Packed(NamedTuple):
         weight[rows, self.places[ends[0] : ends[-1]]] = self.weights[ends[0] : ends[-1]]
         return Leaf(self.classes(node), weight, bias, k, columns.astype(np.int32))
 
+    def leaf(self, node: int, num_features: int) -> Leaf:
+        """A leaf by itself."""
+        own = self.own(node, num_features)
+        assert isinstance(own, Leaf)
+        return own
+
     def _features(self, at: int) -> tuple[np.ndarray, np.ndarray]:
         """The features of a sparse leaf, and where the weights of each begin and end."""
         number = self.table[at]
@@ -105,7 +111,7 @@ class _Pack:
         if isinstance(node, Hyperplane):
             record[[LEFT, RIGHT]] = children
             record[SIZE], record[CLASSES] = len(node.weight), self.nodes.size
-            self._write(np.float32([node.bias]), np.zeros(1, np.int32))
+            self._write(np.array([node.bias], np.float32), np.zeros(1, np.int32))
             if node.columns is not None:
                 record[FEATURES], self.sparse = 0, True
             self._write(node.weight, node.columns)

@@ -65,12 +65,12 @@ class Points:
 
     def projections(self, rows: np.ndarray, weight: np.ndarray, bias: float) -> np.ndarray:
         """``w.x + b`` of some rows, summed as predictions are. ``[len(rows)]``, float32."""
-        out, bias = np.empty(len(rows), np.float32), np.float32(bias)
+        out, constant = np.empty(len(rows), np.float32), np.float32(bias)
         if self.sparse:
             x = self.x
-            _kernels.thin_projections(x.indptr, x.indices, x.data, rows, weight, bias, out)
+            _kernels.thin_projections(x.indptr, x.indices, x.data, rows, weight, constant, out)
         else:
-            _kernels.projections(self.x, rows, weight, bias, out)
+            _kernels.projections(self.x, rows, weight, constant, out)
         return out
 
 

@@ -1,4 +1,4 @@
-"""A softmax tree as any model tree (see :mod:`structnet.routing.protocol`): all its paths are hard."""
+"""A softmax tree as any model tree (:mod:`structnet.routing.protocol`): all its paths are hard."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ class Routed:
 
     topology: Topology
     shape: tuple[int, ...]
-    num_classes: int
 
     if TYPE_CHECKING:
 
         @property
         def arrays(self) -> Packed: ...
+        @property
+        def num_classes(self) -> int: ...
         def leaves_of(self, x: Any) -> np.ndarray: ...
         def choices(self, x: Any) -> Choices: ...
 
@@ -51,7 +52,7 @@ class Routed:
 
     def predicted_at(self, x: Any, leaf: int) -> np.ndarray:
         """What one leaf predicts by itself. ``[n, D] -> [n, K]``."""
-        own = self.arrays.own(leaf, self.shape[0])
+        own = self.arrays.leaf(leaf, self.shape[0])
         found = np.full((x.shape[0], self.num_classes), -np.inf)
         found[:, own.classes] = own.log_probs(x)
         return found

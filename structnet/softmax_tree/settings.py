@@ -153,7 +153,7 @@ class GrowthSettings:
         check_one_of("k_from", self.k_from, ("actual", "nominal"))
         if self.rho is not None and self.rho >= 1:
             warnings.warn(
-                f"rho {self.rho:g} is 1 or more: a leaf is also split where its loss rises, and only "
-                "max_rounds, max_depth and max_leaves end the growth; expected a number below 1",
+                f"rho {self.rho:g} is 1 or more: leaves are also split where the loss rises, and "
+                "only max_rounds, max_depth and max_leaves end it; expected a number below 1",
                 stacklevel=2,
             )

@@ -16,7 +16,7 @@ from scipy.sparse import csr_matrix
 from sklearn.tree import DecisionTreeClassifier
 
 from structnet.softmax_tree.draft import Draft
-from structnet.softmax_tree.nodes import Hyperplane, first_leaf, sparse_hyperplane
+from structnet.softmax_tree.nodes import Hyperplane, Leaf, first_leaf, sparse_hyperplane
 from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
 
@@ -42,6 +42,28 @@ def first_draft(
     if settings.start == "axes":
         return axes_draft(points, depth, k, settings.seed)
     return complete_draft(points, depth, k, settings.start, settings.seed)
+
+
+def same_shape(draft: Draft, points: Points, seed: int) -> Draft:
+    """A tree of the shape of another, begun anew: its leaves may have as many classes as there.
+
+    Where a node's points cannot be parted, its own hyperplane stays.
+    """
+    rng, new = np.random.default_rng(seed), draft.copy()
+    reach = {0: np.arange(len(points))}
+    for node, below in enumerate(draft.children):
+        here, old = reach.get(node, np.zeros(0, np.int64)), draft.nodes[node]
+        if not below:
+            k = len(old.classes) if isinstance(old, Leaf) else 1
+            counts = points.counts(here)
+            new.nodes[node] = first_leaf(counts, k, points.num_features, points.sparse)
+            continue
+        plane = _plane(points, here, "centroids", rng) or old
+        new.nodes[node] = plane
+        assert isinstance(plane, Hyperplane)
+        right = plane.goes_right(points, here)
+        reach |= dict(zip(below, (here[~right], here[right]), strict=True))
+    return new
 
 
 def axes_draft(points: Points, depth: int | None, k: int, seed: int) -> Draft:
@@ -75,7 +97,7 @@ def _axis(points: Points, feature: int, threshold: float) -> Hyperplane:
     if np.float32(threshold) > threshold:
         bias = -float(np.float32(threshold))
     if points.sparse:
-        return Hyperplane(np.ones(1, np.float32), bias, np.int32([feature]))
+        return Hyperplane(np.ones(1, np.float32), bias, np.array([feature], np.int32))
     weight = np.zeros(points.num_features, np.float32)
     weight[feature] = 1
     return Hyperplane(weight, bias)
@@ -96,7 +118,7 @@ def complete_draft(
     rng = np.random.default_rng(seed)
     draft = Draft([], [])
     waiting = [(np.arange(len(points)) if rows is None else rows, depth)]
-    for node, (here, left) in enumerate(waiting):
+    for here, left in waiting:
         plane = _plane(points, here, start, rng) if left else None
         if plane is not None:
             right = plane.goes_right(points, here)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from structnet.softmax_tree.choice import chosen
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.growth import Trial, trials
 from structnet.softmax_tree.objective import Objective
-from structnet.softmax_tree.optimisation import alternate
+from structnet.softmax_tree.optimisation import alternate, updated
 from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
-from structnet.softmax_tree.start import first_draft
+from structnet.softmax_tree.start import first_draft, same_shape
 from structnet.softmax_tree.tree import SoftmaxTree
 from structnet.training.history import History
 
@@ -113,6 +113,47 @@ def train(
     return Trained(tree, training.history, training.trials, settings, growth)
 
 
+def retrained(tree: SoftmaxTree, x: Any, y: Any, settings: SoftmaxTreeSettings) -> SoftmaxTree:
+    """A tree of the same shape, begun anew and trained by TAO: what growth gives beyond shape.
+
+    Args:
+        tree: tree that has grown.
+        x, y: samples and classes.
+        settings: hyper-parameters, penalties among them.
+
+    Shapes:
+        x ``[n, D]``; y ``[n]``.
+    """
+    points = Points.made(x, y, tree.num_classes)
+    begun = same_shape(tree.draft(), points, settings.seed)
+    objective = Objective.told(settings, points.num_classes)
+    draft = alternate(begun, points, objective, settings.max_iter, settings.tol, settings.n_jobs)
+    return SoftmaxTree.from_draft(draft.pruned(points), points.num_features, points.num_classes)
+
+
+def leaves_trained(
+    x: Any, y: Any, settings: SoftmaxTreeSettings, num_classes: int
+) -> tuple[SoftmaxTree, SoftmaxTreeSettings]:
+    """The tree that training would begin with, its leaves alone trained, and the settings chosen.
+
+    Args:
+        x, y: samples and classes.
+        settings: hyper-parameters of the tree.
+        num_classes: number of classes.
+
+    Shapes:
+        x ``[n, D]``; y ``[n]``.
+    """
+    points = Points.made(x, y, num_classes)
+    settings, _ = chosen(points, settings, None)
+    objective = Objective.told(replace(settings, solver_steps=500), num_classes)
+    draft = first_draft(points, settings, None)
+    for node, rows in draft.reach(points).items():
+        if not draft.children[node]:
+            draft.nodes[node] = updated(draft, node, points, rows, objective)
+    return SoftmaxTree.from_draft(draft, points.num_features, num_classes), settings
+
+
 @dataclass
 class _Training:
     """A training and what it has recorded."""
@@ -131,7 +172,7 @@ class _Training:
         draft = best = self._optimised(first_draft(self.points, self.settings, self.growth), 0)
         if self.growth is None:
             return draft
-        least, since = self._validation_error(draft), 0
+        least, since = self._validation_error(draft) or 0.0, 0
         for number in range(1, self.growth.max_rounds + 1):
             common = self.points, self._objective(), self.settings, self.growth
             tried, accepted = trials(draft, *common, round=number)

@@ -1,4 +1,4 @@
-"""A softmax tree: hyperplanes send a row to one leaf, whose softmax knows the leaf's own classes."""
+"""A softmax tree: hyperplanes send a row to one leaf, whose softmax knows its own classes."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ class Choices(NamedTuple):
 class SoftmaxTree(Routed, nn.Module):
     """A decision tree with a softmax at each leaf.
 
-    ``p(y | x) = softmax(W_j x + c_j)_y`` where j is the leaf to which x comes, for the classes S_j of
-    that leaf; outside of them it is 0. At node i, x goes right where ``w_i.x + b_i >= 0``.
+    ``p(y | x) = softmax(W_j x + c_j)_y`` where j is the leaf to which x comes, for the classes S_j
+    of that leaf; outside of them it is 0. At node i, x goes right where ``w_i.x + b_i >= 0``.
 
     Its parameters are the weights of all nodes in one array, of which the loss has gradients at
     the leaves; hyperplanes are found by :func:`.train`.
@@ -196,7 +196,7 @@ class SoftmaxTree(Routed, nn.Module):
         node, extent = arrays.nodes[leaf], arrays.extent(leaf, self.shape[0])
         k, start = int(node[SIZE]), int(node[WEIGHTS])
         bias, weights = self.weights[start : start + k], self.weights[extent]
-        own = arrays.own(leaf, self.shape[0])
+        own = arrays.leaf(leaf, self.shape[0])
         if own.columns is not None:
             full = weights.new_zeros(own.weight.shape)
             full[tuple(map(torch.from_numpy, np.nonzero(own.weight)))] = weights
