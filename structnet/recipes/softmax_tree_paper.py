@@ -112,7 +112,7 @@ def _member(kind: str, choice: Choice, seed: int) -> Member:
     if kind in ADAPTIVE:
         told = {}
     if kind == "flat":
-        told = {"depth": 0, "max_iter": 40, "tol": 1e-4}
+        told = {"depth": 0, "max_iter": 12, "tol": 1e-4}
     settings = choice.run_of(kind, seed, **told)
     return Member(kind, f"{settings.name}-{kind}-{seed}", settings, partial(_trained, kind))
 
