@@ -5,6 +5,7 @@ from . import neural_tree as neural_tree
 from . import parse as parse
 from . import plot as plot
 from . import routing as routing
+from . import softmax_tree as softmax_tree
 from . import tensor_tree as tensor_tree
 from . import text as text
 from . import training as training
@@ -24,6 +25,9 @@ from .plot import plot_neural_tree as plot_neural_tree
 from .plot import plot_partition as plot_partition
 from .plot import plot_refinement as plot_refinement
 from .plot import plot_tree as plot_tree
+from .softmax_tree import AdaptiveSoftmaxTreeClassifier as AdaptiveSoftmaxTreeClassifier
+from .softmax_tree import SoftmaxTree as SoftmaxTree
+from .softmax_tree import SoftmaxTreeClassifier as SoftmaxTreeClassifier
 from .tensor_tree import CP as CP
 from .tensor_tree import ChildSum as ChildSum
 from .tensor_tree import FullTensor as FullTensor
