@@ -2,8 +2,8 @@
 # # Softmax trees: many classes at the cost of a few
 #
 # A softmax tree asks a few linear questions and ends at a leaf, a softmax over some of the classes.
-# This tutorial trains one on classes that no line separates, lets another grow, measures both beside
-# a flat softmax, and draws them.
+# This tutorial trains one on classes that no line separates, lets another grow, measures both
+# beside a flat softmax, and draws them.
 
 # %%
 import os

@@ -100,7 +100,7 @@ def batches(depth: int, k: int, features: int, classes: int, seed: int, repeats:
 
 
 def training(what: str, rows: int, classes: int, features: int, seed: int, **told: object) -> dict:
-    """Processor seconds of a training, its error, and the memory that the process has had so far."""
+    """Processor seconds of a training, its error, and the most memory of the process so far."""
     growth = told.pop("growth", None)
     data = clusters.generate(rows, 1000, classes=classes, features=features, seed=seed)
     x = csr_matrix(np.where(data.x_train > 1.5, data.x_train, 0)) if told.pop("sparse", 0) else None

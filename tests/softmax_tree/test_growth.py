@@ -25,8 +25,8 @@ def grown(alpha: float = 0.6, rho: float = 0.95, classes: int = 12, **how: objec
 def test_ratios_recomputed() -> None:
     points, aim = points_of(500), objective()
     draft = alternate(complete_draft(points, 1, 8, "centroids", 0), points, aim, 3)
-    with pytest.warns(UserWarning, match="rho 1.5 is 1 or more"):
-        growth = GrowthSettings(alpha=0.6, rho=1.5, start_depth=1)
+    with pytest.warns(UserWarning, match="rho 100 is 1 or more"):
+        growth = GrowthSettings(alpha=0.6, rho=100.0, start_depth=1)
     tried, accepted = trials(draft, points, aim, SETTINGS, growth)
     reach = draft.reach(points)
     assert {trial.leaf for trial in tried} == {1, 2}
@@ -35,7 +35,7 @@ def test_ratios_recomputed() -> None:
         leaf = points.weights[rows] @ draft.nodes[trial.leaf].losses(points, rows, aim.missing_loss)
         assert trial.leaf_loss == pytest.approx(leaf, rel=1e-5)
         assert (trial.samples, trial.k) == (len(rows), min(int(0.6 * k), k - 1))
-        assert (trial.leaf in accepted) == trial.accepted == (trial.ratio < 1.5)
+        assert (trial.leaf in accepted) == trial.accepted == (trial.ratio < 100)
         if trial.accepted:
             subtree = accepted[trial.leaf]
             loss = aim.loss(subtree, points.take(rows))
