@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from structnet.recipes.recipe import Answer, Ask, Outcome, Place, Say, is_file
+from structnet.recipes.recipe import Answer, Outcome, Place, Say, is_file
+from structnet.recipes.recipe import Ask as AskOfModel
 from structnet.recipes.softmax_tree_paper import TABLES, Choice
 from structnet.recipes.softmax_tree_settings import (
     DATA_SETS,
@@ -43,9 +44,9 @@ class SoftmaxTreeRecipe:
     data_sets = DATA_SETS
     files = FILES
     parallel = False
-    Settings: type = SoftmaxTreeRunSettings
-    Ask = Ask
-    Choice = Choice
+    Settings: ClassVar[type] = SoftmaxTreeRunSettings
+    Ask: ClassVar[type] = AskOfModel
+    Choice: ClassVar[type] = Choice
     tables = TABLES
 
     def load(self, settings: SoftmaxTreeRunSettings, say: Say) -> ArrayData:
@@ -69,7 +70,7 @@ class SoftmaxTreeRecipe:
 
         def tell(history: Any) -> None:
             run.write_history(history)
-            last = history[-1]
+            last: dict[str, Any] = history.records[-1]
             leaves = counted(last["leaves"], "leaf", "leaves")
             say(f"iteration {last['epoch']}: objective {last['objective']:.6g}, {leaves}")
 
@@ -99,20 +100,25 @@ class SoftmaxTreeRecipe:
             "iterations": len(trained.history) - 1,
             "file_bytes": (run.folder / "model.safetensors").stat().st_size,
         }
-        return Outcome(trained.history[-1]["seconds"], details)
+        return Outcome(trained.history.records[-1]["seconds"], details)
 
     def open(self, run: Run, place: Place) -> tuple[Run, SoftmaxTree, Place]:
         """The trained tree of a run."""
         from structnet.softmax_tree import SoftmaxTree
 
         tree = run.load_model(lambda content: SoftmaxTree.from_config(content["tree"]))
+        assert isinstance(tree, SoftmaxTree)
         return run, tree, place
 
     def examples_of(self, run: Run, file: str | None, place: Place) -> Samples:
-        """The run's own test examples, or the rows of a file like the one that it learnt from."""
+        """The run's own test examples, or the rows of a file like the one that it learnt from.
+
+        Raises:
+            ValueError: the file is of another kind, or the run learnt from none.
+        """
         from structnet.recipes.softmax_tree_data import load_data, rows_of_file
 
-        settings = run.settings(self.Settings, place)
+        settings: SoftmaxTreeRunSettings = run.settings(self.Settings, place)
         if file is None:
             data = load_data(settings)
             run.check_same_data(data.describe())
@@ -124,14 +130,14 @@ class SoftmaxTreeRecipe:
             )
         return rows_of_file(file, settings, run.config["data"])
 
-    def measure(self, model: Any, examples: Samples, ask: Ask) -> dict[str, float]:
+    def measure(self, model: Any, examples: Samples, ask: Any) -> dict[str, float]:
         """Accuracy, size and cost."""
         from structnet.softmax_tree import measured
 
         found = vars(measured(model[1], examples))
         return {"accuracy": 1 - found["error"], **found}
 
-    def answer(self, model: Any, texts: Sequence[str], ask: Ask) -> list[Answer]:
+    def answer(self, model: Any, texts: Sequence[str], ask: Any) -> list[Answer]:
         """What a tree predicts for the rows of a file, or for test examples, and why.
 
         Raises:
@@ -207,7 +213,7 @@ class AdaptiveSoftmaxTreeRecipe(SoftmaxTreeRecipe):
   structnet train adaptive-softmax-tree --data digits --alpha 0.6 --rho 0.9 --start-depth 1""",
         "reproduce": "  structnet reproduce adaptive-softmax-tree --table 1 --data uneven",
     }
-    Settings = AdaptiveRunSettings
+    Settings: ClassVar[type] = AdaptiveRunSettings
 
 
 def _likeliest(tree: SoftmaxTree, x: Any) -> list[tuple[int, float]]:

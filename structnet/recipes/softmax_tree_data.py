@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,12 +36,12 @@ def load_data(settings: SoftmaxTreeRunSettings) -> ArrayData:
     order = _drawn(arrays.y_train, told.train_size, seed, "training")
     learn, held = order, order[:0]
     if settings.growth_told is not None:
-        parts = hold_out(len(order), told.validation_fraction, seed)
-        learn, held = (order[part] for part in parts)
+        found = hold_out(len(order), told.validation_fraction, seed)
+        learn, held = (order[part] for part in found)
     test = _drawn(arrays.y_test, told.test_size, 0, "test")
     train, test_arrays = (arrays.x_train, arrays.y_train), (arrays.x_test, arrays.y_test)
-    parts = (_samples(*train, learn), _samples(*train, held), _samples(*test_arrays, test))
-    return ArrayData(arrays, *parts)
+    learnt, held_out = _samples(*train, learn), _samples(*train, held)
+    return ArrayData(arrays, learnt, held_out, _samples(*test_arrays, test))
 
 
 def rows_of_file(file: str, settings: SoftmaxTreeRunSettings, data: dict[str, Any]) -> Samples:
@@ -55,7 +56,7 @@ def rows_of_file(file: str, settings: SoftmaxTreeRunSettings, data: dict[str, An
     if is_file(file, TABLES):
         samples = labelled_rows(file, data, settings.samples.target)
         return Samples(samples.x.numpy().reshape(len(samples), -1), samples.targets)
-    (x, labels), width = sparse_rows.read([file])[0], data["shape"][0]
+    (x, labels), width = sparse_rows.read([Path(file)])[0], data["shape"][0]
     if x.shape[1] > width:
         raise ValueError(f"{file} has {x.shape[1]} columns; the tree was trained on {width}")
     x.resize((x.shape[0], width))

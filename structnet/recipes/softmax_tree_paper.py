@@ -75,7 +75,7 @@ class Choice:
 
     def training(self, **told: Any) -> Training:
         """The hyper-parameters of a tree."""
-        penalties = {"decision_penalty": self.penalty, "leaf_penalty": self.penalty}
+        penalties: dict[str, Any] = {"decision_penalty": self.penalty, "leaf_penalty": self.penalty}
         return Training(**penalties, start="centroids", **told)
 
     def run_of(self, kind: str, seed: int, **told: Any) -> SoftmaxTreeRunSettings:
@@ -95,11 +95,12 @@ def grid(choice: Choice, seed: int) -> list[Member]:
     found = [_member("flat", choice, seed)]
     for depth in DEPTHS:
         settings = choice.run_of("softmax-tree", seed, depth=depth)
-        key = ("softmax-tree", depth)
+        key: tuple[str, float] = ("softmax-tree", depth)
         folder = f"{settings.name}-softmax-tree-{depth}-{seed}"
         found.append(Member(key, folder, settings, partial(_trained, "softmax-tree")))
     for alpha in ALPHAS:
         settings = choice.run_of("adaptive-softmax-tree", seed)
+        assert isinstance(settings, AdaptiveRunSettings)
         settings = replace(settings, growth=replace(settings.growth, alpha=alpha, start_depth=1))
         key = ("adaptive-softmax-tree", alpha)
         folder = f"{settings.name}-adaptive-{alpha}-{seed}"
@@ -171,17 +172,23 @@ def _name(key: Any) -> str:
     return f"{NAMES[kind]}, {'depth' if kind == 'softmax-tree' else 'alpha'} {value}"
 
 
+def _tested(run: Run) -> dict[str, Any]:
+    """The figures of a run that has ended."""
+    assert run.result is not None
+    return run.result["test"]
+
+
 def _ours(runs: Sequence[Run]) -> dict[str, list[float]]:
     found = {}
     for quantity in QUANTITIES[:-1]:
-        values = [run.result["test"].get(quantity.lower()) for run in runs]
+        values = [_tested(run).get(quantity.lower()) for run in runs]
         if None not in values:
             found[quantity] = values
-    return found | {"seconds": [run.result["seconds"] for run in runs]}
+    return found | {"seconds": [run.result["seconds"] for run in runs if run.result]}
 
 
 def _cells(runs: Sequence[Run]) -> dict[str, str]:
-    sizes = [run.result["test"].get("path_classes") for run in runs]
+    sizes = [_tested(run).get("path_classes") for run in runs]
     known = [size for size in sizes if size is not None]
     return {"classes of a leaf": f"{sum(known) / len(known):,.0f}" if known else ""}
 
@@ -190,9 +197,7 @@ def _pairs(members: Members) -> dict[str, list[tuple[float, float]]]:
     found: dict[str, list[tuple[float, float]]] = {}
     for key, runs in members.items():
         name = NAMES[key if isinstance(key, str) else key[0]]
-        means = [
-            sum(run.result["test"][what] for run in runs) / len(runs) for what in ("flops", "error")
-        ]
+        means = [sum(_tested(run)[what] for run in runs) / len(runs) for what in ("flops", "error")]
         found.setdefault(name, []).append((means[0], means[1]))
     return found
 

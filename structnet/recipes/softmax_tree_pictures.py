@@ -60,7 +60,7 @@ def draw_widths(tree: SoftmaxTree, alpha: float | None = None, ax: Axes | None =
 
 def draw_errors(history: History, ax: Axes | None = None) -> Axes:
     """The errors over the iterations, with an arrow where the tree was expanded (Fig. 2)."""
-    ax, epochs = _axes(ax), history["epoch"]
+    ax, epochs = _axes(ax), np.array(history["epoch"])
     names = {"error": "training", "validation_error": "validation"}
     for name, label in names.items():
         if all(name in record for record in history):

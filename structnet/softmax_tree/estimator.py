@@ -292,7 +292,7 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
         random_state: Any = None,
     ):
         # scikit-learn asks that every parameter is kept as it is given.
-        vars(self).update((name, value) for name, value in locals().items() if name != "self")
+        self.__dict__.update((name, value) for name, value in locals().items() if name != "self")
 
 
 class AdaptiveSoftmaxTreeClassifier(SoftmaxTreeEstimator):
@@ -345,7 +345,7 @@ class AdaptiveSoftmaxTreeClassifier(SoftmaxTreeEstimator):
         standardize: bool = True,
         random_state: Any = None,
     ):
-        vars(self).update((name, value) for name, value in locals().items() if name != "self")
+        self.__dict__.update((name, value) for name, value in locals().items() if name != "self")
 
     def _settings(self) -> SoftmaxTreeSettings:
         return replace(super()._settings(), depth=None)

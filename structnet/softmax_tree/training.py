@@ -172,7 +172,8 @@ class _Training:
         draft = best = self._optimised(first_draft(self.points, self.settings, self.growth), 0)
         if self.growth is None:
             return draft
-        least, since = self._validation_error(draft) or 0.0, 0
+        least: float | None = self._validation_error(draft)
+        since = 0
         for number in range(1, self.growth.max_rounds + 1):
             common = self.points, self._objective(), self.settings, self.growth
             tried, accepted = trials(draft, *common, round=number)
@@ -182,7 +183,7 @@ class _Training:
             draft = self._optimised(draft.grafted(accepted), number)
             error = self._validation_error(draft)
             since += 1
-            if error is None or error < least:
+            if error is None or least is None or error < least:
                 best, least, since = draft, error, 0
             if since == PATIENCE:
                 break

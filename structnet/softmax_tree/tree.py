@@ -257,7 +257,10 @@ class Predictor:
 
     def __init__(self, tree: SoftmaxTree):
         self._arrays = tree.arrays
+        table, weights, places = self._arrays
         self.class_of = partial(_kernels.class_of, *self._arrays, NO_PLACES)
+        if not len(places):
+            self.class_of = partial(_kernels.class_of_full, table, weights)
         self.class_of_sparse = partial(_kernels.class_of, *self._arrays)
 
     def probabilities(self, *row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
