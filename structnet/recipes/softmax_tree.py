@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from structnet.recipes.arrays import ArrayData
+    from structnet.recipes.paper import PaperTable
     from structnet.recipes.run import Run
     from structnet.routing import Samples
     from structnet.softmax_tree import SoftmaxTree
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
 class SoftmaxTreeRecipe:
     """Softmax trees of a fixed structure."""
 
-    name = "softmax-tree"
-    examples: ClassVar = {
+    name: ClassVar[str] = "softmax-tree"
+    examples: ClassVar[Mapping[str, str]] = {
         "train": """\
   structnet train softmax-tree --data digits --out runs/digits
   structnet train softmax-tree --data pydoc --classes 500 --depth 5 --k 60
@@ -41,13 +42,13 @@ class SoftmaxTreeRecipe:
   structnet reproduce softmax-tree --table 1 --data uneven
   structnet reproduce softmax-tree --table 1 --data brown --data-dir data --seeds 3""",
     }
-    data_sets = DATA_SETS
-    files = FILES
-    parallel = False
-    Settings: ClassVar[type] = SoftmaxTreeRunSettings
-    Ask: ClassVar[type] = AskOfModel
-    Choice: ClassVar[type] = Choice
-    tables = TABLES
+    data_sets: ClassVar[Sequence[str]] = DATA_SETS
+    files: ClassVar[Sequence[str]] = FILES
+    parallel: ClassVar[bool] = False
+    Settings: ClassVar[type[Any]] = SoftmaxTreeRunSettings
+    Ask: ClassVar[type[Any]] = AskOfModel
+    Choice: ClassVar[type[Any]] = Choice
+    tables: ClassVar[Mapping[int, PaperTable]] = TABLES
 
     def load(self, settings: SoftmaxTreeRunSettings, say: Say) -> ArrayData:
         """The data of a run, with a word on them; what does not go together is refused."""
@@ -206,14 +207,14 @@ class SoftmaxTreeRecipe:
 class AdaptiveSoftmaxTreeRecipe(SoftmaxTreeRecipe):
     """Softmax trees that grow."""
 
-    name = "adaptive-softmax-tree"
-    examples: ClassVar = {
+    name: ClassVar[str] = "adaptive-softmax-tree"
+    examples: ClassVar[Mapping[str, str]] = {
         "train": """\
   structnet train adaptive-softmax-tree --data uneven --out runs/uneven
   structnet train adaptive-softmax-tree --data digits --alpha 0.6 --rho 0.9 --start-depth 1""",
         "reproduce": "  structnet reproduce adaptive-softmax-tree --table 1 --data uneven",
     }
-    Settings: ClassVar[type] = AdaptiveRunSettings
+    Settings: ClassVar[type[Any]] = AdaptiveRunSettings
 
 
 def _likeliest(tree: SoftmaxTree, x: Any) -> list[tuple[int, float]]:
