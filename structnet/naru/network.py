@@ -1,0 +1,226 @@
+"""The network: bundles that elect each other, sentences that flow through them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import mish
+from torch.nn.utils.rnn import pad_sequence
+
+from structnet.checks import check_number, check_one_of
+from structnet.naru import autograd_backend, sweep
+from structnet.naru.bundle import Bundle
+from structnet.naru.waves import Waves
+from structnet.naru.wiring import Wiring
+
+if TYPE_CHECKING:
+    import networkx as nx
+    from dgl import DGLGraph
+
+    from structnet.naru.statistics import RoutingStats
+
+BACKENDS = {"sweep": sweep.run, "autograd": autograd_backend.run}
+
+
+class Routed(NamedTuple):
+    """What a network says of sentences, and which way they took.
+
+    Attributes:
+        predictions: predicted following token of every token but the last; 0 behind the end.
+        record: active bundle of each capsule at each step, -1 where there is none.
+        gates: gates of each capsule's active bundle at each step, its routes first, then its
+            sources; 0 where there is none.
+
+    Shapes:
+        predictions ``[sentences, tokens - 1, dims[-1]]``, record ``[sentences, steps, capsules]``
+        of int64, gates ``[sentences, steps, most connections]`` for each capsule.
+    """
+
+    predictions: Tensor
+    record: Tensor
+    gates: list[Tensor]
+
+
+class RoutedNetwork(nn.Module):
+    """Capsules of bundles of which each sentence activates one a capsule: the others cost nothing.
+
+    A bundle keeps a state, 0 before it was first active. At each step every active bundle reads its
+    own state and those of its neighbours, as they were before the step, through gates (Eq. 1-4, see
+    :class:`.Bundle`), and then writes (Eq. 5, 8)::
+
+        h = mish(sum_i c_i / n),    n the number of its connections
+
+    The first bundle has no curve and adds the token before it divides, ``(x + sum_i c_i) / n``; the
+    last one has none and is the prediction. The neighbour ahead behind the largest gate, of equal
+    ones the first, is active at the next step. So tokens follow each other through the capsules,
+    and what is said of token k is read when it has come to the last one. States begin anew with
+    each sentence. The choice has no gradient; gates learn as they weigh what is read.
+
+    Args:
+        wiring: capsules, bundles and links; by default those of the thesis.
+        input_layer: pass the tokens through ``mish(x W + b)`` first.
+        gate_noise: deviation of what is added to gates, for the choice alone, in training.
+        gain: size of the first weights, see :class:`.Bundle`.
+
+    Attributes:
+        bundles: capsule -> bundle -> :class:`.Bundle`.
+
+    Raises:
+        ValueError: a value is out of its range.
+
+    Reference:
+        D. Nepp, On the State of ANN Computation Graphs and the potential of Conditional Neural
+        Networks, 2021, chapter 4.
+
+    Example:
+        >>> network = RoutedNetwork(Wiring(sizes=(1, 3, 1), dims=(4, 5, 4)))
+        >>> x = torch.randn(2, 7, 4)  # two sentences of seven and of three tokens
+        >>> network(x, torch.tensor([7, 3])).shape
+        torch.Size([2, 6, 4])
+        >>> network.route(x).record.shape  # sentences, steps, capsules
+        torch.Size([2, 8, 3])
+    """
+
+    def __init__(
+        self,
+        wiring: Wiring | None = None,
+        *,
+        input_layer: bool = True,
+        gate_noise: float = 0.0,
+        gain: float = 1.0,
+    ):
+        super().__init__()
+        check_number("gate_noise", gate_noise, 0, owner="RoutedNetwork")
+        check_number("gain", gain, 0, open=True, owner="RoutedNetwork")
+        self.wiring = wiring = Wiring() if wiring is None else wiring
+        self.gate_noise = gate_noise
+        self.input_layer = nn.Linear(wiring.dims[0], wiring.dims[0]) if input_layer else None
+        self.bundles = nn.ModuleList(
+            nn.ModuleList(
+                Bundle(wiring.dims[p], [wiring.dims[q] for q, _ in wiring.reads(p, a)], gain)
+                for a in range(size)
+            )
+            for p, size in enumerate(wiring.sizes)
+        )
+        self._connections = [self._connections_of(p) for p in range(wiring.depth)]
+
+    def forward(self, x: Tensor, lengths: Tensor | None = None, backend: str = "sweep") -> Tensor:
+        """The predicted following token of every token but the last.
+
+        Args:
+            x: sentences; what stands behind the end of one is not read.
+            lengths: tokens of each sentence; None where all are as long as x.
+            backend: "sweep", or "autograd" for the reference in plain torch, which is also what
+                runs where the tokens are not on a CPU.
+
+        Shapes:
+            x ``[sentences, tokens, dims[0]]``, lengths ``[sentences]`` ->
+            ``[sentences, tokens - 1, dims[-1]]``
+
+        Raises:
+            ValueError: shapes, types or lengths that do not fit.
+        """
+        return self.route(x, lengths, backend).predictions
+
+    def route(self, x: Tensor, lengths: Tensor | None = None, backend: str = "sweep") -> Routed:
+        """The same with the way that each sentence took.
+
+        Shapes:
+            see :meth:`forward` and :class:`Routed`: ``[sentences, steps, capsules]``.
+
+        Raises:
+            ValueError: shapes, types or lengths that do not fit.
+        """
+        check_one_of("backend", backend, tuple(BACKENDS), owner="RoutedNetwork")
+        found = self._lengths(x, lengths)
+        waves = Waves.of(found)
+        sentence, token = (each.to(x.device) for each in waves.index())
+        of_waves = x[sentence, token]
+        if self.input_layer is not None:
+            of_waves = mish(self.input_layer(of_waves))
+        run = BACKENDS[backend if x.device.type == "cpu" else "autograd"]
+        passed = run(self, of_waves, waves, self._noise(of_waves))
+        tokens, depth = x.shape[1], self.wiring.depth
+        steps = max(int(found.max(initial=0)) + depth - 2, 0) if len(token) else 0
+        last = waves.predicted().index()
+        predictions = passed.predictions.new_zeros(len(x), max(tokens - 1, 0), self.wiring.dims[-1])
+        record, gates = torch.full((len(x), steps, depth), -1, device=x.device), []
+        for p, (active, gate) in enumerate(zip(passed.active, passed.gates, strict=True)):
+            rows, waves_of = last if p == depth - 1 else (sentence, token)
+            record[rows, waves_of + p, p] = active
+            whole = gate.new_zeros(len(x), steps, gate.shape[1])
+            gates.append(whole.index_put((rows, waves_of + p), gate))
+        predictions = predictions.index_put(last, passed.predictions)
+        return Routed(predictions, record, gates)
+
+    def connections(self, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Whom the bundles of a capsule read, as arrays.
+
+        Returns:
+            The bundle behind each connection, routes first, ``[bundles, most connections]``, -1
+            behind the last one; and the numbers of routes and of connections, ``[bundles]`` each.
+        """
+        return self._connections[p]
+
+    def most_connections(self, p: int) -> int:
+        """The largest number of connections of a bundle of a capsule."""
+        return self._connections[p][0].shape[1]
+
+    def routes(self, p: int) -> tuple[Tensor, Tensor]:
+        """The targets of a capsule's bundles, ``[bundles, most routes]``, and their numbers."""
+        others, num_routes, _ = self._connections[p]
+        device = self.bundles[p][0].weight.device
+        most = int(num_routes.max())
+        return (
+            torch.from_numpy(others[:, :most]).to(device),
+            torch.from_numpy(num_routes).to(device),
+        )
+
+    def gates_of(self, p: int) -> tuple[Tensor, Tensor]:
+        """The gate weights of a capsule side by side, without a gradient; 0 where there are none.
+
+        Shapes:
+            ``[bundles, most numbers read]`` and ``[bundles, most connections, dim]``.
+        """
+        bundles = [(b.read_gate.detach(), b.own_gate.detach()) for b in self.bundles[p]]
+        reads, owns = zip(*bundles, strict=True)
+        return pad_sequence(reads, batch_first=True), pad_sequence(owns, batch_first=True)
+
+    def _connections_of(self, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        reads = [[b for _, b in self.wiring.reads(p, a)] for a in range(self.wiring.sizes[p])]
+        most = max(map(len, reads))
+        others = np.array([own + [-1] * (most - len(own)) for own in reads])
+        routes = [len(self.wiring.routes_of(p, a)) for a in range(len(reads))]
+        return others, np.array(routes), np.array(list(map(len, reads)))
+
+    def _noise(self, x: Tensor) -> list[Tensor] | None:
+        if not (self.training and self.gate_noise):
+            return None
+        most = [int(self._connections[p][1].max()) for p in range(self.wiring.depth - 1)]
+        return [self.gate_noise * torch.randn(len(x), n).to(x) for n in most]
+
+    def _lengths(self, x: Tensor, lengths: Tensor | None) -> np.ndarray:
+        """The tokens of each sentence, after everything was checked."""
+        dim, like = self.wiring.dims[0], self.bundles[0][0].weight
+        if x.dim() != 3 or x.shape[2] != dim:
+            raise ValueError(f"x must be [sentences, tokens, {dim}]. Got {list(x.shape)}.")
+        if x.dtype != like.dtype:
+            raise ValueError(f"x must be of {like.dtype}, as the network is. Got {x.dtype}.")
+        if lengths is None:
+            return np.full(len(x), x.shape[1], np.int64)
+        found = np.asarray(lengths.cpu())
+        if found.shape != (len(x),) or found.dtype.kind not in "iu":
+            raise ValueError(
+                f"lengths must be {len(x)} whole numbers, one a sentence. Got "
+                f"{list(found.shape)} of {found.dtype}."
+            )
+        if len(found) and not 0 <= found.min() <= found.max() <= x.shape[1]:
+            raise ValueError(
+                f"lengths must be from 0 to {x.shape[1]}, the tokens of x. Got "
+                f"{found.min()} to {found.max()}."
+            )
+        return found.astype(np.int64)
