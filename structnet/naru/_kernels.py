@@ -1,9 +1,13 @@
-"""The loops over the rows of a wave, compiled: everything of a step but the matrix products.
+"""The loops over the rows of a wave, compiled: everything of a step but the large products.
 
 Rows are those of a wave of one capsule, ``start`` its first place. States are kept as they were
 written, place by place; ``last[row, bundle]`` is the place where a bundle was last active, -1
 before its first time, so that nothing is ever copied. Sums may be taken in any order, but what is
 not a number stays none.
+
+The matrix library is made for large products: with a few rows, it takes as long as with ten. So a
+product of few rows is taken here, which also leaves out the neighbours that were never active. The
+weights of a bundle are a tensor of their own; they are known by their addresses.
 """
 
 from __future__ import annotations
@@ -11,10 +15,130 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+from numba import carray, types
+from numba.extending import intrinsic
 
 from structnet.trees._kernels import compiled
 
 summing = partial(compiled, fastmath={"reassoc", "contract", "nsz"})
+
+# So many rows' worth of active neighbours and more make a product large.
+LARGE = 4
+
+
+@intrinsic
+def at_address(typing, address):
+    """A pointer from an integer."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.inttoptr(arguments[0], context.get_value_type(types.voidptr))
+
+    return types.voidptr(address), generate
+
+
+@summing
+def active_neighbours(start, rows, places, num_reads):
+    """How many neighbours of some rows, all at bundles of so many connections, carry something."""
+    count = 0
+    for row in rows:
+        for i in range(num_reads):
+            count += places[start + row, i] >= 0
+    return count
+
+
+@summing
+def add_product(x, weight, y, begin, dim):
+    """``y += x[begin : begin + dim] W``, four rows of W at a time."""
+    even = begin + dim - dim % 4
+    for k in range(begin, even, 4):
+        x0, x1, x2, x3 = x[k], x[k + 1], x[k + 2], x[k + 3]
+        for j in range(len(y)):
+            y[j] += (
+                x0 * weight[k, j]
+                + x1 * weight[k + 1, j]
+                + x2 * weight[k + 2, j]
+                + x3 * weight[k + 3, j]
+            )
+    for k in range(even, begin + dim):
+        for j in range(len(y)):
+            y[j] += x[k] * weight[k, j]
+
+
+@summing
+def add_two_products(x, z, weight, y, u, begin, dim):
+    """The same for two rows: each number of W is read once for both."""
+    even = begin + dim - dim % 4
+    for k in range(begin, even, 4):
+        x0, x1, x2, x3 = x[k], x[k + 1], x[k + 2], x[k + 3]
+        z0, z1, z2, z3 = z[k], z[k + 1], z[k + 2], z[k + 3]
+        for j in range(len(y)):
+            w0, w1, w2, w3 = weight[k, j], weight[k + 1, j], weight[k + 2, j], weight[k + 3, j]
+            y[j] += x0 * w0 + x1 * w1 + x2 * w2 + x3 * w3
+            u[j] += z0 * w0 + z1 * w1 + z2 * w2 + z3 * w3
+    for k in range(even, begin + dim):
+        for j in range(len(y)):
+            y[j] += x[k] * weight[k, j]
+            u[j] += z[k] * weight[k, j]
+
+
+@summing
+def back_product(y, weight, x, begin, dim):
+    """``x[begin : begin + dim] = y W^T`` of the rows of W that stand there."""
+    even = begin + dim - dim % 4
+    for k in range(begin, even, 4):
+        s0 = s1 = s2 = s3 = y.dtype.type(0)
+        for j in range(len(y)):
+            s0 += y[j] * weight[k, j]
+            s1 += y[j] * weight[k + 1, j]
+            s2 += y[j] * weight[k + 2, j]
+            s3 += y[j] * weight[k + 3, j]
+        x[k], x[k + 1], x[k + 2], x[k + 3] = s0, s1, s2, s3
+    for k in range(even, begin + dim):
+        s0 = y.dtype.type(0)
+        for j in range(len(y)):
+            s0 += y[j] * weight[k, j]
+        x[k] = s0
+
+
+@summing
+def small_products(
+    start, rows, starts, places, num_routes, num_reads, dim_ahead, dim_behind,
+    addresses, weighed, product, back,
+):  # fmt: skip
+    """The products of a wave that are small, or their way back; which bundles' are left over."""
+    left = np.zeros(len(addresses), np.bool_)
+    for a in range(len(addresses)):
+        own = rows[starts[a] : starts[a + 1]]
+        n = num_reads[a]
+        if len(own) == 0:
+            continue
+        if active_neighbours(start, own, places, n) > LARGE * n:
+            left[a] = True
+            continue
+        width = num_routes[a] * dim_ahead + (n - num_routes[a]) * dim_behind
+        shape = (width, product.shape[1])
+        weight = carray(at_address(addresses[a]), shape, weighed.dtype)
+        if not back:
+            product[starts[a] : starts[a + 1]] = 0
+        begin = 0
+        for i in range(n):
+            dim = dim_ahead if i < num_routes[a] else dim_behind
+            waiting = -1
+            for at in range(starts[a], starts[a + 1]):
+                if places[start + rows[at], i] < 0:
+                    continue
+                if back:
+                    back_product(product[at], weight, weighed[at], begin, dim)
+                elif waiting < 0:
+                    waiting = at
+                else:
+                    x, z = weighed[waiting], weighed[at]
+                    add_two_products(x, z, weight, product[waiting], product[at], begin, dim)
+                    waiting = -1
+            if waiting >= 0:
+                add_product(weighed[waiting], weight, product[waiting], begin, dim)
+            begin += dim
+    return left
 
 
 @compiled

@@ -62,7 +62,7 @@ def run(
             here = of[p].slice(step - p)
             if here.start == here.stop:
                 continue
-            a = active[p][here]
+            a = active[p][here].clone()  # autograd remembers it, and the rest is not filled yet
             state, gate = _wave(network, states, p, a, x[here] if p == 0 else None)
             gates[p][step - p] = gate
             written.append((p, torch.arange(len(a), device=x.device), a, state))

@@ -166,6 +166,11 @@ class RoutedNetwork(nn.Module):
         """
         return self._connections[p]
 
+    def dims_around(self, p: int) -> tuple[int, int]:
+        """Numbers in a state of the capsule ahead and of the one behind; 0 where there is none."""
+        dims = (0, *self.wiring.dims, 0)
+        return dims[p + 2], dims[p]
+
     def most_connections(self, p: int) -> int:
         """The largest number of connections of a bundle of a capsule."""
         return self._connections[p][0].shape[1]

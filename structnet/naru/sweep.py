@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -24,14 +24,6 @@ from structnet.naru.waves import Waves
 
 if TYPE_CHECKING:
     from structnet.naru.network import RoutedNetwork
-
-
-class Group(NamedTuple):
-    """Rows of a wave that are at the same bundle: the bundle, and from where to where they are."""
-
-    bundle: int
-    start: int
-    end: int
 
 
 class Capsule:
@@ -55,7 +47,9 @@ class Capsule:
     def __init__(self, network: RoutedNetwork, p: int, waves: Waves, bonus: np.ndarray):
         self.waves, self.bonus = waves, bonus
         self.others, self.num_routes, self.num_reads = network.connections(p)
-        self.weights = [bundle.weight.detach() for bundle in network.bundles[p]]
+        self.weights = [bundle.weight.detach().contiguous() for bundle in network.bundles[p]]
+        self.addresses = np.array([weight.data_ptr() for weight in self.weights])
+        self.dims = network.dims_around(p)
         self.read_gate, self.own_gate = (each.numpy() for each in network.gates_of(p))
         self.curved = 0 < p < network.wiring.depth - 1
         (bundles, most), dim = self.others.shape, network.wiring.dims[p]
@@ -70,12 +64,19 @@ class Capsule:
         self.weighed = like.new_empty(rows, self.read_gate.shape[1])
         self.product = like.new_empty(rows, dim)
 
-    def groups(self, here: slice) -> tuple[np.ndarray, np.ndarray, list[Group]]:
-        """The active bundles of a wave, its rows bundle by bundle, and where each bundle's are."""
-        active = self.active[here]
-        rows, starts = kernels.by_bundle(active, len(self.others))
-        pairs = enumerate(pairwise(starts.tolist()))
-        return active, rows, [Group(b, i, j) for b, (i, j) in pairs if i < j]
+    def products(self, here: slice, rows: np.ndarray, starts: np.ndarray, back: bool) -> None:
+        """The products of a wave, a bundle's rows at once, or their way back."""
+        left = kernels.small_products(
+            here.start, rows, starts, self.places, self.num_routes, self.num_reads, *self.dims,
+            self.addresses, self.weighed.numpy(), self.product.numpy(), back,
+        )  # fmt: skip
+        for b in left.nonzero()[0].tolist():
+            i, j, weight = starts[b], starts[b + 1], self.weights[b]
+            weighed = self.weighed[i:j, : len(weight)]
+            if back:
+                torch.mm(self.product[i:j], weight.T, out=weighed)
+            else:
+                torch.mm(weighed, weight, out=self.product[i:j])
 
 
 class Sweep:
@@ -155,7 +156,8 @@ class Sweep:
 
     def _read(self, p: int, here: slice, wave: int) -> tuple[np.ndarray, np.ndarray]:
         capsule, elected = self.capsules[p], np.empty(0, np.int64)
-        active, rows, groups = capsule.groups(here)
+        active = capsule.active[here]
+        rows, starts = kernels.by_bundle(active, len(capsule.others))
         if p + 1 < self.depth:
             ahead = self.capsules[p + 1]
             elected = ahead.active[ahead.waves.slice(wave)]
@@ -167,9 +169,7 @@ class Sweep:
             capsule.own_gate, capsule.bonus, capsule.places, capsule.own_places, capsule.gates,
             capsule.weighed.numpy(), elected,
         )  # fmt: skip
-        for b, i, j in groups:
-            weight = capsule.weights[b]
-            torch.mm(capsule.weighed[i:j, : len(weight)], weight, out=capsule.product[i:j])
+        capsule.products(here, rows, starts, back=False)
         return active, rows
 
     def _spread(
@@ -182,14 +182,13 @@ class Sweep:
     ) -> None:
         """What comes to the states of a wave goes on to all that it has read, which is earlier."""
         capsule = self.capsules[p]
-        active, rows, groups = capsule.groups(here)
+        active = capsule.active[here]
+        rows, starts = kernels.by_bundle(active, len(capsule.others))
         kernels.arrive(
             here.start, rows, active, capsule.num_reads, capsule.curved, capsule.mean, grads[p],
             capsule.product.numpy(),
         )  # fmt: skip
-        for b, i, j in groups:
-            weight = capsule.weights[b]
-            torch.mm(capsule.product[i:j], weight.T, out=capsule.weighed[i:j, : len(weight)])
+        capsule.products(here, rows, starts, back=True)
         kernels.spread(
             here.start, rows, active,
             capsule.state, *self._around(p, [each.state for each in self.capsules]),
