@@ -9,7 +9,9 @@
 ``cifar10``
 ``sarcos``              rows of numbers: a robot arm's movements and torques
 ``table``               a CSV file of one's own; ``csv_file`` reads its text
+``text``                :func:`load_text`: texts, published or of one's own, in sentences
 ``named``               :func:`load`: images and rows by the name of the data set
+``catalogue``           what there is, in words
 ``arrays``              :class:`Arrays`: what is loaded of images and rows
 ``pixels``              images scaled, channel by channel
 ``source``              :class:`Source`: a file is its hash; finding, downloading, the cache

@@ -8,6 +8,7 @@ from typing import Any
 
 from structnet.datasets import cifar10, digits, mnist, sarcos, table
 from structnet.datasets.arrays import Arrays
+from structnet.datasets.catalogue import TABLES
 
 LOADERS: dict[str, Callable[..., Any]] = {
     "digits": digits.load,
@@ -15,7 +16,6 @@ LOADERS: dict[str, Callable[..., Any]] = {
     "cifar10": cifar10.load,
     "sarcos": sarcos.load,
 }
-TABLES = (".csv", ".tsv")  # how the name of a table ends
 
 
 def load(name: str, folder: str | Path | None = None, **options: Any) -> Arrays:

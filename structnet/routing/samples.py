@@ -92,7 +92,12 @@ class Samples:
 
     def mean(self, losses: Tensor) -> Tensor:
         """The mean of the samples' losses, each counted by its weight. ``[n] -> []``."""
-        return losses.mean() if self.weights is None else (losses * self.weights).mean()
+        return weighted_mean(losses, self.weights)
+
+
+def weighted_mean(losses: Tensor, weights: Tensor | None) -> Tensor:
+    """The mean of losses, each times its weight if there are any. ``[n], [n] -> []``."""
+    return losses.mean() if weights is None else (losses * weights).mean()
 
 
 def counted(x: Tensor | Samples) -> tuple[Tensor, np.ndarray]:
