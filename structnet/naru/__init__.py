@@ -1,0 +1,8 @@
+"""Routed networks: capsules of bundles of which each token activates one a capsule.
+"""
+
+from __future__ import annotations
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
