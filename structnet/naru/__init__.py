@@ -1,5 +1,4 @@
-"""Routed networks: capsules of bundles of which each token activates one a capsule.
-"""
+"""Routed networks: capsules of bundles of which each token activates one a capsule."""
 
 from __future__ import annotations
 

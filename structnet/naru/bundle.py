@@ -21,8 +21,6 @@ class Bundle(nn.Module):
     Args:
         dim: numbers in its state.
         reads: numbers in the state of each of its neighbours.
-        gain: size of its first weights; at 1, states keep their size along a path as long as no
-            other neighbour has been active.
 
     Shapes:
         weight ``[sum of reads, dim]``, read_gate ``[sum of reads]``, own_gate ``[connections,
@@ -34,27 +32,33 @@ class Bundle(nn.Module):
         [(4, 2), (4,), (2,)]
     """
 
-    def __init__(self, dim: int, reads: list[int], gain: float = 1.0):
+    def __init__(self, dim: int, reads: list[int]):
         super().__init__()
         self.reads = list(reads)
         self.weight = nn.Parameter(torch.empty(sum(reads), dim))
         self.read_gate = nn.Parameter(torch.empty(sum(reads)))
         self.own_gate = nn.Parameter(torch.empty(len(reads), dim))
-        self.reset(gain)
+        self.draw([1.0] * len(reads))
 
-    def reset(self, gain: float = 1.0) -> None:
+    def draw(self, gains: list[float]) -> None:
         """Draws new weights.
 
-        A mean over n connections of which one carries something, at a gate of 1/2, makes a state
-        2n times smaller; the weights are as much larger.
+        A mean over n connections of which one carries something, at a gate of 1/2, makes a state 2n
+        times smaller; weights are as much larger. Gates look at the neighbour alone, and like what
+        is active: so what a token was sends it its way, and a path once taken is taken again by
+        what is alike. With gates of any sign, tokens wander, and what a bundle reads is mostly old.
+
+        Args:
+            gains: size of the first weights of each connection; at 1, what it carries keeps its
+                size.
         """
-        n, dim = self.own_gate.shape
+        n = len(self.reads)
         with torch.no_grad():
-            for i in range(n):
+            for i, gain in enumerate(gains):
                 W, w_gb, w_gh = self.connection(i)
                 W.normal_(0, gain * 2 * n / math.sqrt(len(W)))
-                w_gb.normal_(0, 1 / math.sqrt(len(W)))
-                w_gh.normal_(0, 1 / math.sqrt(dim))
+                w_gb.normal_(0, 1 / math.sqrt(len(W))).abs_()
+                w_gh.zero_()
 
     def connection(self, i: int) -> tuple[Tensor, Tensor, Tensor]:
         """Views of W_b ``[read, dim]``, w_gb ``[read]`` and w_gh ``[dim]`` of one connection."""

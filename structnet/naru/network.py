@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn.functional import mish
 from torch.nn.utils.rnn import pad_sequence
 
-from structnet.checks import check_number, check_one_of
-from structnet.naru import autograd_backend, sweep
+from structnet.checks import check_number, check_one_of, wrong
+from structnet.naru import autograd_backend, message_passing, sweep
 from structnet.naru.bundle import Bundle
 from structnet.naru.waves import Waves
 from structnet.naru.wiring import Wiring
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from structnet.naru.statistics import RoutingStats
 
+# Sizes of the first weights, see RoutedNetwork._draw.
+FORWARD, BACK, FIRST, LAST = 1.3, 0.05, 2.0, 0.3
 BACKENDS = {"sweep": sweep.run, "autograd": autograd_backend.run}
 
 
@@ -64,7 +66,6 @@ class RoutedNetwork(nn.Module):
         wiring: capsules, bundles and links; by default those of the thesis.
         input_layer: pass the tokens through ``mish(x W + b)`` first.
         gate_noise: deviation of what is added to gates, for the choice alone, in training.
-        gain: size of the first weights, see :class:`.Bundle`.
 
     Attributes:
         bundles: capsule -> bundle -> :class:`.Bundle`.
@@ -91,21 +92,20 @@ class RoutedNetwork(nn.Module):
         *,
         input_layer: bool = True,
         gate_noise: float = 0.0,
-        gain: float = 1.0,
     ):
         super().__init__()
         check_number("gate_noise", gate_noise, 0, owner="RoutedNetwork")
-        check_number("gain", gain, 0, open=True, owner="RoutedNetwork")
         self.wiring = wiring = Wiring() if wiring is None else wiring
         self.gate_noise = gate_noise
         self.input_layer = nn.Linear(wiring.dims[0], wiring.dims[0]) if input_layer else None
         self.bundles = nn.ModuleList(
             nn.ModuleList(
-                Bundle(wiring.dims[p], [wiring.dims[q] for q, _ in wiring.reads(p, a)], gain)
+                Bundle(wiring.dims[p], [wiring.dims[q] for q, _ in wiring.reads(p, a)])
                 for a in range(size)
             )
             for p, size in enumerate(wiring.sizes)
         )
+        self._draw()
         self._connections = [self._connections_of(p) for p in range(wiring.depth)]
 
     def forward(self, x: Tensor, lengths: Tensor | None = None, backend: str = "sweep") -> Tensor:
@@ -157,6 +157,31 @@ class RoutedNetwork(nn.Module):
         predictions = predictions.index_put(last, passed.predictions)
         return Routed(predictions, record, gates)
 
+    @property
+    def graph(self) -> DGLGraph:
+        """The network as a DGL heterograph, see :func:`.message_passing.heterograph`."""
+        return message_passing.heterograph(self)
+
+    def to_networkx(self, stats: RoutingStats | None = None) -> nx.DiGraph:
+        """The routes in the direction of election, see :func:`.message_passing.to_networkx`."""
+        return message_passing.to_networkx(self.wiring, stats)
+
+    def freeze_path(self, path: Sequence[int]) -> None:
+        """Leaves the bundles of a path as they are from now on, whatever else is learned.
+
+        Args:
+            path: bundle of each capsule, as :meth:`.RoutingStats.main_path` gives it.
+
+        Raises:
+            ValueError: there is no such path.
+        """
+        sizes = self.wiring.sizes
+        fits = len(path) == len(sizes)
+        if not fits or not all(0 <= a < n for a, n in zip(path, sizes, strict=True)):
+            raise wrong("path", f"a bundle of each capsule, below {list(sizes)}", list(path))
+        for bundles, a in zip(self.bundles, path, strict=True):
+            bundles[a].requires_grad_(False)
+
     def connections(self, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Whom the bundles of a capsule read, as arrays.
 
@@ -201,6 +226,25 @@ class RoutedNetwork(nn.Module):
         others = np.array([own + [-1] * (most - len(own)) for own in reads])
         routes = [len(self.wiring.routes_of(p, a)) for a in range(len(reads))]
         return others, np.array(routes), np.array(list(map(len, reads)))
+
+    def _draw(self) -> None:
+        """First weights with which states are of one size in all capsules, however long a sentence.
+
+        Forward, a bundle reads a source or a few; back, little, or states would grow without end in
+        the circle of two bundles that read each other. The first bundle divides the token by the
+        number of its connections, which its readers make good.
+        """
+        wiring = self.wiring
+        first = len(wiring.reads(0, 0))
+        for p, bundles in enumerate(self.bundles):
+            for a, bundle in enumerate(bundles):
+                sources = len(wiring.sources[p][a])
+                gains = []
+                for q, _ in wiring.reads(p, a):
+                    gain = FORWARD / sources**0.25 if q < p else BACK
+                    gain *= FIRST * first if q == 0 else 1 / first if p == 0 else 1
+                    gains.append(gain * (LAST if p == wiring.depth - 1 else 1))
+                bundle.draw(gains)
 
     def _noise(self, x: Tensor) -> list[Tensor] | None:
         if not (self.training and self.gate_noise):

@@ -18,7 +18,7 @@ def small(seed: int = 0, **options) -> RoutedNetwork:
     with torch.no_grad():  # so that gates differ and choices vary
         for name, parameter in network.named_parameters():
             if "gate" in name:
-                parameter.mul_(20)
+                parameter.normal_(0, 10)
     return network
 
 

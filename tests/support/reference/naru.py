@@ -31,8 +31,8 @@ def sentence(network, x, reverse=False):
     if network.input_layer is not None:
         W, b = (each.detach().numpy() for each in network.input_layer.parameters())
         x = mish(x @ W.T + b)
-    states = [np.zeros((n, d), x.dtype) for n, d in zip(wiring.sizes, wiring.dims)]
-    active = [0] + [None] * (depth - 1)
+    states = [np.zeros((n, d), x.dtype) for n, d in zip(wiring.sizes, wiring.dims, strict=True)]
+    active = [0, *[None] * (depth - 1)]
     predictions, record, history = [], [], []
     tokens = len(x)
     for step in range(tokens + depth - 2):

@@ -1,0 +1,364 @@
+"""A routed language model as scikit-learn's users know their models: fit, predict, score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from structnet.checks import wrong
+from structnet.naru.network import RoutedNetwork
+from structnet.naru.next_word import NextWord
+from structnet.naru.sentences import Sentences
+from structnet.naru.settings import NaruSettings
+from structnet.naru.statistics import RoutingStats
+from structnet.naru.training import train
+from structnet.naru.wiring import Wiring
+from structnet.text import Words, learn_vectors, read_sentences, read_vectors
+from structnet.training.checkpoint import CheckpointError, load_model, save_model
+from structnet.training.metrics import evaluate
+from structnet.training.seeding import random_states_kept
+
+DEFAULT = NaruSettings()
+Text = str | Path | Iterable[str | Sequence[str]]
+
+
+class RoutedLanguageModel(BaseEstimator):
+    """Learns from a text which word comes next, by a network that computes only where it must.
+
+    Each word takes a path of one bundle a capsule, which the words before it and the word itself
+    elect. It learns vectors of the words from the text (or is given some), then to predict the
+    vector of each next word.
+
+    Args:
+        vectors: vectors of the words: a file of GloVe or word2vec, or word -> numbers; None learns
+            them from the text.
+        sizes, dims, max_cone, objective, vector_size, min_count, max_words, max_length: what the
+            model is made of, see :class:`.NaruSettings`.
+        epochs, patience, batch_size, learning_rate, clip_norm, lazy, balance, gate_noise,
+        validation_fraction: how it is trained, see there.
+        random_state: number that everything random follows from.
+        verbose: show a bar of the training.
+
+    Attributes:
+        words_: vocabulary.
+        model_: trained :class:`.NextWord`.
+        history_: record of each epoch.
+
+    Reference:
+        D. Nepp, On the State of ANN Computation Graphs and the potential of Conditional Neural
+        Networks, 2021, chapter 4.
+
+    Example:
+        >>> text = ["the cat sees the dog .", "the dog sees the cat ."] * 30
+        >>> model = RoutedLanguageModel(
+        ...     sizes=(1, 2, 1), dims=(8,), vector_size=4, epochs=2, random_state=0
+        ... ).fit(text)
+        >>> model.predict(["the cat sees"]) in (["the"], ["cat"], ["dog"], ["sees"], ["."])
+        True
+        >>> model.statistics(text).visits[0].tolist()
+        [360]
+    """
+
+    def __init__(
+        self,
+        *,
+        vectors: str | Path | dict[str, Any] | None = None,
+        sizes: tuple[int, ...] = DEFAULT.sizes,
+        dims: tuple[int, ...] = DEFAULT.dims,
+        max_cone: int = DEFAULT.max_cone,
+        objective: str = DEFAULT.objective,
+        vector_size: int = DEFAULT.vector_size,
+        min_count: int = DEFAULT.min_count,
+        max_words: int = DEFAULT.max_words,
+        max_length: int = DEFAULT.max_length,
+        epochs: int | None = DEFAULT.epochs,
+        patience: int | None = DEFAULT.patience,
+        batch_size: int = DEFAULT.batch_size,
+        learning_rate: float = DEFAULT.learning_rate,
+        clip_norm: float | None = DEFAULT.clip_norm,
+        lazy: bool = DEFAULT.lazy,
+        balance: float = DEFAULT.balance,
+        gate_noise: float = DEFAULT.gate_noise,
+        validation_fraction: float = DEFAULT.validation_fraction,
+        random_state: int = DEFAULT.seed,
+        verbose: bool = False,
+    ):
+        self.vectors = vectors
+        self.sizes, self.dims, self.max_cone = sizes, dims, max_cone
+        self.objective, self.vector_size = objective, vector_size
+        self.min_count, self.max_words, self.max_length = min_count, max_words, max_length
+        self.epochs, self.patience, self.batch_size = epochs, patience, batch_size
+        self.learning_rate, self.clip_norm, self.lazy = learning_rate, clip_norm, lazy
+        self.balance, self.gate_noise = balance, gate_noise
+        self.validation_fraction, self.random_state = validation_fraction, random_state
+        self.verbose = verbose
+
+    def fit(
+        self, X: Text, y: None = None, *, folder: str | Path | None = None
+    ) -> RoutedLanguageModel:
+        """Learns from a text.
+
+        Args:
+            X: path of a file with one sentence a line, or sentences: lists of words, or words
+                between blanks.
+            y: nothing; it is there as scikit-learn has it.
+            folder: place for the training's state, from which another call goes on.
+
+        Raises:
+            ValueError: a parameter is out of its range, or the text holds too little.
+        """
+        settings, sentences = self._settings(), sentences_of(X)
+        held_out, kept = held_out_of(sentences, settings)
+        words = known_words(kept, settings)
+        vectors = vectors_of(words, kept, settings, self.vectors)
+        self.words_ = words
+        self.model_ = build(settings, words, vectors)
+        self.history_ = train(
+            self.model_,
+            settings,
+            Sentences.to_predict(words.encode(kept), settings.max_length),
+            Sentences.to_predict(words.encode(held_out), settings.max_length),
+            folder=folder,
+            progress=self.verbose,
+        )
+        return self
+
+    def predict(self, X: Text) -> list[str]:
+        """The likeliest next word of each sentence.
+
+        Args:
+            X: see :meth:`fit`.
+        """
+        return [self.words_.words[i] for i in self.predict_log_proba(X).argmax(1)]
+
+    def predict_proba(self, X: Text) -> np.ndarray:
+        """The probability of each known word to be the next one. ``-> [sentences, words]``"""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict_log_proba(self, X: Text) -> np.ndarray:
+        """The logarithms of these. ``-> [sentences, words]``"""
+        check_is_fitted(self)
+        return self.model_.predict_log_proba(self._encoded(X)).numpy()
+
+    def score(self, X: Text, y: None = None) -> float:
+        """Share of the next words of a text that it predicts right."""
+        return self.measure(X)["accuracy"]
+
+    def measure(self, X: Text) -> dict[str, float]:
+        """The mean loss of a text and the share of its next words that are predicted right."""
+        check_is_fitted(self)
+        encoded = self.words_.encode(sentences_of(X))
+        return measured(self.model_, Sentences.to_predict(encoded, self.max_length))
+
+    def statistics(self, X: Text) -> RoutingStats:
+        """Which bundles the sentences of a text visit."""
+        check_is_fitted(self)
+        return self.model_.statistics(self._encoded(X))
+
+    def paths(self, X: Text) -> list[np.ndarray]:
+        """The bundle of each capsule that each word passed; the last word comes to no prediction.
+
+        Shapes:
+            ``[words, capsules]`` for each sentence; -1 where a word did not come.
+        """
+        check_is_fitted(self)
+        batch = self._encoded(X)
+        with torch.no_grad():
+            record = self.model_.route(batch).record.numpy()
+        depth = record.shape[2]
+        found = []
+        for row, length in zip(record, batch.lengths, strict=True):
+            step = np.arange(length)[:, None] + np.arange(depth)
+            padded = np.concatenate([row, np.full((length + depth, depth), -1)])
+            found.append(padded[step, np.arange(depth)])
+        return found
+
+    def save(self, path: str | Path) -> None:
+        """Writes the fitted model to one safetensors file.
+
+        Raises:
+            TypeError: the vectors were neither learned nor of a file.
+        """
+        check_is_fitted(self)
+        parameters = {k: v for k, v in self.get_params().items() if k != "vectors"}
+        config = {
+            "estimator": type(self).__name__,
+            "parameters": parameters,
+            "words": list(self.words_.words),
+            "counts": self.words_.counts.tolist(),
+            "unknown": self.words_.unknown,
+            "history": list(self.history_),
+        }
+        save_model(path, self.model_, config)
+
+    @classmethod
+    def load(cls, path: str | Path) -> RoutedLanguageModel:
+        """Reads a model that :meth:`save` wrote.
+
+        Raises:
+            CheckpointError: there is no such file, or it holds something else.
+        """
+        from structnet.training.history import History
+
+        weights, config = load_model(path)
+        if config.get("estimator") != cls.__name__:
+            raise CheckpointError(f"{path} holds no {cls.__name__}")
+        given = {k: tuple(v) if isinstance(v, list) else v for k, v in config["parameters"].items()}
+        model = cls(**given)
+        unknown = config["unknown"]
+        name = None if unknown is None else config["words"][unknown]
+        model.words_ = Words(config["words"], config["counts"], name)
+        model.model_ = build(model._settings(), model.words_, weights["vectors"])
+        model.model_.load_state_dict(weights)
+        model.model_.eval()
+        model.history_ = History(config["history"])
+        return model
+
+    def _settings(self) -> NaruSettings:
+        own = {each.name: getattr(self, each.name, None) for each in fields(NaruSettings)}
+        for name in ("sizes", "dims"):
+            own[name] = tuple(own[name])
+        return NaruSettings(**{**own, "seed": self.random_state})
+
+    def _encoded(self, X: Text) -> Sentences:
+        return Sentences(self.words_.encode(sentences_of(X)))
+
+
+def sentences_of(text: Text) -> list[list[str]]:
+    """The sentences of a file, or of what a user has, as lists of words.
+
+    Raises:
+        ValueError: there are none, or one has no word.
+
+    Example:
+        >>> sentences_of(["a b", ["c", "d"]])
+        [['a', 'b'], ['c', 'd']]
+    """
+    if isinstance(text, str | Path):
+        return read_sentences(text)
+    found = [each.split() if isinstance(each, str) else list(each) for each in text]
+    if not found:
+        raise ValueError("there are no sentences; expected a path, or lists of words")
+    for number, words in enumerate(found):
+        if not words or not all(isinstance(word, str) for word in words):
+            raise ValueError(f"sentence {number} must be words, at least one. Got {words!r}.")
+    return found
+
+
+def held_out_of(
+    sentences: list[list[str]], settings: NaruSettings
+) -> tuple[list[list[str]], list[list[str]]]:
+    """The sentences that are held out for validation, and the others.
+
+    Raises:
+        ValueError: there are too few that have a word to predict.
+    """
+    usable = [words for words in sentences if len(words) > 1]
+    if len(usable) < 2:
+        raise ValueError(
+            f"got {len(usable)} sentences of two words or more; expected at least 2, one to learn "
+            "from and one to hold out"
+        )
+    number = min(max(round(settings.validation_fraction * len(usable)), 1), len(usable) - 1)
+    order = np.random.default_rng(settings.seed).permutation(len(usable))
+    held_out = set(order[:number].tolist())
+    return (
+        [usable[i] for i in sorted(held_out)],
+        [words for i, words in enumerate(usable) if i not in held_out],
+    )
+
+
+def known_words(sentences: list[list[str]], settings: NaruSettings) -> Words:
+    """The vocabulary of the training sentences; of a text whose words all occur once, all."""
+    most = settings.max_words
+    counts = Words.from_sentences(sentences, max_size=most).counts
+    least = min(settings.min_count, int(counts.max()))
+    return Words.from_sentences(sentences, min_count=least, max_size=most)
+
+
+def vectors_of(
+    words: Words,
+    sentences: list[list[str]],
+    settings: NaruSettings,
+    given: str | Path | dict[str, Any] | None = None,
+) -> Tensor:
+    """The words' vectors, scaled so that the mean square of their numbers over the text is 1.
+
+    Args:
+        words: vocabulary.
+        sentences: text to learn them from.
+        settings: their size, if they are learned.
+        given: file of vectors, or word -> vector; None learns them.
+
+    Shapes:
+        ``[words, size]``, float32.
+
+    Raises:
+        ValueError: no word has a vector, or a vector is not of finite numbers.
+    """
+    if given is None:
+        found = learn_vectors(words.encode(sentences), len(words), settings.vector_size)
+    elif isinstance(given, dict):
+        found = _from_dict(given, words)
+    else:
+        found, _ = read_vectors(given, words)
+    share = words.counts / words.counts.sum()
+    scale = np.sqrt(share @ (found.astype(np.float64) ** 2).mean(1))
+    if not scale:
+        raise ValueError("no word of the text has a vector; expected vectors of its words")
+    return torch.from_numpy((found / scale).astype(np.float32))
+
+
+def _from_dict(given: dict[str, Any], words: Words) -> np.ndarray:
+    known = {w: np.asarray(v, np.float32) for w, v in given.items() if w in words}
+    if not known:
+        raise ValueError("no word of the text has a vector; expected vectors of its words")
+    size = next(iter(known.values())).shape
+    found = np.zeros((len(words), *size), np.float32)
+    for word, vector in known.items():
+        if vector.shape != size or vector.ndim != 1 or not np.isfinite(vector).all():
+            raise wrong("vectors", f"{size[0] if size else 1} finite numbers a word", word)
+        found[words.id_of(word)] = vector
+    return found
+
+
+def build(settings: NaruSettings, words: Words, vectors: Tensor) -> NextWord:
+    """The untrained model of a vocabulary.
+
+    Shapes:
+        vectors ``[words, size]``.
+
+    Raises:
+        ValueError: sizes and dims do not fit each other.
+    """
+    size = vectors.shape[1]
+    if len(settings.dims) != len(settings.sizes) - 2:
+        raise wrong(
+            "dims",
+            f"{len(settings.sizes) - 2} numbers, one a capsule between the first and the last",
+            settings.dims,
+        )
+    wiring = Wiring(settings.sizes, (size, *settings.dims, size), settings.max_cone)
+    with random_states_kept(torch.device("cpu")):
+        torch.manual_seed(settings.seed)
+        network = RoutedNetwork(wiring, gate_noise=settings.gate_noise)
+        return NextWord(network, vectors, settings.objective, words.unknown, settings.balance)
+
+
+def measured(model: NextWord, sentences: Sentences, batch_size: int = 256) -> dict[str, float]:
+    """The mean loss, and the share of next words that are predicted right."""
+    loss = evaluate(model, sentences, batch_size=batch_size)["loss"]
+    right = words = 0.0
+    for start in range(0, len(sentences), batch_size):
+        batch = sentences[start : start + batch_size]
+        here = int((batch.lengths - 1).sum())
+        right, words = right + model.accuracy(batch) * here, words + here
+    return {"loss": loss, "accuracy": right / words}
