@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from structnet.checks import wrong
+from structnet.checks import check_number, wrong
 from structnet.naru.network import RoutedNetwork
 from structnet.naru.next_word import NextWord
 from structnet.naru.sentences import Sentences
@@ -42,8 +42,9 @@ class RoutedLanguageModel(BaseEstimator):
             them from the text.
         sizes, dims, max_cone, objective, vector_size, min_count, max_words, max_length: what the
             model is made of, see :class:`.NaruSettings`.
-        epochs, patience, batch_size, learning_rate, clip_norm, lazy, balance, gate_noise,
-        validation_fraction: how it is trained, see there.
+        epochs, patience, batch_size, learning_rate, clip_norm, lazy, balance, gate_noise: how it is
+            trained, see there.
+        validation_fraction: share of the sentences that decides which epoch is best.
         random_state: number that everything random follows from.
         verbose: show a bar of the training.
 
@@ -87,7 +88,7 @@ class RoutedLanguageModel(BaseEstimator):
         lazy: bool = DEFAULT.lazy,
         balance: float = DEFAULT.balance,
         gate_noise: float = DEFAULT.gate_noise,
-        validation_fraction: float = DEFAULT.validation_fraction,
+        validation_fraction: float = 0.1,
         random_state: int = DEFAULT.seed,
         verbose: bool = False,
     ):
@@ -116,9 +117,11 @@ class RoutedLanguageModel(BaseEstimator):
             ValueError: a parameter is out of its range, or the text holds too little.
         """
         settings, sentences = self._settings(), sentences_of(X)
-        held_out, kept = held_out_of(sentences, settings)
+        check_number("validation_fraction", self.validation_fraction, 0, 1, open=True)
+        held_out, kept = held_out_of(sentences, self.validation_fraction, settings.seed)
         words = known_words(kept, settings)
-        vectors = vectors_of(words, kept, settings, self.vectors)
+        cache = None if folder is None else Path(folder, "vectors.npy")
+        vectors = vectors_of(words, kept, settings, self.vectors, cache)
         self.words_ = words
         self.model_ = build(settings, words, vectors)
         self.history_ = train(
@@ -254,7 +257,7 @@ def sentences_of(text: Text) -> list[list[str]]:
 
 
 def held_out_of(
-    sentences: list[list[str]], settings: NaruSettings
+    sentences: list[list[str]], fraction: float, seed: int
 ) -> tuple[list[list[str]], list[list[str]]]:
     """The sentences that are held out for validation, and the others.
 
@@ -267,8 +270,8 @@ def held_out_of(
             f"got {len(usable)} sentences of two words or more; expected at least 2, one to learn "
             "from and one to hold out"
         )
-    number = min(max(round(settings.validation_fraction * len(usable)), 1), len(usable) - 1)
-    order = np.random.default_rng(settings.seed).permutation(len(usable))
+    number = min(max(round(fraction * len(usable)), 1), len(usable) - 1)
+    order = np.random.default_rng(seed).permutation(len(usable))
     held_out = set(order[:number].tolist())
     return (
         [usable[i] for i in sorted(held_out)],
@@ -289,6 +292,7 @@ def vectors_of(
     sentences: list[list[str]],
     settings: NaruSettings,
     given: str | Path | dict[str, Any] | None = None,
+    cache: Path | None = None,
 ) -> Tensor:
     """The words' vectors, scaled so that the mean square of their numbers over the text is 1.
 
@@ -297,6 +301,7 @@ def vectors_of(
         sentences: text to learn them from.
         settings: their size, if they are learned.
         given: file of vectors, or word -> vector; None learns them.
+        cache: file in which learned vectors are kept, and looked for; None keeps none.
 
     Shapes:
         ``[words, size]``, float32.
@@ -304,8 +309,13 @@ def vectors_of(
     Raises:
         ValueError: no word has a vector, or a vector is not of finite numbers.
     """
-    if given is None:
+    if given is None and cache is not None and cache.exists():
+        found = np.load(cache)
+    elif given is None:
         found = learn_vectors(words.encode(sentences), len(words), settings.vector_size)
+        if cache is not None:
+            cache.parent.mkdir(parents=True, exist_ok=True)
+            np.save(cache, found)
     elif isinstance(given, dict):
         found = _from_dict(given, words)
     else:

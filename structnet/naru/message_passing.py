@@ -56,7 +56,7 @@ def heterograph(network: RoutedNetwork) -> DGLGraph:
 
 
 def message(edges: Any) -> dict[str, Tensor]:  # DGL's EdgeBatch
-    """``z = b W, g = sigmoid((h . w_gh + b . w_gb) / 2), c = g z`` on each edge, ``[edges, dim]``."""
+    """``z = b W, g = sigmoid((h . w_gh + b . w_gb) / 2), c = g z``, ``[edges, dim]``."""
     b, h = edges.src["state"], edges.dst["state"]
     z = torch.einsum("er,erd->ed", b, edges.data["W"])
     g = torch.sigmoid(((h * edges.data["w_gh"]).sum(1) + (b * edges.data["w_gb"]).sum(1)) / 2)

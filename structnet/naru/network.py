@@ -158,6 +158,11 @@ class RoutedNetwork(nn.Module):
         return Routed(predictions, record, gates)
 
     @property
+    def dims(self) -> tuple[int, int]:
+        """Numbers in a token, and in a prediction."""
+        return self.wiring.dims[0], self.wiring.dims[-1]
+
+    @property
     def graph(self) -> DGLGraph:
         """The network as a DGL heterograph, see :func:`.message_passing.heterograph`."""
         return message_passing.heterograph(self)

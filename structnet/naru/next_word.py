@@ -10,6 +10,7 @@ from torch.nn.functional import cross_entropy
 
 from structnet.checks import check_number, check_one_of, wrong
 from structnet.naru.network import Routed, RoutedNetwork
+from structnet.naru.recurrent import RecurrentNetwork
 from structnet.naru.sentences import Sentences
 from structnet.naru.settings import LOSSES
 from structnet.naru.statistics import RoutingStats
@@ -25,7 +26,8 @@ class NextWord(nn.Module):
     cross-entropy of the next word. A predicted vector means the word of the nearest one.
 
     Args:
-        network: network whose first and last states are as long as a vector.
+        network: network whose first and last states are as long as a vector; or the baseline,
+            :class:`.RecurrentNetwork`.
         vectors: vectors of the words; they are not trained.
         objective: "regression" or "cross-entropy".
         unknown: word that is never an answer, as it stands for others; None if there is none.
@@ -52,7 +54,7 @@ class NextWord(nn.Module):
 
     def __init__(
         self,
-        network: RoutedNetwork,
+        network: RoutedNetwork | RecurrentNetwork,
         vectors: Tensor,
         objective: str = "regression",
         unknown: int | None = None,
@@ -63,8 +65,8 @@ class NextWord(nn.Module):
         check_number("balance", balance, 0, owner="NextWord")
         self.network, self.objective = network, objective
         self.unknown, self.balance = unknown, balance
-        vectors = torch.as_tensor(vectors, dtype=network.bundles[0][0].weight.dtype)
-        _check_vectors(vectors, network.wiring.dims)
+        vectors = torch.as_tensor(vectors, dtype=next(network.parameters()).dtype)
+        _check_vectors(vectors, network.dims)
         self.register_buffer("vectors", vectors)
         # Of the distance between the predicted vector and the word's, for probabilities.
         self.register_buffer("variance", torch.ones((), dtype=vectors.dtype))
@@ -112,7 +114,8 @@ class NextWord(nn.Module):
         Reference:
             Fedus, Zoph and Shazeer, Switch Transformers, JMLR 2022, Eq. (4).
         """
-        found = []
+        found: list[Tensor] = []
+        assert isinstance(self.network, RoutedNetwork)
         wiring = self.network.wiring
         for p, gates in enumerate(routed.gates[:-1]):
             n = wiring.sizes[p + 1]
@@ -180,6 +183,7 @@ class NextWord(nn.Module):
 
     def statistics(self, sentences: Sentences, batch_size: int = 256) -> RoutingStats:
         """Which bundles sentences visit."""
+        assert isinstance(self.network, RoutedNetwork)
         stats = RoutingStats(self.network.wiring.sizes)
         with torch.no_grad():
             for start in range(0, len(sentences), batch_size):

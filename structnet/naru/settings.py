@@ -42,7 +42,6 @@ class NaruSettings:
         balance: weight of a loss that is lowest if all bundles of a capsule are elected equally
             often.
         gate_noise: deviation of what is added to the gates when bundles are elected in training.
-        validation_fraction: share of the sentences that decides which epoch is best.
         seed: number that everything random follows from.
 
     Raises:
@@ -76,7 +75,6 @@ class NaruSettings:
     lazy: bool = True
     balance: float = 0.0
     gate_noise: float = 0.0
-    validation_fraction: float = 0.1
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -97,7 +95,6 @@ class NaruSettings:
         check_number("clip_norm", self.clip_norm, 0, open=True, optional=True)
         check_number("balance", self.balance, 0)
         check_number("gate_noise", self.gate_noise, 0)
-        check_number("validation_fraction", self.validation_fraction, 0, 1, open=True)
         check_bool("lazy", self.lazy)
 
     def epochs_for(self, sentences: int) -> int:

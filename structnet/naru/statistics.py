@@ -104,7 +104,7 @@ class RoutingStats:
             np.add.at(sums, record[..., p][there], gate.detach().cpu().numpy()[there])
 
     def utilisation(self) -> np.ndarray:
-        """Share of the competing bundles that a sentence has visited so far, step by step (Fig. 18).
+        """Share of the competing bundles that a sentence has visited, step by step (Fig. 18).
 
         Shapes:
             ``[steps]``, the mean over the sentences that have not ended.
@@ -150,7 +150,7 @@ class RoutingStats:
         return found
 
     def variation(self) -> list[float]:
-        """Coefficient of variation of the visits of each capsule: their deviation over their mean."""
+        """Coefficient of variation of the visits of each capsule: deviation over mean."""
         return [float(each.std() / max(each.mean(), 1e-300)) for each in self.visits]
 
     def max_over_mean(self) -> list[float]:

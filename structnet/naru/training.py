@@ -1,4 +1,4 @@
-"""The training of a routed language model: Adam on what was visited, and what became of the paths."""
+"""The training of a routed language model: Adam on what was visited, and a look at the paths."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from structnet.naru.network import RoutedNetwork
 from structnet.naru.next_word import NextWord
 from structnet.naru.sentences import Sentences
 from structnet.naru.settings import NaruSettings
@@ -67,6 +68,9 @@ def train(
         CheckpointError: the state in the folder belongs to another training.
     """
     device = torch.device(device)
+    watching = []
+    if isinstance(model.network, RoutedNetwork):
+        watching.append(Watch(train[: min(WATCHED, len(train))].to(device), folder))
     history = fit(
         model,
         train,
@@ -80,7 +84,7 @@ def train(
         checkpoint=folder,
         resume=folder is not None,
         clip_norm=settings.clip_norm,
-        callbacks=[Watch(train[: min(WATCHED, len(train))].to(device), folder), *callbacks],
+        callbacks=[*watching, *callbacks],
         progress=progress,
     )
     if model.head is None:
@@ -100,9 +104,10 @@ def adam(
         settings: learning rate, and whether unvisited bundles are left alone.
         parameters: all of the model's parameters.
     """
+    network = model.network
     of_bundle = {
         id(bundle.weight): len(bundle.reads)
-        for bundles in model.network.bundles
+        for bundles in (network.bundles if isinstance(network, RoutedNetwork) else ())
         for bundle in bundles
     }
     groups: dict[int, list[Tensor]] = {}
@@ -129,7 +134,7 @@ class Watch:
         self.file = None if folder is None else Path(folder, "paths.npz")
 
     def __call__(self, model: nn.Module, history: History) -> None:
-        assert isinstance(model, NextWord)
+        assert isinstance(model, NextWord) and isinstance(model.network, RoutedNetwork)
         mode, epoch = model.training, len(history)
         model.eval()  # without noise
         with torch.no_grad():
