@@ -93,7 +93,7 @@ def _wave(
     state = states[p].new_zeros(len(a), wiring.dims[p])
     gates = states[p].new_zeros(len(a), network.most_connections(p))
     for b in a.unique().tolist():
-        bundle = network.bundles[p][b]
+        bundle = network.capsule(p)[b]
         rows = (a == b).nonzero().squeeze(1)
         h = states[p][rows, b]
         read = [states[other][rows, each] for other, each in wiring.reads(p, b)]

@@ -16,6 +16,7 @@ from torch import Tensor
 from structnet.checks import check_number, wrong
 from structnet.naru.network import RoutedNetwork
 from structnet.naru.next_word import NextWord
+from structnet.naru.recurrent import RecurrentNetwork
 from structnet.naru.sentences import Sentences
 from structnet.naru.settings import NaruSettings
 from structnet.naru.statistics import RoutingStats
@@ -40,10 +41,11 @@ class RoutedLanguageModel(BaseEstimator):
     Args:
         vectors: vectors of the words: a file of GloVe or word2vec, or word -> numbers; None learns
             them from the text.
-        sizes, dims, max_cone, objective, vector_size, min_count, max_words, max_length: what the
-            model is made of, see :class:`.NaruSettings`.
-        epochs, patience, batch_size, learning_rate, clip_norm, lazy, balance, gate_noise: how it is
-            trained, see there.
+        sizes, dims, max_cone, objective, decoding: settings of the network, see
+            :class:`.NaruSettings`.
+        vector_size, min_count, max_words, max_length: settings of its words, see there.
+        epochs, patience, batch_size, learning_rate, clip_norm, lazy, balance, gate_noise: training
+            of the model, see there.
         validation_fraction: share of the sentences that decides which epoch is best.
         random_state: number that everything random follows from.
         verbose: show a bar of the training.
@@ -76,6 +78,7 @@ class RoutedLanguageModel(BaseEstimator):
         dims: tuple[int, ...] = DEFAULT.dims,
         max_cone: int = DEFAULT.max_cone,
         objective: str = DEFAULT.objective,
+        decoding: str = DEFAULT.decoding,
         vector_size: int = DEFAULT.vector_size,
         min_count: int = DEFAULT.min_count,
         max_words: int = DEFAULT.max_words,
@@ -94,7 +97,7 @@ class RoutedLanguageModel(BaseEstimator):
     ):
         self.vectors = vectors
         self.sizes, self.dims, self.max_cone = sizes, dims, max_cone
-        self.objective, self.vector_size = objective, vector_size
+        self.objective, self.decoding, self.vector_size = objective, decoding, vector_size
         self.min_count, self.max_words, self.max_length = min_count, max_words, max_length
         self.epochs, self.patience, self.batch_size = epochs, patience, batch_size
         self.learning_rate, self.clip_norm, self.lazy = learning_rate, clip_norm, lazy
@@ -214,7 +217,8 @@ class RoutedLanguageModel(BaseEstimator):
         weights, config = load_model(path)
         if config.get("estimator") != cls.__name__:
             raise CheckpointError(f"{path} holds no {cls.__name__}")
-        given = {k: tuple(v) if isinstance(v, list) else v for k, v in config["parameters"].items()}
+        given: dict[str, Any] = config["parameters"]
+        given |= {name: tuple(given[name]) for name in ("sizes", "dims")}
         model = cls(**given)
         unknown = config["unknown"]
         name = None if unknown is None else config["words"][unknown]
@@ -226,10 +230,13 @@ class RoutedLanguageModel(BaseEstimator):
         return model
 
     def _settings(self) -> NaruSettings:
-        own = {each.name: getattr(self, each.name, None) for each in fields(NaruSettings)}
-        for name in ("sizes", "dims"):
-            own[name] = tuple(own[name])
-        return NaruSettings(**{**own, "seed": self.random_state})
+        own: dict[str, Any] = {
+            each.name: getattr(self, each.name)
+            for each in fields(NaruSettings)
+            if each.name != "seed"
+        }
+        own |= {name: tuple(own[name]) for name in ("sizes", "dims")}
+        return NaruSettings(**own, seed=self.random_state)
 
     def _encoded(self, X: Text) -> Sentences:
         return Sentences(self.words_.encode(sentences_of(X)))
@@ -360,7 +367,19 @@ def build(settings: NaruSettings, words: Words, vectors: Tensor) -> NextWord:
     with random_states_kept(torch.device("cpu")):
         torch.manual_seed(settings.seed)
         network = RoutedNetwork(wiring, gate_noise=settings.gate_noise)
-        return NextWord(network, vectors, settings.objective, words.unknown, settings.balance)
+        return over_words(network, settings, words, vectors)
+
+
+def over_words(
+    network: RoutedNetwork | RecurrentNetwork,
+    settings: NaruSettings,
+    words: Words,
+    vectors: Tensor,
+) -> NextWord:
+    """A network with a vocabulary and its vectors, ``[words, size]``."""
+    prior = torch.from_numpy(words.counts) if settings.decoding == "likeliest" else None
+    balance = settings.balance if isinstance(network, RoutedNetwork) else 0.0
+    return NextWord(network, vectors, settings.objective, prior, words.unknown, balance)
 
 
 def measured(model: NextWord, sentences: Sentences, batch_size: int = 256) -> dict[str, float]:

@@ -31,13 +31,14 @@ def heterograph(network: RoutedNetwork) -> DGLGraph:
     ``edata["W"]``, ``["w_gb"]`` and ``["w_gh"]`` are its parameters; ``ndata["connections"]`` is
     the number of a bundle's connections.
     """
-    wiring, edges = network.wiring, {}
+    wiring = network.wiring
+    edges: dict[tuple[str, str, str], tuple[Tensor, Tensor]] = {}
     fields: dict[tuple[str, str, str], list[tuple[int, int, int]]] = {}
     for p, size in enumerate(wiring.sizes):
         for a in range(size):
             for place, (q, b) in enumerate(wiring.reads(p, a)):
-                kind = "route" if q > p else "source"
-                fields.setdefault(_edge_type(q, kind, p), []).append((b, a, place))
+                kind = _edge_type(q, "route" if q > p else "source", p)
+                fields.setdefault(kind, []).append((b, a, place))
     for kind, found in fields.items():
         read, owner, _ = zip(*found, strict=True)
         edges[kind] = (torch.tensor(read), torch.tensor(owner))
@@ -45,7 +46,7 @@ def heterograph(network: RoutedNetwork) -> DGLGraph:
     graph = dgl().heterograph(edges, num_nodes_dict=nodes)
     for kind, found in fields.items():
         p = int(kind[2].removeprefix("capsule"))
-        parts = [network.bundles[p][a].connection(place) for _, a, place in found]
+        parts = [network.capsule(p)[a].connection(place) for _, a, place in found]
         for name, values in zip(("W", "w_gb", "w_gh"), zip(*parts, strict=True), strict=True):
             graph.edges[kind].data[name] = torch.stack(values)
         graph.edges[kind].data["place"] = torch.tensor([place for _, _, place in found])
@@ -136,7 +137,7 @@ def to_networkx(wiring: Wiring, stats: RoutingStats | None = None) -> nx.DiGraph
             digraph.add_node((p, a), capsule=p, bundle=a)
             if stats is not None:
                 digraph.nodes[p, a]["visits"] = int(stats.visits[p][a])
-    for p, bundles in enumerate(wiring.targets):
+    for p, bundles in enumerate(wiring.links):
         for a, targets in enumerate(bundles):
             for place, b in enumerate(targets):
                 facts: dict[str, Any] = {"place": place}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -138,7 +138,7 @@ class RoutedNetwork(nn.Module):
         check_one_of("backend", backend, tuple(BACKENDS), owner="RoutedNetwork")
         found = self._lengths(x, lengths)
         waves = Waves.of(found)
-        sentence, token = (each.to(x.device) for each in waves.index())
+        sentence, token = (each.to(x.device) for each in waves.cells())
         of_waves = x[sentence, token]
         if self.input_layer is not None:
             of_waves = mish(self.input_layer(of_waves))
@@ -146,7 +146,7 @@ class RoutedNetwork(nn.Module):
         passed = run(self, of_waves, waves, self._noise(of_waves))
         tokens, depth = x.shape[1], self.wiring.depth
         steps = max(int(found.max(initial=0)) + depth - 2, 0) if len(token) else 0
-        last = waves.predicted().index()
+        last = waves.predicted().cells()
         predictions = passed.predictions.new_zeros(len(x), max(tokens - 1, 0), self.wiring.dims[-1])
         record, gates = torch.full((len(x), steps, depth), -1, device=x.device), []
         for p, (active, gate) in enumerate(zip(passed.active, passed.gates, strict=True)):
@@ -156,6 +156,10 @@ class RoutedNetwork(nn.Module):
             gates.append(whole.index_put((rows, waves_of + p), gate))
         predictions = predictions.index_put(last, passed.predictions)
         return Routed(predictions, record, gates)
+
+    def capsule(self, p: int) -> list[Bundle]:
+        """The bundles of a capsule."""
+        return [cast(Bundle, bundle) for bundle in cast(nn.ModuleList, self.bundles[p])]
 
     @property
     def dims(self) -> tuple[int, int]:
@@ -184,8 +188,8 @@ class RoutedNetwork(nn.Module):
         fits = len(path) == len(sizes)
         if not fits or not all(0 <= a < n for a, n in zip(path, sizes, strict=True)):
             raise wrong("path", f"a bundle of each capsule, below {list(sizes)}", list(path))
-        for bundles, a in zip(self.bundles, path, strict=True):
-            bundles[a].requires_grad_(False)
+        for p, a in enumerate(path):
+            self.capsule(p)[a].requires_grad_(False)
 
     def connections(self, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Whom the bundles of a capsule read, as arrays.
@@ -208,7 +212,7 @@ class RoutedNetwork(nn.Module):
     def routes(self, p: int) -> tuple[Tensor, Tensor]:
         """The targets of a capsule's bundles, ``[bundles, most routes]``, and their numbers."""
         others, num_routes, _ = self._connections[p]
-        device = self.bundles[p][0].weight.device
+        device = self.capsule(p)[0].weight.device
         most = int(num_routes.max())
         return (
             torch.from_numpy(others[:, :most]).to(device),
@@ -221,8 +225,8 @@ class RoutedNetwork(nn.Module):
         Shapes:
             ``[bundles, most numbers read]`` and ``[bundles, most connections, dim]``.
         """
-        bundles = [(b.read_gate.detach(), b.own_gate.detach()) for b in self.bundles[p]]
-        reads, owns = zip(*bundles, strict=True)
+        reads = [bundle.read_gate.detach() for bundle in self.capsule(p)]
+        owns = [bundle.own_gate.detach() for bundle in self.capsule(p)]
         return pad_sequence(reads, batch_first=True), pad_sequence(owns, batch_first=True)
 
     def _connections_of(self, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -241,8 +245,8 @@ class RoutedNetwork(nn.Module):
         """
         wiring = self.wiring
         first = len(wiring.reads(0, 0))
-        for p, bundles in enumerate(self.bundles):
-            for a, bundle in enumerate(bundles):
+        for p in range(wiring.depth):
+            for a, bundle in enumerate(self.capsule(p)):
                 sources = len(wiring.sources[p][a])
                 gains = []
                 for q, _ in wiring.reads(p, a):
@@ -259,7 +263,7 @@ class RoutedNetwork(nn.Module):
 
     def _lengths(self, x: Tensor, lengths: Tensor | None) -> np.ndarray:
         """The tokens of each sentence, after everything was checked."""
-        dim, like = self.wiring.dims[0], self.bundles[0][0].weight
+        dim, like = self.wiring.dims[0], self.capsule(0)[0].weight
         if x.dim() != 3 or x.shape[2] != dim:
             raise ValueError(f"x must be [sentences, tokens, {dim}]. Got {list(x.shape)}.")
         if x.dtype != like.dtype:

@@ -23,18 +23,21 @@ class NextWord(nn.Module):
 
     The loss is the mean over the sentences of the mean over their predictions: of the squared
     distance of a predicted vector and the next word's, a number of the vector, or of the
-    cross-entropy of the next word. A predicted vector means the word of the nearest one.
+    cross-entropy of the next word. What a predicted vector y means is that of a mixture of normal
+    distributions around the words' vectors e, ``p(w) ~ prior(w) exp(-|y - e_w|^2 / (2 variance))``;
+    of words that are as probable beforehand, the nearest is the likeliest.
 
     Args:
         network: network whose first and last states are as long as a vector; or the baseline,
             :class:`.RecurrentNetwork`.
         vectors: vectors of the words; they are not trained.
         objective: "regression" or "cross-entropy".
+        prior: how probable each word is beforehand, in any unit; None for all alike.
         unknown: word that is never an answer, as it stands for others; None if there is none.
         balance: weight of :meth:`imbalance` in the loss.
 
     Shapes:
-        vectors ``[words, dim]``; of :class:`.Sentences` as batches.
+        vectors ``[words, dim]``, prior ``[words]``; of :class:`.Sentences` as batches.
 
     Raises:
         ValueError: the vectors do not fit the network, or are no finite numbers.
@@ -51,12 +54,14 @@ class NextWord(nn.Module):
 
     vectors: Tensor
     variance: Tensor
+    log_prior: Tensor
 
     def __init__(
         self,
         network: RoutedNetwork | RecurrentNetwork,
         vectors: Tensor,
         objective: str = "regression",
+        prior: Tensor | None = None,
         unknown: int | None = None,
         balance: float = 0.0,
     ):
@@ -70,6 +75,11 @@ class NextWord(nn.Module):
         self.register_buffer("vectors", vectors)
         # Of the distance between the predicted vector and the word's, for probabilities.
         self.register_buffer("variance", torch.ones((), dtype=vectors.dtype))
+        prior = vectors.new_ones(len(vectors)) if prior is None else prior
+        if prior.shape != (len(vectors),):
+            raise wrong("prior", f"[{len(vectors)}], one a word", list(prior.shape), "NextWord")
+        # A word that never occurs is as one that occurs once in a while.
+        self.register_buffer("log_prior", prior.to(vectors).clamp(min=0.5).log())
         self.head = nn.Linear(vectors.shape[1], len(vectors)) if self._over_words else None
 
     @property
@@ -136,14 +146,13 @@ class NextWord(nn.Module):
     def scores(self, y: Tensor) -> Tensor:
         """Logarithm of each word's probability, but for a constant. ``[n, dim] -> [n, words]``
 
-        Of vectors: the words' squared distances over twice their variance, as if a predicted vector
-        were the mean of a normal distribution.
+        Of vectors: the words' squared distances over twice the variance, and their prior.
         """
         if self.head is not None:
             found = self.head(y)
         else:
-            near = y @ self.vectors.T - self.vectors.square().sum(1) / 2
-            found = near / self.variance
+            near = y @ self.vectors.T - self.vectors.square().sum(1) / 2  # but for |y|^2 / 2
+            found = near / self.variance + self.log_prior
         if self.unknown is not None:
             found = found.index_fill(1, torch.tensor([self.unknown], device=y.device), -torch.inf)
         return found

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from structnet.checks import check_bool, check_integer, check_number, check_one_of
 
 LOSSES = ("regression", "cross-entropy")
+DECODINGS = ("likeliest", "nearest")
 SEEN = 60_000  # sentences that a training sees, if nothing is said of its epochs
 FEWEST, MOST = 2, 30  # epochs
 
@@ -25,6 +26,8 @@ class NaruSettings:
         max_cone: most routes of a bundle.
         objective: "regression" predicts the vector of the next word, by the mean squared error;
             "cross-entropy" its probability, by a layer over the whole vocabulary.
+        decoding: which word a predicted vector means: "nearest", that of the nearest vector; or
+            "likeliest", where of words as near the more frequent one counts as much more.
         vector_size: numbers in a word's vector, if the vectors are learned from the text.
         min_count: fewest occurrences of a word that is known; the others are one unknown word.
         max_words: most words that are known.
@@ -63,6 +66,7 @@ class NaruSettings:
     dims: tuple[int, ...] = (76, 102, 128, 102, 76)
     max_cone: int = 6
     objective: str = "regression"
+    decoding: str = "likeliest"
     vector_size: int = 50
     min_count: int = 2
     max_words: int = 20_000
@@ -91,6 +95,7 @@ class NaruSettings:
         ):
             check_integer(name, getattr(self, name), least, optional=optional)
         check_one_of("objective", self.objective, LOSSES)
+        check_one_of("decoding", self.decoding, DECODINGS)
         check_number("learning_rate", self.learning_rate, 0, open=True)
         check_number("clip_norm", self.clip_norm, 0, open=True, optional=True)
         check_number("balance", self.balance, 0)

@@ -214,7 +214,7 @@ class RoutingStats:
         if path.suffix == ".json":
             path.write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
             return
-        arrays = {"sizes": np.array(self.sizes), "utilisation": self.utilisation()}
+        arrays: dict[str, Any] = {"sizes": np.array(self.sizes), "utilisation": self.utilisation()}
         for name in ("visits", "traversals", "gates"):
             for p, each in enumerate(getattr(self, name) or ()):
                 arrays[f"{name}_{p}"] = each

@@ -47,7 +47,7 @@ class Capsule:
     def __init__(self, network: RoutedNetwork, p: int, waves: Waves, bonus: np.ndarray):
         self.waves, self.bonus = waves, bonus
         self.others, self.num_routes, self.num_reads = network.connections(p)
-        self.weights = [bundle.weight.detach().contiguous() for bundle in network.bundles[p]]
+        self.weights = [bundle.weight.detach().contiguous() for bundle in network.capsule(p)]
         self.addresses = np.array([weight.data_ptr() for weight in self.weights])
         self.dims = network.dims_around(p)
         self.read_gate, self.own_gate = (each.numpy() for each in network.gates_of(p))
@@ -263,8 +263,8 @@ def run(
     sweep = Sweep(network, x, waves, noise)
     parameters = [
         parameter
-        for bundles in network.bundles
-        for bundle in bundles
+        for p in range(network.wiring.depth)
+        for bundle in network.capsule(p)
         for parameter in (bundle.weight, bundle.read_gate, bundle.own_gate)
     ]
     predictions, *gates = Swept.apply(sweep, x, *parameters)

@@ -104,15 +104,13 @@ def adam(
         settings: learning rate, and whether unvisited bundles are left alone.
         parameters: all of the model's parameters.
     """
-    network = model.network
-    of_bundle = {
-        id(bundle.weight): len(bundle.reads)
-        for bundles in (network.bundles if isinstance(network, RoutedNetwork) else ())
-        for bundle in bundles
-    }
+    connections: dict[int, int] = {}  # by weight
+    if isinstance(network := model.network, RoutedNetwork):
+        for p in range(network.wiring.depth):
+            connections |= {id(each.weight): len(each.reads) for each in network.capsule(p)}
     groups: dict[int, list[Tensor]] = {}
     for parameter in parameters:
-        groups.setdefault(of_bundle.get(id(parameter), 1), []).append(parameter)
+        groups.setdefault(connections.get(id(parameter), 1), []).append(parameter)
     rate = settings.learning_rate
     return (torch.optim.Adam if settings.lazy else DenseAdam)(
         [{"params": params, "lr": rate * scale} for scale, params in sorted(groups.items())],

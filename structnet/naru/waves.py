@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
 
-class Waves(NamedTuple):
+@dataclass(frozen=True)
+class Waves:
     """Sentences side by side, the longest first, so that those that live are always the first.
 
     The k-th tokens of all sentences are wave k. It is in capsule p at step k + p; the last capsule,
@@ -40,7 +41,7 @@ class Waves(NamedTuple):
     def predicted(self) -> Waves:
         """The waves of the last capsule."""
         counts = np.append(self.counts[1:], np.zeros(min(1, len(self.counts)), np.int64))
-        return self._replace(counts=counts, starts=np.append(0, np.cumsum(counts)))
+        return replace(self, counts=counts, starts=np.append(0, np.cumsum(counts)))
 
     @property
     def size(self) -> int:
@@ -58,7 +59,7 @@ class Waves(NamedTuple):
         waves = np.repeat(np.arange(len(self.counts)), self.counts)
         return np.arange(self.size) - self.starts[waves], waves
 
-    def index(self) -> tuple[Tensor, Tensor]:
+    def cells(self) -> tuple[Tensor, Tensor]:
         """The same as sentences and tokens, to index ``[sentences, tokens, ...]`` with."""
         rows, waves = self.places()
         return torch.from_numpy(self.order[rows]), torch.from_numpy(waves)

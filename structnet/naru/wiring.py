@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Any, cast
 
 from structnet.checks import check_integer, wrong
 
@@ -79,6 +80,11 @@ class Wiring:
         self._refuse_unreachable()
 
     @property
+    def links(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
+        """The targets, whoever gave them."""
+        return cast(Any, self.targets)
+
+    @property
     def depth(self) -> int:
         """The number of capsules."""
         return len(self.sizes)
@@ -87,7 +93,7 @@ class Wiring:
     def sources(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
         """See the class."""
         found: list[list[list[int]]] = [[[] for _ in range(size)] for size in self.sizes]
-        for capsule, bundles in enumerate(self.targets):
+        for capsule, bundles in enumerate(self.links):
             for bundle, targets in enumerate(bundles):
                 for target in targets:
                     found[capsule + 1][target].append(bundle)
@@ -95,7 +101,7 @@ class Wiring:
 
     def routes_of(self, capsule: int, bundle: int) -> tuple[int, ...]:
         """The bundles of the next capsule that a bundle may elect; none of the last one."""
-        return () if capsule == self.depth - 1 else tuple(self.targets[capsule][bundle])
+        return () if capsule == self.depth - 1 else self.links[capsule][bundle]
 
     def reads(self, capsule: int, bundle: int) -> list[tuple[int, int]]:
         """What a bundle reads, as (capsule, bundle): along its routes, then from its sources."""
@@ -109,7 +115,7 @@ class Wiring:
     @property
     def num_connections(self) -> int:
         """Routes and sources of all bundles."""
-        return 2 * sum(len(targets) for bundles in self.targets for targets in bundles)
+        return 2 * sum(len(targets) for bundles in self.links for targets in bundles)
 
     @property
     def multiply_adds(self) -> int:

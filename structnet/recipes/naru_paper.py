@@ -85,7 +85,7 @@ def loss_table(choice: Choice, runs: Members) -> Table:
         row("NARU", naru, "trained"),
         row("GRU", gru, "trained"),
     ]
-    sizes = [run.result["details"] for run in (naru[0], gru[0])]
+    sizes = [_inside(run) for run in (naru[0], gru[0])]
     notes = [
         *what_was_run(choice, naru[0]),
         f"Multiplications a word: NARU {sizes[0]['multiply_adds']:,}, GRU "
@@ -165,7 +165,7 @@ TABLES: Mapping[int, PaperTable] = {
 
 def what_was_run(choice: Choice, run: Run) -> list[str]:
     """Data, sizes and times."""
-    result, told = run.result, run.config["settings"]
+    result, told = _result(run), run.config["settings"]
     sizes = result["sizes"]
     return [
         f"Data: {choice.data}, sentences of at most {choice.longest} words: {sizes['train']:,} to "
@@ -178,8 +178,13 @@ def what_was_run(choice: Choice, run: Run) -> list[str]:
     ]
 
 
+def _result(run: Run) -> dict[str, Any]:
+    assert run.result is not None  # a table is made of runs that have ended
+    return run.result
+
+
 def _inside(run: Run, *names: str) -> Any:
-    found = run.result["details"]
+    found = _result(run)["details"]
     for name in names:
         found = found[name]
     return found

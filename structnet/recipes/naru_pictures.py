@@ -77,7 +77,7 @@ def plot_route_changes(changes: Sequence[tuple[int, float]], ax: Axes | None = N
     tidy(ax)
     percent_axis(ax)
     ax.set_ylim(bottom=0)
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.locator_params(axis="x", integer=True)
     ax.set_xlabel("epoch")
     ax.set_ylabel("choices that changed")
     return ax

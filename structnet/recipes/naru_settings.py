@@ -52,6 +52,8 @@ class Training(NaruSettings):
             2 to 30)
         learning_rate: learning rate of Adam (default: naru 3e-4, gru 1e-3)
         objective: predict the vector of the next word, or the probability of each word
+        decoding: which word a predicted vector means: that of the nearest vector, or where of words
+            as near the more frequent one counts as much more
         seed: seed of the weights, of the order of sentences, and of which are drawn
     """
 
@@ -59,6 +61,7 @@ class Training(NaruSettings):
     sizes: str = ",".join(map(str, NaruSettings.sizes))  # type: ignore[assignment]
     dims: str = ",".join(map(str, NaruSettings.dims))  # type: ignore[assignment]
     objective: Literal["regression", "cross-entropy"] = "regression"
+    decoding: Literal["likeliest", "nearest"] = "likeliest"
     learning_rate: float | None = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:

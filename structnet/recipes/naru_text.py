@@ -11,7 +11,7 @@ from torch import Tensor
 
 from structnet.datasets.text import Text, load_text
 from structnet.naru import NextWord, Sentences, Wiring
-from structnet.naru.language_model import build
+from structnet.naru.language_model import build, over_words
 from structnet.naru.recurrent import RecurrentNetwork
 from structnet.recipes.naru_settings import NaruRunSettings, Training
 from structnet.recipes.run import Run
@@ -96,7 +96,7 @@ def model_of(training: Training, words: Words, vectors: Tensor) -> NextWord:
     with random_states_kept(torch.device("cpu")):
         torch.manual_seed(settings.seed)
         network = RecurrentNetwork(dim, routed.multiply_adds)
-        return NextWord(network, vectors, settings.objective, words.unknown)
+        return over_words(network, settings, words, vectors)
 
 
 def saved(run: Run, model: NextWord, words: Words) -> None:

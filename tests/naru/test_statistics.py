@@ -131,7 +131,7 @@ def test_export(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("record", [[[0, 0]], [[[0, 0]]], [[[0, 2, 0]]], [[[0.5, 0, 0]]]])
 def test_records_of_other_networks_are_refused(record: list) -> None:
-    with pytest.raises(ValueError, match="The 'record' parameter of RoutingStats.add must be"):
+    with pytest.raises(ValueError, match=r"The 'record' parameter of RoutingStats\.add must be"):
         RoutingStats([1, 2, 1]).add(record)
 
 
