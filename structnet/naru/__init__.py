@@ -1,4 +1,4 @@
-"""Routed networks (NARU): of many bundles, each word activates one a capsule; the others cost nothing.
+"""Routed networks (NARU): each word activates one bundle a capsule, and all others cost nothing.
 
 A bundle keeps a state. At each step the active bundles read their neighbours' states through gates,
 write their own, and each elects the neighbour ahead behind its largest gate to be active next.
@@ -15,6 +15,7 @@ Fig. 18-20    utilisation, route changes, bias      :class:`RoutingStats`, :func
 ====================  ==============================================================================
 ``wiring``            which bundles there are, and which read each other
 ``bundle``            the parameters of one bundle
+``capsules``          all bundles, their first weights, and whom each of them reads
 ``network``           :class:`RoutedNetwork`: sentences in, predictions and paths out
 ``waves``             when each token of each sentence is in which capsule
 ``sweep``             the batched network, forward and back through time by hand, on a CPU; its
@@ -31,7 +32,7 @@ Fig. 18-20    utilisation, route changes, bias      :class:`RoutingStats`, :func
 ====================  ==============================================================================
 
 The thesis and its code agree on all that a test of equations can see; where the text is silent, its
-code's choices are followed. First weights are ours: see :meth:`RoutedNetwork._draw`.
+code's choices are followed. First weights are ours: see ``Capsules.draw``.
 
 Reference:
     D. Nepp, On the State of ANN Computation Graphs and the potential of Conditional Neural

@@ -7,16 +7,14 @@ neighbours, weighs them by their gates and multiplies once. Autograd remembers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn.functional import mish
 
+from structnet.naru.capsules import Capsules
 from structnet.naru.waves import Waves
-
-if TYPE_CHECKING:
-    from structnet.naru.network import RoutedNetwork
 
 
 class Passed(NamedTuple):
@@ -34,7 +32,7 @@ class Passed(NamedTuple):
 
 
 def run(
-    network: RoutedNetwork, x: Tensor, waves: Waves, noise: Sequence[Tensor] | None = None
+    network: Capsules, x: Tensor, waves: Waves, noise: Sequence[Tensor] | None = None
 ) -> Passed:
     """Sends sentences through a network.
 
@@ -86,7 +84,7 @@ def run(
 
 
 def _wave(
-    network: RoutedNetwork, states: list[Tensor], p: int, a: Tensor, x: Tensor | None
+    network: Capsules, states: list[Tensor], p: int, a: Tensor, x: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     """New states and gates of one wave. ``[rows]`` -> ``[rows, dim]``, ``[rows, connections]``"""
     wiring = network.wiring
@@ -112,7 +110,7 @@ def _wave(
 
 
 def _first_largest(
-    gates: Tensor, bonus: Tensor | None, network: RoutedNetwork, p: int, a: Tensor
+    gates: Tensor, bonus: Tensor | None, network: Capsules, p: int, a: Tensor
 ) -> Tensor:
     """The bundles elected, of the largest gates the first. ``[rows, connections]`` -> ``[rows]``"""
     targets, counts = network.routes(p)  # [bundles, most routes], [bundles]

@@ -13,17 +13,17 @@ import torch
 from torch import Tensor
 from torch.nn.functional import mish
 
+from structnet.naru.capsules import Capsules
 from structnet.naru.wiring import Wiring
 from structnet.trees.schema import dgl
 
 if TYPE_CHECKING:
     from dgl import DGLGraph
 
-    from structnet.naru.network import RoutedNetwork
     from structnet.naru.statistics import RoutingStats
 
 
-def heterograph(network: RoutedNetwork) -> DGLGraph:
+def heterograph(network: Capsules) -> DGLGraph:
     """A node type a capsule ("capsule0", ...), an edge a connection, from whom it reads.
 
     Edges of type "route" run from a target back to the bundle that may elect it, those of type

@@ -32,7 +32,7 @@ class NextWord(nn.Module):
             :class:`.RecurrentNetwork`.
         vectors: vectors of the words; they are not trained.
         objective: "regression" or "cross-entropy".
-        prior: how probable each word is beforehand, in any unit; None for all alike.
+        prior: probability of each word beforehand, in any unit; None for all alike.
         unknown: word that is never an answer, as it stands for others; None if there is none.
         balance: weight of :meth:`imbalance` in the loss.
 

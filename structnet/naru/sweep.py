@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,10 +20,8 @@ from torch.autograd.function import once_differentiable
 
 from structnet.naru import _kernels as kernels
 from structnet.naru.autograd_backend import Passed
+from structnet.naru.capsules import Capsules
 from structnet.naru.waves import Waves
-
-if TYPE_CHECKING:
-    from structnet.naru.network import RoutedNetwork
 
 
 class Capsule:
@@ -33,18 +31,21 @@ class Capsule:
         network: network.
         p: number of the capsule.
         waves: when it computes what.
-        bonus: what is added to the gates of its routes for the choice; no rows for nothing.
+        bonus: numbers that are added to the gates of its routes for the choice; no rows for none.
 
     Attributes:
         active: active bundle at each place.
         places, own_places: place where each neighbour, and the bundle itself, was last written.
-        gates, mean, state: what was computed at each place; without a curve, mean and state are
-            one.
+        gates, mean, state: results at each place; without a curve, mean and state are one.
         last: place where each bundle of each row was last written, by now.
         weighed, product: both sides of a wave's matrix products.
+
+    Shapes:
+        bonus ``[places, most routes]``; of each place ``[places, ...]``, of each row
+        ``[rows, ...]``.
     """
 
-    def __init__(self, network: RoutedNetwork, p: int, waves: Waves, bonus: np.ndarray):
+    def __init__(self, network: Capsules, p: int, waves: Waves, bonus: np.ndarray):
         self.waves, self.bonus = waves, bonus
         self.others, self.num_routes, self.num_reads = network.connections(p)
         self.weights = [bundle.weight.detach().contiguous() for bundle in network.capsule(p)]
@@ -65,7 +66,7 @@ class Capsule:
         self.product = like.new_empty(rows, dim)
 
     def products(self, here: slice, rows: np.ndarray, starts: np.ndarray, back: bool) -> None:
-        """The products of a wave, a bundle's rows at once, or their way back."""
+        """The products of a wave, a bundle's rows at once, or their way back; rows ``[n]``."""
         left = kernels.small_products(
             here.start, rows, starts, self.places, self.num_routes, self.num_reads, *self.dims,
             self.addresses, self.weighed.numpy(), self.product.numpy(), back,
@@ -91,7 +92,7 @@ class Sweep:
 
     def __init__(
         self,
-        network: RoutedNetwork,
+        network: Capsules,
         x: Tensor,
         waves: Waves,
         noise: Sequence[Tensor] | None = None,
@@ -253,7 +254,7 @@ class Swept(Function):
 
 
 def run(
-    network: RoutedNetwork, x: Tensor, waves: Waves, noise: Sequence[Tensor] | None = None
+    network: Capsules, x: Tensor, waves: Waves, noise: Sequence[Tensor] | None = None
 ) -> Passed:
     """The same as :func:`.autograd_backend.run`, fast; on a CPU.
 

@@ -50,7 +50,7 @@ def train(
 
     Args:
         model: model, trained in place.
-        settings: how it is trained; what the model is made of is not read.
+        settings: settings of the training; those of the network are not read.
         train: sentences to learn from.
         validation: sentences that say which epoch is best.
         device: "cpu", "cuda", ...; the model stays there.
@@ -102,7 +102,7 @@ def adam(
     Args:
         model: model whose parameters they are.
         settings: learning rate, and whether unvisited bundles are left alone.
-        parameters: all of the model's parameters.
+        parameters: all of the model's parameters, ``[...]`` each.
     """
     connections: dict[int, int] = {}  # by weight
     if isinstance(network := model.network, RoutedNetwork):

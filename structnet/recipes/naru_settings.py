@@ -52,8 +52,8 @@ class Training(NaruSettings):
             2 to 30)
         learning_rate: learning rate of Adam (default: naru 3e-4, gru 1e-3)
         objective: predict the vector of the next word, or the probability of each word
-        decoding: which word a predicted vector means: that of the nearest vector, or where of words
-            as near the more frequent one counts as much more
+        decoding: word that a predicted vector means: that of the nearest vector, or the likeliest:
+            of words as near, the more frequent
         seed: seed of the weights, of the order of sentences, and of which are drawn
     """
 
