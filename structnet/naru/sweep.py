@@ -38,7 +38,7 @@ class Capsule:
         places, own_places: place where each neighbour, and the bundle itself, was last written.
         gates, mean, state: results at each place; without a curve, mean and state are one.
         last: place where each bundle of each row was last written, by now.
-        weighed, product: both sides of a wave's matrix products.
+        weighed, product, arrays: both sides of a wave's matrix products, as tensors and arrays.
 
     Shapes:
         bonus ``[places, most routes]``; of each place ``[places, ...]``, of each row
@@ -64,12 +64,13 @@ class Capsule:
         self.last = np.full((rows, bundles), -1)
         self.weighed = like.new_empty(rows, self.read_gate.shape[1])
         self.product = like.new_empty(rows, dim)
+        self.arrays = self.weighed.numpy(), self.product.numpy()
 
     def products(self, here: slice, rows: np.ndarray, starts: np.ndarray, back: bool) -> None:
         """The products of a wave, a bundle's rows at once, or their way back; rows ``[n]``."""
         left = kernels.small_products(
             here.start, rows, starts, self.places, self.num_routes, self.num_reads, *self.dims,
-            self.addresses, self.weighed.numpy(), self.product.numpy(), back,
+            self.addresses, *self.arrays, back,
         )  # fmt: skip
         for b in left.nonzero()[0].tolist():
             i, j, weight = starts[b], starts[b + 1], self.weights[b]
@@ -107,6 +108,8 @@ class Sweep:
             bonus = noise[p].numpy() if inner and noise is not None else self.nothing
             own = waves if inner else waves.predicted()
             self.capsules.append(Capsule(network, p, own, bonus))
+        self.last = [each.last for each in self.capsules]
+        self.states = [each.state for each in self.capsules]
 
     def forward(self) -> None:
         """All steps, the first one first."""
@@ -115,7 +118,7 @@ class Sweep:
             for p, here, active, rows in done:  # after everybody has read
                 capsule, x = self.capsules[p], self.nothing if p else self.x
                 kernels.write(
-                    here.start, rows, active, capsule.num_reads, capsule.product.numpy(), x,
+                    here.start, rows, active, capsule.num_reads, capsule.arrays[1], x,
                     capsule.curved, capsule.last, capsule.mean, capsule.state,
                 )  # fmt: skip
 
@@ -164,11 +167,11 @@ class Sweep:
             elected = ahead.active[ahead.waves.slice(wave)]
         kernels.read(
             here.start, rows, active,
-            capsule.last, *self._around(p, [each.last for each in self.capsules]),
-            capsule.state, *self._around(p, [each.state for each in self.capsules]),
+            capsule.last, *self._around(p, self.last),
+            capsule.state, *self._around(p, self.states),
             capsule.others, capsule.num_routes, capsule.num_reads, capsule.read_gate,
             capsule.own_gate, capsule.bonus, capsule.places, capsule.own_places, capsule.gates,
-            capsule.weighed.numpy(), elected,
+            capsule.arrays[0], elected,
         )  # fmt: skip
         capsule.products(here, rows, starts, back=False)
         return active, rows
@@ -187,15 +190,15 @@ class Sweep:
         rows, starts = kernels.by_bundle(active, len(capsule.others))
         kernels.arrive(
             here.start, rows, active, capsule.num_reads, capsule.curved, capsule.mean, grads[p],
-            capsule.product.numpy(),
+            capsule.arrays[1],
         )  # fmt: skip
         capsule.products(here, rows, starts, back=True)
         kernels.spread(
             here.start, rows, active,
-            capsule.state, *self._around(p, [each.state for each in self.capsules]),
+            capsule.state, *self._around(p, self.states),
             capsule.num_routes, capsule.num_reads, capsule.read_gate, capsule.own_gate,
             capsule.places, capsule.own_places, capsule.gates, grad_gates,
-            capsule.weighed.numpy(), grads[p], *self._around(p, grads), *of_gates,
+            capsule.arrays[0], grads[p], *self._around(p, grads), *of_gates,
         )  # fmt: skip
 
     def _of_bundle(
@@ -215,7 +218,7 @@ class Sweep:
         weighed = np.empty((len(chosen), width), grad.dtype)
         kernels.gather(
             chosen, capsule.active, capsule.num_routes, capsule.num_reads,
-            *self._around(p, [each.state for each in self.capsules]), capsule.places,
+            *self._around(p, self.states), capsule.places,
             capsule.gates, weighed,
         )  # fmt: skip
         of_weight = torch.from_numpy(weighed).T @ torch.from_numpy(grad[chosen])
