@@ -80,7 +80,7 @@ def test_a_batch_is_the_paper_one_sentence_at_a_time(backend: str, input_layer: 
         assert ours[: len(predictions)] == pytest.approx(predictions, abs=1e-10)
         assert not ours[len(predictions) :].any()
         chosen |= {tuple(step) for step in record.tolist()}
-    assert len(chosen) > 15  # the paths do differ
+    assert len(chosen) > 10  # the paths do differ
 
 
 def test_the_order_of_the_capsules_is_irrelevant() -> None:
