@@ -1,6 +1,6 @@
 """Routed networks: words that choose their own way through a network.
 
-Run it from the top, or cell by cell in an editor that knows `# %%`. It takes about two minutes; with
+Run it from the top, or cell by cell in an editor that knows `# %%`. It takes a minute or two; with
 STRUCTNET_SMOKE=1 it takes seconds, on less text.
 """
 
@@ -14,6 +14,9 @@ import torch
 from structnet import RoutedLanguageModel, plot_history
 from structnet.datasets import DownloadError
 from structnet.datasets.text import load_text
+from structnet.naru import NaruSettings, NextWord, Sentences
+from structnet.naru import train as train_network
+from structnet.naru.recurrent import RecurrentNetwork
 
 SMOKE = bool(os.environ.get("STRUCTNET_SMOKE"))
 try:
@@ -69,9 +72,6 @@ print("busiest route:", busiest)
 # It takes all of them for every word, and mixes all it has read in one state. On this task it
 # learns faster and better: what a routed network gives is that its parameters, here eleven times as
 # many, cost nothing where nobody goes, and that one can look where words go.
-from structnet.naru import NaruSettings, NextWord, Sentences, train as train_model  # noqa: E402
-from structnet.naru.recurrent import RecurrentNetwork  # noqa: E402
-
 torch.manual_seed(0)
 gru = RecurrentNetwork(model.vector_size, wiring.multiply_adds)
 counts = torch.from_numpy(model.words_.counts)
@@ -82,7 +82,7 @@ learned, validation = (
     for part in (train[held_out:], train[:held_out])
 )
 settings = NaruSettings(epochs=1 if SMOKE else 6, learning_rate=1e-3)
-history = train_model(other, settings, learned, validation)
+history = train_network(other, settings, learned, validation)
 told = Sentences.to_predict(model.words_.encode(test), model.max_length)
 print(f"GRU of {gru.gru.hidden_size}: {gru.multiply_adds:,} multiplications a word")
 print(f"test loss: GRU {other.loss(told).item():.3f}, NARU {model.measure(test)['loss']:.3f}")
