@@ -66,9 +66,10 @@ def _said(error: Exception) -> tuple[int | None, str]:
     if isinstance(error, FileNotFoundError | IsADirectoryError):  # a wrong name
         return BAD_INPUT, f"{error.filename}: {error.strerror}"
     if isinstance(error, RuntimeError):
-        from structnet.training import NonFiniteLossError
+        from structnet.training import NonFiniteLossError, StepError
 
-        return FAILURE if isinstance(error, NonFiniteLossError) else None, str(error)
+        known = isinstance(error, NonFiniteLossError | StepError)
+        return FAILURE if known else None, str(error)
     return BAD_INPUT if isinstance(error, ValueError) else FAILURE, str(error)
 
 

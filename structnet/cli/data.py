@@ -10,14 +10,21 @@ from typing import Literal
 
 from structnet.checks import check_integer
 from structnet.cli.flags import parse
-from structnet.datasets.catalogue import ARRAY_SETS, OWN, TABLES, TEXT_SETS, TEXTS, TREE_SETS
+from structnet.datasets.catalogue import (
+    ARRAY_SETS,
+    OWN,
+    SPARSE,
+    TABLES,
+    TEXT_SETS,
+    TEXTS,
+    TREE_SETS,
+)
 from structnet.recipes.recipe import did_you_mean, is_file
 
 KNOWN = TREE_SETS | ARRAY_SETS | TEXT_SETS
 EXAMPLES = """\
   structnet data lrt --data-dir data
   structnet data listops --generate --num 1000 --out my-listops
-  structnet data mnist --data-dir data
   structnet data houses.csv --target price --task regression"""
 
 
@@ -98,12 +105,10 @@ def run(words: Sequence[str]) -> None:
 def _checked(names: Sequence[str], flags: DataFlags) -> str:
     """The one name among the words; no flag may be given that would be ignored."""
     name, made, table = " ".join(names), flags.generated, flags.table
-    if name not in KNOWN and not is_file(name, TABLES + TEXTS):
-        files = ", ".join(f"FILE{ending}" for ending in TABLES + TEXTS)
-        raise ValueError(
-            f"NAME must be one of {', '.join(KNOWN)}, or a file of yours, {files}; got "
-            f"{repr(name) if name else 'nothing'}{did_you_mean(name, list(KNOWN))}"
-        )
+    if name not in KNOWN and not is_file(name, TABLES + SPARSE + TEXTS):
+        expected = f"NAME must be one of {', '.join(KNOWN)}, or {' or '.join(OWN)}; got "
+        got = f"{repr(name) if name else 'nothing'}{did_you_mean(name, list(KNOWN))}"
+        raise ValueError(expected + got)
     if made.generate:
         if name not in TREE_SETS:
             raise ValueError(f"--generate is for {' and '.join(TREE_SETS)}; the data set is {name}")
@@ -113,7 +118,7 @@ def _checked(names: Sequence[str], flags: DataFlags) -> str:
         if flag != "generate" and value is not None and not made.generate:
             raise ValueError(f"--{flag} goes with --generate")
     for flag, value in vars(table).items():
-        if value is not None and not is_file(name, TABLES):
+        if value is not None and not is_file(name, TABLES + SPARSE * (flag == "task")):
             raise ValueError(f"--{flag} is for a table, FILE.csv; the data set is {name}")
     if name == "digits" and flags.data_dir is not None:
         raise ValueError("digits comes with scikit-learn; it has no files for --data-dir")

@@ -4,6 +4,7 @@ from . import listops as listops
 from . import lrt as lrt
 from . import mnist as mnist
 from . import sarcos as sarcos
+from . import svmlight_file as svmlight_file
 from . import table as table
 from . import text as text
 from .arrays import Arrays as Arrays

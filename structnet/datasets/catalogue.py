@@ -18,8 +18,12 @@ TEXT_SETS = {
     "pydoc": "the help on Python's language; comes with Python",
 }
 TABLES = (".csv", ".tsv")  # how the name of a table ends
+PACKED = ("", ".gz", ".bz2")
+# And that of a file of sparse rows, which may be packed.
+SPARSE = tuple(f".{kind}{end}" for kind in ("svm", "libsvm", "svmlight") for end in PACKED)
 TEXTS = (".txt",)
 OWN = {
     "FILE.csv": "a table of yours (or FILE.tsv): numeric features, and a column to predict",
+    "FILE.svm": "sparse rows of yours (or FILE.libsvm, FILE.svmlight): a label and COLUMN:VALUE",
     "FILE.txt": "a text of yours: a sentence a line, words between blanks",
 }

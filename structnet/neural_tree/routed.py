@@ -134,9 +134,7 @@ def choice(path: str, generator: torch.Generator | None = None) -> Choose:
         return lambda logit: logit >= 0
 
     def draw(logit: Tensor) -> Tensor:
-        drawn = torch.rand(
-            logit.shape, generator=generator, device=logit.device, dtype=logit.dtype
-        )
+        drawn = torch.rand(logit.shape, generator=generator, device=logit.device, dtype=logit.dtype)
         return drawn < logit.sigmoid()
 
     return draw

@@ -132,9 +132,7 @@ class NeuralTree(Routed):
         solver, _ = self.primitives.make_solver(shape)
         return self._placed(transformer), self._placed(solver)
 
-    def split(
-        self, leaf: int, modules: Sequence[nn.Module] | None = None
-    ) -> tuple[int, int]:
+    def split(self, leaf: int, modules: Sequence[nn.Module] | None = None) -> tuple[int, int]:
         """Turns a leaf into an inner node with two leaves; no transformers on the new edges.
 
         Args:

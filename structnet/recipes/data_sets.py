@@ -56,7 +56,7 @@ def arrays(
     """What is in a data set of images or rows, and where its files lie.
 
     Args:
-        name: a name, or the path of a table.
+        name: a name, or the path of a table or of a file of sparse rows.
         data_dir: folder that is looked into before the cache.
         options: target, task, header and delimiter of a table; None for what its content says.
         say: function that takes a line for the user.
@@ -74,14 +74,14 @@ def arrays(
         say(f"{path}: {check if name in LOADERS else 'every row was read'}")
     shape = list(data.x_train.shape[1:])
     inputs = f"inputs of {' x '.join(map(str, shape))}"
-    sizes = f"{len(data.x_train):,} examples to train on and {len(data.x_test):,} to test"
+    sizes = f"{len(data.y_train):,} examples to train on and {len(data.y_test):,} to test"
     say(f"{sizes} ({data.split}); {inputs}, {outputs(data.num_outputs, data.classes is not None)}")
     return {
         "data": name,
         "files": {path: {"published": published} for path, published in files.items()},
         "task": data.task,
-        "train": len(data.x_train),
-        "test": len(data.x_test),
+        "train": len(data.y_train),
+        "test": len(data.y_test),
         "split": data.split,
         "inputs": shape,
         "features": data.features,
@@ -122,7 +122,9 @@ def _loaded(name: str, data_dir: str | None, options: Mapping[str, str | None], 
     if name == "digits":
         return load(name)
     if name not in LOADERS:
-        given = {flag: value for flag, value in options.items() if value is not None}
+        given: dict[str, Any] = {
+            flag: value for flag, value in options.items() if value is not None
+        }
         if "header" in given:
             given["header"] = given["header"] == "yes"
         return load(name, data_dir, **given)

@@ -58,6 +58,8 @@ class Model:
         forget: children that a child's forget gate depends on: that child alone, or all
             (default: child)
         bottom: state of a missing child
+        forget_bias: biases of the forget gate: one for each type, or, as in the paper, one for each
+            type and place
 
     Raises:
         ValueError: a value is out of its range, or the settings do not go together.
@@ -68,6 +70,7 @@ class Model:
     rank: int | None = None
     forget: Literal["child", "all"] | None = None
     bottom: Literal["zero", "learned"] = "zero"
+    forget_bias: Literal["type", "place"] = "type"
 
     def __post_init__(self) -> None:
         check_integer("hidden_size", self.hidden_size, 1, optional=True)
@@ -77,6 +80,11 @@ class Model:
             raise ValueError(
                 "child-sum does not tell children apart, so it goes with forget='child' and "
                 f"bottom='zero'; got forget={self.forget!r}, bottom={self.bottom!r}"
+            )
+        if self.forget_bias == "place" and (self.forget == "all" or self.aggregator == "child-sum"):
+            raise ValueError(
+                "forget_bias='place' needs forget='child' and children that are told apart; "
+                f"got forget={self.forget!r}, aggregator={self.aggregator!r}"
             )
 
 

@@ -4,10 +4,13 @@ from .checkpoint import save_model as save_model
 from .fitting import fit as fit
 from .history import History as History
 from .loop import NonFiniteLossError as NonFiniteLossError
+from .loop import StepError as StepError
 from .metrics import Metric as Metric
 from .metrics import accuracy as accuracy
 from .metrics import accuracy_by as accuracy_by
 from .metrics import evaluate as evaluate
 from .metrics import predict_all as predict_all
 from .progress import Progress as Progress
+from .targets import TargetError as TargetError
+from .targets import check_classes as check_classes
 from .threads import set_threads as set_threads

@@ -36,6 +36,7 @@ from structnet.training.metrics import (
 from structnet.training.processes import Processes
 from structnet.training.progress import Progress
 from structnet.training.seeding import epoch_order, random_states_kept, seed_epoch
+from structnet.training.targets import TargetError
 from structnet.training.threads import Threads
 
 Callback = Callable[[nn.Module, History], Any]
@@ -65,6 +66,24 @@ class NonFiniteLossError(RuntimeError):
             f"the {what} is not finite in epoch {epoch}, batch {batch}: examples {examples} "
             f"{'by themselves' if self.culprits else 'together'}. No step was taken with this "
             "batch; look at these examples, or try a lower learning rate or clip_norm=1.0."
+        )
+
+
+class StepError(RuntimeError):
+    """The optimizer failed while it changed the weights; some of them may be changed.
+
+    Args:
+        epoch: from 1.
+        batch: from 1, within the epoch.
+        learning_rate: rate of the first group of parameters.
+        why: what the optimizer said.
+    """
+
+    def __init__(self, epoch: int, batch: int, learning_rate: float, why: str):
+        self.epoch, self.batch, self.learning_rate = epoch, batch, learning_rate
+        super().__init__(
+            f"the optimizer failed in epoch {epoch}, batch {batch}, at learning rate "
+            f"{learning_rate:g}: {why}; try a lower learning rate"
         )
 
 
@@ -164,7 +183,11 @@ class Loop:
     def _step(self, indices: np.ndarray, epoch: int, batch: int) -> float:
         mine = self.processes.share(indices)
         self.optimizer.zero_grad(set_to_none=True)
-        loss = self._backward(mine, len(mine) / len(indices)) if len(mine) else 0.0
+        try:
+            loss = self._backward(mine, len(mine) / len(indices)) if len(mine) else 0.0
+        except TargetError as error:
+            where = f"the training data (epoch {epoch}, batch {batch})"
+            raise error.at(int(mine[error.example]), where) from None
         loss = self.processes.add_gradients(self.parameters, loss)
         # Both checks wait for an accelerator to finish this step. That is the price of never
         # taking a step that cannot be taken back.
@@ -172,7 +195,11 @@ class Loop:
             self._stop("loss", epoch, batch, indices)
         if not math.isfinite(self._gradient_size()):
             self._stop("gradient", epoch, batch, indices)
-        self.optimizer.step()
+        try:
+            self.optimizer.step()
+        except RuntimeError as error:  # a rate that no float can hold
+            rate = float(self.optimizer.param_groups[0]["lr"])
+            raise StepError(epoch, batch, rate, str(error)) from error
         if self.schedule is not None and self.schedule_per == "batch":
             self.schedule.step()
         return loss

@@ -33,7 +33,7 @@ def test_the_help_lists_what_there_is(call) -> None:
     status, out, _ = call("--help")
     assert status == 0
     assert set(data.ARRAY_SETS) == set(LOADERS)  # the help imports nothing to know them
-    for name in (*LOADERS, "listops", "lrt", "FILE.csv"):
+    for name in (*LOADERS, "listops", "lrt", "FILE.csv", "FILE.svm", "FILE.txt"):
         assert f"\n  {name} " in out
 
 
@@ -62,7 +62,7 @@ def test_mnist_says_where_it_lies(call, tmp_path: Path, monkeypatch) -> None:
 
 
 def test_sarcos_without_its_training_file(call, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(sarcos, "PUBLISHED_TEST", 10)
+    monkeypatch.setattr(sarcos, "verify", lambda source, path: None)
     files.write_sarcos(tmp_path, sarcos_inv_test=files.sarcos_rows(10))
     status, out, _ = call("sarcos", "--data-dir", tmp_path)
     assert status == 0
@@ -155,3 +155,12 @@ def test_a_text_is_counted(call, tmp_path: Path) -> None:
     assert found["train"] == {"sentences": 16, "tokens": 64}
     assert call("pydoc")[0] == 0
     assert "put train.txt, valid.txt" in call("brown", "--data-dir", tmp_path)[2]
+
+
+def test_sparse_rows(call, tmp_path: Path) -> None:
+    path = tmp_path / "trees.svm"
+    path.write_text("5 1:3.5 4:1\n7 2:4.5\n" * 10)
+    found = result(call(path)[1])
+    assert (found["train"], found["inputs"], found["classes"]) == (16, [4], {"5": 10, "7": 10})
+    path.write_text("5 1:3.5\n7 2\n")
+    assert "trees.svm, line 2: expected COLUMN:VALUE; got '2'" in call(path)[2]

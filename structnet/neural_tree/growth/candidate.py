@@ -114,10 +114,7 @@ def cached(
 
 
 def _equal(a: AtLeaf, b: AtLeaf) -> bool:
-    return all(
-        torch.allclose(x, y, equal_nan=True)
-        for x, y in zip(a.parts, b.parts, strict=True)
-    )
+    return all(torch.allclose(x, y, equal_nan=True) for x, y in zip(a.parts, b.parts, strict=True))
 
 
 class Candidate(nn.Module):
