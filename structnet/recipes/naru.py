@@ -17,14 +17,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from structnet.recipes.naru_text import Opened, TextData
+    from structnet.recipes.paper import PaperTable
     from structnet.recipes.run import Run
 
 
 class NaruRecipe:
     """Routed networks that predict the next word."""
 
-    name = "naru"
-    examples: ClassVar = {
+    name: ClassVar[str] = "naru"
+    examples: ClassVar[Mapping[str, str]] = {
         "train": """\
   structnet train naru --data mytext.txt --out runs/mytext
   structnet train naru --data brown --data-dir data --train-size 1500 --longest 25 --epochs 30
@@ -34,13 +35,13 @@ class NaruRecipe:
   structnet reproduce naru --figure 18 --data-dir data
   structnet reproduce naru --figure 17 --data pydoc --epochs 30""",
     }
-    data_sets = DATA_SETS
-    files = FILES
-    parallel = False
-    Settings = NaruRunSettings
-    Ask = AskOfText
-    Choice = Choice
-    tables = TABLES
+    data_sets: ClassVar[Sequence[str]] = DATA_SETS
+    files: ClassVar[Sequence[str]] = FILES
+    parallel: ClassVar[bool] = False
+    Settings: ClassVar[type] = NaruRunSettings
+    Ask: ClassVar[type] = AskOfText
+    Choice: ClassVar[type] = Choice
+    tables: ClassVar[Mapping[int, PaperTable]] = TABLES
 
     def load(self, settings: NaruRunSettings, say: Say) -> TextData:
         """The sentences of a run, with a word on them."""
