@@ -26,6 +26,7 @@ Fig. 18-20    utilisation, route changes, bias      :class:`RoutingStats`, :func
 ``sentences``         :class:`Sentences`: batches of words
 ``next_word``         :class:`NextWord`: a network and words' vectors, the loss, the next word
 ``recurrent``         the baseline: a GRU of as many multiplications
+``preparation``       from a text to sentences, a vocabulary and vectors
 ``settings``          :class:`NaruSettings`: every hyper-parameter and default, once
 ``training``          :func:`train`: Adam that leaves unvisited bundles alone
 ``language_model``    :class:`RoutedLanguageModel`: fit, predict, score, as in scikit-learn

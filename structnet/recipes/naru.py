@@ -59,7 +59,7 @@ class NaruRecipe:
     def train(self, settings: NaruRunSettings, data: TextData, run: Run, say: Say) -> Outcome:
         """Learns vectors and trains a network, from what is in the folder."""
         from structnet.naru import train
-        from structnet.naru.language_model import known_words, vectors_of
+        from structnet.naru.preparation import known_words, vectors_of
         from structnet.recipes import naru_figures
         from structnet.recipes.naru_text import Opened, model_of, saved
         from structnet.training import set_threads

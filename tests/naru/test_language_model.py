@@ -19,7 +19,7 @@ from structnet.naru import (
     Wiring,
     train,
 )
-from structnet.naru.language_model import vectors_of
+from structnet.naru.preparation import vectors_of
 from structnet.naru.training import adam
 from structnet.text import Encoded, Words
 
