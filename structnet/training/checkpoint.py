@@ -10,9 +10,11 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import math
 import warnings
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from structnet.training.files import replacing
 
@@ -130,6 +133,42 @@ def load_state(path: str | Path) -> dict[str, Any]:
     if not isinstance(state, dict):
         raise CheckpointError(f"{path} holds no state; expected one written by fit")
     return state
+
+
+@contextmanager
+def bounded(weights: Mapping[str, torch.Tensor]) -> Iterator[None]:
+    """Inside, no tensor is made that is much larger than all weights of a file together.
+
+    A file says how large its model is. Whoever changed it may have said more than fits in memory;
+    a model that the weights fit is no larger than they are.
+
+    Args:
+        weights: the tensors of the file, each ``[..]``.
+
+    Raises:
+        CheckpointError: something made a larger one.
+    """
+    with _Bounded(sum(x.numel() * x.element_size() for x in weights.values()) + 2**20):
+        yield
+
+
+class _Bounded(TorchDispatchMode):
+    """Looks at each call that makes a tensor of a given size, before it is made."""
+
+    def __init__(self, most: int):
+        super().__init__()
+        self.most = most
+
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        sizes = args[0] if args and isinstance(args[0], list | tuple) else ()
+        if all(isinstance(n, int) for n in sizes) and math.prod(sizes) > self.most:
+            raise CheckpointError(
+                f"a model of these sizes has a tensor {list(sizes)}, larger than all that the file "
+                "holds together"
+            )
+        return function(*args, **(kwargs or {}))
 
 
 def copy_state(model: nn.Module) -> dict[str, Any]:

@@ -92,7 +92,7 @@ def locked(folder: str | Path) -> Iterator[None]:
     if fcntl is None or folder in _held:
         yield
         return
-    new = not folder.exists()
+    new = [path for path in (folder, *folder.parents) if not path.exists()]
     descriptor = _taken(folder)
     _held.add(folder)
     try:
@@ -101,9 +101,9 @@ def locked(folder: str | Path) -> Iterator[None]:
         _held.discard(folder)
         with suppress(OSError):
             (folder / LOCK).unlink()  # before it is free: no other takes one that goes
-        if new:
-            with suppress(OSError):  # not empty
-                folder.rmdir()
+        with suppress(OSError):  # the first that is not empty
+            for path in new:
+                path.rmdir()
         os.close(descriptor)
 
 

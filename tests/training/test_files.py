@@ -148,8 +148,9 @@ def test_what_a_killed_process_left_half_written_goes(tmp_path: Path) -> None:
 
 def test_a_lock_within_a_lock(tmp_path: Path) -> None:
     """A command holds a folder in which it calls ``fit``."""
-    with locked(tmp_path / "run"):
-        with locked(tmp_path / "run"):
+    folder = tmp_path / "runs" / "one"
+    with locked(folder):
+        with locked(folder):
             pass
-        assert (tmp_path / "run" / LOCK).exists()
+        assert (folder / LOCK).exists()
     assert list(tmp_path.iterdir()) == []
