@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from structnet.datasets.catalogue import TABLES as FILES
 from structnet.recipes.neural_tree_paper import TABLES, Choice
 from structnet.recipes.neural_tree_settings import (
     DEFAULTS,
@@ -16,7 +17,7 @@ from structnet.recipes.neural_tree_settings import (
     NeuralTreeRunSettings,
     table_of_defaults,
 )
-from structnet.recipes.neural_tree_settings import TABLES as FILES
+from structnet.recipes.protocol import Recipe
 from structnet.recipes.recipe import Answer, Outcome, Place, Say, is_file
 from structnet.recipes.words import counted
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from structnet.routing import Samples
 
 
-class NeuralTreeRecipe:
+class NeuralTreeRecipe(Recipe):
     """Adaptive neural trees on images and tables."""
 
     name = "neural-tree"

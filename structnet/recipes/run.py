@@ -20,10 +20,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from structnet.recipes.older import upgraded, upgraded_result
-from structnet.recipes.recipe import Place, settings_from, values_of
+from structnet.recipes.recipe import Place, S, settings_from, values_of
 from structnet.training.checkpoint import (
     MALFORMED,
     CheckpointError,
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from torch import nn
 
-S = TypeVar("S")
 MODEL = "model.safetensors"
 KEYS = ("model", "settings", "data")
 PLACES = tuple(values_of(Place()))
@@ -268,6 +267,7 @@ def save(ax: Axes, path: Path) -> Path:
     import matplotlib.pyplot as plt
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    ax.figure.savefig(path, dpi=150, bbox_inches="tight")
-    plt.close(ax.figure)
+    figure: Any = ax.figure  # never a part of one
+    figure.savefig(path, dpi=150, bbox_inches="tight")
+    plt.close(figure)
     return path

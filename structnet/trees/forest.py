@@ -144,8 +144,8 @@ class Forest:
             vocabulary: the labels of types and tokens, if known.
 
         Raises:
-            GraphError: a missing field, a cycle, a number out of range, or two children in one
-                place.
+            GraphError: a missing field, a cycle, a number out of range, two children in one
+                place, or roots that are no numbers.
         """
         check_fields(graph)
         child, parent = (ends.numpy() for ends in graph.edges())
@@ -168,7 +168,10 @@ class Forest:
         offsets = np.concatenate(([0], np.cumsum(np.bincount(parent, minlength=len(types)))))
         if roots is None:
             roots = np.flatnonzero(np.bincount(child, minlength=len(types)) == 0).tolist()
-        chosen = np.asarray(roots, np.int64)
+        chosen = np.asarray(roots)
+        if chosen.dtype.kind not in "iu" and chosen.size:  # a float would be cut, a mask be 0 and 1
+            raise GraphError(f"roots must be numbers of nodes; got {chosen.dtype}")
+        chosen = chosen.astype(np.int64)
         outside = (chosen < 0) | (chosen >= len(types))
         if outside.any():
             raise GraphError(f"root {chosen[outside][0]} is no node; the graph has {len(types)}")
