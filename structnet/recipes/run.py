@@ -266,8 +266,8 @@ def save(ax: Axes, path: Path) -> Path:
     """Writes the figure of an axes to a file, and closes it."""
     import matplotlib.pyplot as plt
 
-    path.parent.mkdir(parents=True, exist_ok=True)
     figure: Any = ax.figure  # never a part of one
-    figure.savefig(path, dpi=150, bbox_inches="tight")
+    with replacing(path) as file:
+        figure.savefig(file, format=path.suffix[1:], dpi=150, bbox_inches="tight")
     plt.close(figure)
     return path

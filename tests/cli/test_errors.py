@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from commands import call
+from disks import files_of_at_most, held
 from tree_lstm_runs import EXPRESSION, TRAIN
 
 from structnet.cli import data
@@ -278,6 +279,26 @@ def test_a_folder_that_cannot_be_written_into_is_said_at_once(
     done = call(*TRAIN["listops"], "--out", tmp_path / "file" / "run")
     assert done.status == 1
     assert f"{tmp_path / 'file' / 'run'}: cannot be written: Not a directory" in done.err
+
+
+def test_a_folder_in_which_another_process_works(tmp_path: Path) -> None:
+    with held(tmp_path / "run") as other:
+        done = call(*TRAIN["listops"], "--out", tmp_path / "run")
+    assert done.status == 1
+    assert f"is in use by process {other.pid} on " in done.err
+
+
+def test_a_disk_that_gets_full(listops_run: Path, tmp_path: Path) -> None:
+    """The file is named, what was there stays, and the run goes on when there is room again."""
+    run = tmp_path / "run"
+    with files_of_at_most(10_000):
+        done = call(*TRAIN["listops"], "--out", run)
+    assert done.status == 1
+    assert f"{run}/checkpoint.safetensors: cannot be written: File too large" in done.err
+    assert [file.name for file in run.iterdir()] == ["config.json"]
+    again = call("train", "--resume", run)
+    assert again.status == 0, again.err
+    assert again.json["test"] == call("evaluate", listops_run).json["test"]
 
 
 def test_evaluate_names_the_bad_line(listops_run: Path, tmp_path: Path) -> None:

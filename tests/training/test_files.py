@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
-import resource
 import secrets
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from disks import files_of_at_most, held
 from torch import nn
 from train_helpers import Classifier, rows
 
@@ -48,16 +44,6 @@ def test_permissions_are_the_users(tmp_path: Path) -> None:
     finally:
         os.umask(before)
     assert (tmp_path / "model").stat().st_mode & 0o777 == 0o640
-
-
-@contextmanager
-def files_of_at_most(size: int) -> Iterator[None]:
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_a_file_that_grows_too_large_is_named_and_the_old_one_stays(tmp_path: Path) -> None:
@@ -96,32 +82,6 @@ def test_sentences_of_our_own_are_left_alone(tmp_path: Path) -> None:
 
 
 # ---- locks
-
-HOLDER = """
-import sys, time
-from structnet.training.files import locked
-with locked(sys.argv[1]):
-    print("in", flush=True)
-    time.sleep(60)
-"""
-
-
-@contextmanager
-def held(folder: Path) -> Iterator[subprocess.Popen]:
-    root = Path(__file__).parents[2]
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(folder)],
-        env=os.environ | {"PYTHONPATH": str(root)},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "in\n"
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def test_two_processes_in_one_folder(tmp_path: Path) -> None:
