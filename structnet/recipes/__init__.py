@@ -20,6 +20,8 @@ its recipe and a function here; the command needs nothing else.
                             ``softmax_tree_data``, ``softmax_tree_paper``,
                             ``softmax_tree_comparison`` (and its ``softmax_tree_baselines``) and
                             ``softmax_tree_pictures`` belong to it
+``naru``                    routed language models: ``naru_settings``, ``naru_text``,
+                            ``naru_figures``, ``naru_pictures`` and ``naru_paper`` belong to it
 ``arrays``, ``baselines``   rows and images for a run; scikit-learn's models of the same rows
 ``data_sets``               what ``structnet data`` tells
 ==========================  ====================================================================
@@ -62,6 +64,13 @@ def _adaptive_softmax_tree() -> Recipe:
     return AdaptiveSoftmaxTreeRecipe()
 
 
+def _naru() -> Recipe:
+    """routed networks, which predict the next word of a text"""
+    from structnet.recipes.naru import NaruRecipe
+
+    return NaruRecipe()
+
+
 # The word after `structnet train` -> what imports the recipe and gives it. Nothing is imported
 # before one is called, so that a help page costs the same however many families there are.
 RECIPES: dict[str, Callable[[], Recipe]] = {
@@ -69,6 +78,7 @@ RECIPES: dict[str, Callable[[], Recipe]] = {
     "neural-tree": _neural_tree,
     "softmax-tree": _softmax_tree,
     "adaptive-softmax-tree": _adaptive_softmax_tree,
+    "naru": _naru,
 }
 
 EXAMPLES = """\

@@ -18,6 +18,7 @@ from structnet.recipes.recipe import Say
 from structnet.recipes.tree_lstm_model import OF_NAME
 from structnet.recipes.words import outputs
 from structnet.text import Words
+from structnet.training.files import locked
 
 
 def trees(
@@ -34,8 +35,8 @@ def trees(
     of = OF_NAME[name]
     if made is not None:
         out = made[0] or Path("data", "cache", name)
-        out.mkdir(parents=True, exist_ok=True)
-        paths, origin = of.generate(out, *made[1:]), "generated"
+        with locked(out):  # which shows at once whether it can be written into
+            paths, origin = of.generate(out, *made[1:]), "generated"
     else:
         paths, origin = [datasets.fetch(source, data_dir) for source in of.sources()], "published"
         _say_source(of.sources()[0], say)

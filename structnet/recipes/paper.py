@@ -157,9 +157,10 @@ def written(table: Table, path: Path) -> dict[str, Any]:
         path: path of the files, without the ending.
     """
     from structnet.recipes.run import Run, save
+    from structnet.training.files import replacing
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.with_suffix(".md").write_text(table.markdown(), encoding="utf-8")
+    with replacing(path.with_suffix(".md")) as file:
+        file.write(table.markdown().encode())
     drawn = {path.with_suffix(".png").name: table.draw, **table.pictures}
     pictures = [str(save(draw(), path.parent / name)) for name, draw in drawn.items()]
     result = {**table.values(), "folder": str(path.parent), "pictures": pictures}

@@ -76,6 +76,10 @@ class Model:
         check_integer("hidden_size", self.hidden_size, 1, optional=True)
         check_integer("rank", self.rank, 1, optional=True)
         check_one_of("aggregator", self.aggregator, AGGREGATORS)
+        check_one_of("bottom", self.bottom, ("zero", "learned"))
+        check_one_of("forget_bias", self.forget_bias, ("type", "place"))
+        if self.forget is not None:
+            check_one_of("forget", self.forget, ("child", "all"))
         if self.aggregator == "child-sum" and (self.forget == "all" or self.bottom == "learned"):
             raise ValueError(
                 "child-sum does not tell children apart, so it goes with forget='child' and "
@@ -117,6 +121,7 @@ class Training:
         for name in ("epochs", "batch_size", "patience"):
             check_integer(name, getattr(self, name), 1, optional=True)
         check_integer("seed", self.seed, 0)
+        check_one_of("optimizer", self.optimizer, ("adamw", "adadelta"))
         check_number("learning_rate", self.learning_rate, 0, open=True, optional=True)
         check_number("weight_decay", self.weight_decay, 0, optional=True)
 

@@ -1,6 +1,8 @@
 from .checkpoint import CheckpointError as CheckpointError
 from .checkpoint import load_model as load_model
 from .checkpoint import save_model as save_model
+from .files import FolderInUseError as FolderInUseError
+from .files import replacing as replacing
 from .fitting import fit as fit
 from .history import History as History
 from .loop import NonFiniteLossError as NonFiniteLossError

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
 from structnet.training.checkpoint import (
+    MALFORMED,
     CheckpointError,
     check_settings,
     copy_state,
@@ -24,6 +25,7 @@ from structnet.training.checkpoint import (
     load_state,
     save_state,
 )
+from structnet.training.files import locked
 from structnet.training.history import History, Monitor
 from structnet.training.metrics import (
     Metric,
@@ -76,7 +78,7 @@ class StepError(RuntimeError):
         epoch: from 1.
         batch: from 1, within the epoch.
         learning_rate: rate of the first group of parameters.
-        why: what the optimizer said.
+        why: words of the optimizer's own error.
     """
 
     def __init__(self, epoch: int, batch: int, learning_rate: float, why: str):
@@ -125,7 +127,9 @@ class Loop:
         self.processes = Processes(self.device)
         self.parameters = list(self.model.parameters())
         self.threads = Threads(self.device)
-        with random_states_kept(self.device), self.threads.kept():
+        alone = self.folder is not None and self.processes.rank == 0
+        lock = locked(cast(Path, self.folder)) if alone else nullcontext()
+        with lock, random_states_kept(self.device), self.threads.kept():
             self._start(resume)
             size = len(self.data)
             self.progress.open(self.epochs * size, done=len(self.history) * size)
@@ -319,14 +323,20 @@ class Loop:
 
     def _restore(self) -> None:
         state = load_state(self._file)
+        missing = {"settings", "history", "model", "best", "best_scores", "optimizer"} - set(state)
+        if missing:
+            raise CheckpointError(f"{self._file} lacks {', '.join(sorted(missing))}")
         check_settings(self._file, state["settings"], self.settings)
-        self.history.records[:] = state["history"]
-        self.model.load_state_dict(state["model"])
-        self.best, self.best_scores = state["best"], state["best_scores"]
-        load_optimizer(self.optimizer, state["optimizer"])
-        if self.schedule is not None:
-            self.schedule.load_state_dict(state["schedule"])
-        self.threads.choose(state.get("threads"))
+        try:
+            self.history.records[:] = state["history"]
+            self.model.load_state_dict(state["model"])
+            self.best, self.best_scores = state["best"], state["best_scores"]
+            load_optimizer(self.optimizer, state["optimizer"])
+            if self.schedule is not None:
+                self.schedule.load_state_dict(state["schedule"])
+            self.threads.choose(state.get("threads"))
+        except (RuntimeError, *MALFORMED) as error:
+            raise CheckpointError(f"{self._file} does not hold such a training: {error}") from error
 
     def _name(self, epoch: int) -> str:
         return f"epoch {epoch}/{self.epochs}"
