@@ -66,12 +66,12 @@ def branch(weight, bias, node, r, p):
 
 @fast
 def train_part(
-    order, labels, shares, table, offsets, ids, weights, embedding, weight, bias,
+    begin, end, labels, shares, table, offsets, ids, weights, embedding, weight, bias,
     code_offsets, nodes, slots, sums, seen, first_rate, last_rate, learn_bias,
 ):  # fmt: skip
-    """Goes through examples in order, and gives the sum of their losses.
+    """Goes through the examples from ``begin`` to ``end``, and gives the sum of their losses.
 
-    The rate runs linearly from the first to the last; ``shares`` are the examples' weights, or
+    The rate runs linearly from the first to the last of all; ``shares`` are the examples' weights, or
     empty; ``sums`` and ``seen``, the statistics, are empty where none are kept.
     """
     arity, size = weight.shape[1], weight.shape[2]
@@ -81,10 +81,9 @@ def train_part(
     learn_bag = len(table) == 0
     keep = len(seen) > 0
     loss = 0.0
-    for step in range(len(order)):
-        i = order[step]
+    for i in range(begin, end):
         represent(i, table, offsets, ids, weights, embedding, r)
-        rate = np.float32(first_rate + (last_rate - first_rate) * step / len(order))
+        rate = np.float32(first_rate + (last_rate - first_rate) * i / len(labels))
         share = np.float32(1)
         if len(shares):
             share = shares[i]
@@ -115,16 +114,16 @@ def train_part(
                     bias[node, j] -= g
         loss -= share * math.log(likelihood)
         if learn_bag:
-            start, end = offsets[i], offsets[i + 1]
+            first, last = offsets[i], offsets[i + 1]
             if len(weights):
-                for e in range(start, end):
+                for e in range(first, last):
                     for k in range(size):
                         embedding[ids[e], k] -= weights[e] * back[k]
             else:
-                equal = np.float32(1) / np.float32(max(end - start, 1))
+                equal = np.float32(1) / np.float32(max(last - first, 1))
                 for k in range(size):
                     back[k] *= equal
-                for e in range(start, end):
+                for e in range(first, last):
                     for k in range(size):
                         embedding[ids[e], k] -= back[k]
     return loss
@@ -151,8 +150,8 @@ def branch_log_prob(weight, bias, node, r, log_p):
 
 @exact
 def search(
-    rows, table, offsets, ids, weights, embedding, weight, bias, children, top, beam, least,
-    best, log_prob,
+    begin, end, table, offsets, ids, weights, embedding, weight, bias, children, top, beam,
+    least, best, log_prob,
 ):  # fmt: skip
     """The likeliest labels of each example, best first, and how many nodes were computed.
 
@@ -168,8 +167,8 @@ def search(
     expanded = np.zeros(64, np.int64)
     visited = 0
     heap = [(0.0, 0, 0)]
-    for n in range(len(rows)):
-        represent(rows[n], table, offsets, ids, weights, embedding, r)
+    for n in range(begin, end):
+        represent(n, table, offsets, ids, weights, embedding, r)
         heap.clear()
         heap.append((0.0, 0, 0))  # a loss, a node or leaf, a depth
         if beam:
@@ -199,15 +198,15 @@ def search(
 
 @exact
 def score_labels(
-    rows, labels, table, offsets, ids, weights, embedding, weight, bias,
+    begin, end, labels, table, offsets, ids, weights, embedding, weight, bias,
     code_offsets, nodes, slots, log_prob,
 ):  # fmt: skip
     """The log-probability of one label an example, into ``log_prob``: the sum along its code."""
     arity, size = weight.shape[1:]
     r = np.empty(size, np.float32)
     log_p = np.empty(arity)
-    for n in range(len(rows)):
-        represent(rows[n], table, offsets, ids, weights, embedding, r)
+    for n in range(begin, end):
+        represent(n, table, offsets, ids, weights, embedding, r)
         loss = 0.0
         for row in range(code_offsets[labels[n]], code_offsets[labels[n] + 1]):
             branch_log_prob(weight, bias, nodes[row], r, log_p)
@@ -216,15 +215,17 @@ def score_labels(
 
 
 @exact
-def score_all(rows, table, offsets, ids, weights, embedding, weight, bias, children, log_prob):
+def score_all(
+    begin, end, table, offsets, ids, weights, embedding, weight, bias, children, log_prob
+):
     """The log-probabilities of all labels, ``[n, labels]``, into ``log_prob``."""
     num_nodes, arity, size = weight.shape
     r = np.empty(size, np.float32)
     log_p = np.empty(arity)
     stack = np.empty(num_nodes + 1, np.int64)
     above = np.empty(num_nodes + 1)
-    for n in range(len(rows)):
-        represent(rows[n], table, offsets, ids, weights, embedding, r)
+    for n in range(begin, end):
+        represent(n, table, offsets, ids, weights, embedding, r)
         above[0], stack[0], height = 0.0, 0, min(num_nodes, 1)
         while height:
             height -= 1
@@ -237,3 +238,21 @@ def score_all(rows, table, offsets, ids, weights, embedding, weight, bias, child
                 elif u >= 0:
                     above[height], stack[height] = loss - log_p[j], u
                     height += 1
+
+
+@compiled
+def take_rows(offsets, ids, weights, rows):
+    """The bags of some examples, one after the other."""
+    new_offsets = np.zeros(len(rows) + 1, np.int64)
+    for n in range(len(rows)):
+        new_offsets[n + 1] = new_offsets[n] + offsets[rows[n] + 1] - offsets[rows[n]]
+    new_ids = np.empty(new_offsets[-1], np.int32)
+    new_weights = np.empty(new_offsets[-1] if len(weights) else 0, np.float32)
+    for n in range(len(rows)):
+        at = new_offsets[n]
+        for e in range(offsets[rows[n]], offsets[rows[n] + 1]):
+            new_ids[at] = ids[e]
+            if len(weights):
+                new_weights[at] = weights[e]
+            at += 1
+    return new_offsets, new_ids, new_weights

@@ -1,0 +1,16 @@
+from .codes import LabelCodes as LabelCodes
+from .features import Features as Features
+from .reassignment import Statistics as Statistics
+from .reassignment import node_report as node_report
+from .reassignment import reassign as reassign
+from .settings import LabelTreeSettings as LabelTreeSettings
+from .shapes import clustered as clustered
+from .shapes import complete as complete
+from .shapes import huffman as huffman
+from .shapes import random_tree as random_tree
+from .softmax import TreeSoftmaxLoss as TreeSoftmaxLoss
+from .training import CollapseError as CollapseError
+from .training import Examples as Examples
+from .training import Training as Training
+from .training import begin as begin
+from .tree import LabelTree as LabelTree
