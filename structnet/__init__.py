@@ -6,6 +6,7 @@ choices along a path.
 ======================  ==========================================================================
 ``trees``               trees that are data: :class:`Tree`, :class:`Vocabulary`, :class:`Forest`
 ``parse``               text, and other libraries' objects, to trees
+``text``                sentences, vocabularies and vectors of words
 ``datasets``            published data by their hash, or generators of the like
 ``message_passing``     a cell run over a forest, level by level, forward and backward
 ``tensor_tree``         Tree-LSTMs with tensors: one paper, one folder

@@ -6,6 +6,7 @@ from . import parse as parse
 from . import plot as plot
 from . import routing as routing
 from . import tensor_tree as tensor_tree
+from . import text as text
 from . import training as training
 from . import trees as trees
 from .errors import GraphError as GraphError

@@ -10,25 +10,21 @@ from typing import Literal
 
 from structnet.checks import check_integer
 from structnet.cli.flags import parse
+from structnet.datasets.catalogue import (
+    ARRAY_SETS,
+    OWN,
+    SPARSE,
+    TABLES,
+    TEXT_SETS,
+    TEXTS,
+    TREE_SETS,
+)
 from structnet.recipes.recipe import did_you_mean, is_file
 
-TREE_SETS = {
-    "listops": "nested list operations, ten values",
-    "lrt": "pairs of logical sentences, seven relations",
-}
-ARRAY_SETS = {
-    "digits": "1,797 digits of 8 x 8 pixels; comes with scikit-learn",
-    "mnist": "70,000 digits of 28 x 28 pixels",
-    "cifar10": "60,000 colour photographs of 32 x 32 pixels, ten classes",
-    "sarcos": "a robot arm: 21 inputs, 7 torques; without the training file, the test file's rows",
-}
-KNOWN = TREE_SETS | ARRAY_SETS
-OWN = {"FILE.csv": "a table of yours (or FILE.tsv): numeric features, and a column to predict"}
-TABLES = (".csv", ".tsv")  # how the name of a table ends
+KNOWN = TREE_SETS | ARRAY_SETS | TEXT_SETS
 EXAMPLES = """\
   structnet data lrt --data-dir data
   structnet data listops --generate --num 1000 --out my-listops
-  structnet data mnist --data-dir data
   structnet data houses.csv --target price --task regression"""
 
 
@@ -89,7 +85,7 @@ class DataFlags:
 
 def run(words: Sequence[str]) -> None:
     """Finds, downloads, generates or checks a data set and prints what is in it."""
-    listed = "\n".join(f"  {name:<9} {what}" for name, what in (KNOWN | OWN).items())
+    listed = "\n".join(f"  {name:<10} {what}" for name, what in (KNOWN | OWN).items())
     examples = f"{EXAMPLES}\n\ndata sets:\n{listed}"
     flags, _, names = parse(DataFlags, words, "structnet data NAME", examples=examples, inputs=True)
     name = _checked(names, flags)
@@ -99,6 +95,8 @@ def run(words: Sequence[str]) -> None:
         made = flags.generated
         given = (made.out, made.num, made.seed or 0) if made.generate else None
         result = data_sets.trees(name, flags.data_dir, given, print)
+    elif name in TEXT_SETS or is_file(name, TEXTS):
+        result = data_sets.text(name, flags.data_dir, print)
     else:
         result = data_sets.arrays(name, flags.data_dir, vars(flags.table), print)
     print(json.dumps(result, ensure_ascii=False))
@@ -107,11 +105,10 @@ def run(words: Sequence[str]) -> None:
 def _checked(names: Sequence[str], flags: DataFlags) -> str:
     """The one name among the words; no flag may be given that would be ignored."""
     name, made, table = " ".join(names), flags.generated, flags.table
-    if name not in KNOWN and not is_file(name, TABLES):
-        raise ValueError(
-            f"NAME must be one of {', '.join(KNOWN)}, or FILE.csv or FILE.tsv; got "
-            f"{repr(name) if name else 'nothing'}{did_you_mean(name, list(KNOWN))}"
-        )
+    if name not in KNOWN and not is_file(name, TABLES + SPARSE + TEXTS):
+        expected = f"NAME must be one of {', '.join(KNOWN)}, or {' or '.join(OWN)}; got "
+        got = f"{repr(name) if name else 'nothing'}{did_you_mean(name, list(KNOWN))}"
+        raise ValueError(expected + got)
     if made.generate:
         if name not in TREE_SETS:
             raise ValueError(f"--generate is for {' and '.join(TREE_SETS)}; the data set is {name}")
@@ -121,7 +118,7 @@ def _checked(names: Sequence[str], flags: DataFlags) -> str:
         if flag != "generate" and value is not None and not made.generate:
             raise ValueError(f"--{flag} goes with --generate")
     for flag, value in vars(table).items():
-        if value is not None and not is_file(name, TABLES):
+        if value is not None and not is_file(name, TABLES + SPARSE * (flag == "task")):
             raise ValueError(f"--{flag} is for a table, FILE.csv; the data set is {name}")
     if name == "digits" and flags.data_dir is not None:
         raise ValueError("digits comes with scikit-learn; it has no files for --data-dir")

@@ -9,7 +9,10 @@
 ``cifar10``
 ``sarcos``              rows of numbers: a robot arm's movements and torques
 ``table``               a CSV file of one's own; ``csv_file`` reads its text
+``text``                :func:`load_text`: texts, published or of one's own, in sentences
+``svmlight_file``       sparse rows, in a file of svmlight's or libsvm's format
 ``named``               :func:`load`: images and rows by the name of the data set
+``catalogue``           what there is, in words
 ``arrays``              :class:`Arrays`: what is loaded of images and rows
 ``pixels``              images scaled, channel by channel
 ``source``              :class:`Source`: a file is its hash; finding, downloading, the cache
@@ -17,7 +20,8 @@
 
 ``listops`` and ``lrt`` each have ``load``, which gives the published data if they lie in
 ``data_dir`` or in the cache, ``generate``, ``read_tsv`` and ``write_tsv``. They give plain trees
-and lists. The others give :class:`Arrays`, scaled by what the training examples alone say.
+and lists. The others give :class:`Arrays`, scaled by what the training examples alone say; sparse
+rows stay as they are.
 
 Nothing is downloaded unless ``download=True`` is said.
 """

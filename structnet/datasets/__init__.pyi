@@ -4,7 +4,9 @@ from . import listops as listops
 from . import lrt as lrt
 from . import mnist as mnist
 from . import sarcos as sarcos
+from . import svmlight_file as svmlight_file
 from . import table as table
+from . import text as text
 from .arrays import Arrays as Arrays
 from .csv_file import TableError as TableError
 from .listops import ListOps as ListOps
@@ -19,6 +21,8 @@ from .source import cache_dir as cache_dir
 from .source import fetch as fetch
 from .source import find as find
 from .source import verify as verify
+from .text import Text as Text
+from .text import load_text as load_text
 from .truth import num_operators as num_operators
 from .truth import relation as relation
 from .truth import truth_table as truth_table

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from structnet.checks import check_one_of
 from structnet.estimators.scale import Standardizer
@@ -20,13 +21,14 @@ class Arrays:
     """Inputs and targets, for training and for testing.
 
     Attributes:
-        x_train, x_test: float32, scaled by what the training inputs alone say.
+        x_train, x_test: float32, scaled by what the training inputs alone say; those of a file of
+            sparse rows are CSR and not scaled.
         y_train, y_test: int64 class numbers, or float32 targets, likewise scaled.
         classes: the names of the classes; None for regression.
         name: the data set's name.
         task: ``"classification"`` or ``"regression"``.
         split: the rule that told training and test examples apart, in words.
-        x_scale: the scaler of the inputs.
+        x_scale: the scaler of the inputs; None if they are sparse.
         y_scale: the scaler of the targets: ``y_scale.inverse`` gives predictions in the original
             units, and an error times ``y_scale.sd`` is in them. None for classes.
         files: the files that were read.
@@ -40,15 +42,15 @@ class Arrays:
             task is neither of the two.
     """
 
-    x_train: np.ndarray
+    x_train: np.ndarray | csr_matrix
     y_train: np.ndarray
-    x_test: np.ndarray
+    x_test: np.ndarray | csr_matrix
     y_test: np.ndarray
     classes: tuple[str, ...] | None
     name: str
     task: Task
     split: str
-    x_scale: Standardizer
+    x_scale: Standardizer | None
     y_scale: Standardizer | None = None
     files: tuple[Path, ...] = ()
     features: tuple[str, ...] | None = None
@@ -60,8 +62,9 @@ class Arrays:
             ("training", self.x_train, self.y_train),
             ("test", self.x_test, self.y_test),
         ):
-            if len(x) != len(y) or not len(x):
-                raise ValueError(f"{self.name} has {len(x)} {part} inputs and {len(y)} targets")
+            size = x.shape[0]
+            if size != len(y) or not size:
+                raise ValueError(f"{self.name} has {size} {part} inputs and {len(y)} targets")
 
     @property
     def num_outputs(self) -> int:

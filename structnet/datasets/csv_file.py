@@ -138,7 +138,7 @@ def read(path: str | Path, header: bool | None = None, delimiter: str = ",") -> 
         if len(row) != len(rows[0]):
             raise TableError(
                 f"{path}, line {line}, column {min(len(row), len(rows[0])) + 1}: the row has "
-                f"{len(row)} fields; line {lines[0]} has {len(rows[0])}"
+                f"{len(row)} field{'s' * (len(row) > 1)}; line {lines[0]} has {len(rows[0])}"
             )
     if header is None:
         header = not any(map(is_number, rows[0]))

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from structnet.datasets import cifar10, digits, mnist, sarcos, table
+from structnet.datasets import cifar10, digits, mnist, sarcos, svmlight_file, table
 from structnet.datasets.arrays import Arrays
+from structnet.datasets.catalogue import SPARSE, TABLES
 
 LOADERS: dict[str, Callable[..., Any]] = {
     "digits": digits.load,
@@ -15,7 +16,6 @@ LOADERS: dict[str, Callable[..., Any]] = {
     "cifar10": cifar10.load,
     "sarcos": sarcos.load,
 }
-TABLES = (".csv", ".tsv")  # how the name of a table ends
 
 
 def load(name: str, folder: str | Path | None = None, **options: Any) -> Arrays:
@@ -23,8 +23,10 @@ def load(name: str, folder: str | Path | None = None, **options: Any) -> Arrays:
 
     Args:
         name: ``"digits"``, ``"mnist"``, ``"cifar10"`` or ``"sarcos"``; or the path of a ``.csv`` or
-            ``.tsv`` file, whose fields are separated by commas or tabs.
-        folder: a folder that may hold its files; the cache is looked into as well. A table's path
+            ``.tsv`` file, whose fields are separated by commas or tabs; or that of a ``.svm``,
+            ``.libsvm`` or ``.svmlight`` file of sparse rows, which may be packed (``.gz``,
+            ``.bz2``).
+        folder: a folder that may hold its files; the cache is looked into as well. A file's path
             is taken from there; digits has no files.
         options: further arguments of that data set's ``load``, such as ``download=True``, or
             ``target="price"`` for a table.
@@ -43,10 +45,12 @@ def load(name: str, folder: str | Path | None = None, **options: Any) -> Arrays:
     if name in LOADERS:
         return LOADERS[name](folder, **options)
     path = Path(folder or "", name)
+    if path.name.lower().endswith(SPARSE):
+        return svmlight_file.load(path, **options)
     if path.suffix.lower() not in TABLES:
         raise ValueError(
-            f"there is no data set {name!r}; there are {', '.join(LOADERS)}, and tables of one's "
-            f"own, FILE{' or FILE'.join(TABLES)}"
+            f"there is no data set {name!r}; there are {', '.join(LOADERS)}, and files of one's "
+            f"own, FILE{' or FILE'.join((*TABLES, SPARSE[0]))}"
         )
     if path.suffix.lower() == ".tsv":
         options = {"delimiter": "\t"} | options

@@ -1,6 +1,7 @@
 """What has been checked of the user's data: arrays, classes, weights, seeds.
 
-Inputs are tables ``[n, features]`` or images ``[n, channels, height, width]``.
+Inputs are tables ``[n, features]``, dense or sparse (CSR), or images
+``[n, channels, height, width]``.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from scipy.sparse import csr_matrix, issparse
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -29,7 +31,7 @@ class Checked(NamedTuple):
         x ``[n, *shape]``; y ``[n]`` or ``[n, columns]``; weights ``[n]``, float64, above 0.
     """
 
-    x: np.ndarray
+    x: np.ndarray | csr_matrix
     y: np.ndarray
     weights: np.ndarray | None
 
@@ -41,7 +43,9 @@ class Checked(NamedTuple):
     def digest(self) -> str:
         """A text that other data do not share."""
         sha = hashlib.sha256()
-        for part in self:
+        x: Any = self.x
+        parts = (x.indptr, x.indices, x.data) if issparse(x) else (x,)
+        for part in (*parts, self.y, self.weights):
             sha.update(b"none" if part is None else f"{part.dtype}{part.shape}".encode())
             if part is not None:
                 words = part.astype(str) if part.dtype == object else part
@@ -51,17 +55,17 @@ class Checked(NamedTuple):
     def samples(
         self, inputs: Standardizer | None = None, targets: Standardizer | None = None
     ) -> Samples:
-        """The same as a model takes them: tensors, weights of mean 1.
+        """The same as a model takes them: tensors, of sparse inputs CSR, weights of mean 1.
 
         Args:
-            inputs: scaler of x; None leaves it as it is.
+            inputs: scaler of x; None leaves it as it is, as sparse inputs must be left.
             targets: scaler of y, likewise.
         """
         x = self.x if inputs is None else inputs(self.x)
         y = self.y if targets is None else targets(self.y)
         weights = mean_one(self.weights)
         return Samples(
-            torch.tensor(x, dtype=torch.float32),
+            x.astype(np.float32) if issparse(x) else torch.tensor(x, dtype=torch.float32),
             torch.tensor(y, dtype=torch.int64 if y.dtype.kind == "i" else torch.float32),
             None if weights is None else torch.tensor(weights, dtype=torch.float32),
         )

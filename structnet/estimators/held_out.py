@@ -56,7 +56,7 @@ def hold_out(
 
 def _of_each_class(rng: np.random.Generator, labels: np.ndarray, share: float) -> np.ndarray:
     """Places of the rounded share of each class."""
-    names, sizes = np.unique(labels, return_counts=True)
+    _, sizes = np.unique(labels, return_counts=True)
     wanted = np.minimum(np.rint(share * sizes).astype(int), sizes - 1)
     if sizes.max() < 2:
         raise ValueError(
@@ -65,7 +65,7 @@ def _of_each_class(rng: np.random.Generator, labels: np.ndarray, share: float) -
         )
     if not wanted.any():  # a small share of few samples is still one
         wanted[sizes.argmax()] = 1
-    places = (np.flatnonzero(labels == name) for name in names)
+    places = np.split(np.argsort(labels, kind="stable"), np.cumsum(sizes)[:-1])
     drawn = (rng.permutation(each)[:n] for each, n in zip(places, wanted, strict=True))
     return np.concatenate(list(drawn))
 

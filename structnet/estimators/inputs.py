@@ -1,4 +1,8 @@
-"""What scikit-learn's users give an estimator, checked: samples, labels, weights."""
+"""What scikit-learn's users give an estimator, checked: samples, labels, weights.
+
+Sparse samples are for the estimators whose scikit-learn tags say so (``input_tags.sparse``); these
+get them as CSR, whatever the format they come in.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.sparse import csr_matrix, issparse
 from sklearn import get_config
 from sklearn.base import BaseEstimator
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_array, validate_data
 
 from structnet.estimators.checked import Checked
@@ -20,20 +26,22 @@ AXES = {2: ("row", "column"), 4: ("sample", "channel", "row", "column")}
 KINDS = (str, (bool, np.bool_), Real)  # of labels; True is a Real too, so the order counts
 
 
-def check_inputs(estimator: BaseEstimator, X: Any) -> np.ndarray:
+def check_inputs(estimator: BaseEstimator, X: Any) -> np.ndarray | csr_matrix:
     """The inputs of a fitted estimator, in float64 or, if they come so, float32. ``[n, *shape]``.
+
+    Sparse ones are CSR, each row's columns ascending and without repetition.
 
     Raises:
         ValueError: NaN, infinity, or samples of another shape than those it was fitted on.
     """
     X = off_torch(X)
     _check_image_shape(estimator, X)
-    X = validate_data(estimator, X, reset=False, **OF_X)
+    X = validate_data(estimator, X, reset=False, **OF_X, accept_sparse=_formats(estimator))
     _check_finite(X)
-    return X
+    return _canonical(X)
 
 
-def check_sample(estimator: BaseEstimator, x: Any) -> np.ndarray:
+def check_sample(estimator: BaseEstimator, x: Any) -> np.ndarray | csr_matrix:
     """One sample for a fitted estimator, checked as in :func:`check_inputs`.
 
     Args:
@@ -46,12 +54,13 @@ def check_sample(estimator: BaseEstimator, x: Any) -> np.ndarray:
         ValueError: NaN, infinity, or another shape.
     """
     x, shape = off_torch(x), estimator.sample_shape_
-    found = tuple(np.shape(x))
+    found = tuple(x.shape if issparse(x) else np.shape(x))
     if found not in (shape, (1, *shape)):
         raise ValueError(
             f"x must be one sample, {list(shape)} or {[1, *shape]}. Got shape {list(found)}."
         )
-    return check_inputs(estimator, np.asarray(x)[None] if found == shape else x)
+    alone = found == shape and not issparse(x)
+    return check_inputs(estimator, np.asarray(x)[None] if alone else x)
 
 
 def check_training(
@@ -81,7 +90,8 @@ def check_training(
     least = 1 + reset
     if not reset:
         _check_image_shape(estimator, X)
-    X, y = validate_data(estimator, X, y, reset=reset, ensure_min_samples=least, **OF_X, **of_y)
+    kinds = {**OF_X, "accept_sparse": _formats(estimator), "ensure_min_samples": least}
+    X, y = validate_data(estimator, X, y, reset=reset, **kinds, **of_y)
     if X.ndim not in (2, 4):
         raise ValueError(
             "X must be [samples, features] or images [samples, channels, height, width]. Got an "
@@ -90,16 +100,30 @@ def check_training(
     _check_finite(X)
     if reset:
         estimator.sample_shape_ = X.shape[1:]
-    arrays = Checked(X, y, check_weights(sample_weight, len(X)))
+    arrays = Checked(_canonical(X), y, check_weights(sample_weight, X.shape[0]))
     if arrays.weights is None or arrays.weights.all():
         return arrays
     arrays = arrays.take(np.flatnonzero(arrays.weights))
-    if len(arrays.x) < least:
+    if len(arrays.y) < least:
         raise ValueError(
-            f"all but {len(arrays.x)} of {len(X)} samples have the weight zero; expected at least "
-            f"{least} above it"
+            f"all but {len(arrays.y)} of {X.shape[0]} samples have the weight zero; expected at "
+            f"least {least} above it"
         )
     return arrays
+
+
+def _formats(estimator: BaseEstimator) -> list[str] | bool:
+    """The sparse formats that an estimator takes, as scikit-learn says it."""
+    return ["csr"] if get_tags(estimator).input_tags.sparse else False
+
+
+def _canonical(X: Any) -> Any:
+    """Sparse rows with ascending columns, each once; the caller's stay as they are."""
+    if not issparse(X) or X.has_canonical_format:
+        return X
+    X = X.copy()
+    X.sum_duplicates()
+    return X
 
 
 def _check_image_shape(estimator: BaseEstimator, X: Any) -> None:
@@ -113,13 +137,17 @@ def _check_image_shape(estimator: BaseEstimator, X: Any) -> None:
         )
 
 
-def _check_finite(X: np.ndarray) -> None:
-    bad = ~np.isfinite(X)
+def _check_finite(X: Any) -> None:
+    values = X.data if issparse(X) else X
+    bad = ~np.isfinite(values)
     if get_config()["assume_finite"] or not bad.any():
         return
-    found = {"NaN": np.isnan(X), "infinity": np.isinf(X)}
+    found = {"NaN": np.isnan(values), "infinity": np.isinf(values)}
     names = " and ".join(name for name, places in found.items() if places.any())
-    first = np.unravel_index(bad.argmax(), X.shape)
+    first = np.unravel_index(bad.argmax(), values.shape)
+    if issparse(X):
+        row = np.searchsorted(X.indptr, first[0], side="right") - 1
+        first = row, X.indices[first[0]]
     place = ", ".join(f"{axis} {i}" for axis, i in zip(AXES[X.ndim], first, strict=True))
     count = f"{bad.sum():,} values, the first" if bad.sum() > 1 else "1 value,"
     raise ValueError(

@@ -211,7 +211,7 @@ class TreeEstimatorMixin:
         """The model trees."""
         raise NotImplementedError
 
-    def _asked(self, x: np.ndarray) -> list[tuple[RoutedTree, Any]]:
+    def _asked(self, x: np.ndarray) -> Sequence[tuple[RoutedTree, Any]]:
         """Each tree, ready to answer, and checked inputs as it takes them."""
         raise NotImplementedError
 

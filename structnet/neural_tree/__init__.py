@@ -16,6 +16,7 @@ Table 2      the modules of the experiments       ``presets``
 
 ================  ================================================================================
 ``tree``          :class:`NeuralTree`: shape and modules; samples on all paths or on one
+``node``            what one node computes of the samples that come to it
 ``routed``        the same tree as any model tree: what is told and drawn of it
 ``primitives``    :class:`Primitives`: how modules are made for the shapes they meet
 ``pretrained``    :func:`from_sequential`: a tree that begins as a trained network

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from numbers import Integral
@@ -92,7 +92,8 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         folder: str | Path | None = None,
     ):
         # scikit-learn asks that every parameter is kept as it is given.
-        vars(self).update((name, value) for name, value in locals().items() if name != "self")
+        given = {name: value for name, value in locals().items() if name != "self"}
+        self.__dict__ |= given
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, validation: tuple | None = None
@@ -187,11 +188,12 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
 
     def _fit_member(self, number: int, given: Checked, held_out: Checked | None) -> Member:
         seeds = np.random.SeedSequence([self.seed_, number]).generate_state(2)
-        learn, validation = given, held_out
         if held_out is None:
             strata = given.y if is_classifier(self) else None
             parts = hold_out(len(given.x), self.validation_fraction, int(seeds[0]), strata)
             learn, validation = map(given.take, parts)
+        else:
+            learn, validation = given, held_out
         inputs = targets = None
         if self.standardize:
             inputs = Standardizer.fitted(learn.x, learn.weights)
@@ -240,7 +242,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
     def _trees(self) -> list[NeuralTree]:
         return [member.tree for member in self.members_]
 
-    def _asked(self, x: np.ndarray) -> list[tuple[NeuralTree, Tensor]]:
+    def _asked(self, x: np.ndarray) -> Sequence[tuple[NeuralTree, Tensor]]:
         # In the precision of x, so that float64 gives the same whatever else is in the batch. An
         # accelerator, where double precision is slow or missing, stays with single.
         device = own_device(self.device)
@@ -289,7 +291,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         primitives, self.members_ = self._primitives(outputs), []
         for told in config["members"]:
             trained = Trained.from_config(told, primitives, likelihood)
-            scales = {
+            scales: dict[str, Any] = {
                 name: told[name] and Standardizer(*map(np.array, told[name]))
                 for name in ("inputs", "targets")
             }
@@ -298,7 +300,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
 
 
 def _as_lists(scale: Standardizer | None) -> list[list] | None:
-    return scale and [scale.mean.tolist(), scale.sd.tolist()]
+    return None if scale is None else [scale.mean.tolist(), scale.sd.tolist()]
 
 
 class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):

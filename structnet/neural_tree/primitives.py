@@ -118,7 +118,7 @@ class Primitives:
         return module, after[0]
 
 
-def make(kind: str, function: Make, shape: Shape) -> tuple[nn.Module, Shape]:
+def make(kind: str, function: Make | None, shape: Shape) -> tuple[nn.Module, Shape]:
     """The module that a function makes for samples of a shape, and the shape of what it gives.
 
     Raises:
@@ -126,7 +126,7 @@ def make(kind: str, function: Make, shape: Shape) -> tuple[nn.Module, Shape]:
         TooSmallError: their maps are too small for it.
         ValueError: the module does not run on such samples, whatever their size.
     """
-    module = function(shape)
+    module = None if function is None else function(shape)
     if not isinstance(module, nn.Module):
         raise TypeError(
             f"the function that makes a {kind} must return an nn.Module. Got "

@@ -11,6 +11,7 @@ import copy
 from torch import Tensor, nn
 
 from structnet.checks import check_number
+from structnet.neural_tree.node import module_list
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples
 from structnet.routing.visits import shares
@@ -55,6 +56,6 @@ def prune(
     nodes = [[pruned.nodes[v] for v in chain] for chain in merged]
     for chain in nodes:  # from the root down: the last decides or predicts, all transform
         chain[-1].transformers = nn.Sequential(*(t for node in chain for t in node.transformers))
-    pruned.nodes = nn.ModuleList(chain[-1] for chain in nodes)
+    pruned.nodes = module_list(chain[-1] for chain in nodes)
     pruned.topology = topology
     return pruned

@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableSequence
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from structnet.neural_tree.cost import count_flops, count_parameters
-from structnet.neural_tree.likelihood import Categorical
+from structnet.neural_tree.likelihood import Categorical, Likelihood
+from structnet.neural_tree.node import Node
 from structnet.routing.hard_path import follow
 from structnet.routing.protocol import Facts, Visit
+from structnet.routing.topology import Topology
 from structnet.training.metrics import evaluating
 
 Choose = Callable[[Tensor], Tensor]  # the logits of a router -> which samples go left
 
 
-class Routed:
+class Routed(nn.Module):
     """What a :class:`~structnet.neural_tree.tree.NeuralTree` answers as a model tree."""
+
+    topology: Topology
+    nodes: MutableSequence[Node]
+    shape: tuple[int, ...]
+    likelihood: Likelihood
+    num_outputs: int
+
+    # The tree's own, by which it answers.
+    features: Callable[..., Iterator[tuple[int, Tensor]]]
+    output: Callable[..., Tensor]
+    apply_path: Callable[..., Tensor]
+    _check: Callable[[Tensor], None]
 
     @property
     def num_classes(self) -> int | None:
@@ -84,7 +98,7 @@ class Routed:
             features = self._taken(x)
             for v in self.topology.path(leaf):
                 features = self.nodes[v].transformers(features)
-            return self.likelihood.single(self.nodes[leaf].solver(features)).cpu().numpy()
+            return self.likelihood.single(self.nodes[leaf].end(features)).cpu().numpy()
 
     def facts(self, node: int) -> Facts:
         """What a node is made of."""
@@ -98,8 +112,7 @@ class Routed:
         here, above = self.nodes[node], self.topology.parent[node]
         like = next(self.parameters(), torch.zeros(()))  # of the device and dtype of the tree
         shape = self.nodes[above].shape if node else self.shape
-        end = here.solver if here.router is None else here.router
-        parts = (here.transformers, shape), (end, here.shape)
+        parts = (here.transformers, shape), (here.end, here.shape)
         return sum(count_flops(part, like.new_zeros((1, *size))) for part, size in parts)
 
     def branch_names(self, node: int) -> tuple[str, ...]:
@@ -121,8 +134,8 @@ def choice(path: str, generator: torch.Generator | None = None) -> Choose:
         return lambda logit: logit >= 0
 
     def draw(logit: Tensor) -> Tensor:
-        how = {"device": logit.device, "dtype": logit.dtype}
-        return torch.rand(logit.shape, generator=generator, **how) < logit.sigmoid()
+        drawn = torch.rand(logit.shape, generator=generator, device=logit.device, dtype=logit.dtype)
+        return drawn < logit.sigmoid()
 
     return draw
 

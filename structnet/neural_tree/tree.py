@@ -11,7 +11,8 @@ from torch.nn.functional import logsigmoid
 
 from structnet.checks import check_one_of
 from structnet.neural_tree.likelihood import Categorical, Likelihood
-from structnet.neural_tree.primitives import Primitives, Shape, shape_after
+from structnet.neural_tree.node import Node, module_list
+from structnet.neural_tree.primitives import Primitives, shape_after
 from structnet.neural_tree.routed import Choose, Routed, choice
 from structnet.routing.hard_path import follow
 from structnet.routing.path_log_prob import leaf_log_prob
@@ -36,26 +37,7 @@ class Mixture(NamedTuple):
     outputs: Tensor
 
 
-class Node(nn.Module):
-    """One node: the transformers on the edge above it, then its router or its solver.
-
-    Attributes:
-        shape: the shape of a sample after the transformers.
-    """
-
-    def __init__(self, shape: Shape):
-        super().__init__()
-        self.shape = tuple(shape)
-        self.transformers = nn.Sequential()
-        self.router: nn.Module | None = None
-        self.solver: nn.Module | None = None
-
-    def logit(self, features: Tensor) -> Tensor:
-        """The router's logit of going left. ``[n, *shape] -> [n]``."""
-        return self.router(features).reshape(len(features))
-
-
-class NeuralTree(Routed, nn.Module):
+class NeuralTree(Routed):
     """A binary tree that routes each sample to solvers, and transforms it on the way.
 
     ``p(y|x) = sum_l pi_l(x) p_l(y|x)``, where ``pi_l`` is the product of the router outputs along
@@ -99,7 +81,7 @@ class NeuralTree(Routed, nn.Module):
         self.primitives = primitives
         self.likelihood = Categorical() if likelihood is None else likelihood
         self.shape = tuple(map(int, shape))
-        self.nodes = nn.ModuleList([Node(self.shape)])
+        self.nodes = module_list([Node(self.shape)])
         self.topology = Topology([()])
         root = self.nodes[0]
         if primitives.transformer is not None:
@@ -134,7 +116,8 @@ class NeuralTree(Routed, nn.Module):
         if self.primitives.router is None:
             raise ValueError(f"this tree has no routers to split node {leaf} with")
         solvers = (self.primitives.make_solver(shape)[0] for _ in range(2))
-        return tuple(self._placed(part) for part in (self.primitives.make_router(shape), *solvers))
+        router, left, right = map(self._placed, (self.primitives.make_router(shape), *solvers))
+        return router, left, right
 
     def new_deepening(self, leaf: int) -> tuple[nn.Module, nn.Module]:
         """A transformer and a solver to deepen a leaf with.
@@ -149,9 +132,7 @@ class NeuralTree(Routed, nn.Module):
         solver, _ = self.primitives.make_solver(shape)
         return self._placed(transformer), self._placed(solver)
 
-    def split(
-        self, leaf: int, modules: tuple[nn.Module, nn.Module, nn.Module] | None = None
-    ) -> tuple[int, int]:
+    def split(self, leaf: int, modules: Sequence[nn.Module] | None = None) -> tuple[int, int]:
         """Turns a leaf into an inner node with two leaves; no transformers on the new edges.
 
         Args:
@@ -171,12 +152,13 @@ class NeuralTree(Routed, nn.Module):
             child = Node(node.shape).train(self.training)
             child.solver = solver
             self.nodes.append(child)
+        below = first, first + 1
         children = [*self.topology.to_lists(), (), ()]
-        children[leaf] = (first, first + 1)
+        children[leaf] = below
         self.topology = Topology(children)
-        return children[leaf]
+        return below
 
-    def deepen(self, leaf: int, modules: tuple[nn.Module, nn.Module] | None = None) -> None:
+    def deepen(self, leaf: int, modules: Sequence[nn.Module] | None = None) -> None:
         """Adds a transformer to the edge above a leaf, and replaces the leaf's solver.
 
         Args:
@@ -217,14 +199,15 @@ class NeuralTree(Routed, nn.Module):
         Raises:
             ValueError: the samples have another shape.
         """
-        branches, outputs = {}, []
+        branches: dict[int, Tensor] = {}
+        outputs: list[Tensor] = []
         for v, features in self.features(x):
             node = self.nodes[v]
             if keep is not None and v in keep:
                 keep[v] = features
             branches.setdefault(v, features.new_zeros(len(x)))  # the root's: certain
             if node.router is None:
-                outputs.append(node.solver(features))
+                outputs.append(node.end(features))
                 continue
             logit = node.logit(features)
             left, right = self.topology.children_of(v)
@@ -315,7 +298,7 @@ class NeuralTree(Routed, nn.Module):
             node = self.nodes[v]
             features = node.transformers(features)
             if node.router is None:
-                return node.solver(features), None
+                return node.end(features), None
             return features, (~goes_left(node.logit(features))).long()
 
         leaves, outputs = follow(self.topology, x, step)

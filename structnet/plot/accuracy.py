@@ -65,7 +65,7 @@ def plot_accuracy_by(
     percent_axis(ax)
     ax.set_xlabel(xlabel)
     ax.set_ylabel("accuracy")
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.locator_params("x", integer=True)
     if trained_up_to is not None:
         first = min(group for groups in results.values() for group in groups)
         ground = ax.axvspan(first - 0.5, trained_up_to + 0.5, color="#EEEEEE", zorder=0)

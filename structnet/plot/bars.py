@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,12 +57,15 @@ def plot_bars(
     for ax, (quantity, bars) in zip(axes, quantities.items(), strict=True):
         _draw(ax, quantity, [bars[row] for row in rows])
     axes[0].set_yticks(range(len(rows)), rows)
-    figure = axes[0].figure
-    figure.suptitle(title, fontsize=11)
+    whole: Any = axes[0].figure  # or a part of one
+    whole.suptitle(title, fontsize=11)
     handles = [Patch(color=color) for color in (REFERENCE, FOUND)]
-    beside = {"loc": "upper left", "bbox_to_anchor": (1, 0.9)}  # with few bars, no corner is free
-    figure.legend(handles, names, frameon=False, **beside)
-    figure.tight_layout()
+    beside: dict[str, Any] = {
+        "loc": "upper left",
+        "bbox_to_anchor": (1, 0.9),
+    }  # with few bars, no corner is free
+    whole.legend(handles, names, frameon=False, **beside)
+    whole.tight_layout()
     return list(axes)
 
 

@@ -16,6 +16,7 @@ from structnet.plot.style import GREY, LINES, legend_above, new_axes, tidy
 from structnet.training.history import History
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
 PHASES = {"root": GREY, "split": LINES[0], "deepen": LINES[1], "refine": LINES[2]}
@@ -85,7 +86,7 @@ def plot_growth(
         _draw_training(ax, rows, losses, first["phase"], is_taken)
     tidy(ax)
     ax.set(xlabel="epoch, all trainings in a row", ylabel="validation loss")
-    ax.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)  # of one epoch, one
+    ax.locator_params("x", integer=True, min_n_ticks=1)  # of one epoch, one
     _limit(ax, losses, losses[trainings[0]])
     axes = [ax]
     if decisions:
@@ -156,7 +157,7 @@ def _draw_leaves(ax: Axes, decisions: Sequence[Decision], ends: Sequence[int]) -
     style: dict[str, Any] = {"color": LINES[3], "linewidth": 1.6, "label": "leaves"}
     twin.step(x, [*leaves, leaves[-1]], where="post", **style)
     twin.set(ylabel="leaves", ylim=(0, max(leaves) * 1.08 + 1))
-    twin.yaxis.get_major_locator().set_params(integer=True)
+    twin.locator_params("y", integer=True)
     twin.spines["top"].set_visible(False)
     return twin
 
@@ -174,7 +175,7 @@ def _add_legend(axes: Sequence[Axes], phases: set[str]) -> None:
     """One legend for both, above them, where no line is in its way."""
     from matplotlib.lines import Line2D
 
-    handles = [
+    handles: list[Artist] = [
         Line2D([], [], color=color, linewidth=1.6, label=phase)
         for phase, color in PHASES.items()
         if phase in phases

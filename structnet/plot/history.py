@@ -118,7 +118,7 @@ def _draw(
         )
     tidy(ax)
     ax.set_xlabel("epoch")
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.locator_params("x", integer=True)
     ax.set_ylabel("loss" if is_loss else "validation " + " and ".join(fields.values()))
     if not is_loss and all("accuracy" in name for name in fields.values()):
         percent_axis(ax)

@@ -176,9 +176,7 @@ def _draw_edges(ax: Axes, placed: Layout, half: np.ndarray, scale: float) -> Non
     stems = _segments(x[parents], y[parents] - half[parents], x[parents], bar)
     bars = _segments(first, bar, last, bar)
     drops = _segments(x[child], y[child] + 0.5, x[child], y[child] + half[child])
-    lines = LineCollection(
-        np.concatenate([stems, bars, drops]), colors=GREY, linewidths=0.9 * scale, zorder=1
-    )
+    lines = LineCollection([*stems, *bars, *drops], colors=GREY, linewidths=0.9 * scale, zorder=1)
     ax.add_collection(lines, autolim=False)
 
 

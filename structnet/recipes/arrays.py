@@ -12,10 +12,11 @@ import torch
 from torch import Tensor
 
 from structnet.datasets import Arrays, DownloadError, cache_dir, load
+from structnet.datasets.catalogue import TABLES
 from structnet.datasets.csv_file import Table, TableError, read
 from structnet.datasets.table import class_numbers, target_column
 from structnet.estimators import Standardizer
-from structnet.recipes.neural_tree_settings import TABLES, NeuralTreeRunSettings
+from structnet.recipes.neural_tree_settings import NeuralTreeRunSettings
 from structnet.recipes.recipe import is_file
 from structnet.recipes.words import counted, outputs
 from structnet.routing import Samples

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from structnet.datasets.source import Source, is_published
 from structnet.recipes.recipe import Say
 from structnet.recipes.tree_lstm_model import OF_NAME
 from structnet.recipes.words import outputs
+from structnet.text import Words
 
 
 def trees(
@@ -54,7 +56,7 @@ def arrays(
     """What is in a data set of images or rows, and where its files lie.
 
     Args:
-        name: a name, or the path of a table.
+        name: a name, or the path of a table or of a file of sparse rows.
         data_dir: folder that is looked into before the cache.
         options: target, task, header and delimiter of a table; None for what its content says.
         say: function that takes a line for the user.
@@ -72,19 +74,43 @@ def arrays(
         say(f"{path}: {check if name in LOADERS else 'every row was read'}")
     shape = list(data.x_train.shape[1:])
     inputs = f"inputs of {' x '.join(map(str, shape))}"
-    sizes = f"{len(data.x_train):,} examples to train on and {len(data.x_test):,} to test"
+    sizes = f"{len(data.y_train):,} examples to train on and {len(data.y_test):,} to test"
     say(f"{sizes} ({data.split}); {inputs}, {outputs(data.num_outputs, data.classes is not None)}")
     return {
         "data": name,
         "files": {path: {"published": published} for path, published in files.items()},
         "task": data.task,
-        "train": len(data.x_train),
-        "test": len(data.x_test),
+        "train": len(data.y_train),
+        "test": len(data.y_test),
         "split": data.split,
         "inputs": shape,
         "features": data.features,
         "targets": data.targets,
         "classes": _class_counts(data),
+    }
+
+
+def text(name: str, data_dir: str | None, say: Say) -> dict[str, Any]:
+    """How many sentences and words a text has.
+
+    Args:
+        name: a name, or the path of a file.
+        data_dir: folder that is looked into before the cache.
+        say: function that takes a line for the user.
+    """
+    found = datasets.load_text(name, data_dir)
+    parts = {part: getattr(found, part) for part in ("train", "validation", "test")}
+    sizes = {part: (len(each), sum(map(len, each))) for part, each in parts.items()}
+    for part, (sentences, tokens) in sizes.items():
+        say(f"{part}: {sentences:,} sentences, {tokens:,} words")
+    words = Words.from_sentences(chain.from_iterable(parts.values()), unknown=None)
+    most = " ".join(words.words[:8])
+    say(f"{len(words):,} different words ({found.split}); the most frequent: {most}")
+    return {
+        "data": name,
+        "split": found.split,
+        "words": len(words),
+        **{part: {"sentences": n, "tokens": tokens} for part, (n, tokens) in sizes.items()},
     }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from structnet.datasets.catalogue import TABLES as FILES
 from structnet.recipes.neural_tree_paper import TABLES, Choice
 from structnet.recipes.neural_tree_settings import (
     DEFAULTS,
@@ -16,7 +17,6 @@ from structnet.recipes.neural_tree_settings import (
     NeuralTreeRunSettings,
     table_of_defaults,
 )
-from structnet.recipes.neural_tree_settings import TABLES as FILES
 from structnet.recipes.recipe import Answer, Outcome, Place, Say, is_file
 from structnet.recipes.words import counted
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from structnet.checks import check_integer, check_number, check_one_of
+from structnet.datasets.catalogue import TABLES
 from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.recipes.recipe import Ask, Place, check_data, filled, is_file
 
-TABLES = (".csv", ".tsv")  # how the name of a table ends
 Way = Literal["multi", "greedy", "stochastic", "most_likely", "least_likely"]
 PATHS: tuple[str, ...] = get_args(Way)
 # The modules, and the width of those that come in any width.

@@ -1,12 +1,17 @@
-"""Inputs, targets and weights as one thing that can be indexed, batched and moved."""
+"""Inputs, targets and weights as one thing that can be indexed, batched and moved.
+
+Inputs are what the family takes: a tensor, a numpy array, or a sparse matrix in rows (CSR).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
+from scipy.sparse import issparse
 from torch import Tensor
 
 
@@ -15,7 +20,8 @@ class Samples:
     """Samples to train or evaluate on; ``samples[indices]`` is a batch of them.
 
     Args:
-        targets: classes or numbers.
+        x: inputs: a tensor, an array, or a CSR matrix.
+        targets: classes or numbers, a tensor.
         weights: the count of each sample, of mean 1; None counts all alike.
         augment: the function that changes the inputs of every batch at random, as they are taken;
             with torch's global generator, which training seeds.
@@ -24,7 +30,7 @@ class Samples:
         x ``[n, *shape]``; targets ``[n]``, int64, or ``[n, columns]``; weights ``[n]``.
 
     Raises:
-        TypeError: a part is no tensor.
+        TypeError: a part is something else.
         ValueError: the parts differ in length, or the weights are not one number each.
 
     Example:
@@ -33,20 +39,23 @@ class Samples:
         tensor([0, 1])
     """
 
-    x: Tensor
+    x: Any
     targets: Tensor
     weights: Tensor | None = None  # the loss of a batch is their weighted mean
     augment: Callable[[Tensor], Tensor] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("x", "targets", "weights"):
+        if not (isinstance(self.x, Tensor | np.ndarray) or is_csr(self.x)):
+            got = f"{self.x.format} matrix" if issparse(self.x) else type(self.x).__name__
+            raise TypeError(f"x must be a tensor, an array or a CSR matrix. Got {got}.")
+        for name in ("targets", "weights"):
             part = getattr(self, name)
             if not isinstance(part, Tensor) and (name != "weights" or part is not None):
                 raise TypeError(f"{name} must be a tensor. Got {type(part).__name__}.")
         for name, part in (("targets", self.targets), ("weights", self.weights)):
-            if part is not None and len(part) != len(self.x):
+            if part is not None and len(part) != len(self):
                 raise ValueError(
-                    f"there are {len(part)} {name} for {len(self.x)} samples; expected one each"
+                    f"there are {len(part)} {name} for {len(self)} samples; expected one each"
                 )
         if self.weights is not None and self.weights.dim() != 1:  # would multiply as a table
             raise ValueError(
@@ -54,22 +63,20 @@ class Samples:
             )
 
     def __len__(self) -> int:
-        return len(self.x)
+        return self.x.shape[0]  # a sparse matrix has no length
 
     def __getitem__(self, indices: np.ndarray | Tensor | slice) -> Samples:
-        if isinstance(indices, np.ndarray):
-            indices = torch.from_numpy(indices)
-        batch = self._with_each(lambda part: part[indices])
+        batch = self._with_each(lambda part: part[_as_taken_by(part, indices)])
         if self.augment is None:
             return batch
         # What was augmented once is not augmented again.
         return replace(batch, x=self.augment(batch.x), augment=None)
 
     def to(self, device: str | torch.device) -> Samples:
-        """The same on a device."""
-        return self._with_each(lambda part: part.to(device))
+        """The same on a device; what is no tensor stays where it is."""
+        return self._with_each(lambda part: part.to(device) if isinstance(part, Tensor) else part)
 
-    def _with_each(self, change: Callable[[Tensor], Tensor]) -> Samples:
+    def _with_each(self, change: Callable[[Any], Any]) -> Samples:
         weights = None if self.weights is None else change(self.weights)
         return replace(self, x=change(self.x), targets=change(self.targets), weights=weights)
 
@@ -92,12 +99,39 @@ class Samples:
 
     def mean(self, losses: Tensor) -> Tensor:
         """The mean of the samples' losses, each counted by its weight. ``[n] -> []``."""
-        return losses.mean() if self.weights is None else (losses * self.weights).mean()
+        return weighted_mean(losses, self.weights)
 
 
-def counted(x: Tensor | Samples) -> tuple[Tensor, np.ndarray]:
-    """Inputs, and what each of them counts (see :meth:`Samples.counts`). ``[n, ...], [n]``."""
-    return (x.x, x.counts()) if isinstance(x, Samples) else (x, np.ones(len(x), np.int64))
+def weighted_mean(losses: Tensor, weights: Tensor | None) -> Tensor:
+    """The mean of losses, each times its weight if there are any. ``[n], [n] -> []``."""
+    return losses.mean() if weights is None else (losses * weights).mean()
+
+
+def is_csr(x: Any) -> bool:
+    """Is it a sparse matrix in rows?
+
+    Example:
+        >>> from scipy.sparse import csr_matrix
+        >>> is_csr(csr_matrix((2, 3))), is_csr(csr_matrix((2, 3)).tocsc())
+        (True, False)
+    """
+    return issparse(x) and x.format == "csr"
+
+
+def _as_taken_by(part: Any, indices: Any) -> Any:
+    """Indices as a tensor takes them, or as numpy and scipy do."""
+    if isinstance(part, Tensor):
+        return torch.from_numpy(indices) if isinstance(indices, np.ndarray) else indices
+    return indices.numpy() if isinstance(indices, Tensor) else indices
+
+
+def counted(x: Any) -> tuple[Any, np.ndarray]:
+    """Inputs, and what each of them counts (see :meth:`Samples.counts`). ``[n, ...], [n]``.
+
+    Args:
+        x: inputs, or :class:`Samples`.
+    """
+    return (x.x, x.counts()) if isinstance(x, Samples) else (x, np.ones(x.shape[0], np.int64))
 
 
 def check_targets(targets: Tensor, num_classes: int | None) -> None:

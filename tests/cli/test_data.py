@@ -11,7 +11,7 @@ import pytest
 
 from structnet.cli import data, main
 from structnet.datasets import DownloadError, listops, lrt, mnist, sarcos, source
-from structnet.datasets.named import LOADERS, TABLES
+from structnet.datasets.named import LOADERS
 
 pytestmark = pytest.mark.usefixtures("cache")
 
@@ -33,8 +33,7 @@ def test_the_help_lists_what_there_is(call) -> None:
     status, out, _ = call("--help")
     assert status == 0
     assert set(data.ARRAY_SETS) == set(LOADERS)  # the help imports nothing to know them
-    assert data.TABLES == TABLES
-    for name in (*LOADERS, "listops", "lrt", "FILE.csv"):
+    for name in (*LOADERS, "listops", "lrt", "FILE.csv", "FILE.svm", "FILE.txt"):
         assert f"\n  {name} " in out
 
 
@@ -96,7 +95,7 @@ def test_a_table(call, tmp_path: Path) -> None:
     assert (result(out)["task"], result(out)["inputs"]) == ("regression", [1])
     path.write_text("1,2\n2,three\n3\n")
     status, _, err = call(path)
-    assert (status, "line 3, column 2: the row has 1 fields" in err) == (2, True)
+    assert (status, "line 3, column 2: the row has 1 field; line 1 has 2" in err) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +108,7 @@ def test_a_table(call, tmp_path: Path) -> None:
         (["digits", "--data-dir", "x"], "digits comes with scikit-learn"),
         (
             ["minst"],
-            "NAME must be one of listops, lrt, digits, mnist, cifar10, sarcos, or FILE.csv",
+            "NAME must be one of listops, lrt, digits, mnist, cifar10, sarcos, brown",
         ),
         (["nowhere.csv"], "nowhere.csv: No such file"),
     ],
@@ -145,3 +144,23 @@ def test_a_failed_download_is_a_failure(call, monkeypatch: pytest.MonkeyPatch) -
     status, out, err = call("listops")
     assert (status, out) == (1, "")
     assert err == "structnet data: error: cannot download train_d20s.tsv\n"
+
+
+def test_a_text_is_counted(call, tmp_path: Path) -> None:
+    file = tmp_path / "own.txt"
+    file.write_text("the cat sat .\n" * 20, encoding="utf-8")
+    status, out, _ = call(file)
+    assert status == 0 and "4 different words" in out
+    found = result(out)
+    assert found["train"] == {"sentences": 16, "tokens": 64}
+    assert call("pydoc")[0] == 0
+    assert "put train.txt, valid.txt" in call("brown", "--data-dir", tmp_path)[2]
+
+
+def test_sparse_rows(call, tmp_path: Path) -> None:
+    path = tmp_path / "trees.svm"
+    path.write_text("5 1:3.5 4:1\n7 2:4.5\n" * 10)
+    found = result(call(path)[1])
+    assert (found["train"], found["inputs"], found["classes"]) == (16, [4], {"5": 10, "7": 10})
+    path.write_text("5 1:3.5\n7 2\n")
+    assert "trees.svm, line 2: expected COLUMN:VALUE; got '2'" in call(path)[2]

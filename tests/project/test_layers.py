@@ -19,7 +19,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "structnet"
 # each other. CONTRIBUTING.md says what each of them holds.
 LAYERS = (
     {"checks", "errors", "trees"},
-    {"estimators", "message_passing", "parse", "routing", "training"},
+    {"estimators", "message_passing", "parse", "routing", "text", "training"},
     {"datasets", "label_tree", "naru", "neural_tree", "softmax_tree", "tensor_tree"},
     {"plot"},
     {"recipes"},

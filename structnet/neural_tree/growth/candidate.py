@@ -7,7 +7,8 @@ is computed once, if the same sample always leads to the same.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
 from structnet.neural_tree.tree import NeuralTree
-from structnet.routing.samples import Samples
+from structnet.routing.samples import Samples, weighted_mean
 from structnet.training.metrics import evaluating, take
 
 PROBE = 32  # samples that tell whether the fixed part is random
@@ -42,24 +43,31 @@ class AtLeaf:
         return len(self.features)
 
     def __getitem__(self, indices: np.ndarray) -> AtLeaf:
-        indices = torch.from_numpy(indices)
-        return AtLeaf(*(part if part is None else part[indices] for part in self.parts))
+        places = torch.from_numpy(indices)
+        return self._with_each(lambda part: part[places])
 
     def to(self, device: str | torch.device) -> AtLeaf:
         """The same on a device."""
-        return AtLeaf(*(part if part is None else part.to(device) for part in self.parts))
+        return self._with_each(lambda part: part.to(device))
+
+    def _with_each(self, change: Callable[[Tensor], Tensor]) -> AtLeaf:
+        return replace(
+            self, **{name: change(part) for name, part in vars(self).items() if part is not None}
+        )
 
     @property
-    def parts(self) -> list[Tensor | None]:
-        """All five of them."""
-        return list(vars(self).values())
+    def parts(self) -> list[Tensor]:
+        """Those that there are, of all five."""
+        return [part for part in vars(self).values() if part is not None]
 
     @property
     def nbytes(self) -> int:
         """The memory that they take."""
-        return sum(part.nbytes for part in self.parts if part is not None)
+        return sum(part.nbytes for part in self.parts)
 
-    mean = Samples.mean
+    def mean(self, losses: Tensor) -> Tensor:
+        """The mean of the samples' losses, each counted by its weight. ``[n] -> []``."""
+        return weighted_mean(losses, self.weights)
 
 
 def at_leaf(tree: NeuralTree, leaf: int, batch: Samples) -> AtLeaf:
@@ -97,23 +105,16 @@ def cached(
     if not _equal(once, again) or once.nbytes / len(probe) * len(samples) > max_bytes:
         return None
     # Batch by batch into their place: joined at the end, all would be there twice.
-    whole = [
-        part if part is None else part.new_empty((len(samples), *part.shape[1:]))
-        for part in once.parts
-    ]
+    whole = once._with_each(lambda part: part.new_empty((len(samples), *part.shape[1:])))
     for start in range(0, len(samples), batch_size):
         batch = at_leaf(tree, leaf, take(samples, start, batch_size, device))
-        for part, found in zip(whole, batch.parts, strict=True):
-            if part is not None:
-                part[start : start + batch_size] = found
-    return AtLeaf(*whole)
+        for part, found in zip(whole.parts, batch.parts, strict=True):
+            part[start : start + batch_size] = found
+    return whole
 
 
 def _equal(a: AtLeaf, b: AtLeaf) -> bool:
-    return all(
-        x is None or torch.allclose(x, y, equal_nan=True)
-        for x, y in zip(a.parts, b.parts, strict=True)
-    )
+    return all(torch.allclose(x, y, equal_nan=True) for x, y in zip(a.parts, b.parts, strict=True))
 
 
 class Candidate(nn.Module):

@@ -127,9 +127,9 @@ class Growth:
         self.loss = math.inf
         self.file = None if folder is None else Path(folder, state.FILE)
         if self.file is not None:
-            self._begin_on_disk(resume)
+            self._begin_on_disk(self.file, resume)
 
-    def _begin_on_disk(self, resume: bool) -> None:
+    def _begin_on_disk(self, file: Path, resume: bool) -> None:
         self._identity = state.identity(
             self.tree,
             self.settings,
@@ -138,8 +138,8 @@ class Growth:
             samples=len(self.train),
             validation_samples=len(self.validation),
         )
-        if resume and self.file.exists():
-            found = state.restore(self.file, self.tree, self._identity, self.device)
+        if resume and file.exists():
+            found = state.restore(file, self.tree, self._identity, self.device)
             self.decisions, self.history, self.undecided, self.loss = found
         else:
             self._save()
@@ -169,7 +169,8 @@ class Growth:
             raise StopIteration("every leaf is decided")
         begin = time.perf_counter()
         self._forget_unfinished()
-        node, action, losses = self.undecided[0], "root", {}
+        node, action = self.undecided[0], "root"
+        losses: dict[str, float] = {}
         with random_states_kept(self.device):
             if self.decisions:
                 action, losses = self._visit(node)
@@ -215,11 +216,10 @@ class Growth:
         self.undecided = self.undecided[1:]
         if action != "keep":
             self.loss, candidate = trained[action]
-            modules = tuple(candidate.parts)
             if action == "split":
-                self.undecided += self.tree.split(leaf, modules)
+                self.undecided += self.tree.split(leaf, [*candidate.parts])
             else:
-                self.tree.deepen(leaf, modules)
+                self.tree.deepen(leaf, [*candidate.parts])
                 self.undecided.append(leaf)
         return action, losses
 
@@ -240,8 +240,8 @@ class Growth:
         candidates = self._candidates(leaf)
         if not candidates:
             return {}
-        data = self._both_at_leaf(leaf)
-        if self._expected(leaf, data[0]) < self.settings.min_samples:
+        train, validation = self._both_at_leaf(leaf)
+        if self._expected(leaf, train) < self.settings.min_samples:
             return {}
         best: dict[str, tuple[float, Candidate]] = {}
         for attempt in range(self.settings.n_init):
@@ -249,7 +249,7 @@ class Growth:
                 kept = [candidate for _, candidate in best.values()]
                 candidates = self._candidates(leaf, attempt, kept)
             for kind, candidate in candidates.items():
-                loss = self._train(candidate, kind, leaf, *data, attempt)
+                loss = self._train(candidate, kind, leaf, train, validation, attempt)
                 if kind not in best or loss < best[kind][0]:
                     best[kind] = loss, candidate
         return best
@@ -263,10 +263,17 @@ class Growth:
 
     def _both_at_leaf(self, leaf: int) -> list[Samples | AtLeaf]:
         """The samples of both kinds, replaced by the cache where it has room for them."""
-        data, room = [self.train, self.validation], self.cache_bytes
-        how = {"batch_size": self.settings.batch_size, "device": self.device}
-        for i, samples in enumerate([*data] if self.cache else []):
-            found = cached(self.tree, leaf, samples, max_bytes=room, **how)
+        data: list[Samples | AtLeaf] = [self.train, self.validation]
+        room = self.cache_bytes
+        for i, samples in enumerate((self.train, self.validation) if self.cache else ()):
+            found = cached(
+                self.tree,
+                leaf,
+                samples,
+                batch_size=self.settings.batch_size,
+                device=self.device,
+                max_bytes=room,
+            )
             if found is not None:
                 data[i], room = found, room - found.nbytes
         return data

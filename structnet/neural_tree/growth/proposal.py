@@ -64,7 +64,7 @@ def propose(
     if settings.warm_start_solvers:
         for candidate in found.values():
             _start_solvers(tree, leaf, candidate)
-    without = count_parameters(tree) - count_parameters(tree.nodes[leaf].solver) - 1
+    without = count_parameters(tree) - count_parameters(tree.nodes[leaf].end) - 1
     return {
         kind: candidate
         for kind, candidate in found.items()
@@ -117,7 +117,7 @@ def _arriving(tree: NeuralTree, leaf: int, samples: Samples) -> Tensor:
 
 
 def _start_solvers(tree: NeuralTree, leaf: int, candidate: Candidate) -> None:
-    old = tree.nodes[leaf].solver.state_dict()
+    old = tree.nodes[leaf].end.state_dict()
     for solver in candidate.parts[1:]:
         new = solver.state_dict()
         if [(k, v.shape) for k, v in old.items()] == [(k, v.shape) for k, v in new.items()]:

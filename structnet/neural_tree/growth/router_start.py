@@ -13,6 +13,7 @@ Reference:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -84,7 +85,7 @@ def _columns(layer: nn.Module, outputs: Sequence[Tensor]) -> Tensor:
 
 
 @torch.no_grad()
-def _scale(layer: nn.Module, output: Tensor, spread: float) -> None:
+def _scale(layer: Any, output: Tensor, spread: float) -> None:  # linear, or a convolution
     mean, sd = output.mean(0), output.std(0, correction=0)
     varies = sd > 1e-6 * mean.abs().clamp(min=1e-6)
     factor = torch.where(varies, spread / sd.clamp(min=1e-30), torch.ones_like(sd))

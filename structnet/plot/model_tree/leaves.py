@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -65,9 +65,10 @@ def plot_leaf_classes(
     if names is None:
         raise ValueError("the tree predicts numbers; expected one that predicts classes")
     leaves, counts = tree.topology.from_left(), reach(tree, samples).classes
+    assert counts is not None  # as the tree predicts classes
     with np.errstate(invalid="ignore"):  # 0 / 0 for a class without samples
         shares = counts[leaves] / counts[0]
-    names = list(map(cut, names))
+    names = tuple(map(cut, names))
     ax = ax if ax is not None else _new_heat_map(names, len(leaves))
     image = ax.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="none")
     bar = ax.figure.colorbar(image, ax=ax, label="mean probability\nof the leaf")
@@ -122,9 +123,9 @@ def plot_leaf_means(
     _check_images(tree.shape)
     names = names_of(tree, class_names)
     targets = x.targets.cpu().numpy() if isinstance(x, Samples) else None
-    x, weights = counted(x)
-    leaves, reached = tree.topology.from_left(), leaf_of(tree, x)
-    images = _pictures(torch.as_tensor(x).detach().cpu().numpy())
+    inputs, weights = counted(x)
+    leaves, reached = tree.topology.from_left(), leaf_of(tree, inputs)
+    images = _pictures(torch.as_tensor(inputs).detach().cpu().numpy())
     scale = float(images.min()), float(images.max())
     ratio = images.shape[1] / images.shape[2]
     columns, rows = _montage(len(leaves))
@@ -160,14 +161,14 @@ def _draw_mean(
     images: np.ndarray,
     weights: np.ndarray,
     scale: tuple[float, float],
-    place: tuple[float, ...],
+    place: tuple[float, float, float, float],
     font: float,
 ) -> None:
     """The mean of the images in a frame; the scale is from white to black."""
     from matplotlib.patches import Rectangle
 
     left, right, bottom, top = place
-    frame = {"fill": False, "edgecolor": "#BBBBBB", "linewidth": 0.6}
+    frame: dict[str, Any] = {"fill": False, "edgecolor": "#BBBBBB", "linewidth": 0.6}
     ax.add_patch(Rectangle((left, top), right - left, bottom - top, **frame))
     if not weights.sum():
         middle = (left + right) / 2, (top + bottom) / 2
@@ -177,7 +178,7 @@ def _draw_mean(
     low, high = scale
     if mean.ndim == 3:
         mean = np.clip((mean - low) / (high - low or 1), 0, 1)
-    style = {"cmap": "gray_r", "vmin": low, "vmax": high, "interpolation": "none"}
+    style: dict[str, Any] = {"cmap": "gray_r", "vmin": low, "vmax": high, "interpolation": "none"}
     # The axes have their limits and their aspect already, which imshow would change.
     limits = ax.get_xlim(), ax.get_ylim()
     ax.imshow(mean, extent=place, **style)
@@ -195,7 +196,7 @@ def _longest(names: Sequence[str]) -> int:
     return max(map(len, names))
 
 
-def _label(axis: Axis, names: Sequence[str], **style: str | float) -> None:
+def _label(axis: Axis, names: Sequence[str], **style: Any) -> None:
     every = -(-len(names) // MAX_TICKS)
     axis.set_ticks(range(0, len(names), every), names[::every], **style)
     for tick in axis.get_major_ticks():
@@ -207,7 +208,7 @@ def _write_shares(ax: Axes, shares: np.ndarray) -> None:
     for (row, column), share in np.ndenumerate(np.nan_to_num(shares)):
         if share >= 0.005:
             color = "white" if share > 0.5 else "black"
-            style = {"ha": "center", "va": "center", "fontsize": 8, "color": color}
+            style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8, "color": color}
             ax.text(column, row, f"{100 * share:.0f}", **style)
 
 
@@ -230,5 +231,5 @@ def _commonest(names: Sequence[str] | None, targets: np.ndarray, weights: np.nda
     if names is None or not weights.sum():
         return ""
     counts = np.bincount(targets, weights)
-    name = cut(names[counts.argmax()], MAX_NAME)
+    name = cut(names[int(counts.argmax())], MAX_NAME)
     return f"{name}: {share_text(counts.max() / counts.sum())}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -47,8 +47,8 @@ def draw_panels(ax: Axes, tree: RoutedTree, sheet: Sheet, found: Reach) -> None:
         colors = class_colors(found.classes.shape[1])
         bars = _histograms(found.classes[nodes], x0, y0, CLASSES)
         _add(ax, bars, np.tile(colors, len(nodes)), "_classes")
-    else:
-        _draw_spreads(ax, found, nodes, x0, y0)
+    elif found.mean is not None and found.spread is not None:
+        _draw_spreads(ax, found.mean, found.spread, nodes, x0, y0)
     arity = np.diff(tree.topology.offsets)[nodes[router]]
     for number in np.unique(arity):
         same = arity == number
@@ -172,11 +172,11 @@ def _says(found: Reach, leaf: int, names: Sequence[str] | None) -> str:
     """The commonest class at a leaf, or the mean and the spread of its targets."""
     if not found.share[leaf]:
         return "no samples"
-    if names is not None:
+    if names is not None and found.classes is not None:
         counts = found.classes[leaf]
         name = cut(names[counts.argmax()], MAX_NAME)
         return f"{name}: {share_text(counts.max() / counts.sum())}"
-    if found.mean.shape[1] > 1:
+    if found.mean is None or found.spread is None or found.mean.shape[1] > 1:
         return ""
     return f"{_brief(found.mean[leaf, 0], 3)} ± {_brief(found.spread[leaf, 0], 2)}"
 
@@ -192,17 +192,22 @@ def _brief(value: float, digits: int) -> str:
 
 
 def _draw_spreads(
-    ax: Axes, found: Reach, nodes: np.ndarray, x0: np.ndarray, y0: np.ndarray
+    ax: Axes,
+    mean: np.ndarray,
+    spread: np.ndarray,
+    nodes: np.ndarray,
+    x0: np.ndarray,
+    y0: np.ndarray,
 ) -> None:
     """A bar from one standard deviation below the mean to one above, and a line at the mean."""
-    columns = found.mean.shape[1]
-    deviation = np.where(found.spread[0] > 0, found.spread[0], 1)
+    columns = mean.shape[1]
+    center, deviation = mean[0], np.where(spread[0] > 0, spread[0], 1)
 
     def height(values: np.ndarray) -> np.ndarray:
-        shares = 0.5 + (values - found.mean[0]) / (4 * deviation)
+        shares = 0.5 + (values - center) / (4 * deviation)
         return y0[:, None] + CLASSES * np.clip(np.nan_to_num(shares, nan=0.5), 0, 1)
 
-    mean, spread = found.mean[nodes], np.nan_to_num(found.spread[nodes])
+    mean, spread = mean[nodes], np.nan_to_num(spread[nodes])
     low, middle, high = (height(mean + k * spread) for k in (-1, 0, 1))
     room = WIDTH / columns
     left = x0[:, None] + room * (np.arange(columns) + 0.2)
@@ -233,12 +238,12 @@ def _rectangles(
 def _add(ax: Axes, corners: np.ndarray, color: str | np.ndarray, label: str) -> PolyCollection:
     from matplotlib.collections import PolyCollection
 
-    shapes = PolyCollection(corners, facecolors=color, linewidths=0, zorder=2, label=label)
+    shapes = PolyCollection([*corners], facecolors=color, linewidths=0, zorder=2, label=label)
     ax.add_collection(shapes, autolim=False)
     return shapes
 
 
-def _write(ax: Axes, x: float, y: float, text: str, size: float, **style: str) -> None:
+def _write(ax: Axes, x: float, y: float, text: str, size: float, **style: Any) -> None:
     style = {"va": "center"} | style
     ax.text(x, y, text, fontsize=size, parse_math=False, clip_on=True, zorder=3, **style)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -68,13 +68,14 @@ def plot_partition(
         >>> [text.get_text() for text in ax.texts]
         ['leaf 0']
     """
-    names, samples = names_of(tree, class_names), x if isinstance(x, Samples) else None
-    x = x if samples is None else samples.x
-    _check(tree, x, resolution)
-    places = x.detach().cpu().numpy() if isinstance(x, Tensor) else x  # [n, 2]
+    names = names_of(tree, class_names)
+    samples, given_x = (x, x.x) if isinstance(x, Samples) else (None, x)
+    _check(tree, given_x, resolution)
+    places = given_x.detach().cpu().numpy() if isinstance(given_x, Tensor) else given_x  # [n, 2]
     sides, grid = _grid(places, resolution)
-    points = grid.reshape(-1, 2).astype(places.dtype)
-    points = torch.from_numpy(points) if isinstance(x, Tensor) else points
+    points: Any = grid.reshape(-1, 2).astype(places.dtype)
+    if isinstance(given_x, Tensor):
+        points = torch.from_numpy(points)
     regions = leaf_of(tree, points).reshape(resolution, resolution)
     predicted = np.concatenate([each for _, each in answers(tree, points, tree.predicted)])
     if names is None and predicted.shape[1] != 1:
@@ -91,7 +92,8 @@ def plot_partition(
     as_written(ax.xaxis.label, ax.yaxis.label)
     ax.set(xlim=sides[0][[0, -1]], ylim=sides[1][[0, -1]])
     if not given:
-        ax.figure.draw_without_rendering()  # gives the axes their final size
+        figure: Any = ax.figure
+        figure.draw_without_rendering()  # gives the axes their final size
     _write_numbers(ax, sides, regions)
     return ax
 
@@ -129,7 +131,12 @@ def _draw_regions(
     place[leaves] = np.arange(len(leaves))
     colors = ListedColormap([PALE[i % len(PALE)] for i in range(len(leaves))])
     number = place[regions]
-    style = {"vmin": -0.5, "vmax": len(leaves) - 0.5, "shading": "nearest", "rasterized": True}
+    style: dict[str, Any] = {
+        "vmin": -0.5,
+        "vmax": len(leaves) - 0.5,
+        "shading": "nearest",
+        "rasterized": True,
+    }
     ax.pcolormesh(*sides, number, cmap=colors, zorder=0, **style)
     for leaf in np.unique(regions):
         if not (regions == leaf).all():
@@ -155,8 +162,19 @@ def _write_numbers(ax: Axes, sides: Sequence[np.ndarray], regions: np.ndarray) -
         deep = np.argwhere(depth >= 0.98 * depth.max())
         row, column = deep[len(deep) // 2]  # of a long region, the middle
         free &= (abs(y - y[row]) >= 1)[:, None] | (abs(x - x[column]) >= 1)
-        ground = {"boxstyle": "round,pad=0.15", "facecolor": "white", "alpha": 0.75, "linewidth": 0}
-        style = {"ha": "center", "va": "center", "fontsize": FONT, "bbox": ground, "zorder": 4}
+        ground: dict[str, Any] = {
+            "boxstyle": "round,pad=0.15",
+            "facecolor": "white",
+            "alpha": 0.75,
+            "linewidth": 0,
+        }
+        style: dict[str, Any] = {
+            "ha": "center",
+            "va": "center",
+            "fontsize": FONT,
+            "bbox": ground,
+            "zorder": 4,
+        }
         ax.text(sides[0][column], sides[1][row], f"leaf {leaf}", **style)
 
 
@@ -186,19 +204,20 @@ def _draw_contours(ax: Axes, sides: Sequence[np.ndarray], mean: np.ndarray) -> N
 def _draw_samples(
     ax: Axes, x: np.ndarray, samples: Samples | None, names: Sequence[str] | None
 ) -> None:
-    style = {"s": 16, "edgecolor": "#222222", "linewidth": 0.5, "zorder": 3}
+    style: dict[str, Any] = {"s": 16, "edgecolor": "#222222", "linewidth": 0.5, "zorder": 3}
     targets = None if samples is None else samples.targets.cpu().numpy()
     if targets is None:
         ax.scatter(*x.T, color="#777777", **style)
     elif names is None:
-        points = ax.scatter(*x.T, c=targets.reshape(len(x), -1)[:, 0], cmap="viridis", **style)
+        first = targets.reshape(len(x), -1)[:, 0]
+        points = ax.scatter(x[:, 0], x[:, 1], c=first, cmap="viridis", **style)
         ax.figure.colorbar(points, ax=ax, label="target")
     else:
-        colors, points = class_colors(len(names)), []
+        colors, drawn = class_colors(len(names)), []
         for number, name in enumerate(names):
             here, marker = x[targets == number], MARKERS[number % len(MARKERS)]
             style |= {"color": colors[number], "marker": marker, "label": name}
-            points.append(ax.scatter(*here.T, **style))
+            drawn.append(ax.scatter(*here.T, **style))
         if len(names) <= MAX_LEGEND:
-            place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
-            add_legend(ax, points, list(map(cut, names)), frameon=False, handletextpad=0.2, **place)
+            place: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
+            add_legend(ax, drawn, list(map(cut, names)), frameon=False, handletextpad=0.2, **place)

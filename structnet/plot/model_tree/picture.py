@@ -7,7 +7,7 @@ Reference:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -190,7 +190,7 @@ def _draw(ax: Axes, tree: RoutedTree, sheet: Sheet, found: Reach | None, key: Ke
             panels.draw_boxes(ax, tree, sheet, scale)
         else:
             panels.draw_panels(ax, tree, sheet, found)
-            panels.draw_captions(ax, tree, sheet, found, key.names, scale)
+            panels.draw_captions(ax, tree, sheet, found, key and key.names, scale)
     if key is not None:
         panels.draw_key(ax, key, sheet.size[0] / 2, scale, room(ax)[0])
 
@@ -212,7 +212,7 @@ def _draw_edges(ax: Axes, sheet: Sheet, found: Reach | None, scale: float) -> No
         ("_edges", edges, widths, "projecting"),
         ("_stems", stems, widths[inner], "butt"),
     ):
-        drawn = LineCollection(np.stack(lines, 1), linewidths=width, colors=EDGE, zorder=1)
+        drawn = LineCollection([*np.stack(lines, 1)], linewidths=width, colors=EDGE, zorder=1)
         drawn.set(label=label, capstyle=cap)
         ax.add_collection(drawn, autolim=False)
 
@@ -235,10 +235,12 @@ def _draw_transformers(ax: Axes, tree: RoutedTree, sheet: Sheet, scale: float) -
         y = sheet.bar[i] - sheet.form.drop / 2 + DOT * (np.arange(shown) - (shown - 1) / 2)
         points += [(sheet.x[i], each) for each in y]
         if count > shown:
-            style = {"fontsize": 7 * scale, "va": "center", "clip_on": True}
+            style: dict[str, Any] = {"fontsize": 7 * scale, "va": "center", "clip_on": True}
             ax.text(sheet.x[i] + DOT, y[0], f"×{count}", **style)
+    x, y = np.array(points).reshape(-1, 2).T
     ax.scatter(
-        *np.array(points).reshape(-1, 2).T,
+        x,
+        y,
         s=(0.8 * DOT * scale) ** 2,
         color=TRANSFORMER,
         edgecolor="white",

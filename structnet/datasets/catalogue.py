@@ -1,0 +1,29 @@
+"""What data sets there are, in words; nothing here imports more than the standard library."""
+
+from __future__ import annotations
+
+TREE_SETS = {
+    "listops": "nested list operations, ten values",
+    "lrt": "pairs of logical sentences, seven relations",
+}
+ARRAY_SETS = {
+    "digits": "1,797 digits of 8 x 8 pixels; comes with scikit-learn",
+    "mnist": "70,000 digits of 28 x 28 pixels",
+    "cifar10": "60,000 colour photographs of 32 x 32 pixels, ten classes",
+    "sarcos": "a robot arm: 21 inputs, 7 torques; without the training file, the test file's rows",
+}
+TEXT_SETS = {
+    "brown": "a million words of American English",
+    "wikitext-2": "two million words of articles",
+    "pydoc": "the help on Python's language; comes with Python",
+}
+TABLES = (".csv", ".tsv")  # how the name of a table ends
+PACKED = ("", ".gz", ".bz2")
+# And that of a file of sparse rows, which may be packed.
+SPARSE = tuple(f".{kind}{end}" for kind in ("svm", "libsvm", "svmlight") for end in PACKED)
+TEXTS = (".txt",)
+OWN = {
+    "FILE.csv": "a table of yours (or FILE.tsv): numeric features, and a column to predict",
+    "FILE.svm": "sparse rows of yours (or FILE.libsvm, FILE.svmlight): a label and COLUMN:VALUE",
+    "FILE.txt": "a text of yours: a sentence a line, words between blanks",
+}

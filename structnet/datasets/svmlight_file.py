@@ -1,0 +1,160 @@
+"""Files of sparse rows, as svmlight and libsvm write them, and errors that say where.
+
+A line is a number, the label, and the columns that are not 0: ``7 3:0.5 17:1``. What follows a
+``#`` is a comment. Columns ascend; they count from 1 or, if there is a column 0, from 0.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from structnet.checks import check_one_of
+from structnet.datasets.arrays import TASKS, Arrays, Task
+from structnet.datasets.csv_file import TableError, number
+from structnet.estimators.held_out import hold_out
+from structnet.estimators.scale import Standardizer
+
+OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
+
+
+def load(
+    path: str | Path,
+    task: Task | None = None,
+    *,
+    test: str | Path | None = None,
+    test_share: float = 0.2,
+    seed: int = 0,
+) -> Arrays:
+    """Sparse rows and their labels; the features are as in the file, not scaled.
+
+    Args:
+        path: the file; .gz and .bz2 are unpacked.
+        task: "classification" or "regression". By default it is classification if all labels are
+            whole numbers.
+        test: a file of test rows.
+        test_share, seed: share and seed of the test rows drawn where there is no such file: of
+            every class, or of all rows. The only row of a class stays to learn from.
+
+    Shapes:
+        x ``[N, d]``, CSR, float32; y ``[N]`` classes or ``[N, 1]`` targets.
+
+    Raises:
+        TableError: a line is not of the format, all rows have the same class, or the test file has
+            another class.
+        ValueError: another parameter is wrong.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     path = Path(folder, "trees.svm")
+        ...     _ = path.write_text("5 1:3.5 4:1\\n7 2:4.5\\n" * 10)
+        ...     data = load(path)
+        >>> data.classes, data.x_train.shape, data.x_test.shape
+        (('5', '7'), (16, 4), (4, 4))
+    """
+    files = [Path(each) for each in (path, test) if each is not None]
+    parts = read(files)
+    x, labels = parts[0]
+    if task is None:
+        task = "classification" if (labels % 1 == 0).all() else "regression"
+    check_one_of("task", task, TASKS)
+    known, y = np.unique(labels, return_inverse=True)
+    if task == "classification" and len(known) < 2:
+        raise TableError(f"{path}: expected at least two classes; every row has {known[0]:g}")
+    targets = y if task == "classification" else labels[:, None]
+    if test is not None:
+        x_test, other = parts[1]
+        y_test = _places(other, known, files[1]) if task == "classification" else other[:, None]
+        split = f"{test} for testing"
+    else:
+        strata = y if task == "classification" else None
+        draws = hold_out(len(y), test_share, seed, strata, each_class=strata is not None)
+        (x, targets), (x_test, y_test) = ((x[rows], targets[rows]) for rows in draws)
+        whole = "the rows" if strata is None else "every class"
+        split = f"{test_share:.0%} of {whole} for testing, seed {seed}"
+    scale = Standardizer.fitted(targets) if task == "regression" else None
+    return Arrays(
+        x,
+        targets if scale is None else scale(targets).astype(np.float32),
+        x_test,
+        y_test if scale is None else scale(y_test).astype(np.float32),
+        classes=tuple(f"{value:.17g}" for value in known) if scale is None else None,
+        name=files[0].name.split(".")[0],
+        task=task,
+        split=split,
+        x_scale=None,
+        y_scale=scale,
+        files=tuple(files),
+    )
+
+
+def read(files: Sequence[Path]) -> list[tuple[csr_matrix, np.ndarray]]:
+    """The rows of files whose columns mean the same.
+
+    Shapes:
+        of each file, values ``[n, columns]``, CSR, float32, and labels ``[n]``, float64.
+
+    Raises:
+        TableError: a line is not of the format, or there is none.
+    """
+    from sklearn.datasets import load_svmlight_files
+
+    try:
+        found = load_svmlight_files([str(file) for file in files], dtype=np.float64)
+    except ValueError as error:
+        for file in files:
+            _check_lines(file)
+        raise TableError(f"{files[0]}: {error}") from None
+    for file, x, labels in zip(files, found[::2], found[1::2], strict=True):
+        if not len(labels):
+            raise TableError(f"{file} is empty")
+        if not (np.isfinite(x.data).all() and np.isfinite(labels).all()):
+            _check_lines(file)
+    return [(x.astype(np.float32), y) for x, y in zip(found[::2], found[1::2], strict=True)]
+
+
+def _check_lines(file: Path) -> None:
+    """Finds the line that is not of the format.
+
+    Raises:
+        TableError: there is one.
+    """
+    with OPENERS.get(file.suffix.lower(), open)(file, "rb") as lines:
+        for place, line in enumerate(lines, 1):
+            words = line.decode(errors="replace").partition("#")[0].split()
+            try:
+                _check_words(words)
+            except ValueError as error:
+                raise TableError(f"{file}, line {place}: {error}") from None
+
+
+def _check_words(words: Sequence[str]) -> None:
+    """Refuses words that are not a label and ascending columns with their values."""
+    before = -1
+    for label in words[:1]:
+        number(label)
+    for word in words[1:]:
+        column, colon, value = word.partition(":")
+        if column == "qid":
+            continue
+        if not (colon and column.isascii() and column.isdigit()):
+            raise ValueError(f"expected COLUMN:VALUE; got {word!r}")
+        number(value)
+        if int(column) <= before:
+            raise ValueError(f"expected columns that ascend; got {column} after {before}")
+        before = int(column)
+
+
+def _places(labels: np.ndarray, known: np.ndarray, file: Path) -> np.ndarray:
+    """The places of test labels among the known ones."""
+    unknown = np.setdiff1d(labels, known)
+    if len(unknown):
+        raise TableError(f"{file}: the training rows have no class {unknown[0]:g}")
+    return np.searchsorted(known, labels)

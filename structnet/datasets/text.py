@@ -1,0 +1,110 @@
+"""Texts to model: published ones, the one that every Python has, and files of one's own."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from structnet.datasets.source import DownloadError, places
+from structnet.text.sentences import TextError, read_sentences
+
+# Folder of each published text -> its files for training, validation and testing.
+FILES = {
+    "brown": ("train.txt", "valid.txt", "test.txt"),
+    "wikitext-2": ("wiki.train.tokens", "wiki.valid.tokens", "wiki.test.tokens"),
+}
+ORIGIN = {
+    "brown": "the Brown corpus as NLTK distributes it (research use), lower-cased",
+    "wikitext-2": "WikiText-2 of Merity et al. 2016 (CC BY-SA), tokenised",
+}
+RUN = 50  # sentences that stay together in a split, as neighbours tell of each other
+
+
+@dataclass(frozen=True)
+class Text:
+    """Sentences to learn from, to choose by and to test on; each is a list of words.
+
+    Attributes:
+        name: name of the text, or the path of its file.
+        split: words on how it was split.
+    """
+
+    name: str
+    split: str
+    train: list[list[str]]
+    validation: list[list[str]]
+    test: list[list[str]]
+
+
+def load_text(name: str | Path, data_dir: str | Path | None = None, seed: int = 0) -> Text:
+    """A text by name, or of a file.
+
+    Args:
+        name: "brown" or "wikitext-2", whose files must be at hand; "pydoc", the help on Python's
+            language, which every Python has; or the path of a file with one sentence a line, words
+            between blanks.
+        data_dir: folder that may hold the files of a published text, directly or in a folder of
+            its name; the cache is looked into as well.
+        seed: seed of the split of a text that has none: 8 parts to learn from, 1 for validation
+            and 1 to test on, in runs of up to 50 sentences.
+
+    Raises:
+        DownloadError: the files of a published text are not at hand.
+        TextError: a file is not UTF-8 text, or holds too little to split.
+
+    Example:
+        >>> text = load_text("pydoc")
+        >>> text.train[0][:3] == [word.lower() for word in text.train[0][:3]]
+        True
+    """
+    if name in FILES:
+        return _published(str(name), data_dir)
+    sentences = pydoc_sentences() if name == "pydoc" else read_sentences(name)
+    train, validation, test = _split(sentences, seed, name)
+    return Text(str(name), f"8:1:1 in runs of sentences, seed {seed}", train, validation, test)
+
+
+def _published(name: str, data_dir: str | Path | None) -> Text:
+    for folder in places(name, data_dir):
+        files = [folder / file for file in FILES[name]]
+        if all(file.is_file() for file in files):
+            return Text(name, "as its files", *map(read_sentences, files))
+    where = places(name, data_dir)[1]
+    raise DownloadError(
+        f"{name} is not at hand: put {', '.join(FILES[name])}, one sentence a line, into {where}; "
+        f"it is {ORIGIN[name]}"
+    )
+
+
+def pydoc_sentences() -> list[list[str]]:
+    """The help on Python's language in lower-cased sentences; other versions have other ones.
+
+    Example:
+        >>> sum(map(len, pydoc_sentences())) > 50_000
+        True
+    """
+    from pydoc_data.topics import topics
+
+    sentences = []
+    for topic in sorted(topics):
+        # Marks of the markup (underlines, boxes) are no words.
+        text = re.sub(r"[*=\-~^|+]{3,}", " ", topics[topic].lower())
+        for part in re.split(r"(?<=[.?!:])\s+|\n\s*\n", text):
+            if words := re.findall(r"\w+(?:['.]\w+)*|[^\w\s]", part):
+                sentences.append(words)
+    return sentences
+
+
+def _split(sentences: list[list[str]], seed: int, name: str | Path) -> list[list[list[str]]]:
+    """Runs of sentences, drawn for each of the three parts, in their order there."""
+    if len(sentences) < 10:
+        raise TextError(f"{name} has {len(sentences)} sentences; expected at least 10 to split")
+    length = min(RUN, len(sentences) // 10)
+    runs = [sentences[i : i + length] for i in range(0, len(sentences), length)]
+    order = np.random.default_rng(seed).permutation(len(runs))
+    tenth = round(len(runs) / 10)
+    parts = order[2 * tenth :], order[:tenth], order[tenth : 2 * tenth]
+    return [[words for i in np.sort(part) for words in runs[i]] for part in parts]

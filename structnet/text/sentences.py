@@ -1,0 +1,51 @@
+"""Sentences from files of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+
+class TextError(ValueError):
+    """A file of text that cannot be read, with the place where it is not what it should be."""
+
+
+def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
+    """The lines of a file that are not blank, one at a time, with their numbers from 1.
+
+    Only a newline ends a line: other separators of Unicode stand inside of sentences.
+
+    Raises:
+        TextError: the file is not UTF-8 text.
+    """
+    number = 0
+    with Path(path).open(encoding="utf-8-sig", newline="\n") as file:
+        try:
+            for number, line in enumerate(file, 1):
+                if text := line.strip():
+                    yield number, text
+        except UnicodeDecodeError as error:
+            raise TextError(f"{path}, after line {number}: not UTF-8 text: {error}") from None
+
+
+def read_sentences(path: str | Path) -> list[list[str]]:
+    """The sentences of a file that has one a line, its words between blanks.
+
+    Args:
+        path: UTF-8 text; empty lines are skipped.
+
+    Raises:
+        TextError: the file is not UTF-8 text, or holds no word.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     file = Path(folder, "two.txt")
+        ...     _ = file.write_text("the cat sat .\\n\\nit  slept .\\n", encoding="utf-8")
+        ...     read_sentences(file)
+        [['the', 'cat', 'sat', '.'], ['it', 'slept', '.']]
+    """
+    sentences = [line.split() for _, line in read_lines(path)]
+    if not sentences:
+        raise TextError(f"{path} holds no word; expected one sentence a line, words between blanks")
+    return sentences
