@@ -14,3 +14,4 @@ from .training import Examples as Examples
 from .training import Training as Training
 from .training import begin as begin
 from .tree import LabelTree as LabelTree
+from .estimator import LabelTreeClassifier as LabelTreeClassifier

@@ -11,7 +11,7 @@ import numpy as np
 
 from structnet.label_tree._kernels import EQ10, EXACT, MARGIN, PAPER, scores_of
 
-SCORES = {"margin": MARGIN, "exact": EXACT, "paper": PAPER, "eq10": EQ10}
+GAINS = {"margin": MARGIN, "exact": EXACT, "paper": PAPER, "eq10": EQ10}
 
 
 def objective(q: np.ndarray, p: np.ndarray) -> float:
@@ -63,7 +63,7 @@ def gradient(q: np.ndarray, p: np.ndarray) -> np.ndarray:
     return 2 / p.shape[1] * q[:, None] * (s - q @ s)
 
 
-def scores(q: np.ndarray, p: np.ndarray, kind: str = "margin") -> np.ndarray:
+def gains(q: np.ndarray, p: np.ndarray, kind: str = "margin") -> np.ndarray:
     """What each label gains a node by going to each child.
 
     Args:
@@ -75,4 +75,4 @@ def scores(q: np.ndarray, p: np.ndarray, kind: str = "margin") -> np.ndarray:
     Shapes:
         q ``[labels]``; p ``[labels, arity]`` -> ``[labels, arity]``.
     """
-    return scores_of(SCORES[kind], np.asarray(q, np.float64), np.asarray(p, np.float64))
+    return scores_of(GAINS[kind], np.asarray(q, np.float64), np.asarray(p, np.float64))

@@ -10,7 +10,7 @@ import numpy as np
 from structnet.checks import check_integer, check_one_of
 from structnet.label_tree._kernels import ANCHORED, INDEX, UNIFORM, kept_rows, rebuilt
 from structnet.label_tree.codes import LabelCodes
-from structnet.label_tree.objective import SCORES, best_objective
+from structnet.label_tree.objective import GAINS, best_objective
 from structnet.label_tree.shapes import check_depth
 
 PRIORS = {"anchored": ANCHORED, "uniform": UNIFORM, "index": INDEX}
@@ -67,7 +67,7 @@ def reassign(
     statistics: Statistics,
     counts: np.ndarray,
     *,
-    score: str = "margin",
+    gain: str = "margin",
     prior: str = "anchored",
     method: str = "greedy",
     max_depth: int | None = None,
@@ -81,7 +81,7 @@ def reassign(
         codes: tree so far.
         statistics: rows of its codes.
         counts: frequency of each label.
-        score: gain of a label and a child; see :func:`.objective.scores`.
+        gain: what a label gains a node by going to a child; see :func:`.objective.gains`.
         prior: observation that stands beside the statistics. "anchored" is certain of the slot
             where a label is now, or of the one with the least share where it is new; "uniform" of
             none; "index", that of the authors' program, half of the slot ``label mod arity``.
@@ -98,7 +98,7 @@ def reassign(
     Reference:
         Jernite et al., ICML 2017, Algorithms 2 and 3.
     """
-    check_one_of("score", score, SCORES, "reassign")
+    check_one_of("gain", gain, GAINS, "reassign")
     check_one_of("prior", prior, PRIORS, "reassign")
     check_one_of("method", method, METHODS, "reassign")
     check_integer("max_depth", max_depth, 1, optional=True, owner="reassign")
@@ -114,7 +114,7 @@ def reassign(
         statistics.sums,
         statistics.seen,
         np.asarray(counts, np.float64),
-        SCORES[score],
+        GAINS[gain],
         PRIORS[prior],
         max_depth or 0,
         WAYS if method == "optimal" else 0,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from structnet.checks import check_bool, check_integer, check_number, check_one_of
 
 TREES = ("learned", "huffman", "clusters", "complete", "random")
-SCORES = ("margin", "exact", "paper", "eq10")
+GAINS = ("margin", "exact", "paper", "eq10")
 PRIORS = ("anchored", "uniform", "index")
 METHODS = ("greedy", "optimal")
 
@@ -31,7 +31,7 @@ class LabelTreeSettings:
         start: beginning of a learned tree, "huffman" or "clusters"; None takes clusters where the
             features are not learned.
         rebuilds: number of reassignments, evenly over the first half of training.
-        score, prior, method, max_depth: rules of a reassignment; see :func:`.reassign`.
+        gain, prior, method, max_depth: rules of a reassignment; see :func:`.reassign`.
         memory: share of the statistics that stays after a reassignment.
         bias: learn a bias a child?
         threads: threads that train at once on shared weights, without locks; one thread alone
@@ -58,7 +58,7 @@ class LabelTreeSettings:
     learning_rate: float | None = None
     start: str | None = None
     rebuilds: int = 50
-    score: str = "margin"
+    gain: str = "margin"
     prior: str = "anchored"
     method: str = "greedy"
     max_depth: int | None = None
@@ -85,5 +85,5 @@ class LabelTreeSettings:
             check_one_of("tree", self.tree, TREES)
         if self.start is not None:
             check_one_of("start", self.start, ("huffman", "clusters"))
-        for name, known in (("score", SCORES), ("prior", PRIORS), ("method", METHODS)):
+        for name, known in (("gain", GAINS), ("prior", PRIORS), ("method", METHODS)):
             check_one_of(name, getattr(self, name), known)

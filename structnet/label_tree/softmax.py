@@ -13,7 +13,7 @@ from structnet.label_tree._kernels import EMPTY
 from structnet.label_tree._sgd_kernels import score_all, score_labels, search
 from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.features import Features
-from structnet.label_tree.objective import SCORES
+from structnet.label_tree.objective import GAINS
 from structnet.label_tree.reassignment import (
     METHODS,
     PRIORS,
@@ -59,7 +59,7 @@ class TreeSoftmaxLoss(nn.Module):
         counts: frequency of each label; by default all are the same.
         max_depth: most decisions on a path after a reassignment.
         bias: learn a bias a child?
-        score, prior, method: rules of the reassignment; see :func:`.reassign`.
+        gain, prior, method: rules of the reassignment; see :func:`.reassign`.
         memory: share of the statistics that stays after a reassignment.
         sparse: give the gradients of nodes that a batch has met, and of no others, as
             ``nn.Embedding(sparse=True)`` does; for SGD and Adagrad.
@@ -95,7 +95,7 @@ class TreeSoftmaxLoss(nn.Module):
         counts: Any = None,
         max_depth: int | None = None,
         bias: bool = True,
-        score: str = "margin",
+        gain: str = "margin",
         prior: str = "anchored",
         method: str = "greedy",
         memory: float = 0.5,
@@ -110,7 +110,7 @@ class TreeSoftmaxLoss(nn.Module):
         check_number("memory", memory, 0, 1, owner="TreeSoftmaxLoss")
         check_bool("sparse", sparse, "TreeSoftmaxLoss")
         for name, value, known in (
-            ("score", score, SCORES),
+            ("gain", gain, GAINS),
             ("prior", prior, PRIORS),
             ("method", method, METHODS),
         ):
@@ -126,7 +126,7 @@ class TreeSoftmaxLoss(nn.Module):
             if codes.depth.max(initial=0) > max_depth:
                 codes = complete(counts, codes.arity)
         self.in_features, self.n_classes, self.max_depth = in_features, n_classes, max_depth
-        self.rules = {"score": score, "prior": prior, "method": method}
+        self.rules = {"gain": gain, "prior": prior, "method": method}
         self.memory, self.sparse, self.ignore_index = memory, sparse, ignore_index
         shape = (codes.num_nodes, codes.arity)
         self.weight = nn.Parameter(torch.zeros(*shape, in_features))
@@ -212,11 +212,13 @@ class TreeSoftmaxLoss(nn.Module):
         return self._rows[name]
 
     def _load_from_state_dict(self, state_dict: dict, prefix: str, *args: Any) -> None:
-        for name in ("sums", "seen"):  # the codes of another tree are of another length
-            given = state_dict.get(prefix + name)
-            own = getattr(self, name)
+        for name in ("weight", "bias", "layout", "sums", "seen"):  # another tree has other sizes
+            own, given = getattr(self, name), state_dict.get(prefix + name)
             if given is not None and given.shape != own.shape:
-                setattr(self, name, own.new_zeros(given.shape))
+                other = own.detach().new_zeros(given.shape)
+                if isinstance(own, nn.Parameter):
+                    other = nn.Parameter(other, own.requires_grad)
+                setattr(self, name, other)
         super()._load_from_state_dict(state_dict, prefix, *args)
         self._take(LabelCodes(self.layout.cpu().numpy(), self.n_classes))
 

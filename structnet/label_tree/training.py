@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import torch
 
 from structnet.label_tree._sgd_kernels import train_part
+from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.features import Features
 from structnet.label_tree.reassignment import Statistics
 from structnet.label_tree.settings import LabelTreeSettings
@@ -55,16 +57,24 @@ class Examples:
         return np.bincount(self.labels, self.shares if len(self.shares) else None, num_classes)
 
 
-def begin(examples: Examples, num_classes: int, settings: LabelTreeSettings) -> LabelTree:
+def begin(
+    examples: Examples,
+    num_classes: int,
+    settings: LabelTreeSettings,
+    codes: LabelCodes | None = None,
+) -> LabelTree:
     """A label tree that has learnt nothing, as the settings have it.
 
     Args:
         settings: settings; see :func:`.choose` for what is None.
+        codes: tree of one's own, in place of that of the settings.
     """
     counts = examples.counts(num_classes)
     arity = settings.arity or 20
     shape: Any = "huffman" if settings.tree == "learned" else settings.tree or "huffman"
-    if shape == "clusters" or (settings.tree == "learned" and settings.start == "clusters"):
+    if codes is not None:
+        shape = codes
+    elif shape == "clusters" or (settings.tree == "learned" and settings.start == "clusters"):
         shape = clustered(label_means(examples, num_classes), arity, seed=settings.seed)
     return LabelTree(
         examples.features.size,
@@ -75,7 +85,7 @@ def begin(examples: Examples, num_classes: int, settings: LabelTreeSettings) -> 
         tree=shape,
         counts=counts,
         bias=settings.bias,
-        score=settings.score,
+        gain=settings.gain,
         prior=settings.prior,
         method=settings.method,
         max_depth=settings.max_depth,
@@ -181,6 +191,24 @@ class Training:
         self.tree.eval()
         return self
 
+    def stream(self, examples: Examples) -> Training:
+        """Goes through examples once at a constant rate, and reassigns the labels of a learned
+        tree; for data that come bit by bit."""
+        softmax, rate = self.tree.softmax, self.settings.learning_rate
+        assert rate is not None
+        counts = examples.counts(self.tree.num_outputs)
+        # What the tree began with counts the first examples already.
+        softmax.counts += torch.from_numpy(counts * (self.done > 0))
+        order = epoch_order(len(examples), self.settings.seed, self.done)
+        loss = self._pass(examples[order], rate, rate) / len(examples)
+        self.done += len(examples)
+        self.epochs.append({"epoch": len(self.epochs) + 1, "loss": loss})
+        self._check(loss, examples)
+        if self.settings.tree == "learned":
+            self._rebuild()
+        self.tree.eval()
+        return self
+
     def _rebuild_marks(self, total: int) -> np.ndarray:
         if self.settings.tree != "learned":
             return np.zeros(0, np.int64)
@@ -227,13 +255,8 @@ class Training:
 
     def _keeps_statistics(self) -> bool:
         """While the tree is learned, and in the last epoch."""
-        learning = self.settings.tree == "learned" and self.rebuilds_left
-        return bool(learning or len(self.epochs) == self.settings.epochs)
-
-    @property
-    def rebuilds_left(self) -> int:
-        """How many reassignments are to come."""
-        return self.settings.rebuilds - len(self.rebuilds)
+        learning = self.settings.tree == "learned" and len(self.rebuilds) < self.settings.rebuilds
+        return learning or len(self.epochs) == self.settings.epochs
 
     def _rebuild(self) -> None:
         softmax = self.tree.softmax
