@@ -88,5 +88,5 @@ class _PathLogProb(torch.autograd.Function):
 def _spread(rows: Tensor, places: Tensor, shape: torch.Size, sparse: bool) -> Tensor:
     """Gradients of some nodes as those of all."""
     if sparse:
-        return torch.sparse_coo_tensor(places[None], rows, shape, is_coalesced=True)
+        return torch.sparse_coo_tensor(places[None], rows, shape, is_coalesced=True, check_invariants=False)
     return rows.new_zeros(shape).index_copy_(0, places, rows)
