@@ -22,7 +22,9 @@ from structnet.label_tree.features import Features
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.training import Examples, Training, begin
 from structnet.label_tree.tree import LabelTree
+from structnet.routing.explanation import Explanation, explain
 from structnet.routing.protocol import RoutedTree
+from structnet.routing.visits import leaf_of
 
 OWN = {each.name: each.default for each in fields(LabelTreeSettings) if each.name != "seed"}
 
@@ -194,6 +196,26 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         check_is_fitted(self)
         return self.tree_.score_all(self._features(self._inputs(X)))
 
+    def explain(self, x: Any) -> Explanation:
+        """Why one sample is predicted as it is; see :meth:`.TreeEstimatorMixin.explain`.
+
+        Args:
+            x: sample, or a list of token ids.
+
+        Shapes:
+            x ``[features]`` or ``[1, features]``.
+        """
+        if not self.tokens:
+            return super().explain(x)
+        check_is_fitted(self)
+        row = self._bags([x], self.n_features_in_).to_csr()
+        return explain(self.tree_, row, self.classes_.tolist())
+
+    def apply(self, X: Any) -> np.ndarray:
+        """The node of the leaf that each sample's greedy path ends in, ``[n]``."""
+        check_is_fitted(self)
+        return leaf_of(*self._asked(self._inputs(X))[0])
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -252,7 +274,9 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         bags = self._bags(X, None if reset else self.n_features_in_)
         labels = np.asarray(plain_labels(y))
         if labels.shape != (len(bags),):
-            raise ValueError(f"y must be [{len(bags)}], one class a sample. Got {list(labels.shape)}.")
+            raise ValueError(
+                f"y must be [{len(bags)}], one class a sample. Got {list(labels.shape)}."
+            )
         empty = np.flatnonzero(np.diff(bags.offsets) == 0)
         if reset and len(empty):
             raise ValueError(f"sample {empty[0]} has no token; expected at least one to learn from")
@@ -298,7 +322,9 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
 
     def _state(self) -> tuple[nn.Module, dict[str, Any]]:
         scale = self.scale_ and [self.scale_.mean.tolist(), self.scale_.sd.tolist()]
-        settings = {each.name: getattr(self.settings_, each.name) for each in fields(self.settings_)}
+        settings = {
+            each.name: getattr(self.settings_, each.name) for each in fields(self.settings_)
+        }
         return self.tree_, {
             "training": self.training_.state(),
             "settings": settings,

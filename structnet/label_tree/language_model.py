@@ -54,9 +54,7 @@ class NextWords:
         place = np.arange(len(encoded.ids)) - np.repeat(starts, lengths)  # in its sentence
         padded = np.append(np.full(context, boundary), encoded.ids)
         at = np.arange(len(encoded.ids)) + context
-        columns = [
-            np.where(place >= k, padded[at - k], boundary) for k in range(1, context + 1)
-        ]
+        columns = [np.where(place >= k, padded[at - k], boundary) for k in range(1, context + 1)]
         self.words = torch.from_numpy(np.stack(columns, 1).astype(np.int64))
         self.target = torch.from_numpy(encoded.ids.astype(np.int64))
 
@@ -213,6 +211,7 @@ def _head(words: Words, settings: LanguageModelSettings, encoded: Encoded | None
         counts=words.counts,
         max_depth=settings.max_depth,
         gain=settings.gain,
+        memory=settings.memory,
         sparse=True,
         seed=settings.seed,
     )

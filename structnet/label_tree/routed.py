@@ -88,7 +88,10 @@ class Routed:
         with evaluating(self), torch.no_grad():
             if path == "multi":
                 return self.predict_log_proba(x).cpu().numpy()  # type: ignore[attr-defined]
-        label, found = self.softmax.codes.numbering.label, np.full((len(x), self.num_classes), -np.inf)
+        label, found = (
+            self.softmax.codes.numbering.label,
+            np.full((len(x), self.num_classes), -np.inf),
+        )
         for visit in self.visits(x, "greedy"):
             if visit.branch is None:
                 found[visit.arriving > 0, label[visit.node]] = 0.0

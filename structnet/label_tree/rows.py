@@ -47,7 +47,7 @@ class _PathLogProb(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:  # fmt: skip
         met, place = node.unique(return_inverse=True)
         order, sizes = place.argsort(stable=True), place.bincount(minlength=len(met))
-        together = x.device.type == "cpu" and len(node) * weight[0].numel() > FEW * len(met)
+        together = x.device.type == "cpu" and len(node) * weight.shape[1:].numel() > FEW * len(met)
         groups = list(zip(met.tolist(), order.split(sizes.tolist()), strict=True))
         if together:
             logits = x.new_empty(len(node), weight.shape[1])
@@ -88,5 +88,7 @@ class _PathLogProb(torch.autograd.Function):
 def _spread(rows: Tensor, places: Tensor, shape: torch.Size, sparse: bool) -> Tensor:
     """Gradients of some nodes as those of all."""
     if sparse:
-        return torch.sparse_coo_tensor(places[None], rows, shape, is_coalesced=True, check_invariants=False)
+        return torch.sparse_coo_tensor(
+            places[None], rows, shape, is_coalesced=True, check_invariants=False
+        )
     return rows.new_zeros(shape).index_copy_(0, places, rows)

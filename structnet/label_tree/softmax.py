@@ -117,7 +117,9 @@ class TreeSoftmaxLoss(nn.Module):
             check_one_of(name, value, known, "TreeSoftmaxLoss")
         counts = np.ones(n_classes) if counts is None else np.asarray(counts, np.float64)
         if counts.shape != (n_classes,):
-            raise ValueError(f"counts must be [{n_classes}], one a class. Got {list(counts.shape)}.")
+            raise ValueError(
+                f"counts must be [{n_classes}], one a class. Got {list(counts.shape)}."
+            )
         codes = _beginning(tree, counts, arity, seed)
         if codes.num_labels != n_classes:
             raise ValueError(f"the tree has {codes.num_labels} labels; expected {n_classes}")
@@ -291,9 +293,7 @@ class TreeSoftmaxLoss(nn.Module):
         if not codes.num_nodes:
             return input.new_zeros(len(input), 1)
         branch = self.branch_log_prob(input).flatten(1)  # a slot's place among all
-        value = np.where(
-            numbering.inner < 0, codes.num_nodes + numbering.label, numbering.inner
-        )
+        value = np.where(numbering.inner < 0, codes.num_nodes + numbering.label, numbering.inner)
         place = np.zeros(codes.num_nodes + codes.num_labels, np.int64)
         slots = np.flatnonzero(codes.children.ravel() != EMPTY)
         place[codes.children.ravel()[slots]] = slots
@@ -397,9 +397,7 @@ class TreeSoftmaxLoss(nn.Module):
         return f"{self.in_features}, {self.n_classes}, arity={self.arity}"
 
 
-def _beginning(
-    tree: str | LabelCodes, counts: np.ndarray, arity: int, seed: int
-) -> LabelCodes:
+def _beginning(tree: str | LabelCodes, counts: np.ndarray, arity: int, seed: int) -> LabelCodes:
     if isinstance(tree, LabelCodes):
         return tree
     check_one_of("tree", tree, (*START, "random"), "TreeSoftmaxLoss")

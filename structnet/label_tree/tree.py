@@ -91,7 +91,9 @@ class LabelTree(Routed, nn.Module):
             x = x.table if isinstance(x, Features) else x
             return torch.as_tensor(x).to(like)
         if isinstance(x, Tensor) or (isinstance(x, Features) and x.is_table):
-            return torch.as_tensor(x.table if isinstance(x, Features) else x).to(like) @ self.embedding
+            return (
+                torch.as_tensor(x.table if isinstance(x, Features) else x).to(like) @ self.embedding
+            )
         matrix = as_features(x).to_csr()
         ids, offsets = (torch.from_numpy(a).long() for a in (matrix.indices, matrix.indptr[:-1]))
         weights = torch.from_numpy(matrix.data).to(like)
