@@ -15,3 +15,9 @@ from .training import Training as Training
 from .training import begin as begin
 from .tree import LabelTree as LabelTree
 from .estimator import LabelTreeClassifier as LabelTreeClassifier
+from .choice import choose as choose
+from .language_model import LogBilinearLM as LogBilinearLM
+from .language_model import NextWords as NextWords
+from .language_model import train_language_model as train_language_model
+from .language_settings import LanguageModelSettings as LanguageModelSettings
+from .ngrams import TextFeatures as TextFeatures

@@ -238,11 +238,11 @@ def shares_of(labels, counts):
 
 
 @compiled
-def means_of(node, depth, labels, q, offsets, nodes, slots, sums, seen, prior):
+def means_of(node, depth, labels, q, offsets, nodes, slots, sums, seen, prior, certain):
     """The mean probability of each child for each label that is to pass a node.
 
-    One prior observation stands beside the statistics. Anchored, it is certain of the slot that
-    the label has here, and a label new here has the slot with the least share so far.
+    So many prior observations (``certain``) stand beside the statistics. Anchored, they are of the
+    slot that the label has here; a label new here has the slot with the least share so far.
     """
     arity = sums.shape[1]
     p = np.empty((len(labels), arity))
@@ -268,12 +268,14 @@ def means_of(node, depth, labels, q, offsets, nodes, slots, sums, seen, prior):
                 if prior == INDEX:
                     before = (before + (1.0 if j == labels[k] % arity else 0.0)) / 2
             total = sums[row, j] if known else 0.0
-            p[k, j] = (total + before) / (count + 1)
+            p[k, j] = (total + certain * before) / (count + certain)
     return p
 
 
 @compiled
-def rebuilt(children, offsets, nodes, slots, sums, seen, counts, score, prior, max_depth, limit):
+def rebuilt(
+    children, offsets, nodes, slots, sums, seen, counts, score, prior, certain, max_depth, limit
+):
     """The children after a reassignment, and which nodes are new in their place.
 
     From the root down, each node's labels go to its children; a child of several labels is the
@@ -289,7 +291,7 @@ def rebuilt(children, offsets, nodes, slots, sums, seen, counts, score, prior, m
         node, start, end, depth = stack.pop()
         mine = labels[start:end].copy()
         q = shares_of(mine, counts)
-        p = means_of(node, depth, mine, q, offsets, nodes, slots, sums, seen, prior)
+        p = means_of(node, depth, mine, q, offsets, nodes, slots, sums, seen, prior, certain)
         scores = scores_of(score, q, p)
         capacity = num_labels
         if max_depth:

@@ -35,13 +35,14 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
     Args:
         tree: kind of tree, as :class:`.LabelTreeSettings` tells it, or a tree of one's own: nested
             lists of places in the sorted classes, or :class:`.LabelCodes`; it stays as it is.
-        arity, embedding_size, epochs, learning_rate, start, rebuilds, gain, prior, method,
-            max_depth, memory, bias, threads: hyper-parameters, as told there. What is None is
+        arity, embedding_size, epochs, learning_rate, start, rebuilds, gain, prior,
+            prior_weight, method, max_depth, memory, bias: hyper-parameters, as told there. What is None is
             chosen from the data.
         tokens: are the samples lists of token ids, of any length, rather than rows of numbers?
             Ids that ``fit`` has not met are left out.
         standardize: take each column of a dense table to mean 0 and standard deviation 1.
-        random_state: an int makes everything repeatable, with one thread.
+        n_jobs: threads that train on shared weights; None is one, which alone is repeatable.
+        random_state: an int makes everything repeatable.
 
     Attributes:
         classes_: classes, sorted.
@@ -73,13 +74,14 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         rebuilds: int = OWN["rebuilds"],
         gain: str = OWN["gain"],
         prior: str = OWN["prior"],
+        prior_weight: float = OWN["prior_weight"],
         method: str = OWN["method"],
         max_depth: int | None = OWN["max_depth"],
         memory: float = OWN["memory"],
         bias: bool = OWN["bias"],
-        threads: int = OWN["threads"],
         tokens: bool = False,
         standardize: bool = True,
+        n_jobs: int | None = None,
         random_state: Any = None,
     ):
         self.tree = tree
@@ -91,13 +93,14 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         self.rebuilds = rebuilds
         self.gain = gain
         self.prior = prior
+        self.prior_weight = prior_weight
         self.method = method
         self.max_depth = max_depth
         self.memory = memory
         self.bias = bias
-        self.threads = threads
         self.tokens = tokens
         self.standardize = standardize
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LabelTreeClassifier:
@@ -124,7 +127,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
             settings = replace(settings, tree="huffman", arity=codes.arity)
         self.settings_ = choose(examples, number, settings)
         tree = begin(examples, number, self.settings_, codes)
-        self.training_ = Training(tree, self.settings_).run(examples)
+        self.training_ = Training(tree, self.settings_, threads=self.n_jobs or 1).run(examples)
         return self
 
     def partial_fit(
@@ -159,7 +162,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
             rate = chosen.learning_rate or base_rate(examples, chosen)
             self.settings_ = replace(chosen, tree=kind, learning_rate=rate)
             tree = begin(examples, number, self.settings_, codes)
-            self.training_ = Training(tree, self.settings_)
+            self.training_ = Training(tree, self.settings_, threads=self.n_jobs or 1)
         self.training_.stream(examples)
         return self
 
@@ -224,6 +227,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
     def _settings(self) -> LabelTreeSettings:
         check_bool("tokens", self.tokens)
         check_bool("standardize", self.standardize)
+        check_integer("n_jobs", self.n_jobs, 1, optional=True)
         said = {name: getattr(self, name) for name in OWN}
         if not (said["tree"] is None or isinstance(said["tree"], str)):
             said["tree"] = None
@@ -335,8 +339,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         self.scale_ = config["scale"] and Standardizer(*map(np.array, config["scale"]))
         self.settings_ = LabelTreeSettings(**config["settings"])
         size = self.settings_.embedding_size or None
-        rules = {name: getattr(self.settings_, name) for name in ("gain", "prior", "method")}
-        how = {"arity": self.settings_.arity, "max_depth": self.settings_.max_depth, **rules}
+        how = {"arity": self.settings_.arity, **self.settings_.rules}
         tree = LabelTree(self.n_features_in_, len(self.classes_), size, **how)
         self.training_ = Training.of(tree, self.settings_, config["training"])
         return tree

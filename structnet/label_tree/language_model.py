@@ -211,6 +211,7 @@ def _head(words: Words, settings: LanguageModelSettings, encoded: Encoded | None
         counts=words.counts,
         max_depth=settings.max_depth,
         gain=settings.gain,
+        prior_weight=settings.prior_weight,
         memory=settings.memory,
         sparse=True,
         seed=settings.seed,

@@ -26,7 +26,7 @@ class LanguageModelSettings:
         batch_size: places a step.
         learning_rate: rate of Adagrad, which falls to a tenth in the last epoch.
         rebuilds: number of reassignments an epoch.
-        memory: share of the statistics that stays after a reassignment.
+        prior_weight, memory: weights of a label's place and of its past; :class:`.LabelTreeSettings`.
         gain: what a label gains a node by going to a child; see :func:`.objective.gains`.
         seed: number that everything random follows from.
 
@@ -47,7 +47,8 @@ class LanguageModelSettings:
     batch_size: int = 128
     learning_rate: float = 0.05
     rebuilds: int = 50
-    memory: float = 0.9
+    prior_weight: float = 20.0
+    memory: float = 0.5
     gain: str = "margin"
     seed: int = 0
 
@@ -65,5 +66,6 @@ class LanguageModelSettings:
         ):
             check_integer(name, getattr(self, name), least)
         check_integer("max_depth", self.max_depth, 1, optional=True)
+        check_number("prior_weight", self.prior_weight, 0, open=True)
         check_number("memory", self.memory, 0, 1)
         check_number("learning_rate", self.learning_rate, 0, open=True)

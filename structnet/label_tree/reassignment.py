@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from structnet.checks import check_integer, check_one_of
+from structnet.checks import check_integer, check_number, check_one_of
 from structnet.label_tree._kernels import ANCHORED, INDEX, UNIFORM, kept_rows, rebuilt
 from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.objective import GAINS, best_objective
@@ -69,6 +69,7 @@ def reassign(
     *,
     gain: str = "margin",
     prior: str = "anchored",
+    prior_weight: float = 1.0,
     method: str = "greedy",
     max_depth: int | None = None,
 ) -> Reassigned:
@@ -82,9 +83,10 @@ def reassign(
         statistics: rows of its codes.
         counts: frequency of each label.
         gain: what a label gains a node by going to a child; see :func:`.objective.gains`.
-        prior: observation that stands beside the statistics. "anchored" is certain of the slot
+        prior: observations that stand beside the statistics. "anchored" are certain of the slot
             where a label is now, or of the one with the least share where it is new; "uniform" of
-            none; "index", that of the authors' program, half of the slot ``label mod arity``.
+            none; "index", those of the authors' program, half of the slot ``label mod arity``.
+        prior_weight: number of these observations: the more, the fewer labels move.
         method: "greedy" takes pairs by falling score; "optimal" the largest sum where a node is
             small enough to try all ways.
         max_depth: most decisions on a path.
@@ -102,6 +104,7 @@ def reassign(
     check_one_of("prior", prior, PRIORS, "reassign")
     check_one_of("method", method, METHODS, "reassign")
     check_integer("max_depth", max_depth, 1, optional=True, owner="reassign")
+    check_number("prior_weight", prior_weight, 0, open=True, owner="reassign")
     if max_depth is not None:
         check_depth(codes.num_labels, codes.arity, max_depth)
     if not codes.num_nodes:
@@ -116,6 +119,7 @@ def reassign(
         np.asarray(counts, np.float64),
         GAINS[gain],
         PRIORS[prior],
+        float(prior_weight),
         max_depth or 0,
         WAYS if method == "optimal" else 0,
     )

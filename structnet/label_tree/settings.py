@@ -6,6 +6,7 @@ Nothing here imports torch, so that the command can say them at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from structnet.checks import check_bool, check_integer, check_number, check_one_of
 
@@ -31,11 +32,9 @@ class LabelTreeSettings:
         start: beginning of a learned tree, "huffman" or "clusters"; None takes clusters where the
             features are not learned.
         rebuilds: number of reassignments, evenly over the first half of training.
-        gain, prior, method, max_depth: rules of a reassignment; see :func:`.reassign`.
+        gain, prior, prior_weight, method, max_depth: rules of a reassignment; see :func:`.reassign`.
         memory: share of the statistics that stays after a reassignment.
         bias: learn a bias a child?
-        threads: threads that train at once on shared weights, without locks; one thread alone
-            gives the same result every time.
         seed: number that everything random follows from.
 
     Raises:
@@ -60,11 +59,11 @@ class LabelTreeSettings:
     rebuilds: int = 50
     gain: str = "margin"
     prior: str = "anchored"
+    prior_weight: float = 1.0
     method: str = "greedy"
     max_depth: int | None = None
     memory: float = 0.5
     bias: bool = True
-    threads: int = 1
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -74,11 +73,11 @@ class LabelTreeSettings:
             ("epochs", 1, True),
             ("rebuilds", 1, False),
             ("max_depth", 1, True),
-            ("threads", 1, False),
             ("seed", 0, False),
         ):
             check_integer(name, getattr(self, name), least, optional=optional)
         check_number("learning_rate", self.learning_rate, 0, open=True, optional=True)
+        check_number("prior_weight", self.prior_weight, 0, open=True)
         check_number("memory", self.memory, 0, 1)
         check_bool("bias", self.bias)
         if self.tree is not None:
@@ -87,3 +86,9 @@ class LabelTreeSettings:
             check_one_of("start", self.start, ("huffman", "clusters"))
         for name, known in (("gain", GAINS), ("prior", PRIORS), ("method", METHODS)):
             check_one_of(name, getattr(self, name), known)
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        """What a tree must know of the reassignment, and whether it has biases."""
+        names = ("gain", "prior", "prior_weight", "method", "max_depth", "memory", "bias")
+        return {name: getattr(self, name) for name in names}

@@ -59,7 +59,7 @@ class TreeSoftmaxLoss(nn.Module):
         counts: frequency of each label; by default all are the same.
         max_depth: most decisions on a path after a reassignment.
         bias: learn a bias a child?
-        gain, prior, method: rules of the reassignment; see :func:`.reassign`.
+        gain, prior, prior_weight, method: rules of the reassignment; see :func:`.reassign`.
         memory: share of the statistics that stays after a reassignment.
         sparse: give the gradients of nodes that a batch has met, and of no others, as
             ``nn.Embedding(sparse=True)`` does; for SGD and Adagrad.
@@ -97,6 +97,7 @@ class TreeSoftmaxLoss(nn.Module):
         bias: bool = True,
         gain: str = "margin",
         prior: str = "anchored",
+        prior_weight: float = 1.0,
         method: str = "greedy",
         memory: float = 0.5,
         sparse: bool = False,
@@ -128,7 +129,13 @@ class TreeSoftmaxLoss(nn.Module):
             if codes.depth.max(initial=0) > max_depth:
                 codes = complete(counts, codes.arity)
         self.in_features, self.n_classes, self.max_depth = in_features, n_classes, max_depth
-        self.rules = {"gain": gain, "prior": prior, "method": method}
+        check_number("prior_weight", prior_weight, 0, open=True, owner="TreeSoftmaxLoss")
+        self.rules = {
+            "gain": gain,
+            "prior": prior,
+            "prior_weight": prior_weight,
+            "method": method,
+        }
         self.memory, self.sparse, self.ignore_index = memory, sparse, ignore_index
         shape = (codes.num_nodes, codes.arity)
         self.weight = nn.Parameter(torch.zeros(*shape, in_features))

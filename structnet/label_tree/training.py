@@ -84,12 +84,7 @@ def begin(
         arity=arity,
         tree=shape,
         counts=counts,
-        bias=settings.bias,
-        gain=settings.gain,
-        prior=settings.prior,
-        method=settings.method,
-        max_depth=settings.max_depth,
-        memory=settings.memory,
+        **settings.rules,
     )
 
 
@@ -127,6 +122,8 @@ class Training:
         done: examples that were gone through.
         epochs: records: the loss, rate and seconds of each epoch, and what callbacks add.
         rebuilds: records: examples gone through, mean J/J*, share of labels moved, depth.
+        threads: threads that train at once on shared weights, without locks; one thread alone
+            gives the same result every time.
 
     Example:
         >>> tree = LabelTree(2, 3, arity=2)
@@ -143,6 +140,7 @@ class Training:
     done: int = 0
     epochs: list[dict[str, Any]] = field(default_factory=list)
     rebuilds: list[dict[str, float]] = field(default_factory=list)
+    threads: int = 1
 
     def run(
         self,
@@ -244,11 +242,11 @@ class Training:
                 first_rate, last_rate, self.settings.bias,
             )  # fmt: skip
 
-        ends = np.linspace(0, len(part), self.settings.threads + 1).astype(int).tolist()
-        if self.settings.threads == 1:
+        ends = np.linspace(0, len(part), self.threads + 1).astype(int).tolist()
+        if self.threads == 1:
             loss = work(0, len(part))
         else:
-            with ThreadPoolExecutor(self.settings.threads) as pool:
+            with ThreadPoolExecutor(self.threads) as pool:
                 loss = sum(pool.map(work, ends[:-1], ends[1:]))
         softmax.take_bias(bias)
         return loss

@@ -118,8 +118,7 @@ def test_same_seed_same_tree_and_threads_learn_too() -> None:
     trees = [Training(begin(examples, 27, SETTINGS), SETTINGS).run(examples).tree for _ in range(2)]
     for name, value in trees[0].state_dict().items():
         assert torch.equal(value, trees[1].state_dict()[name])
-    two = replace(SETTINGS, threads=2)
-    training = Training(begin(examples, 27, two), two).run(examples)
+    training = Training(begin(examples, 27, SETTINGS), SETTINGS, threads=2).run(examples)
     assert training.epochs[-1]["loss"] < 0.7 * training.epochs[0]["loss"]
 
 
