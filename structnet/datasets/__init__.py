@@ -11,6 +11,8 @@
 ``table``               a CSV file of one's own; ``csv_file`` reads its text
 ``text``                :func:`load_text`: texts, published or of one's own, in sentences
 ``svmlight_file``       sparse rows, in a file of svmlight's or libsvm's format
+``fasttext_file``       labelled text, as fastText reads it
+``planted``             points of a hierarchy that is known
 ``named``               :func:`load`: images and rows by the name of the data set
 ``catalogue``           what there is, in words
 ``arrays``              :class:`Arrays`: what is loaded of images and rows

@@ -11,7 +11,7 @@ NEWLINE = 10
 
 @compiled
 def tokens_of(text):
-    """The number of each token, where each line's tokens begin, and each number's place in the text.
+    """The number of each token, where each line's tokens begin, and where each number stands.
 
     Tokens stand between bytes up to that of a blank; the first new one has the number 0.
     """

@@ -1,5 +1,12 @@
+from .choice import choose as choose
 from .codes import LabelCodes as LabelCodes
+from .estimator import LabelTreeClassifier as LabelTreeClassifier
 from .features import Features as Features
+from .language_model import LogBilinearLM as LogBilinearLM
+from .language_model import NextWords as NextWords
+from .language_model import train_language_model as train_language_model
+from .language_settings import LanguageModelSettings as LanguageModelSettings
+from .ngrams import TextFeatures as TextFeatures
 from .reassignment import Statistics as Statistics
 from .reassignment import node_report as node_report
 from .reassignment import reassign as reassign
@@ -14,10 +21,3 @@ from .training import Examples as Examples
 from .training import Training as Training
 from .training import begin as begin
 from .tree import LabelTree as LabelTree
-from .estimator import LabelTreeClassifier as LabelTreeClassifier
-from .choice import choose as choose
-from .language_model import LogBilinearLM as LogBilinearLM
-from .language_model import NextWords as NextWords
-from .language_model import train_language_model as train_language_model
-from .language_settings import LanguageModelSettings as LanguageModelSettings
-from .ngrams import TextFeatures as TextFeatures

@@ -298,10 +298,7 @@ def rebuilt(
             capacity = 1
             for _ in range(max_depth - depth - 1):
                 capacity = min(capacity * arity, num_labels)
-        if limit:
-            choice = optimal(scores, capacity, limit)
-        else:
-            choice = greedy(scores, capacity)
+        choice = optimal(scores, capacity, limit) if limit else greedy(scores, capacity)
         ends = np.zeros(arity + 1, np.int64)
         for k in range(len(mine)):
             ends[choice[k] + 1] += 1

@@ -71,8 +71,8 @@ def train_part(
 ):  # fmt: skip
     """Goes through the examples from ``begin`` to ``end``, and gives the sum of their losses.
 
-    The rate runs linearly from the first to the last of all; ``shares`` are the examples' weights, or
-    empty; ``sums`` and ``seen``, the statistics, are empty where none are kept.
+    The rate runs linearly from the first to the last of all; ``shares`` are the weights, or empty;
+    ``sums`` and ``seen``, the statistics, are empty where none are kept.
     """
     arity, size = weight.shape[1], weight.shape[2]
     r = np.empty(size, np.float32)

@@ -1,4 +1,4 @@
-"""What a user leaves open: chosen from the number of labels and examples, or on samples held out."""
+"""What a user leaves open: chosen by what there is, or on samples held out."""
 
 from __future__ import annotations
 

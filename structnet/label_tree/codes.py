@@ -108,12 +108,13 @@ class LabelCodes:
             [[1, 3], [2, 4]]
         """
         check_integer("arity", arity, 2, optional=True, owner="from_codes")
-        paths = [[step if np.isscalar(step) else step[1] for step in code] for code in codes]
+        paths = [[_slot(step) for step in code] for code in codes]
         steps = [step for path in paths for step in path]
         most = max(steps, default=1)
         if min(steps, default=0) < 0 or (arity is not None and most >= arity):
             raise ValueError(
-                f"slots must be between 0 and {(arity or most + 1) - 1}. Got {min(steps)} to {most}."
+                f"slots must be between 0 and {(arity or most + 1) - 1}. Got {min(steps)} to "
+                f"{most}."
             )
         inner: dict[tuple[int, ...], int] = {(): 0} if steps else {}
         for path in paths:
@@ -246,3 +247,8 @@ class LabelCodes:
             np.where(is_leaf, -1, value),
             np.where(is_leaf, value - self.num_nodes, -1),
         )
+
+
+def _slot(step: Any) -> int:
+    """The slot of a step on the way to a label: itself, or the second of a pair."""
+    return int(step if np.isscalar(step) else step[1])

@@ -26,7 +26,9 @@ from structnet.routing.explanation import Explanation, explain
 from structnet.routing.protocol import RoutedTree
 from structnet.routing.visits import leaf_of
 
-OWN = {each.name: each.default for each in fields(LabelTreeSettings) if each.name != "seed"}
+OWN: dict[str, Any] = {
+    each.name: each.default for each in fields(LabelTreeSettings) if each.name != "seed"
+}
 
 
 class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator):
@@ -36,8 +38,8 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         tree: kind of tree, as :class:`.LabelTreeSettings` tells it, or a tree of one's own: nested
             lists of places in the sorted classes, or :class:`.LabelCodes`; it stays as it is.
         arity, embedding_size, epochs, learning_rate, start, rebuilds, gain, prior,
-            prior_weight, method, max_depth, memory, bias: hyper-parameters, as told there. What is None is
-            chosen from the data.
+            prior_weight, method, max_depth, memory, bias: hyper-parameters, as told there. What is
+            None is chosen from the data.
         tokens: are the samples lists of token ids, of any length, rather than rows of numbers?
             Ids that ``fit`` has not met are left out.
         standardize: take each column of a dense table to mean 0 and standard deviation 1.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -122,8 +122,9 @@ class Features:
     def __getitem__(self, rows: Any) -> Features:
         rows = np.arange(len(self))[rows]
         if self.is_table:
-            return Features(self.table[rows], *self.parts[1:], self.size)
-        return Features(self.table, *take_rows(*self.parts[1:], rows), self.size)
+            return replace(self, table=self.table[rows])
+        offsets, ids, weights = take_rows(*self.parts[1:], rows)
+        return replace(self, offsets=offsets, ids=ids, weights=weights)
 
     def to_csr(self) -> csr_matrix:
         """The bags as a sparse matrix, ``[n, size]``."""

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.optim import Adagrad
 
 from structnet.checks import check_one_of
-from structnet.label_tree.language_settings import HEADS, TREES, LanguageModelSettings
+from structnet.label_tree.language_settings import HEADS, LanguageModelSettings
 from structnet.label_tree.shapes import clustered
 from structnet.label_tree.softmax import TreeSoftmaxLoss
 from structnet.text import Encoded, Words, learn_vectors
@@ -119,6 +119,7 @@ class LogBilinearLM(nn.Module):
     """
 
     since: Tensor
+    head: Any  # a tree, or what is called as one
 
     def __init__(
         self, words: Words, settings: LanguageModelSettings, encoded: Encoded | None = None
@@ -245,29 +246,45 @@ def train_language_model(
         model.optimizer = Adagrad(parameters, lr=settings.learning_rate)
         return model.optimizer
 
-    if settings.head in TREES and settings.head == "learned":
+    if settings.head == "learned":
         model.reassign_every = max(1, len(train) // settings.rebuilds)
+    # torch's Adagrad makes sparse tensors of rows that are as they must be.
+    unchecked = torch.sparse.check_sparse_tensor_invariants(enable=False)
     try:
-        return fit(
-            model,
-            train,
-            validation,
-            epochs=settings.epochs,
-            batch_size=settings.batch_size,
-            optimizer=optimizer,
-            schedule=partial(
-                torch.optim.lr_scheduler.LinearLR,
-                start_factor=1.0,
-                end_factor=0.1,
-                total_iters=max(1, settings.epochs - 1),
-            ),
-            validation_batch_size=PASS,
-            seed=settings.seed,
-            checkpoint=folder,
-            resume=folder is not None,
-            callbacks=callbacks,
-            progress=progress,
-        )
+        with unchecked:
+            return _fit(model, train, validation, optimizer, folder, callbacks, progress)
     finally:
         model.optimizer = None
         model.reassign_every = None
+
+
+def _fit(
+    model: LogBilinearLM,
+    train: NextWords,
+    validation: NextWords | None,
+    optimizer: Callable,
+    folder: Path | None,
+    callbacks: Sequence[Callable],
+    progress: Any,
+) -> History:
+    settings = model.settings
+    return fit(
+        model,
+        train,
+        validation,
+        epochs=settings.epochs,
+        batch_size=settings.batch_size,
+        optimizer=optimizer,
+        schedule=partial(
+            torch.optim.lr_scheduler.LinearLR,
+            start_factor=1.0,
+            end_factor=0.1,
+            total_iters=max(1, settings.epochs - 1),
+        ),
+        validation_batch_size=PASS,
+        seed=settings.seed,
+        checkpoint=folder,
+        resume=folder is not None,
+        callbacks=callbacks,
+        progress=progress,
+    )

@@ -26,7 +26,7 @@ class LanguageModelSettings:
         batch_size: places a step.
         learning_rate: rate of Adagrad, which falls to a tenth in the last epoch.
         rebuilds: number of reassignments an epoch.
-        prior_weight, memory: weights of a label's place and of its past; :class:`.LabelTreeSettings`.
+        prior_weight, memory: weights of a label's place and of its past; see :func:`.reassign`.
         gain: what a label gains a node by going to a child; see :func:`.objective.gains`.
         seed: number that everything random follows from.
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from torch import nn
+
 from structnet.checks import check_one_of
 from structnet.label_tree._kernels import EMPTY
 from structnet.routing.protocol import Facts, Visit
@@ -20,10 +22,16 @@ if TYPE_CHECKING:
 PATHS = ("multi", "greedy")
 
 
-class Routed:
+class Routed(nn.Module):
     """What a :class:`.LabelTree` answers as a model tree; it is walked as far as one looks."""
 
     softmax: TreeSoftmaxLoss
+
+    if TYPE_CHECKING:
+
+        def represent(self, x: Any) -> torch.Tensor: ...
+
+        def predict_log_proba(self, x: Any) -> torch.Tensor: ...
 
     @property
     def topology(self) -> Topology:
@@ -43,7 +51,7 @@ class Routed:
         """
         check_one_of("path", path, PATHS)
         with evaluating(self), torch.no_grad():
-            r = self.represent(x)  # type: ignore[attr-defined]
+            r = self.represent(x)
         return self._visits(r, path, max_depth)
 
     def _visits(self, r: torch.Tensor, path: str, max_depth: int | None) -> Iterator[Visit]:
@@ -87,7 +95,7 @@ class Routed:
         check_one_of("path", path, PATHS)
         with evaluating(self), torch.no_grad():
             if path == "multi":
-                return self.predict_log_proba(x).cpu().numpy()  # type: ignore[attr-defined]
+                return self.predict_log_proba(x).cpu().numpy()
         label, found = (
             self.softmax.codes.numbering.label,
             np.full((len(x), self.num_classes), -np.inf),
@@ -98,7 +106,7 @@ class Routed:
         return found
 
     def predicted_at(self, x: Any, leaf: int) -> np.ndarray:
-        """What one leaf predicts: its label, and that is certain. ``[n, features] -> [n, labels]``."""
+        """What one leaf predicts: its label for certain. ``[n, features] -> [n, labels]``."""
         found = np.full((x.shape[0], self.num_classes), -np.inf)
         found[:, self.softmax.codes.numbering.label[leaf]] = 0.0
         return found

@@ -32,7 +32,8 @@ class LabelTreeSettings:
         start: beginning of a learned tree, "huffman" or "clusters"; None takes clusters where the
             features are not learned.
         rebuilds: number of reassignments, evenly over the first half of training.
-        gain, prior, prior_weight, method, max_depth: rules of a reassignment; see :func:`.reassign`.
+        gain, prior, prior_weight, method, max_depth: rules of reassignments; see
+            :func:`.reassign`.
         memory: share of the statistics that stays after a reassignment.
         bias: learn a bias a child?
         seed: number that everything random follows from.

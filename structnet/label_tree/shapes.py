@@ -128,7 +128,8 @@ def clustered(
     _checked(np.ones(len(vectors)), arity)
     depth = max_depth or least_depth(len(vectors), arity) + 1
     check_depth(len(vectors), arity, depth)
-    rng, codes = np.random.default_rng(seed), [[] for _ in vectors]
+    rng = np.random.default_rng(seed)
+    codes: list[list[int]] = [[] for _ in vectors]
     stack = [(np.arange(len(vectors)), 0)] if len(vectors) > 1 else []
     while stack:
         mine, here = stack.pop()

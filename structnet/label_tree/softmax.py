@@ -24,7 +24,7 @@ from structnet.label_tree.reassignment import (
     reassign,
 )
 from structnet.label_tree.rows import path_log_prob
-from structnet.label_tree.shapes import check_depth, complete, huffman, least_depth, random_tree
+from structnet.label_tree.shapes import check_depth, complete, huffman, random_tree
 from structnet.routing.path_log_prob import leaf_log_prob
 
 START = {"huffman": huffman, "complete": complete}
@@ -333,8 +333,8 @@ class TreeSoftmaxLoss(nn.Module):
         values, labels, _ = self.searched(
             Features.from_table(input.detach().float().cpu().numpy()), k, beam, threshold
         )
-        where = {"device": input.device}
-        return torch.from_numpy(values).to(**where), torch.from_numpy(labels).to(**where)
+        found = torch.from_numpy(values), torch.from_numpy(labels)
+        return found[0].to(input.device), found[1].to(input.device)
 
     def searched(
         self,

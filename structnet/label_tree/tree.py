@@ -19,7 +19,7 @@ from structnet.routing.samples import Samples
 CELLS = 10_000_000  # probabilities that are computed at once
 
 
-class LabelTree(Routed, nn.Module):
+class LabelTree(Routed):
     """Labels at the leaves of a tree, chosen by softmaxes on the way to them.
 
     The representation of an example is its row of numbers or, with an embedding, the weighted sum

@@ -16,6 +16,11 @@ its recipe and a function here; the command needs nothing else.
 ``neural_tree``             neural trees: ``neural_tree_settings``, ``neural_tree_runs``,
                             ``neural_tree_answers``, ``neural_tree_paper`` and
                             ``neural_tree_figures`` belong to it
+``label_tree``              label trees: ``label_tree_settings``, ``label_tree_data``,
+                            ``label_tree_runs``, ``label_tree_paper`` and
+                            ``label_tree_pictures`` belong to it
+``language_model``          language models: ``language_model_settings``, ``language_model_runs``
+                            and ``language_model_paper`` belong to it
 ``arrays``, ``baselines``   rows and images for a run; scikit-learn's models of the same rows
 ``data_sets``               what ``structnet data`` tells
 ==========================  ====================================================================
@@ -44,11 +49,27 @@ def _neural_tree() -> Recipe:
     return NeuralTreeRecipe()
 
 
+def _label_tree() -> Recipe:
+    """label trees, for very many classes (text, sparse rows)"""
+    from structnet.recipes.label_tree import LabelTreeRecipe
+
+    return LabelTreeRecipe()
+
+
+def _language_model() -> Recipe:
+    """language models, whose next word is a leaf of a tree (text)"""
+    from structnet.recipes.language_model import LanguageModelRecipe
+
+    return LanguageModelRecipe()
+
+
 # The word after `structnet train` -> what imports the recipe and gives it. Nothing is imported
 # before one is called, so that a help page costs the same however many families there are.
 RECIPES: dict[str, Callable[[], Recipe]] = {
     "tree-lstm": _tree_lstm,
     "neural-tree": _neural_tree,
+    "label-tree": _label_tree,
+    "language-model": _language_model,
 }
 
 EXAMPLES = """\

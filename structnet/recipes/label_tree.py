@@ -58,22 +58,20 @@ class LabelTreeRecipe:
         say(f"data: {data.in_words()}")
         return data
 
-    def train(
-        self, settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say
-    ) -> Outcome:
+    def train(self, settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say) -> Outcome:
         """Chooses what was not said, and trains, from what is in the folder."""
         from structnet.recipes import label_tree_runs as runs
 
         training = runs.trained(settings, data, run, say)
         tree, report = training.tree, training.tree.softmax.node_report()
-        run.save_model(tree, runs.content(data, training))
+        run.save_model(tree, runs.content_of(data, training))
         text = runs.first_levels(tree, data.labels)
         (run.folder / "tree.txt").write_text(text + "\n", encoding="utf-8")
         seconds = sum(record["seconds"] for record in training.epochs)
         counts = tree.softmax.counts.numpy()
         details = {
             "chosen": vars(training.settings),
-            "rebuilds": training.rebuilds,
+            "last_rebuild": training.rebuilds[-1] if training.rebuilds else None,
             "nodes": tree.codes.num_nodes,
             "depth": int(tree.codes.depth.max()),
             "mean_depth": float(tree.codes.depth @ counts / counts.sum()),

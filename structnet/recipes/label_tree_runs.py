@@ -24,6 +24,7 @@ from structnet.recipes.recipe import Answer, Place, Say
 from structnet.recipes.run import Run
 from structnet.routing.words import percent
 from structnet.training.checkpoint import load_model, save_model
+from structnet.training.progress import Progress
 
 STATE = "training.safetensors"
 SHOWN = 6  # labels that are named at a node
@@ -60,6 +61,7 @@ def trained(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say)
             f"a {chosen.tree} tree of arity {chosen.arity}, {chosen.epochs} epochs at the rate "
             f"{chosen.learning_rate:.3g}"
         )
+    progress = Progress()
     training.threads = settings.place.threads or 1
 
     def after_epoch(training: Training) -> None:
@@ -69,12 +71,17 @@ def trained(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say)
         # A record goes to the folder and the state with it: they tell of the same epochs.
         save_model(file, training.tree, content_of(data, training))
         run.write_history(training.epochs)
-        say(
-            f"epoch {record['epoch']}/{chosen.epochs}: loss {record['loss']:.3f}, validation loss "
-            f"{record['validation_loss']:.3f}, {record['seconds']:.1f} s"
+        text = (
+            f"epoch {record['epoch']}/{chosen.epochs}, loss {record['loss']:.3f}, "
+            f"val loss {record['validation_loss']:.3f}, {record['seconds']:.1f} s"
         )
+        progress.end_epoch(text, last=record["epoch"] == chosen.epochs)
 
-    return training.run(data.train, after_epoch=after_epoch)
+    progress.open(0, 0)
+    try:
+        return training.run(data.train, after_epoch=after_epoch)
+    finally:
+        progress.close()
 
 
 def content_of(data: LabelData, training: Training) -> dict[str, Any]:
@@ -88,9 +95,6 @@ def content_of(data: LabelData, training: Training) -> dict[str, Any]:
         "text": text,
         "size": data.train.features.size,
     }
-
-
-content = content_of
 
 
 def _empty(content: dict[str, Any]) -> LabelTree:
@@ -163,7 +167,9 @@ def _named(
     values, labels, _ = model.tree.top_k(features, ask.top, ask.beam, ask.threshold)
     found = []
     for name, row, log_p in zip(names, labels, values, strict=True):
-        told = {model.labels[k]: float(np.exp(p)) for k, p in zip(row, log_p, strict=True) if k >= 0}
+        told = {
+            model.labels[k]: float(np.exp(p)) for k, p in zip(row, log_p, strict=True) if k >= 0
+        }
         words = ", ".join(f"{label} {percent(p, 1)}" for label, p in told.items())
         found.append(Answer(f"{name}: {words or 'no label is so likely'}", {"labels": told}))
     return found
