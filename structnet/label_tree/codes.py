@@ -251,4 +251,4 @@ class LabelCodes:
 
 def _slot(step: Any) -> int:
     """The slot of a step on the way to a label: itself, or the second of a pair."""
-    return int(step if np.isscalar(step) else step[1])
+    return int(step[1] if isinstance(step, Sequence) else step)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
@@ -63,6 +63,8 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         >>> model.predict([[0, 0], [5, 25]])
         array(['ant', 'fox'], dtype='<U3')
     """
+
+    n_features_in_: int
 
     def __init__(
         self,
@@ -214,7 +216,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
             return super().explain(x)
         check_is_fitted(self)
         row = self._bags([x], self.n_features_in_).to_csr()
-        return explain(self.tree_, row, self.classes_.tolist())
+        return explain(self._trees()[0], row, self.classes_.tolist())
 
     def apply(self, X: Any) -> np.ndarray:
         """The node of the leaf that each sample's greedy path ends in, ``[n]``."""
@@ -316,12 +318,14 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
     # What TreeEstimatorMixin asks for
 
     def _trees(self) -> list[RoutedTree]:
-        return [self.tree_]
+        return [cast(RoutedTree, self.tree_)]
 
     def _asked(self, x: Any) -> list[tuple[RoutedTree, Any]]:
         if isinstance(x, Features):
-            return [(self.tree_, x.to_csr())]
-        return [(self.tree_, x if issparse(x) or self.scale_ is None else self.scale_(x))]
+            x = x.to_csr()
+        elif self.scale_ is not None and not issparse(x):
+            x = self.scale_(x)
+        return [(self._trees()[0], x)]
 
     def _scales(self) -> tuple[Standardizer | None, Standardizer | None]:
         return self.scale_, None

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-
 from torch import nn
 
 from structnet.checks import check_one_of

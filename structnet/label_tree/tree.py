@@ -61,7 +61,7 @@ class LabelTree(Routed):
         **softmax: Any,
     ):
         super().__init__()
-        self.shape = (num_features,)
+        self.shape: tuple[int, ...] = (num_features,)
         size = num_features if embedding_size is None else embedding_size
         self.embedding: nn.Parameter | None = None
         if embedding_size is not None:

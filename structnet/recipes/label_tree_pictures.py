@@ -57,7 +57,7 @@ def plot_rebuilds(rebuilds: Sequence[Mapping[str, float]], ax: Axes | None = Non
     ax.plot(at, [each["moved"] for each in rebuilds], label="share of labels that move")
     ax.set(xlabel="reassignment", ylim=(0, 1))
     tidy(ax)
-    legend_above(ax)
+    legend_above(ax, ax.get_lines(), 2)
     return ax
 
 

@@ -56,8 +56,8 @@ def load_data(settings: LanguageModelRunSettings) -> TextData:
     if len(words) < 2:
         raise ValueError(f"{settings.data} has one word alone; expected at least 2")
     coded = [words.encode(part) for part in (train, text.validation, text.test)]
-    parts = [NextWords(each, len(words), told.context) for each in coded]
-    return TextData(words, coded[0], *parts, text.name)
+    train_part, validation, test = (NextWords(each, len(words), told.context) for each in coded)
+    return TextData(words, coded[0], train_part, validation, test, text.name)
 
 
 def model_of(
