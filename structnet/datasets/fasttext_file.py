@@ -23,7 +23,7 @@ class LabelledText:
     """Lines of words with labels.
 
     Attributes:
-        words, labels: what the numbers stand for, in the order in which they come up.
+        words, labels: names that the numbers stand for, in the order in which they come up.
         offsets, ids: words of each line, ``ids[offsets[i]:offsets[i + 1]]``.
         label_offsets, label_ids: labels of each line, likewise; -1 for one that is not known.
         unknown_words: number of words that were left out, as they are not known.
