@@ -44,9 +44,11 @@ from .training.checkpoint import save_model as save_model
 from .training.fitting import fit as fit
 from .training.history import History as History
 from .training.loop import NonFiniteLossError as NonFiniteLossError
+from .training.loop import StepError as StepError
 from .training.metrics import accuracy as accuracy
 from .training.metrics import evaluate as evaluate
 from .training.metrics import predict_all as predict_all
+from .training.targets import TargetError as TargetError
 from .trees.examples import TreeExamples as TreeExamples
 from .trees.forest import Forest as Forest
 from .trees.networkx_graph import from_networkx as from_networkx

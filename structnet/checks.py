@@ -7,8 +7,12 @@ was given to, where the sentence should say so.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Collection
+from contextlib import suppress
+from functools import cache
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 
@@ -119,3 +123,33 @@ def check_one_of(name: str, value: Any, allowed: Collection[str], owner: str = "
     """
     if not isinstance(value, str) or value not in allowed:
         raise wrong(name, f"one of {list(allowed)}", value, owner)
+
+
+def check_memory(what: str, num_bytes: int) -> None:
+    """Refuses what cannot fit in memory before any of it is made.
+
+    Args:
+        what: words that say what would need it.
+
+    Raises:
+        ValueError: it needs more than the machine has.
+
+    Example:
+        >>> check_memory("a table of 9", 9 * 8)
+    """
+    if num_bytes > memory():
+        raise ValueError(
+            f"{what} needs {num_bytes / 2**30:,.0f} GiB of memory; "
+            f"this machine has {memory() / 2**30:,.1f} GiB"
+        )
+
+
+@cache
+def memory() -> float:
+    """How many bytes of memory this process may ever have; infinity where nobody says."""
+    found = [math.inf]
+    with suppress(AttributeError, OSError, ValueError):  # a system that does not say
+        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    with suppress(OSError, ValueError):  # no container, or one without a bound
+        found.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return min(found)

@@ -63,12 +63,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _said(error: Exception) -> tuple[int | None, str]:
     """The exit status of an error, and what is said of it; None for one that is unexpected."""
-    if isinstance(error, FileNotFoundError | IsADirectoryError):  # a wrong name
-        return BAD_INPUT, f"{error.filename}: {error.strerror}"
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        wrong_name = isinstance(error, FileNotFoundError | IsADirectoryError)
+        return BAD_INPUT if wrong_name else FAILURE, f"{error.filename}: {error.strerror}"
     if isinstance(error, RuntimeError):
-        from structnet.training import NonFiniteLossError
+        from structnet.training import NonFiniteLossError, StepError
 
-        return FAILURE if isinstance(error, NonFiniteLossError) else None, str(error)
+        known = isinstance(error, NonFiniteLossError | StepError)
+        return FAILURE if known else None, str(error)
     return BAD_INPUT if isinstance(error, ValueError) else FAILURE, str(error)
 
 

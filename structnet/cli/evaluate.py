@@ -84,7 +84,7 @@ def asked(
 
     run = Run(words[0])
     recipe = recipe_of(run)
-    said = {"about": about, "examples": examples, "inputs": "INPUT" in usage}
+    said: dict[str, Any] = {"about": about, "examples": examples, "inputs": "INPUT" in usage}
     ask, flags, rest = parse(cls or recipe.Ask, words[1:], prog, own=own, **said)
     take(ask.place)
     return recipe, run, ask, flags, rest

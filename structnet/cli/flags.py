@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import fields, is_dataclass, make_dataclass
 from difflib import get_close_matches
 from io import StringIO
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from structnet.recipes.recipe import did_you_mean
+from structnet.recipes.recipe import S, did_you_mean
 
-S = TypeVar("S")
 KINDS = {int: "whole number", float: "number", str: "text", Path: "path"}
 NOTHING = re.compile(r"\s*\(default:\s+(none|True|False)\)")
 RULER = re.compile(r"\n +-{5,} *(?=\n)")
@@ -63,9 +62,9 @@ def parse(
     import tyro
 
     about = about or (inspect.getdoc(cls) or "").partition("\nArgs:")[0].strip()
-    more = [] if own is None else [("run", own)]
-    also = {name: kind() for name, kind in more} if default else {}
-    whole = make_dataclass("Flags", more, bases=(cls,), kw_only=True, frozen=True)
+    extra = [] if own is None else [("run", own)]
+    also = {name: kind() for name, kind in extra} if default else {}
+    whole = make_dataclass("Flags", extra, bases=(cls,), kw_only=True, frozen=True)
     said, shown = StringIO(), StringIO()
     try:
         with redirect_stderr(said), redirect_stdout(shown):
@@ -96,7 +95,7 @@ def parse(
     return settings, getattr(found, "run", None), rest
 
 
-def _flags_of(cls: type) -> Iterator[str]:
+def _flags_of(cls: Any) -> Iterator[str]:
     """All flags of a dataclass and its groups."""
     hints = get_type_hints(cls)
     for each in fields(cls):
@@ -147,7 +146,7 @@ def _registry() -> Any:
     return registry
 
 
-def _value(text: str, kind: Callable, choices: Sequence[str], optional: bool) -> Any:
+def _value(text: str, kind: Any, choices: Sequence[str], optional: bool) -> Any:
     if optional and text.lower() == "none":
         return None
     if choices:

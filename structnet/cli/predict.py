@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from structnet.cli.evaluate import asked
 from structnet.recipes.recipe import values_of
@@ -36,6 +37,6 @@ def run(words: Sequence[str]) -> None:
     print(*(answer.words for answer in answers[:SHOWN]), sep="\n")
     if len(answers) > SHOWN:
         print(f"... {len(answers) - SHOWN:,} more")
-    result = {"model": recipe.name, "run": str(run), "asked": values_of(ask)}
+    result: dict[str, Any] = {"model": recipe.name, "run": str(run), "asked": values_of(ask)}
     result["answers"] = [answer.values for answer in answers]
     print(json.dumps(result, ensure_ascii=False))

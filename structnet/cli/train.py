@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from structnet.cli.flags import parse
 from structnet.cli.names import chosen_recipe, recipe_of, show_models
@@ -58,7 +58,7 @@ def run(words: Sequence[str]) -> None:
         print(json.dumps(result, ensure_ascii=False))
 
 
-def _to_resume(words: Sequence[str]) -> tuple[Recipe, object, Path]:
+def _to_resume(words: Sequence[str]) -> tuple[Recipe, Any, Path]:
     """The recipe of a run to go on with, its settings, and its folder."""
     from structnet.recipes.run import Run
 

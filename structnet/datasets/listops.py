@@ -20,6 +20,7 @@ import numpy as np
 from structnet import parse
 from structnet.checks import check_integer
 from structnet.datasets.source import Source, fetch, find, sources
+from structnet.training.files import replacing
 from structnet.trees.memory import collector_paused
 from structnet.trees.tree import Tree
 
@@ -170,9 +171,9 @@ def write_tsv(
     Raises:
         ValueError: there are not as many labels as trees.
     """
-    with Path(path).open("w", encoding="utf-8") as file:
+    with replacing(path) as file:
         for tree, label in zip(trees, labels, strict=True):
-            file.write(f"{label}\t{parse.to_listops(tree, binary)}\n")
+            file.write(f"{label}\t{parse.to_listops(tree, binary)}\n".encode())
 
 
 def _published(

@@ -34,6 +34,7 @@ from structnet import parse
 from structnet.datasets.lrt_generator import MAX_OPERATORS, Pair, generate
 from structnet.datasets.source import fetch, sources
 from structnet.datasets.truth import RELATIONS, num_operators, relation
+from structnet.training.files import replacing
 from structnet.trees.memory import collector_paused
 from structnet.trees.tree import Tree
 
@@ -180,10 +181,10 @@ def read_tsv(
 
 def write_tsv(path: str | Path, pairs: Iterable[Pair]) -> None:
     """Writes what :func:`read_tsv` reads, one pair a line, replacing the file."""
-    with Path(path).open("w", encoding="utf-8") as file:
+    with replacing(path) as file:
         for pair in pairs:
             left, right = parse.to_logic(pair.left), parse.to_logic(pair.right)
-            file.write(f"{pair.relation}\t{left}\t{right}\n")
+            file.write(f"{pair.relation}\t{left}\t{right}\n".encode())
 
 
 def _read(

@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from structnet.training.files import replacing
+
 _CHUNK = 1 << 16  # bytes
 _TIMEOUT = 30.0  # seconds without a byte before a download gives up
 
@@ -179,16 +181,11 @@ def fetch(source: Source, data_dir: str | Path | None = None, download: bool = T
     if not download:
         folder = target.parent if data_dir is None else Path(data_dir)
         raise absent(f"{source.name} is not in {folder}; put it there", source.url)
-    target.parent.mkdir(parents=True, exist_ok=True)
     # Whoever looks at the target sees no file or a whole one, also if two processes download it.
-    partial = target.with_name(f".{source.name}.{os.getpid()}.part")
-    try:
-        with partial.open("wb") as file:
-            file.writelines(_chunks(source, target))
-        verify(source, partial)
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+    with replacing(target) as file:
+        file.writelines(_chunks(source, target))
+        file.flush()
+        verify(source, file.name)
     return target
 
 

@@ -13,7 +13,14 @@ import torch
 from sklearn.base import BaseEstimator
 from torch import nn
 
-from structnet.training.checkpoint import CheckpointError, check_settings, load_model, save_model
+from structnet.training.checkpoint import (
+    MALFORMED,
+    CheckpointError,
+    bounded,
+    check_settings,
+    load_model,
+    save_model,
+)
 
 CLAIM = "fit.safetensors"
 
@@ -55,11 +62,16 @@ def load(cls: type[BaseEstimator], path: str | Path) -> BaseEstimator:
     found = config.get("estimator", "a model that is no estimator")
     if found != cls.__name__:
         raise CheckpointError(f"{path} holds {found}; expected {cls.__name__}")
-    estimator = cls(**config["parameters"])
-    for name, value in config["fitted"].items():
-        if value is not None:
-            setattr(estimator, name, _restored(value))
-    estimator._restore(config).load_state_dict(weights)
+    try:
+        estimator = cls(**config["parameters"])
+        for name, value in config["fitted"].items():
+            if value is not None:
+                setattr(estimator, name, _restored(value))
+        with bounded(weights):
+            module = estimator._restore(config)
+        module.load_state_dict(weights)
+    except (RuntimeError, *MALFORMED) as error:
+        raise CheckpointError(f"{path} does not describe a {cls.__name__}: {error}") from error
     return estimator
 
 

@@ -22,10 +22,15 @@ class Rows:
     """Rows that stand in equally long runs, one for each key; each run has its own parameters.
 
     Parameters of all keys are stacked along their first mode, ``[num_keys, ...]``.
+
+    Attributes:
+        plain: True on the reference backend: whatever a cell computes there is to be made of plain
+            torch operations, so that autograd can differentiate it as often as it is asked to.
     """
 
     def __init__(self, stack: Stack, product: Product | None):
         self.stack = stack
+        self.plain = product is None
         self._product = product
 
     def split(self, x: Tensor) -> Tensor:

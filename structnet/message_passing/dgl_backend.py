@@ -3,7 +3,8 @@
 ``DGLGraph.prop_nodes`` walks the levels, autograd remembers. DGL hands a user-defined function
 edges and nodes in an order of its own, in buckets of equal degree; every row gathers its own
 parameters, and every mailbox is put in order of ``pos`` with the bottom's message in the empty
-places. Slow, plain, and what the fast backend is tested against.
+places. All rows are ``plain``, which tells a cell to leave its hand-written functions aside. Slow,
+right to any order of derivatives, and what the fast backend is tested against.
 """
 
 from __future__ import annotations

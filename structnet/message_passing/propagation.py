@@ -1,8 +1,9 @@
 """Level-by-level message passing over a forest, differentiable, in time and memory linear in it.
 
 The functions of a :class:`~structnet.message_passing.cell.Cell` run on two backends. ``"dgl"`` is
-the reference, plain DGL message passing and plain autograd. ``"levels"`` computes a whole level at
-once and each distinct message once, on the buffers of :mod:`structnet.message_passing.tape`.
+the reference, plain DGL message passing and plain autograd, with derivatives of any order.
+``"levels"`` computes a whole level at once and each distinct message once, on the buffers of
+:mod:`structnet.message_passing.tape`; it has first derivatives only, and says so.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ def _sweep(plan: Schedule, cell: Cell, tape: Tape) -> list[State]:
     blocks = [cell.bottom()]
     if len(plan.leaf_tokens):
         leaves = Stack(1, len(plan.leaf_tokens), None, 0)
-        blocks.insert(0, cell.leaf(Nodes(leaves, plan.leaf_tokens, {})))
+        nodes = Nodes(leaves, plan.leaf_tokens, {}, product=tape.product)
+        blocks.insert(0, cell.leaf(nodes))
     if plan.num_rows and not plan.levels[0].messages:
         tape.open(example_message(cell))
     computed: list[State] = []

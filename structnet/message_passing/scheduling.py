@@ -116,7 +116,7 @@ class Layout(NamedTuple):
             raise GraphError(
                 f"the forest has type {forest.types.max()}; the model has {self.num_types} types"
             )
-        widest = forest.pos.max(initial=-1) + 1
+        widest = int(forest.pos.max(initial=-1)) + 1
         if (self.positional or self.pads) and widest > self.arity:
             raise GraphError(
                 f"a node of the forest has {widest} places; the model's arity is {self.arity}"

@@ -51,7 +51,7 @@ class Tape:
             self.buffers[name] = x.new_zeros(self.plan.num_messages, *x.shape[1:])
             self.shapes[name] = x.shape[1:]
         first = next(iter(fields.values()))
-        self.tie = torch.empty(0, device=first.device, requires_grad=torch.is_grad_enabled())
+        self.tie = torch.empty(0, device=first.device)
 
     def close(self) -> None:
         """Let go of what only the forward needs.
@@ -105,6 +105,8 @@ class _Send(torch.autograd.Function):
             receivers = outbox.rows if name in tape.sums else outbox.slots
             left = tape.left.get(name)  # None: nobody who received it has a gradient
             gradients.append(None if left is None else _sum_rows(left, receivers, outbox.offsets))
+        if not ctx.needs_input_grad[3]:  # the first send of all is the last to look
+            tape.left.clear()
         return None, None, None, None, *gradients
 
 

@@ -66,9 +66,10 @@ class Trained:
         cls, config: Mapping[str, Any], primitives: Primitives, likelihood: Likelihood
     ) -> Trained:
         """The same again, with new weights."""
-        with random_states_kept(torch.device("cpu")):
-            tree = NeuralTree.from_config(config["tree"], primitives, likelihood)
         decisions = [Decision(**decision) for decision in config["decisions"]]
+        most = 1 + len(decisions)  # each added one at most
+        with random_states_kept(torch.device("cpu")):
+            tree = NeuralTree.from_config(config["tree"], primitives, likelihood, most)
         return cls(tree, decisions, History(config["history"]))
 
 

@@ -346,27 +346,41 @@ class NeuralTree(Routed):
 
     @classmethod
     def from_config(
-        cls, config: dict[str, Any], primitives: Primitives, likelihood: Likelihood | None = None
+        cls,
+        config: dict[str, Any],
+        primitives: Primitives,
+        likelihood: Likelihood | None = None,
+        most: int | None = None,
     ) -> NeuralTree:
         """A tree of the same structure, with new weights.
 
         Args:
             primitives, likelihood: those that the tree was made with.
+            most: the argument of :meth:`grow_to`.
         """
         tree = cls(primitives, config["shape"], likelihood)
         root = tree.nodes[0]
         if len(root.transformers) > config["transformers"][0]:
             root.transformers, root.shape = nn.Sequential(), tree.shape
             root.solver, _ = primitives.make_solver(root.shape)
-        tree.grow_to(config)
+        tree.grow_to(config, most)
         return tree
 
-    def grow_to(self, config: dict[str, Any]) -> None:
+    def grow_to(self, config: dict[str, Any], most: int | None = None) -> None:
         """Splits and deepens until the structure is that of the configuration.
 
         Args:
             config: from :meth:`config`, of a tree that grew out of one like this.
+            most: the most transformers that it may have, where a file says so; None for any.
+
+        Raises:
+            ValueError: it has more: a file of a few bytes must not keep a machine busy.
         """
+        if most is not None and sum(config["transformers"]) > most:
+            raise ValueError(
+                f"a tree of this file has {most} transformers at most; its structure says "
+                f"{sum(config['transformers'])}"
+            )
         # Nodes are numbered in the order of the splits; the leaves' own order does not matter.
         last = len(config["children"])
         for v in sorted(range(last), key=lambda v: config["children"][v] or [last]):

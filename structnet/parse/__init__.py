@@ -21,7 +21,8 @@
 ==========================  ====================================================================
 
 Each format has a file: ``expressions`` (ListOps), ``sentences`` (logic), ``brackets``,
-``dependencies`` (CoNLL-U), ``json_tree``, ``markup`` (XML, HTML), ``python_source``, ``graphs``
+``dependencies`` (CoNLL-U), ``json_tree``, ``markup`` (XML, HTML, whose ``tags`` are found in one
+pass), ``python_source``, ``graphs``
 (networkx) and ``objects`` (other libraries' parses). They share ``reading`` (lines and tokens),
 ``files`` (a file of many texts) and ``errors``.
 

@@ -231,8 +231,6 @@ def _category(label: str) -> str:
 
 def _checked_label(node: Tree) -> str:
     label = str(node.label)
-    if node.token is not None:
-        raise ValueError(f"brackets have no place for the token {node.token!r} of {label!r}")
     if split_parentheses(label) != [label] or label in "()":
         raise ValueError(f"a label in brackets is a word without blanks or brackets; got {label!r}")
     return label

@@ -15,6 +15,7 @@ from structnet.parse.reading import cycle_above, numbered_lines
 from structnet.trees.tree import Tree
 
 COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+DIGITS = 19  # no sentence has so many words that it takes them to number one
 _HEAD = COLUMNS.index("head")
 
 
@@ -113,7 +114,9 @@ def _word(number: int, line: str, expected_id: int) -> _Word | None:
         raise ParseError(message, number, 1, line)
     if re.fullmatch(r"[0-9]+[-.][0-9]+", fields[0]):  # 3-4 is a multiword token, 3.1 is empty
         return None
-    head = int(fields[_HEAD]) if re.fullmatch(r"[0-9]+", fields[_HEAD]) else -1
+    head = -1
+    if re.fullmatch(r"[0-9]+", fields[_HEAD]):  # of more digits than Python reads: far outside
+        head = int(fields[_HEAD]) if len(fields[_HEAD]) < DIGITS else 10**DIGITS
     word = _Word(number, line, fields, head)
     if fields[0] != str(expected_id):
         raise word.error(f"word number {fields[0]!r}; expected {expected_id}", 0)
@@ -143,7 +146,7 @@ def _dependents(words: list[_Word]) -> list[list[int]]:
     dependents: list[list[int]] = [[] for _ in range(len(words) + 1)]
     for number, word in enumerate(words, start=1):
         if word.head > len(words):
-            message = f"head {word.head} in a sentence of {len(words)} words"
+            message = f"head {word.fields[_HEAD][:DIGITS]} in a sentence of {len(words)} words"
             raise word.error(message, _HEAD)
         if word.head == 0 and dependents[0]:
             first = words[dependents[0][0] - 1].line

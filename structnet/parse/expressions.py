@@ -84,7 +84,8 @@ def to_listops(tree: Tree, binary: bool = False) -> str:
         binary: write the published notation, with parentheses that pair the tokens up.
 
     Raises:
-        ValueError: a leaf that is no digit, or a label with a blank or a bracket in it.
+        ValueError: a leaf that is no digit, a label with a blank or a bracket in it, or a node with
+            a token.
 
     Example:
         >>> tree = Tree("MAX", [Tree("1"), Tree("MIN", [Tree("4"), Tree("7")])])

@@ -27,7 +27,7 @@ def networkx_tree(
 
     Raises:
         NotATreeError: the graph is empty, undirected or a multigraph, a node has two parents,
-            there are several roots, or there is a cycle.
+            there are several roots, there is a cycle, or places cannot be compared.
 
     Example:
         >>> import networkx as nx
@@ -50,7 +50,14 @@ def networkx_tree(
         edges = digraph.adj[node]
         children = list(edges)
         if all(order in data for data in edges.values()):
-            children.sort(key=lambda child: edges[child][order])
+            try:
+                children.sort(key=lambda child: edges[child][order])
+            except TypeError:
+                found = {type(data[order]).__name__ for data in edges.values()}
+                raise NotATreeError(
+                    f"the children of node {node!r} cannot be put in order, as their {order!r} are "
+                    f"of the types {', '.join(sorted(found))}; expected numbers"
+                ) from None
         attributes = digraph.nodes[node]
         return attributes.get(label, node), children, attributes.get(token)
 

@@ -37,7 +37,7 @@ def json(text_or_value: object) -> Tree:
     Raises:
         ParseError: the text is not JSON.
         TypeError: a value or a key is of a type that JSON does not have.
-        ValueError: a value contains itself.
+        ValueError: a value contains itself, or an int has more digits than Python writes.
 
     Example:
         >>> json('{"name": "structnet", "tags": ["tree", 2]}')
@@ -73,8 +73,15 @@ def _expand(value: object) -> tuple[Hashable, Sequence, None]:
     if isinstance(value, str):
         return value, (), None
     if value is None or isinstance(value, (bool, int, float)):
-        return dumps(value), (), None
+        return _written(value), (), None
     raise TypeError(f"JSON has no value of type {type(value).__name__}")
+
+
+def _written(value: float | None) -> str:
+    try:
+        return dumps(value)
+    except ValueError as error:  # Python writes no int of thousands of digits
+        raise ValueError(f"a number of a JSON value cannot be written: {error}") from None
 
 
 _Step = Callable[[], "_Step | None"]

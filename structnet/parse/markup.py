@@ -7,15 +7,18 @@ References:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from html.parser import HTMLParser
 from typing import NoReturn
 from xml.parsers import expat
 
 from structnet.parse.errors import ParseError
 from structnet.parse.reading import Builder
+from structnet.parse.tags import Token, tokens
 from structnet.trees.tree import Tree
 
+_TAG = re.compile(rb"""<(?:[^>"']+|"[^"]*"|'[^']*')*>""")
+_ENTITY = re.compile(rb"&(?!#|(?:amp|lt|gt|quot|apos);)([^;]*);")
 _VOID = frozenset(
     {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track"}
     | {"wbr"}
@@ -58,8 +61,8 @@ def xml(text: str, *, attributes: bool = True) -> Tree:
         attributes: False drops the attributes.
 
     Raises:
-        ParseError: the text is not well-formed; or it declares entities, which could make a small
-            text expand into a huge one, or uses one that is not declared.
+        ParseError: the text is not well-formed; or it declares entities or attributes, which could
+            make a small text expand into a huge one, or uses an entity that is not declared.
 
     Example:
         >>> xml("<note to='Ada'>Call <b>now</b>!</note>")
@@ -81,12 +84,28 @@ def xml(text: str, *, attributes: bool = True) -> Tree:
         line, offset = parser.CurrentLineNumber, parser.CurrentColumnNumber
         raise ParseError.on_line(message, text, line, offset + 1)
 
+    document = b""  # the text as expat counts its places, where a declaration may hide entities
+
+    def declared(*_: object) -> None:
+        nonlocal document
+        document = text.encode()
+
     def start(tag: str, pairs: list[str]) -> None:
+        if (
+            document
+        ):  # of an entity in an attribute that something absent may declare, expat is mute
+            entity = _entity_within(document, parser.CurrentByteIndex)
+            if entity is not None:
+                refuse(f"entity {entity!r} is not declared")
         builder.start(tag, zip(pairs[::2], pairs[1::2], strict=True))
 
     parser.StartElementHandler = start
     parser.EndElementHandler = lambda tag: builder.close()
     parser.CharacterDataHandler = builder.text
+    parser.StartDoctypeDeclHandler = declared
+    parser.AttlistDeclHandler = lambda tag, name, *_: refuse(
+        f"attribute {name!r} of <{tag}> declared; none may be"
+    )
     parser.EntityDeclHandler = lambda name, *_: refuse(f"entity {name!r} declared; none may be")
     parser.SkippedEntityHandler = lambda name, _: refuse(f"entity {name!r} is not declared")
     try:
@@ -98,6 +117,13 @@ def xml(text: str, *, attributes: bool = True) -> Tree:
     except UnicodeEncodeError as error:
         raise ParseError.at(error.reason, text, error.start) from None
     return builder.roots[0]
+
+
+def _entity_within(document: bytes, start: int) -> str | None:
+    """An entity in the tag that starts there, but for the five that XML has."""
+    tag = _TAG.match(document, start)
+    found = None if tag is None else _ENTITY.search(tag.group())
+    return None if found is None else found.group(1).decode()
 
 
 def html(text: str, *, attributes: bool = True) -> Tree:
@@ -112,21 +138,15 @@ def html(text: str, *, attributes: bool = True) -> Tree:
         attributes: False drops the attributes.
 
     Raises:
-        ParseError: an end tag that matches no open element, an element that is not closed, more
-            than one outermost element, text outside of it, or none.
+        ParseError: an end tag that matches no open element, an element, a tag or a comment that
+            is not closed, more than one outermost element, text outside of it, or none.
 
     Example:
         >>> html("<ul><li>one<li class=x>two<br></ul>")
         <Tree (ul (li one) (li (@class x) two br))>
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")  # as the standard says
-    reader = _HTMLReader(text, attributes)
-    try:
-        reader.feed(text)
-        reader.close()
-    except AssertionError as error:  # how html.parser says that a declaration is malformed
-        raise reader.problem(str(error)) from None
-    return reader.tree()
+    return _HTMLReader(text, attributes).tree()
 
 
 class _ElementBuilder(Builder):
@@ -152,70 +172,71 @@ class _ElementBuilder(Builder):
             self.leaf(text)
 
 
-class _HTMLReader(HTMLParser):
+class _HTMLReader:
+    """The elements of a document, those closed of whose end tags HTML lets one leave out."""
+
     def __init__(self, text: str, attributes: bool) -> None:
-        super().__init__(convert_charrefs=True)
         self.document = text
         self.builder = _ElementBuilder(attributes)
-        self.unclosed: list[tuple[str, tuple[int, int]]] = []  # tags and where they start
+        self.unclosed: list[tuple[str, int]] = []  # tags and where they start
         self.pieces: list[str] = []  # text since the last tag; a comment may cut it
 
     def tree(self) -> Tree:
+        for token in tokens(self.document):
+            if token.kind == "text":
+                self._read_text(token)
+            elif token.kind == "start":
+                self._open(token)
+            else:
+                self._end(token)
         self._text()
         while self.unclosed and self.unclosed[-1][0] in _ENDED_BY:
             self._close()
         if self.unclosed:
-            tag, (line, offset) = self.unclosed[-1]
-            raise ParseError.on_line(f"<{tag}> is not closed", self.document, line, offset + 1)
+            tag, offset = self.unclosed[-1]
+            raise ParseError.at(f"<{tag}> is not closed", self.document, offset)
         if not self.builder.roots:
             raise ParseError.at("no element", self.document, len(self.document.rstrip()))
         return self.builder.roots[0]
 
-    def problem(self, message: str) -> ParseError:
-        line, offset = self.getpos()
-        return ParseError.on_line(message, self.document, line, offset + 1)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def _open(self, token: Token) -> None:
+        tag = token.content
         self._text()
         while self.unclosed and tag in _ENDED_BY.get(self.unclosed[-1][0], ()):
             self._close()
         if not self.unclosed and self.builder.roots:
-            raise self.problem(f"<{tag}> is a second outermost element")
-        self.builder.start(tag, attrs)
-        self.unclosed.append((tag, self.getpos()))
-        if tag in _VOID:
+            raise self._problem(f"<{tag}> is a second outermost element", token)
+        self.builder.start(tag, token.attributes)
+        self.unclosed.append((tag, token.offset))
+        if tag in _VOID or token.closed:
             self._close()
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attrs)
-        if tag not in _VOID:
-            self._close()
-
-    def handle_endtag(self, tag: str) -> None:
+    def _end(self, token: Token) -> None:
+        tag = token.content
         self._text()
         if tag in _VOID:
-            raise self.problem(f"</{tag}>: <{tag}> takes no end tag")
+            raise self._problem(f"</{tag}>: <{tag}> takes no end tag", token)
         while self.unclosed and self.unclosed[-1][0] != tag and self.unclosed[-1][0] in _ENDED_BY:
             self._close()
         if not self.unclosed:
-            raise self.problem(f"</{tag}> closes nothing")
-        opened, (line, _) = self.unclosed[-1]
+            raise self._problem(f"</{tag}> closes nothing", token)
+        opened, offset = self.unclosed[-1]
         if opened != tag:
-            raise self.problem(f"</{tag}> closes <{opened}> of line {line}")
+            line = self.document.count("\n", 0, offset) + 1
+            raise self._problem(f"</{tag}> closes <{opened}> of line {line}", token)
         self._close()
 
-    def handle_data(self, data: str) -> None:
-        if not self.unclosed and data.strip():
-            raise self._text_outside(data)
-        self.pieces.append(data)
+    def _read_text(self, token: Token) -> None:
+        text = token.content
+        if not self.unclosed and text.strip():
+            start = self.document[token.offset :]
+            offset = token.offset + len(start) - len(start.lstrip())
+            message = "text outside of the outermost element"
+            raise ParseError.at(message, self.document, offset)
+        self.pieces.append(text)
 
-    def _text_outside(self, data: str) -> ParseError:
-        line, offset = self.getpos()
-        blanks = data[: len(data) - len(data.lstrip())]
-        line += blanks.count("\n")
-        offset = len(blanks) - blanks.rfind("\n") - 1 + ("\n" not in blanks) * offset
-        message = "text outside of the outermost element"
-        return ParseError.on_line(message, self.document, line, offset + 1)
+    def _problem(self, message: str, token: Token) -> ParseError:
+        return ParseError.at(message, self.document, token.offset)
 
     def _text(self) -> None:
         self.builder.text("".join(self.pieces))

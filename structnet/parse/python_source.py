@@ -62,12 +62,20 @@ def _values(node: ast.AST, name: str, contexts: bool) -> list:
     """The values of one field that become children: nodes, and leaves as text."""
     value = getattr(node, name, None)
     if name == "value" and isinstance(node, ast.Constant):
-        return [repr(value)]
+        return [_written(value)]
     values = value if isinstance(value, list) else [value]
     values = [
         item if isinstance(item, ast.AST) else str(item) for item in values if item is not None
     ]
     return [v for v in values if contexts or not isinstance(v, ast.expr_context)]
+
+
+def _written(value: object) -> str:
+    """A constant as Python writes it; an int of thousands of digits, which it does not, in hex."""
+    try:
+        return repr(value)
+    except ValueError:
+        return f"{value:#x}"
 
 
 def _syntax_tree(source: str) -> ast.Module:

@@ -50,15 +50,23 @@ def token_offset(pattern: re.Pattern[str], text: str, place: int) -> int:
 
 
 def spelled(tree: Tree, spell: Callable[[Tree], Sequence[str | Tree]]) -> list[str]:
-    """A tree's tokens in order; ``spell`` gives those of a node, its children in their places."""
+    """A tree's tokens in order; ``spell`` gives those of a node, its children in their places.
+
+    Raises:
+        ValueError: a node carries a token.
+    """
     tokens: list[str] = []
     stack: list[Tree | str] = [tree]
     while stack:
         item = stack.pop()
         if isinstance(item, str):
             tokens.append(item)
-        else:
-            stack.extend(reversed(spell(item)))
+            continue
+        if item.token is not None:
+            raise ValueError(
+                f"this notation has no place for the token {item.token!r} of {item.label!r}"
+            )
+        stack.extend(reversed(spell(item)))
     return tokens
 
 
@@ -125,21 +133,31 @@ def unfold(
         >>> unfold(3, lambda n: (n, range(n - 1, 0, -1), None))
         <Tree (3 (2 1) 1)>
     """
-    # Taking the last child first gives the nodes in reversed postorder.
-    nodes: list[tuple[Hashable, int, Hashable | None]] = []
-    stack: list[tuple[object, int]] = [(root, 0)]
-    path: list[object] = []  # the objects above the current one ...
-    above: set[int] = set()  # ... and their identities
+    done: dict[int, Tree] = {}  # what has children, by its identity ...
+    kept: list[object] = []  # ... which nothing else may take meanwhile
+    above: set[int] = set()
+    built: list[Tree] = []
+    # A node is taken twice: before its children, and when they are built.
+    stack: list[tuple[Any, tuple[Hashable, int, Hashable | None] | None]] = [(root, None)]
     while stack:
-        node, depth = stack.pop()
-        while len(path) > depth:
-            above.discard(id(path.pop()))
+        node, found = stack.pop()
+        if found is not None:
+            label, count, token = found
+            built[-count:] = [Tree(label, built[-count:], token)]
+            done[id(node)] = built[-1]
+            above.discard(id(node))
+            continue
+        if id(node) in done:  # the same object in two places is one subtree, built once
+            built.append(done[id(node)])
+            continue
         label, below, token = expand(node)
-        nodes.append((label, len(below), token))
-        if len(below):
-            if id(node) in above:
-                raise ValueError(f"a {type(node).__name__} contains itself; a tree cannot")
-            path.append(node)
-            above.add(id(node))
-            stack.extend((child, depth + 1) for child in below)
-    return Tree.from_postorder(reversed(nodes))
+        if not len(below):
+            built.append(Tree(label, (), token))
+            continue
+        if id(node) in above:
+            raise ValueError(f"a {type(node).__name__} contains itself; a tree cannot")
+        above.add(id(node))
+        kept.append(node)
+        stack.append((node, (label, len(below), token)))
+        stack.extend((child, None) for child in reversed(below))
+    return built[0]

@@ -75,7 +75,8 @@ def to_logic(tree: Tree) -> str:
         tree: nodes ``and`` and ``or`` of two children, ``not`` of one; leaves are variables.
 
     Raises:
-        ValueError: another operator, number of children, or a leaf that is no name.
+        ValueError: another operator, number of children, a leaf that is no name, or a node with a
+            token.
 
     Example:
         >>> to_logic(Tree("and", [Tree("a"), Tree("not", [Tree("b")])]))

@@ -18,6 +18,7 @@ from structnet.recipes.recipe import Say
 from structnet.recipes.tree_lstm_model import OF_NAME
 from structnet.recipes.words import outputs
 from structnet.text import Words
+from structnet.training.files import locked
 
 
 def trees(
@@ -34,8 +35,8 @@ def trees(
     of = OF_NAME[name]
     if made is not None:
         out = made[0] or Path("data", "cache", name)
-        out.mkdir(parents=True, exist_ok=True)
-        paths, origin = of.generate(out, *made[1:]), "generated"
+        with locked(out):  # which shows at once whether it can be written into
+            paths, origin = of.generate(out, *made[1:]), "generated"
     else:
         paths, origin = [datasets.fetch(source, data_dir) for source in of.sources()], "published"
         _say_source(of.sources()[0], say)
@@ -122,7 +123,9 @@ def _loaded(name: str, data_dir: str | None, options: Mapping[str, str | None], 
     if name == "digits":
         return load(name)
     if name not in LOADERS:
-        given = {flag: value for flag, value in options.items() if value is not None}
+        given: dict[str, Any] = {
+            flag: value for flag, value in options.items() if value is not None
+        }
         if "header" in given:
             given["header"] = given["header"] == "yes"
         return load(name, data_dir, **given)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from structnet.recipes.protocol import Recipe
 from structnet.recipes.recipe import Place, Say, values_of
 from structnet.recipes.run import Run, save
 from structnet.training import set_threads
+from structnet.training.files import locked
 from structnet.training.processes import own_device, process_rank
 
 if TYPE_CHECKING:
@@ -33,10 +35,18 @@ def carry_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str, An
 
     Raises:
         CheckpointError: the run in the folder was trained on other data.
+        FolderInUseError: another process is at work in it.
+        OSError: it cannot be written into.
         KeyboardInterrupt: the training was interrupted; it says how to continue.
     """
     refuse_processes(recipe)
     take(settings.place)
+    # Before the data are read or generated, which may take long.
+    with locked(run.folder) if process_rank()[0] == 0 else nullcontext():
+        return _carried_out(recipe, run, settings, say)
+
+
+def _carried_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str, Any]:
     data = recipe.load(settings, say)
     described = data.describe()
     first = process_rank()[0] == 0

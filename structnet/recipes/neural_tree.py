@@ -17,6 +17,7 @@ from structnet.recipes.neural_tree_settings import (
     NeuralTreeRunSettings,
     table_of_defaults,
 )
+from structnet.recipes.protocol import Recipe
 from structnet.recipes.recipe import Answer, Outcome, Place, Say, is_file
 from structnet.recipes.words import counted
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from structnet.routing import Samples
 
 
-class NeuralTreeRecipe:
+class NeuralTreeRecipe(Recipe):
     """Adaptive neural trees on images and tables."""
 
     name = "neural-tree"
@@ -74,7 +75,7 @@ defaults of the data sets:
         from structnet.recipes import neural_tree_runs as runs
         from structnet.recipes.neural_tree_answers import measured
         from structnet.routing.report import export_text, summary
-        from structnet.training import evaluate
+        from structnet.training import evaluate, replacing
         from structnet.training.processes import own_device
 
         described, device = data.describe(), own_device(settings.place.device)
@@ -106,7 +107,8 @@ defaults of the data sets:
         run.save_model(tree, {"tree": tree.config()})
         text = export_text(tree, data.test_in_units, data.arrays.classes)
         size = summary(tree, data.test)
-        (run.folder / "summary.txt").write_text(f"{size}\n\n{text}\n", encoding="utf-8")
+        with replacing(run.folder / "summary.txt") as file:
+            file.write(f"{size}\n\n{text}\n".encode())
         details = {
             "primitives": settings.modules.primitives,
             "validation_loss": evaluate(tree, data.validation, device=device)["loss"],

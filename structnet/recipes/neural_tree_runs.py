@@ -33,7 +33,10 @@ class Opened:
 
 
 def root_of(
-    settings: NeuralTreeRunSettings, data: Described, structure: Mapping[str, Any] | None = None
+    settings: NeuralTreeRunSettings,
+    data: Described,
+    structure: Mapping[str, Any] | None = None,
+    most: int | None = None,
 ) -> NeuralTree:
     """An untrained tree, its weights drawn by the run's seed.
 
@@ -42,6 +45,7 @@ def root_of(
         data: description of them, as in ``config.json``.
         structure: structure of a tree that has grown, as ``NeuralTree.config`` gives it; the root
             alone otherwise.
+        most: the most transformers that it may have; None for any.
 
     Raises:
         ValueError: the modules are for images, and the data are rows.
@@ -60,7 +64,7 @@ def root_of(
     with torch.random.fork_rng([]):
         torch.manual_seed(settings.training.seed)
         if structure is not None:
-            return NeuralTree.from_config(structure, primitives, likelihood)
+            return NeuralTree.from_config(structure, primitives, likelihood, most)
         return NeuralTree(primitives, data["shape"], likelihood)
 
 
@@ -71,7 +75,10 @@ def tree_of(run: Run, file: str = MODEL) -> NeuralTree:
         CheckpointError: there is none yet, or its file is damaged.
     """
     settings, data = run.settings(NeuralTreeRunSettings), run.config["data"]
-    return run.load_model(lambda content: root_of(settings, data, content["tree"]), file)
+    # A transformer of these has at least one tensor of its own.
+    return run.load_model(
+        lambda content: root_of(settings, data, content["tree"], content["tensors"]), file
+    )
 
 
 def decisions_of(run: Run) -> list[dict[str, Any]]:

@@ -9,8 +9,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
-from operator import getitem
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -159,9 +157,10 @@ def written(table: Table, path: Path) -> dict[str, Any]:
         path: path of the files, without the ending.
     """
     from structnet.recipes.run import Run, save
+    from structnet.training.files import replacing
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.with_suffix(".md").write_text(table.markdown(), encoding="utf-8")
+    with replacing(path.with_suffix(".md")) as file:
+        file.write(table.markdown().encode())
     drawn = {path.with_suffix(".png").name: table.draw, **table.pictures}
     pictures = [str(save(draw(), path.parent / name)) for name, draw in drawn.items()]
     result = {**table.values(), "folder": str(path.parent), "pictures": pictures}
@@ -171,10 +170,14 @@ def written(table: Table, path: Path) -> dict[str, Any]:
 
 def values_in(runs: Sequence[Run], sources: Mapping[str, str]) -> dict[str, list[float]]:
     """Quantity -> its value in each run's result, found by a dotted name."""
-    return {
-        name: [reduce(getitem, source.split("."), run.result) for run in runs]
-        for name, source in sources.items()
-    }
+
+    def value(run: Run, source: str) -> Any:
+        found: Any = run.result
+        for part in source.split("."):
+            found = found[part]
+        return found
+
+    return {name: [value(run, source) for run in runs] for name, source in sources.items()}
 
 
 def over_seeds(values: Sequence[float]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from structnet.recipes.recipe import Answer, Outcome, Place, Say
 
@@ -44,15 +44,15 @@ class Recipe(Protocol):
         tables: the papers' tables by number.
     """
 
-    name: str
-    examples: Mapping[str, str]
-    data_sets: Sequence[str]
-    files: Sequence[str]
-    parallel: bool
-    Settings: type
-    Ask: type
-    Choice: type
-    tables: Mapping[int, PaperTable]
+    name: ClassVar[str]
+    examples: ClassVar[Mapping[str, str]]
+    data_sets: ClassVar[Sequence[str]]
+    files: ClassVar[Sequence[str]]
+    parallel: ClassVar[bool]
+    Settings: ClassVar[type[Any]]
+    Ask: ClassVar[type[Any]]
+    Choice: ClassVar[type[Any]]
+    tables: ClassVar[Mapping[int, PaperTable]]
 
     def load(self, settings: Any, say: Say) -> RunData:
         """The data of a run, with a word on them; what does not go together is refused."""

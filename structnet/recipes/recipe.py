@@ -11,11 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_type_hints
 
 from structnet.checks import check_integer
 
-S = TypeVar("S")
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+S = TypeVar("S", bound="DataclassInstance")
 Say = Callable[[str], None]  # what to do with a line for the user
 Values = dict[str, Any]  # settings as JSON has them: name -> value, without groups
 
@@ -103,11 +106,12 @@ def settings_from(cls: type[S], values: Mapping[str, Any]) -> S:
         >>> settings_from(Ask, {"batch_size": 7, "device": "cuda"})
         Ask(batch_size=7, place=Place(data_dir=None, device='cuda', threads=None))
     """
-    given, hints = {}, get_type_hints(cls)
+    given: Values = {}
+    hints: dict[str, Any] = get_type_hints(cls)
     for each in fields(cls):
         hint = hints[each.name]
         if is_dataclass(hint):
-            given[each.name] = settings_from(hint, values)
+            given[each.name] = settings_from(hint, values)  # type: ignore[arg-type]  # a class
         elif each.name in values:
             value = values[each.name]
             is_path = isinstance(value, str) and Path in getattr(hint, "__args__", (hint,))

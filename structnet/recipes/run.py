@@ -1,7 +1,8 @@
 """The folder of a run: what lies in it, how it is read and written, and how it is filled.
 
 ==========================  ====================================================================
-``config.json``             the model's name, settings, and what the data are
+``config.json``             the model's name, settings, and what the data are; once there is a
+                            model, what its own file says of these is what counts
 ``checkpoint.safetensors``  the state of a training after its last whole epoch (of neural trees:
                             ``growth.safetensors``, and ``refine/``)
 ``history.jsonl``           one record an epoch
@@ -13,15 +14,24 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from structnet.recipes.older import upgraded, upgraded_result
-from structnet.recipes.recipe import Place, settings_from, values_of
-from structnet.training.checkpoint import CheckpointError, load_model, save_model
+from structnet.recipes.recipe import Place, S, settings_from, values_of
+from structnet.training.checkpoint import (
+    MALFORMED,
+    CheckpointError,
+    bounded,
+    load_model,
+    save_model,
+)
+from structnet.training.files import replacing
 from structnet.training.history import History
 from structnet.training.processes import process_rank
 
@@ -29,7 +39,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from torch import nn
 
-S = TypeVar("S")
 MODEL = "model.safetensors"
 KEYS = ("model", "settings", "data")
 PLACES = tuple(values_of(Place()))
@@ -55,11 +64,16 @@ class Run:
 
     @property
     def config(self) -> dict[str, Any]:
-        """What the run was told, as runs are told it now.
+        """What the run was told, as runs are told it now; of a trained model, what it was told.
 
         Raises:
-            CheckpointError: there is no run in the folder, or its file is damaged.
+            CheckpointError: there is no run in the folder, or a file of it is damaged.
         """
+        return self._of_model() or self._told
+
+    @property
+    def _told(self) -> dict[str, Any]:
+        """What stands in ``config.json``."""
         config = self._read("config.json")
         if config is None:
             raise CheckpointError(
@@ -68,12 +82,22 @@ class Run:
             )
         config = upgraded(config)
         missing = [key for key in KEYS if not config.get(key)]
-        if missing or not isinstance(config["settings"], dict):
+        wrong = [key for key in KEYS[1:] if not isinstance(config.get(key), dict)]
+        if missing or wrong or not isinstance(config["model"], str):
             raise CheckpointError(
                 f"{self}/config.json is not one that structnet train wrote"
                 + (f": it lacks {', '.join(missing)}" if missing else "")
             )
         return config
+
+    def _of_model(self) -> dict[str, Any] | None:
+        """What stands beside the weights, if they are there and it does."""
+        file = self.folder / MODEL
+        if not self.started or not file.exists() or not self._told:
+            return None
+        status = file.stat()
+        content = _content(file, status.st_mtime_ns, status.st_size)
+        return copy.deepcopy(content) if set(KEYS) <= content.keys() else None
 
     def settings(self, cls: type[S], place: Place | None = None) -> S:
         """What the run was told, as an instance of its recipe's settings.
@@ -84,7 +108,12 @@ class Run:
         """
         here = {} if place is None else values_of(place)
         said = {name: value for name, value in here.items() if value is not None}
-        return settings_from(cls, self.config["settings"] | said)
+        try:
+            return settings_from(cls, self.config["settings"] | said)
+        except CheckpointError:
+            raise
+        except MALFORMED as error:
+            raise CheckpointError(f"the settings of {self} cannot be used: {error}") from None
 
     @property
     def result(self) -> dict[str, Any] | None:
@@ -106,21 +135,23 @@ class Run:
     def write(self, name: str, content: Mapping[str, Any]) -> None:
         """Writes one of the JSON files, whole or not at all."""
         text = json.dumps(content, indent=2, ensure_ascii=False)
-        self._replace(name, lambda path: path.write_text(text + "\n", encoding="utf-8"))
+        with replacing(self.folder / name) as file:
+            file.write(f"{text}\n".encode())
 
     def write_history(self, records: Iterable[Mapping[str, Any]]) -> None:
         """Writes the records of all phases, whole or not at all."""
-        self._replace("history.jsonl", History(records).save)
+        History(records).save(self.folder / "history.jsonl")
 
     def save_model(self, model: nn.Module, more: Mapping[str, Any] | None = None) -> None:
         """Writes the weights, with the configuration beside them in the same file."""
-        save_model(self.folder / MODEL, model, {**self.config, **(more or {})})
+        save_model(self.folder / MODEL, model, {**self._told, **(more or {})})
 
     def load_model(self, build: Callable[[dict], nn.Module], name: str = MODEL) -> nn.Module:
         """A trained model, ready to be asked.
 
         Args:
-            build: function from the content beside the weights to the untrained model.
+            build: function from the content beside the weights to the untrained model; as
+                ``tensors`` it is told how many there are.
             name: name of the file.
 
         Raises:
@@ -134,10 +165,13 @@ class Run:
             )
         weights, content = load_model(file)
         try:
-            model = build(content)
+            with bounded(weights):
+                model = build({**content, "tensors": len(weights)})
             model.load_state_dict(weights)
-        except (KeyError, RuntimeError):
-            raise CheckpointError(f"{file} does not fit the model of config.json") from None
+        except CheckpointError:
+            raise
+        except (RuntimeError, *MALFORMED):
+            raise CheckpointError(f"{file} does not fit the model of {self}") from None
         return model.eval()
 
     def refuse_other(self, settings: Any) -> None:
@@ -203,12 +237,6 @@ class Run:
                 "new run"
             )
 
-    def _replace(self, name: str, write: Callable[[Path], Any]) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        temporary = self.folder / f".{name}.tmp"
-        write(temporary)
-        temporary.replace(self.folder / name)
-
     def _read(self, name: str) -> dict[str, Any] | None:
         if not (self.folder / name).exists():
             return None
@@ -219,6 +247,11 @@ class Run:
         if not isinstance(content, dict):
             raise CheckpointError(f"{self}/{name} is damaged; expected one JSON object")
         return content
+
+
+@lru_cache(maxsize=8)  # asked for often, and the file may be large
+def _content(file: Path, changed: int, size: int) -> dict[str, Any]:
+    return load_model(file)[1]
 
 
 def _different(saved: Any, settings: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -233,7 +266,8 @@ def save(ax: Axes, path: Path) -> Path:
     """Writes the figure of an axes to a file, and closes it."""
     import matplotlib.pyplot as plt
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    ax.figure.savefig(path, dpi=150, bbox_inches="tight")
-    plt.close(ax.figure)
+    figure: Any = ax.figure  # never a part of one
+    with replacing(path) as file:
+        figure.savefig(file, format=path.suffix[1:], dpi=150, bbox_inches="tight")
+    plt.close(figure)
     return path

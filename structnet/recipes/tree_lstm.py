@@ -10,6 +10,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from structnet.recipes.protocol import Recipe
 from structnet.recipes.recipe import Answer, Ask, Outcome, Place, Say
 from structnet.recipes.tree_lstm_model import (
     OF_NAME,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from structnet.trees.tree import Tree
 
 
-class TreeLSTMRecipe:
+class TreeLSTMRecipe(Recipe):
     """Tree-LSTMs that classify listops expressions and pairs of logical sentences."""
 
     name = "tree-lstm"

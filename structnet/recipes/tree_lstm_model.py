@@ -88,6 +88,7 @@ def first_weights(settings: TreeLSTMSettings) -> nn.Module:
             aggregator,
             chosen.forget,
             chosen.bottom,
+            forget_bias=chosen.forget_bias,
         )
         return head(encoder, len(of.classes))
 

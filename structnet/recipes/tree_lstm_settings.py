@@ -58,6 +58,8 @@ class Model:
         forget: children that a child's forget gate depends on: that child alone, or all
             (default: child)
         bottom: state of a missing child
+        forget_bias: biases of the forget gate: one for each type, or, as in the paper, one for each
+            type and place
 
     Raises:
         ValueError: a value is out of its range, or the settings do not go together.
@@ -68,15 +70,25 @@ class Model:
     rank: int | None = None
     forget: Literal["child", "all"] | None = None
     bottom: Literal["zero", "learned"] = "zero"
+    forget_bias: Literal["type", "place"] = "type"
 
     def __post_init__(self) -> None:
         check_integer("hidden_size", self.hidden_size, 1, optional=True)
         check_integer("rank", self.rank, 1, optional=True)
         check_one_of("aggregator", self.aggregator, AGGREGATORS)
+        check_one_of("bottom", self.bottom, ("zero", "learned"))
+        check_one_of("forget_bias", self.forget_bias, ("type", "place"))
+        if self.forget is not None:
+            check_one_of("forget", self.forget, ("child", "all"))
         if self.aggregator == "child-sum" and (self.forget == "all" or self.bottom == "learned"):
             raise ValueError(
                 "child-sum does not tell children apart, so it goes with forget='child' and "
                 f"bottom='zero'; got forget={self.forget!r}, bottom={self.bottom!r}"
+            )
+        if self.forget_bias == "place" and (self.forget == "all" or self.aggregator == "child-sum"):
+            raise ValueError(
+                "forget_bias='place' needs forget='child' and children that are told apart; "
+                f"got forget={self.forget!r}, aggregator={self.aggregator!r}"
             )
 
 
@@ -109,6 +121,7 @@ class Training:
         for name in ("epochs", "batch_size", "patience"):
             check_integer(name, getattr(self, name), 1, optional=True)
         check_integer("seed", self.seed, 0)
+        check_one_of("optimizer", self.optimizer, ("adamw", "adadelta"))
         check_number("learning_rate", self.learning_rate, 0, open=True, optional=True)
         check_number("weight_decay", self.weight_decay, 0, optional=True)
 

@@ -152,16 +152,17 @@ def check_targets(targets: Tensor, num_classes: int | None) -> None:
     Example:
         >>> check_targets(torch.tensor([0, 3]), num_classes=3)
         Traceback (most recent call last):
-        ValueError: targets must be classes from 0 to 2, as the tree has 3 outputs. Got 3.
+        ValueError: targets must be classes from 0 to 2, as the tree has 3 outputs. Got 3 at
+        sample 1.
     """
     if num_classes is None:
         return
     check_indices(targets, len(targets))
-    wrong = targets[(targets < 0) | (targets >= num_classes)]
+    wrong = ((targets < 0) | (targets >= num_classes)).nonzero()
     if len(wrong):
         raise ValueError(
             f"targets must be classes from 0 to {num_classes - 1}, as the tree has {num_classes} "
-            f"outputs. Got {int(wrong[0])}."
+            f"outputs. Got {int(targets[wrong[0]])} at sample {int(wrong[0])}."
         )
 
 

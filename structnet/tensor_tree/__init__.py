@@ -6,8 +6,7 @@ equation     what                                        where
 Eq. (4)      full-tensor aggregation                     :class:`FullTensor`
 Eq. (5)      weighted sum of the children                :class:`WeightedSum`, :class:`ChildSum`
 Eq. (10)     Tucker form of the tensor                   :class:`Tucker`
-Eq. (11)     gates                                       :class:`TreeLSTM`
-Eq. (12-13)  cell state, hidden state                    :class:`TreeLSTM`, ``gates.LSTMState``
+Eq. (11)     gates, cell state, hidden state             :class:`TreeLSTM`, ``gates.lstm_state``
 Sec. IV      number of parameters                        :meth:`Aggregator.count`
 Sec. V       classifiers                                 :class:`TreeClassifier`, \
 :class:`TreePairClassifier`
@@ -17,9 +16,10 @@ beyond it    canonical polyadic, tensor train            :class:`CP`, :class:`Te
 ======================  ==========================================================================
 ``aggregators``         one form of Eq. (4) a file; the homogeneous form, the first weights' scale
 ``tree_lstm``           the encoder: any aggregator in an LSTM
-``gates``               its element-wise part, with the backward written out
+``gates``               its element-wise part, plain and with the backward written out
 ``heads``               the classifiers on top
 ``compiled``            the same sweep as compiled loops, on a CPU
+``parameters``          parameters of known shapes, made only if they fit in memory
 ======================  ==========================================================================
 
 Reference:

@@ -1,7 +1,7 @@
-"""The element-wise part of the Tree-LSTM, with backwards written out by hand.
+"""The element-wise part of the Tree-LSTM: plain, and with backwards written out by hand.
 
 Autograd would record some twenty small operations a level for what are two formulas; on small
-batches their bookkeeping costs more than the arithmetic.
+batches their bookkeeping costs more than the arithmetic. The plain forms are the reference's.
 """
 
 from __future__ import annotations
@@ -13,12 +13,46 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 
-class LSTMState(torch.autograd.Function):
-    """``c = sigmoid(i) tanh(u) + kept``, ``h = sigmoid(o) tanh(c)``: Eq. (12) and (13).
+def lstm_state(
+    i: Tensor, o: Tensor, u: Tensor, kept: Tensor | None, plain: bool = False
+) -> tuple[Tensor, Tensor]:
+    """``c = sigmoid(i) tanh(u) + kept``, ``h = sigmoid(o) tanh(c)``: c and h of Eq. (11).
 
     Shapes:
         i, o, u, kept: ``[.., c]``, all alike; kept may be None.
-        output: h and c, contiguous.
+        output: h and c.
+    """
+    if not plain:
+        return LSTMState.apply(i, o, u, kept)
+    c = torch.sigmoid(i) * torch.tanh(u)
+    c = c if kept is None else c + kept
+    return torch.sigmoid(o) * torch.tanh(c), c
+
+
+def forget(
+    z: Tensor, bias: Tensor, c: Tensor, joined: bool, plain: bool = False
+) -> tuple[Tensor, ...]:
+    """Split what a child computes for its parent, ``z = [z_a, z_f]``, and apply its forget gate.
+
+    Shapes:
+        z: ``[runs, length, w + c]``, overwritten if joined and not plain.
+        bias: ``[runs, c]``.
+        c: ``[runs, length, c]``, the child's cell state.
+        output: ``z_a`` and ``sigmoid(z_f + bias) c``; side by side in one tensor if joined.
+    """
+    if not plain:
+        found = Forget.apply(z, bias, c, joined)
+        return (found,) if joined else found
+    width = z.shape[-1] - c.shape[-1]
+    kept = torch.sigmoid(z[..., width:] + bias.unsqueeze(1)) * c
+    return (torch.cat([z[..., :width], kept], -1),) if joined else (z[..., :width], kept)
+
+
+class LSTMState(torch.autograd.Function):
+    """:func:`lstm_state` with its gradient.
+
+    Shapes:
+        output: h and c as there, contiguous.
     """
 
     @staticmethod
@@ -47,13 +81,10 @@ class LSTMState(torch.autograd.Function):
 
 
 class Forget(torch.autograd.Function):
-    """Split what a child computes for its parent, ``z = [z_a, z_f]``, and apply its forget gate.
+    """:func:`forget` with its gradient.
 
     Shapes:
-        z: ``[runs, length, w + c]``, overwritten if joined.
-        bias: ``[runs, c]``.
-        c: ``[runs, length, c]``, the child's cell state.
-        output: ``z_a`` and ``sigmoid(z_f + bias) c``; side by side in one tensor if joined.
+        output: as there; one tensor if joined.
     """
 
     @staticmethod

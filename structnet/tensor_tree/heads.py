@@ -10,6 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from structnet.checks import check_integer
+from structnet.training.targets import check_classes
 from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest
 
@@ -17,8 +19,15 @@ from structnet.trees.forest import Forest
 class _Head(nn.Module):
     """What both heads do with their logits."""
 
+    num_classes: int
+
     def loss(self, batch: TreeExamples) -> Tensor:
-        """Mean cross-entropy over the batch."""
+        """Mean cross-entropy over the batch.
+
+        Raises:
+            TargetError: a target is no class; the loss would skip -100.
+        """
+        check_classes(batch.targets, self.num_classes)
         return F.cross_entropy(self(batch.forest), batch.targets)
 
     def predict(self, batch: TreeExamples | Forest) -> Tensor:
@@ -52,7 +61,8 @@ class TreeClassifier(_Head):
         self, encoder: nn.Module, num_classes: int, hidden_sizes: Sequence[int] = (20, 20)
     ):
         super().__init__()
-        self.encoder = encoder
+        check_integer("num_classes", num_classes, 1, owner="TreeClassifier")
+        self.encoder, self.num_classes = encoder, num_classes
         sizes = [cast(int, encoder.hidden_size), *hidden_sizes]
         layers: list[nn.Module] = []
         for before, after in itertools.pairwise(sizes):
@@ -68,7 +78,8 @@ class TreeClassifier(_Head):
 class TreePairClassifier(_Head):
     """One class a pair of trees, as for the relation between two sentences.
 
-    ``z = leaky_relu(l' T r + A l + B r + b)`` of the two root states l and r, then softmax.
+    ``z = leaky_relu(l' T r + A l + B r + b)`` of the two root states l and r, then a linear layer
+    and softmax. That linear layer is a deviation from the paper, whose text names none.
 
     Args:
         encoder: gives ``[len(forest), encoder.hidden_size]``.
@@ -93,7 +104,8 @@ class TreePairClassifier(_Head):
         negative_slope: float = 0.01,
     ):
         super().__init__()
-        self.encoder = encoder
+        check_integer("num_classes", num_classes, 1, owner="TreePairClassifier")
+        self.encoder, self.num_classes = encoder, num_classes
         self.negative_slope = negative_slope
         c = cast(int, encoder.hidden_size)
         self.tensor = nn.Parameter(torch.randn(c, c * combined_size) / c)

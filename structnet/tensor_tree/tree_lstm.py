@@ -18,7 +18,8 @@ from structnet.message_passing.scheduling import Layout
 from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT, Aggregator
 from structnet.tensor_tree.aggregators.tucker import Tucker
 from structnet.tensor_tree.compiled.tree_sweep import covers, sweep
-from structnet.tensor_tree.gates import Forget, LSTMState
+from structnet.tensor_tree.gates import forget, lstm_state
+from structnet.tensor_tree.parameters import Shape, allocate, check_shapes
 from structnet.trees.forest import Forest
 
 
@@ -27,13 +28,15 @@ class TreeLSTM(nn.Module):
 
     For a node with type t, input x (0 if it has none) and children 1..L::
 
-        i, o, u = sigmoid, sigmoid, tanh of three aggregations of x, h_1, .., h_L   Eq. (11)
+        i, o, u = sigmoid, sigmoid, tanh of three aggregations of x, h_1, .., h_L
         f_j     = sigmoid(W x + U_j h_j + b)            for each child j
-        c       = i * u + sum_j f_j * c_j                                           Eq. (12)
-        h       = o * tanh(c)                                                       Eq. (13)
+        c       = i * u + sum_j f_j * c_j
+        h       = o * tanh(c)
 
     all parameters being those of t. A leaf has its input instead of children and one set of
-    parameters: ``i, o, u`` of ``W x + b``, ``c = i * u``.
+    parameters: ``i, o, u`` of ``W x + b``, ``c = i * u``. These are Eq. (11), but for two things:
+    u is a tanh, as in the paper's released code and in every other LSTM, where the text prints a
+    sigmoid; and the paper's b has a place, b_j, which ``forget_bias="place"`` gives it.
 
     Args:
         hidden_size: c, the size of h and of the cell state.
@@ -44,6 +47,7 @@ class TreeLSTM(nn.Module):
         aggregator: called with ``(hidden_size, arity, num_types, gates=.., input_size=..)``.
         forget: "child", f_j from child j alone; "all", from all children by the aggregator, as
             the paper's released code does.
+        forget_bias: "type", a b for each type; "place", for each type and place.
         bottom: the state of a missing child: "zero", or "learned".
         inner_inputs: True if nodes with a type carry inputs too (as in dependency trees).
 
@@ -53,7 +57,7 @@ class TreeLSTM(nn.Module):
     Shapes:
         output: ``[len(forest), hidden_size]``.
 
-    Reference: Castellana and Bacciu, IJCNN 2020, Eq. (11)-(13).
+    Reference: Castellana and Bacciu, IJCNN 2020, Eq. (11).
 
     Example:
         >>> from structnet.trees.forest import Forest
@@ -69,6 +73,11 @@ class TreeLSTM(nn.Module):
 
     embedding: nn.Embedding
     inputs: Tensor
+    leaf_weight: nn.Parameter
+    leaf_bias: nn.Parameter
+    forget_weight: nn.Parameter
+    forget_bias: nn.Parameter
+    forget_input: nn.Parameter
     bottom_state: Tensor
 
     def __init__(
@@ -81,21 +90,27 @@ class TreeLSTM(nn.Module):
         forget: str = "child",
         bottom: str = "zero",
         inner_inputs: bool = False,
+        forget_bias: str = "type",
     ):
         super().__init__()
         check_one_of("forget", forget, ("child", "all"), "TreeLSTM")
         check_one_of("bottom", bottom, ("zero", "learned"), "TreeLSTM")
+        check_one_of("forget_bias", forget_bias, ("type", "place"), "TreeLSTM")
+        if forget == "all" and forget_bias == "place":
+            raise ValueError("forget_bias='place' needs forget='child'; got forget='all'")
         if not isinstance(inputs, nn.Embedding) and getattr(inputs, "ndim", 0) != 2:
             raise ValueError(
                 "inputs must be an nn.Embedding or a tensor [num_tokens, input_size]; got "
                 + (f"shape {list(inputs.shape)}" if hasattr(inputs, "shape") else repr(inputs))
             )
-        self.hidden_size, self.forget, self.inner_inputs = hidden_size, forget, inner_inputs
+        self.hidden_size, self.inner_inputs = hidden_size, inner_inputs
+        self.forget, self.bottom, self.forget_bias_of = forget, bottom, forget_bias
         self.learned_inputs = isinstance(inputs, nn.Embedding)
         if isinstance(inputs, nn.Embedding):
             self.embedding = inputs
         else:
-            self.register_buffer("inputs", torch.as_tensor(inputs).detach().float().clone())
+            table = torch.as_tensor(inputs).detach()
+            self.register_buffer("inputs", table.to(torch.get_default_dtype(), copy=True))
         input_size = self.input_table().shape[1]
         self.aggregator = aggregator(
             hidden_size,
@@ -104,10 +119,12 @@ class TreeLSTM(nn.Module):
             gates=3 if forget == "child" else 3 + arity,
             input_size=input_size if inner_inputs else 0,
         )
-        if not self.aggregator.positional and (forget == "all" or bottom == "learned"):
+        chosen = {"forget": forget, "bottom": bottom, "forget_bias": forget_bias}
+        needed = {"forget": "child", "bottom": "zero", "forget_bias": "type"}
+        if not self.aggregator.positional and chosen != needed:
             raise ValueError(
                 f"{type(self.aggregator).__name__} does not tell places apart: it needs "
-                f"forget='child' and bottom='zero'; got {forget!r} and {bottom!r}"
+                f"{_in_words(needed)}; got {_in_words(chosen)}"
             )
         self.layout = Layout(
             num_types,
@@ -118,13 +135,11 @@ class TreeLSTM(nn.Module):
             slack=2**25 // self._numbers_a_message(),
             node_slack=2**25 // self.aggregator.numbers_a_node(),
         )
-        self._add_leaf(input_size)
-        if forget == "child":
-            self._add_forget(input_size)
-        if bottom == "learned":
-            self.bottom_state = nn.Parameter(torch.randn(2, 1, hidden_size) * HIDDEN_MOMENT**0.5)
-        else:
+        if bottom == "zero":
             self.register_buffer("bottom_state", torch.zeros(2, 1, hidden_size), persistent=False)
+        self.shapes = allocate(self, self._shapes(input_size))
+        self.shapes["bottom_state"] = (2, 1, hidden_size)
+        self.reset_parameters()
 
     def _numbers_a_message(self) -> int:
         """The size of the matrix that computes one message."""
@@ -132,23 +147,35 @@ class TreeLSTM(nn.Module):
         width = 0 if weight is None else weight.shape[-1]
         return self.hidden_size * (width + self.hidden_size)
 
-    def _add_leaf(self, input_size: int) -> None:
-        table = self.input_table().detach()
-        moment = table.square().sum(1).mean().clamp_min(1e-6)  # pre-activations of variance one
-        self.leaf_weight = nn.Parameter(torch.randn(input_size, 3 * self.hidden_size))
-        self.leaf_weight.data /= moment.sqrt()
-        self.leaf_bias = nn.Parameter(torch.zeros(3 * self.hidden_size))
-
-    def _add_forget(self, input_size: int) -> None:
+    def _shapes(self, input_size: int) -> dict[str, Shape]:
         c, layout = self.hidden_size, self.layout
-        self.forget_weight = nn.Parameter(torch.randn(layout.num_keys, c, c))
-        self.forget_weight.data *= 0.5 * (HIDDEN_MOMENT * c) ** -0.5
-        # L f^2 = 1/2 at first: cell states neither grow nor vanish with depth.
-        keep = torch.tensor((2 * layout.arity) ** -0.5)
-        self.forget_bias = nn.Parameter(torch.logit(keep).repeat(layout.num_types, c))
-        if self.inner_inputs:
-            self.forget_input = nn.Parameter(torch.randn(layout.num_types, input_size, c))
-            self.forget_input.data *= 0.5 * input_size**-0.5
+        shapes: dict[str, Shape] = {"leaf_weight": (input_size, 3 * c), "leaf_bias": (3 * c,)}
+        if self.forget == "child":
+            shapes["forget_weight"] = (layout.num_keys, c, c)
+            by_place = self.forget_bias_of == "place"
+            shapes["forget_bias"] = (layout.num_keys if by_place else layout.num_types, c)
+            if self.inner_inputs:
+                shapes["forget_input"] = (layout.num_types, input_size, c)
+        if self.bottom == "learned":
+            shapes["bottom_state"] = (2, 1, c)
+        return shapes
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Draw the first weights, but for the aggregator's and the inputs."""
+        table = self.input_table()
+        moment = table.square().sum(1).mean().clamp_min(1e-6)  # pre-activations of variance one
+        self.leaf_weight.normal_().div_(moment.sqrt())
+        self.leaf_bias.zero_()
+        if self.forget == "child":
+            self.forget_weight.normal_().mul_(0.5 * (HIDDEN_MOMENT * self.hidden_size) ** -0.5)
+            # L f^2 = 1/2 at first: cell states neither grow nor vanish with depth.
+            keep = torch.tensor((2 * self.layout.arity) ** -0.5)
+            self.forget_bias.copy_(torch.logit(keep))
+            if self.inner_inputs:
+                self.forget_input.normal_().mul_(0.5 * table.shape[1] ** -0.5)
+        if self.bottom == "learned":
+            self.bottom_state.normal_().mul_(HIDDEN_MOMENT**0.5)
 
     def input_table(self) -> Tensor:
         """The input vectors, ``[num_tokens, input_size]``."""
@@ -173,8 +200,12 @@ class TreeLSTM(nn.Module):
 
         Raises:
             GraphError: types, places or tokens that the model does not have.
+            ValueError: a parameter of another shape than it was made with.
         """
         self._check_tokens(forest)
+        self.aggregator()  # its hooks
+        check_shapes(self, self.shapes)
+        check_shapes(self.aggregator, self.aggregator.shapes)
         if backend == "levels" and covers(self, forest):
             return sweep(
                 self, forest, forest.roots if nodes is None else np.asarray(nodes, np.int64)
@@ -216,8 +247,8 @@ class _Cell:
         self.sends_kept = model.forget == "child" and not model.inner_inputs
         self.joined = self.sends_kept and model.aggregator.summed
         self.sums = frozenset(["joined", "kept"] + ["aggregate"] * model.aggregator.summed)
-        if self.sends_kept:
-            places = self.layout.num_keys // max(self.layout.num_types, 1)
+        if model.forget == "child":
+            places = self.layout.num_keys // max(len(model.forget_bias), 1)
             self.forget_bias = model.forget_bias.repeat_interleave(places, 0)  # [num_keys, c]
         if model.inner_inputs:
             self.table = F.pad(model.input_table(), (0, 0, 0, 1))  # the last row: no token
@@ -225,7 +256,7 @@ class _Cell:
     def leaf(self, nodes: Nodes) -> State:
         x = self.model.input_table().index_select(0, nodes.tokens)
         i, o, u = torch.addmm(self.model.leaf_bias, x, self.model.leaf_weight).chunk(3, -1)
-        h, c = LSTMState.apply(i, o, u, None)
+        h, c = lstm_state(i, o, u, None, nodes.plain)
         return {"h": h, "c": c}
 
     def bottom(self) -> State:
@@ -236,13 +267,15 @@ class _Cell:
         h, c = edges.split(edges.src["h"]), edges.split(edges.src["c"])  # [runs, length, c]
         z = edges.product(h, *self.weights) if self.weights else h[..., :0]
         sent = {}
-        if self.sends_kept:
+        if self.model.forget == "child":
             bias = edges.select(self.forget_bias)
             if self.joined:
-                return {"joined": edges.join(Forget.apply(z, bias, c, True))}
-            z, sent["kept"] = Forget.apply(z, bias, c, False)
-        elif self.model.forget == "child":
-            z, sent["f"] = z[..., : self.width], z[..., self.width :]
+                (joined,) = forget(z, bias, c, True, edges.plain)
+                return {"joined": edges.join(joined)}
+            if self.sends_kept:
+                z, sent["kept"] = forget(z, bias, c, False, edges.plain)
+            else:
+                z, sent["f"] = z[..., : self.width], z[..., self.width :] + bias.unsqueeze(1)
         if not self.sends_kept:
             sent["c"] = c
         sent["aggregate"] = self.aggregator.message(edges, z if self.width else h)
@@ -256,10 +289,10 @@ class _Cell:
         kept = None
         if self.joined:
             received, kept = received[:, : self.width], received[:, self.width :]
-        gates = self.aggregator.reduce(nodes, received, x)
+        i, o, u, *forget_gates = self.aggregator.reduce(nodes, received, x)
         if kept is None:
-            kept = self._kept(nodes, gates[3:], x)
-        h, c = LSTMState.apply(*gates[:3], nodes.split(kept))
+            kept = self._kept(nodes, forget_gates, x)
+        h, c = lstm_state(i, o, u, nodes.split(kept), nodes.plain)
         return {"h": nodes.join(h), "c": nodes.join(c)}
 
     def _kept(self, nodes: Nodes, forget_gates: Sequence[Tensor], x: Tensor | None) -> Tensor:
@@ -271,10 +304,13 @@ class _Cell:
             f = nodes.join(torch.stack(list(forget_gates), 2))  # [rows, L, c]
             return (torch.sigmoid(f) * c).sum(1)
         assert x is not None  # else what is kept would have been sent
-        own = nodes.product(nodes.split(x), self.model.forget_input)
-        own = nodes.join(own + nodes.select(self.model.forget_bias).unsqueeze(1))
+        own = nodes.join(nodes.product(nodes.split(x), self.model.forget_input))
         f = nodes.mailbox["f"]
         if self.layout.pads:
             return (torch.sigmoid(f + own.unsqueeze(1)) * c).sum(1)
         assert nodes.owner is not None  # as nothing is padded
         return nodes.sum(torch.sigmoid(f + own.index_select(0, nodes.owner)) * c)
+
+
+def _in_words(options: dict[str, str]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in options.items())

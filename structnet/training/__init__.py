@@ -6,9 +6,11 @@
 ``history``             :class:`History`: a record an epoch, and which epoch was the best
 ``metrics``             :func:`accuracy`, :func:`evaluate`, :func:`predict_all`
 ``checkpoint``          models and states on disk, without pickle
+``files``               files that are whole or not there; folders for one process at a time
 ``processes``           several processes of one run (torchrun)
 ``progress``            a bar, or a line now and then where nobody watches
 ``threads``             how many threads compute: one for small products
+``targets``             :class:`TargetError`: classes that a model does not have
 ``seeding``             the global random generators, seeded for an epoch and given back
 ======================  ==========================================================================
 """

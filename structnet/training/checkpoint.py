@@ -1,26 +1,38 @@
 """Models and training states on disk: one safetensors file each, never a pickle.
 
-A file holds the tensors and, in its header, JSON. It is written beside its place and moved there in
-one step, so whoever reads it finds the old state or the new one, whole, whenever the power goes.
+A file holds the tensors and, in its header, JSON and a hash of all of the file, so that no damage
+goes unnoticed. It is written beside its place and moved there in one step, so whoever reads it
+finds the old state or the new one, whole, whenever the power goes.
 """
 
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
-import os
+import math
+import warnings
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+from safetensors import SafetensorError
+from safetensors.torch import load, save
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
-VERSION = 1
+from structnet.training.files import replacing
+
+VERSION = 2
+UNHASHED = 1  # the version whose files hold no hash
+# Where the hash stands in a header, and what stands there while it is computed.
+_HASH, _BLANK = b'"sha256":"', b"0" * 64
+# What reading JSON that somebody changed may raise.
+MALFORMED = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
 WRITERS = {"model": "save_model", "training checkpoint": "fit"}
 
 
@@ -77,10 +89,12 @@ def load_model(path: str | Path) -> tuple[dict[str, torch.Tensor], dict[str, Any
         configuration.
 
     Raises:
-        CheckpointError: there is no such file, or it is cut short, or something else.
+        CheckpointError: there is no such file, or it is damaged, or something else.
     """
-    tensors, content = _read(Path(path), "model")
-    return tensors, json.loads(content)
+    tensors, config = _read(Path(path), "model")
+    if not isinstance(config, dict):
+        raise CheckpointError(f"{path} has no configuration; expected a model with one")
+    return tensors, config
 
 
 def save_state(path: str | Path, state: Mapping[str, Any]) -> None:
@@ -109,10 +123,52 @@ def load_state(path: str | Path) -> dict[str, Any]:
     """What ``save_state`` wrote, with all tensors on the CPU.
 
     Raises:
-        CheckpointError: there is no such file, or it is cut short, or something else.
+        CheckpointError: there is no such file, or it is damaged, or something else.
     """
     tensors, content = _read(Path(path), "training checkpoint")
-    return _unpack(json.loads(content), tensors)
+    try:
+        state = _unpack(content, tensors)
+    except MALFORMED:
+        state = None
+    if not isinstance(state, dict):
+        raise CheckpointError(f"{path} holds no state; expected one written by fit")
+    return state
+
+
+@contextmanager
+def bounded(weights: Mapping[str, torch.Tensor]) -> Iterator[None]:
+    """Inside, no tensor is made that is much larger than all weights of a file together.
+
+    A file says how large its model is. Whoever changed it may have said more than fits in memory;
+    a model that the weights fit is no larger than they are.
+
+    Args:
+        weights: the tensors of the file, each ``[..]``.
+
+    Raises:
+        CheckpointError: something made a larger one.
+    """
+    with _Bounded(sum(x.numel() * x.element_size() for x in weights.values()) + 2**20):
+        yield
+
+
+class _Bounded(TorchDispatchMode):
+    """Looks at each call that makes a tensor of a given size, before it is made."""
+
+    def __init__(self, most: int):
+        super().__init__()
+        self.most = most
+
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        sizes = args[0] if args and isinstance(args[0], list | tuple) else ()
+        if all(isinstance(n, int) for n in sizes) and math.prod(sizes) > self.most:
+            raise CheckpointError(
+                f"a model of these sizes has a tensor {list(sizes)}, larger than all that the file "
+                "holds together"
+            )
+        return function(*args, **(kwargs or {}))
 
 
 def copy_state(model: nn.Module) -> dict[str, Any]:
@@ -222,17 +278,37 @@ def _unpack(value: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
 
 
 def _write(path: Path, kind: str, tensors: Mapping[str, torch.Tensor], content: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.tmp")
-    metadata = {"format": "pt", "structnet": kind, "version": str(VERSION), "content": content}
+    metadata = {
+        "format": "pt",
+        "structnet": kind,
+        "version": str(VERSION),
+        "content": content,
+        "sha256": _BLANK.decode(),
+    }
+    data = memoryview(bytearray(save(_separate(tensors), metadata)))
+    place = _place_of_hash(data)
+    data[place] = hashlib.sha256(data).hexdigest().encode()
+    with replacing(path) as file:
+        file.write(data)
+
+
+def _place_of_hash(data: memoryview) -> slice:
+    """Where a file's hash stands; quotes within its texts are escaped, so there is one at most."""
+    end = 8 + int.from_bytes(data[:8], "little")
+    start = bytes(data[8:end]).index(_HASH) + 8 + len(_HASH)
+    return slice(start, start + len(_BLANK))
+
+
+def _is_whole(data: memoryview, said: str) -> bool:
+    """Whether a file's content is the one that was hashed."""
     try:
-        with temporary.open("wb") as file:
-            file.write(save(_separate(tensors), metadata))
-            file.flush()
-            os.fsync(file.fileno())  # or the move could reach the disk before what it moves
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+        place = _place_of_hash(data)
+    except ValueError:
+        return False
+    digest = hashlib.sha256(data[: place.start])
+    digest.update(_BLANK)
+    digest.update(data[place.stop :])
+    return digest.hexdigest() == said
 
 
 def _separate(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
@@ -247,32 +323,49 @@ def _separate(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return result
 
 
-def _read(path: Path, kind: str) -> tuple[dict[str, torch.Tensor], str]:
+def _read(path: Path, kind: str) -> tuple[dict[str, torch.Tensor], Any]:
     expected = f"expected a {kind} written by {WRITERS[kind]}"
     if not path.is_file():
         found = "is a folder" if path.is_dir() else "does not exist"
         raise CheckpointError(f"{path} {found}; {expected}")
     try:
-        with safe_open(path, "pt") as file:
-            metadata = file.metadata() or {}
-            # Copied: a tensor that maps the file would change, or crash, with the file.
-            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
-    except SafetensorError:
-        raise CheckpointError(f"cannot read {path}: {_diagnosis(path)}; {expected}") from None
+        # Read, not mapped: a tensor that maps the file would change, or crash, with the file.
+        data = path.read_bytes()
+        tensors = load(data)
+        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    except OSError as error:
+        raise CheckpointError(f"cannot read {path}: {error.strerror}; {expected}") from None
+    except (SafetensorError, *MALFORMED):
+        raise CheckpointError(f"cannot read {path}: {_diagnosis(data)}; {expected}") from None
+    metadata = header.get("__metadata__", {})
     found = metadata.get("structnet", "safetensors file of another program")
+    if found not in WRITERS:
+        raise CheckpointError(f"{path} is a {found}; {expected}")
+    version = metadata.get("version")
+    if version == str(UNHASHED):
+        warnings.warn(
+            f"{path} was written by an older structnet and holds no hash; damage to it would not "
+            "be noticed",
+            stacklevel=4,
+        )
+    elif version != str(VERSION):
+        raise CheckpointError(
+            f"{path} has format version {version}; this structnet reads {UNHASHED} and {VERSION}"
+        )
+    elif not _is_whole(memoryview(data), metadata.get("sha256", "")):
+        raise CheckpointError(
+            f"{path} is damaged: its content is not the one that was written; {expected}"
+        )
     if found != kind:
         raise CheckpointError(f"{path} is a {found}; {expected}")
-    if metadata["version"] != str(VERSION):
-        raise CheckpointError(
-            f"{path} has format version {metadata['version']}; this structnet reads {VERSION}"
-        )
-    return tensors, metadata["content"]
+    try:
+        return tensors, json.loads(metadata["content"])
+    except MALFORMED:
+        raise CheckpointError(f"{path} is damaged: its header is no JSON; {expected}") from None
 
 
-def _diagnosis(path: Path) -> str:
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        start = file.read(9)
+def _diagnosis(data: bytes) -> str:
+    size, start = len(data), data[:9]
     if not start:
         return "the file is empty"
     # The format begins with the length of its JSON header, in 8 bytes, and the header.

@@ -111,6 +111,8 @@ def fit(
         TypeError: the model has no loss, or no optimizer or scheduler is made.
         ValueError: an argument is out of its range, or two do not go together.
         NonFiniteLossError: the loss or the gradient is infinite or not a number.
+        StepError: the optimizer fails, as at a learning rate that overflows.
+        TargetError: an example's target is no class of the model.
         CheckpointError: the checkpoint cannot be read, or belongs to another training.
 
     Example:

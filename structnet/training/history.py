@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from structnet.checks import wrong
+from structnet.training.files import naming, replacing
 
 LOWER_IS_BETTER = ("loss", "error", "perplexity")
 
@@ -61,12 +62,13 @@ class History:
         return len(self.records)
 
     def save(self, path: str | Path) -> None:
-        """Writes one line of JSON a record, replacing the file."""
-        Path(path).write_text("".join(map(_line, self.records)), encoding="utf-8")
+        """Writes one line of JSON a record, replacing the file in one step."""
+        with replacing(path) as file:
+            file.write("".join(map(_line, self.records)).encode())
 
     def append_last_to(self, path: str | Path) -> None:
         """Adds the last record to a file that holds the others."""
-        with Path(path).open("a", encoding="utf-8") as file:
+        with naming(path), Path(path).open("a", encoding="utf-8") as file:
             file.write(_line(self.records[-1]))
 
     @classmethod

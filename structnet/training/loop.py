@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
 from structnet.training.checkpoint import (
+    MALFORMED,
     CheckpointError,
     check_settings,
     copy_state,
@@ -24,6 +25,7 @@ from structnet.training.checkpoint import (
     load_state,
     save_state,
 )
+from structnet.training.files import locked
 from structnet.training.history import History, Monitor
 from structnet.training.metrics import (
     Metric,
@@ -36,6 +38,7 @@ from structnet.training.metrics import (
 from structnet.training.processes import Processes
 from structnet.training.progress import Progress
 from structnet.training.seeding import epoch_order, random_states_kept, seed_epoch
+from structnet.training.targets import TargetError
 from structnet.training.threads import Threads
 
 Callback = Callable[[nn.Module, History], Any]
@@ -65,6 +68,24 @@ class NonFiniteLossError(RuntimeError):
             f"the {what} is not finite in epoch {epoch}, batch {batch}: examples {examples} "
             f"{'by themselves' if self.culprits else 'together'}. No step was taken with this "
             "batch; look at these examples, or try a lower learning rate or clip_norm=1.0."
+        )
+
+
+class StepError(RuntimeError):
+    """The optimizer failed while it changed the weights; some of them may be changed.
+
+    Args:
+        epoch: from 1.
+        batch: from 1, within the epoch.
+        learning_rate: rate of the first group of parameters.
+        why: what the optimizer said.
+    """
+
+    def __init__(self, epoch: int, batch: int, learning_rate: float, why: str):
+        self.epoch, self.batch, self.learning_rate = epoch, batch, learning_rate
+        super().__init__(
+            f"the optimizer failed in epoch {epoch}, batch {batch}, at learning rate "
+            f"{learning_rate:g}: {why}; try a lower learning rate"
         )
 
 
@@ -106,7 +127,9 @@ class Loop:
         self.processes = Processes(self.device)
         self.parameters = list(self.model.parameters())
         self.threads = Threads(self.device)
-        with random_states_kept(self.device), self.threads.kept():
+        alone = self.folder is not None and self.processes.rank == 0
+        lock = locked(cast(Path, self.folder)) if alone else nullcontext()
+        with lock, random_states_kept(self.device), self.threads.kept():
             self._start(resume)
             size = len(self.data)
             self.progress.open(self.epochs * size, done=len(self.history) * size)
@@ -164,7 +187,11 @@ class Loop:
     def _step(self, indices: np.ndarray, epoch: int, batch: int) -> float:
         mine = self.processes.share(indices)
         self.optimizer.zero_grad(set_to_none=True)
-        loss = self._backward(mine, len(mine) / len(indices)) if len(mine) else 0.0
+        try:
+            loss = self._backward(mine, len(mine) / len(indices)) if len(mine) else 0.0
+        except TargetError as error:
+            where = f"the training data (epoch {epoch}, batch {batch})"
+            raise error.at(int(mine[error.example]), where) from None
         loss = self.processes.add_gradients(self.parameters, loss)
         # Both checks wait for an accelerator to finish this step. That is the price of never
         # taking a step that cannot be taken back.
@@ -172,7 +199,11 @@ class Loop:
             self._stop("loss", epoch, batch, indices)
         if not math.isfinite(self._gradient_size()):
             self._stop("gradient", epoch, batch, indices)
-        self.optimizer.step()
+        try:
+            self.optimizer.step()
+        except RuntimeError as error:  # a rate that no float can hold
+            rate = float(self.optimizer.param_groups[0]["lr"])
+            raise StepError(epoch, batch, rate, str(error)) from error
         if self.schedule is not None and self.schedule_per == "batch":
             self.schedule.step()
         return loss
@@ -292,14 +323,20 @@ class Loop:
 
     def _restore(self) -> None:
         state = load_state(self._file)
+        missing = {"settings", "history", "model", "best", "best_scores", "optimizer"} - set(state)
+        if missing:
+            raise CheckpointError(f"{self._file} lacks {', '.join(sorted(missing))}")
         check_settings(self._file, state["settings"], self.settings)
-        self.history.records[:] = state["history"]
-        self.model.load_state_dict(state["model"])
-        self.best, self.best_scores = state["best"], state["best_scores"]
-        load_optimizer(self.optimizer, state["optimizer"])
-        if self.schedule is not None:
-            self.schedule.load_state_dict(state["schedule"])
-        self.threads.choose(state.get("threads"))
+        try:
+            self.history.records[:] = state["history"]
+            self.model.load_state_dict(state["model"])
+            self.best, self.best_scores = state["best"], state["best_scores"]
+            load_optimizer(self.optimizer, state["optimizer"])
+            if self.schedule is not None:
+                self.schedule.load_state_dict(state["schedule"])
+            self.threads.choose(state.get("threads"))
+        except (RuntimeError, *MALFORMED) as error:
+            raise CheckpointError(f"{self._file} does not hold such a training: {error}") from error
 
     def _name(self, epoch: int) -> str:
         return f"epoch {epoch}/{self.epochs}"

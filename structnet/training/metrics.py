@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from structnet.checks import check_integer
+from structnet.training.targets import TargetError
 
 Metric = Callable[[nn.Module, Any], float]
 
@@ -206,7 +207,10 @@ def batch_scores(
     with evaluating(model):
         for row, start in zip(rows, starts, strict=True):
             batch = take(data, start, batch_size, device)
-            row[0] = float(cast(Any, model).loss(batch))
+            try:
+                row[0] = float(cast(Any, model).loss(batch))
+            except TargetError as error:
+                raise error.at(start + error.example, "the data to evaluate on") from None
             row[1:] = [float(metric(model, batch)) for metric in metrics.values()]
     return rows
 

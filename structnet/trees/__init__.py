@@ -4,6 +4,7 @@
 ``tree``                :class:`Tree`, plain and immutable: what parsers give
 ``vocabulary``          :class:`Vocabulary`: the labels of inner nodes as types, of leaves as tokens
 ``forest``              :class:`Forest`: many trees in one graph, equal subtrees stored once
+``arrays``              what the arrays of a forest must hold
 ``schema``              the fields of every DGL graph, and the only ``import dgl``
 ``networkx_graph``      to networkx and back
 ``examples``            :class:`TreeExamples`: trees with what is to be learned of them

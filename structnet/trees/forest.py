@@ -15,6 +15,7 @@ import torch
 
 from structnet.errors import GraphError
 from structnet.trees import _kernels
+from structnet.trees.arrays import MAX_PLACE, check_arrays, check_numbers
 from structnet.trees.memory import collector_paused
 from structnet.trees.numbering import add_shared, add_unshared, positions, renumbered
 from structnet.trees.schema import check_fields, make_graph
@@ -41,8 +42,9 @@ class Forest:
     """Many trees in one graph, equal subtrees stored once.
 
     Nodes are numbered by height, then type: a level is a run of numbers, and children come before
-    parents. Build one with :meth:`from_trees` or :meth:`from_graph`. Everything is held in numpy
-    arrays on the CPU; ``device`` says where models put the tensors they derive from them.
+    parents. Build one with :meth:`from_trees` or :meth:`from_graph`; arrays by hand are checked.
+    Everything is held in numpy arrays on the CPU; ``device`` says where models put the tensors they
+    derive from them.
 
     Attributes:
         types, tokens: ``[num_nodes]``, int64, -1 for none.
@@ -52,6 +54,9 @@ class Forest:
         roots: ``[len(forest)]``, the node at which each tree is rooted.
         vocabulary: the labels of types and tokens, or None.
         arity: the number of places of a node.
+
+    Raises:
+        GraphError: arrays that are no forest.
 
     Example:
         >>> a, b = Tree("a"), Tree("b")
@@ -76,11 +81,29 @@ class Forest:
         vocabulary: Vocabulary | None = None,
         device: str | torch.device = "cpu",
     ):
+        check_arrays(types, tokens, height, offsets, children, pos, roots, arity)
+        self._hold(types, tokens, height, offsets, children, pos, roots, arity, vocabulary, device)
+
+    def _hold(
+        self,
+        types: np.ndarray,
+        tokens: np.ndarray,
+        height: np.ndarray,
+        offsets: np.ndarray,
+        children: np.ndarray,
+        pos: np.ndarray,
+        roots: np.ndarray,
+        arity: int,
+        vocabulary: Vocabulary | None,
+        device: str | torch.device = "cpu",
+    ) -> Forest:
+        """Take over arrays that are known to be a forest: minibatches are cut all the time."""
         self.types, self.tokens, self.height = types, tokens, height
         self.offsets, self.children, self.pos, self.roots = offsets, children, pos, roots
         self.arity, self.vocabulary = arity, vocabulary
         self.device = torch.device(device)
-        self._graph = None
+        self._graph: DGLGraph | None = None
+        return self
 
     @classmethod
     def from_trees(
@@ -121,7 +144,8 @@ class Forest:
             vocabulary: the labels of types and tokens, if known.
 
         Raises:
-            GraphError: a missing field, a cycle, or two children in one place.
+            GraphError: a missing field, a cycle, a number out of range, two children in one
+                place, or roots that are no numbers.
         """
         check_fields(graph)
         child, parent = (ends.numpy() for ends in graph.edges())
@@ -134,8 +158,9 @@ class Forest:
         if clash.any():
             e = int(clash.argmax())
             raise GraphError(f"node {parent[e]} has two children in place {pos[e]}; places differ")
-        if len(pos) and pos.min() < 0:
-            raise GraphError(f"edata['pos'] holds {pos.min()}; places count from 0")
+        check_numbers("edata['pos']", pos, 0, MAX_PLACE)
+        check_numbers("ndata['type']", types, NONE)
+        check_numbers("ndata['token']", tokens, NONE)
         order = _kernels.topological_order(child, parent, len(types))
         if len(order) < len(types):
             raise GraphError("the graph has a cycle; children must come before their parents")
@@ -143,7 +168,10 @@ class Forest:
         offsets = np.concatenate(([0], np.cumsum(np.bincount(parent, minlength=len(types)))))
         if roots is None:
             roots = np.flatnonzero(np.bincount(child, minlength=len(types)) == 0).tolist()
-        chosen = np.asarray(roots, np.int64)
+        chosen = np.asarray(roots)
+        if chosen.dtype.kind not in "iu" and chosen.size:  # a float would be cut, a mask be 0 and 1
+            raise GraphError(f"roots must be numbers of nodes; got {chosen.dtype}")
+        chosen = chosen.astype(np.int64)
         outside = (chosen < 0) | (chosen >= len(types))
         if outside.any():
             raise GraphError(f"root {chosen[outside][0]} is no node; the graph has {len(types)}")
@@ -160,7 +188,9 @@ class Forest:
         order = np.lexsort((types, height))
         types, tokens, offsets, children, pos, roots = renumbered(order, *arrays)
         height = height[order]
-        return cls(types, tokens, height, offsets, children, pos, roots, arity, vocabulary)
+        return cls.__new__(cls)._hold(
+            types, tokens, height, offsets, children, pos, roots, arity, vocabulary
+        )
 
     def __len__(self) -> int:
         return len(self.roots)
@@ -179,7 +209,9 @@ class Forest:
         )
         of_nodes = (self.types[nodes], self.tokens[nodes], self.height[nodes])
         lists = (offsets, children, self.pos[edges], roots)
-        return Forest(*of_nodes, *lists, self.arity, self.vocabulary, self.device)
+        return Forest.__new__(Forest)._hold(
+            *of_nodes, *lists, self.arity, self.vocabulary, self.device
+        )
 
     def to(self, device: str | torch.device) -> Forest:
         """The same forest for models on ``device``; the arrays are shared, not copied."""

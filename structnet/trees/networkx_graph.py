@@ -5,6 +5,7 @@ In networkx edges run parent -> child, so that ``networkx.is_arborescence`` hold
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
@@ -108,7 +109,7 @@ def from_networkx(digraph: nx.DiGraph) -> DGLGraph:
             labels is read by :func:`structnet.parse.networkx_tree` instead.
 
     Raises:
-        GraphError: a node or an edge lacks an attribute.
+        GraphError: a node or an edge lacks an attribute, or it is no int.
 
     Example:
         >>> digraph = nx.DiGraph()
@@ -129,12 +130,22 @@ def from_networkx(digraph: nx.DiGraph) -> DGLGraph:
                 f"node {missing[0]!r} has no {name!r}; from_networkx needs 'type' and 'token' "
                 "(structnet.parse.networkx_tree reads labels)"
             )
-        fields[name] = np.array([value for _, value in values], np.int64)
+        fields[name] = np.array(
+            [_whole(value, f"node {node!r}", name) for node, value in values], np.int64
+        )
     edges = []
     for parent, child, pos in digraph.edges(data="pos"):
         if pos is None:
             raise GraphError(f"edge {parent!r} -> {child!r} has no 'pos', the child's place")
-        edges.append((number[parent], number[child], pos))
+        place = _whole(pos, f"edge {parent!r} -> {child!r}", "pos")
+        edges.append((number[parent], number[child], place))
     # A digraph without edges still has three rows of none; copied, each row is contiguous.
     parent, child, pos = np.array(edges, np.int64).reshape(-1, 3).T.copy()
     return make_graph(parent, child, pos, fields["type"], fields["token"])
+
+
+def _whole(value: Any, what: str, name: str) -> int:
+    """An attribute that is an int, and not a bool."""
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise GraphError(f"{what} has {name!r} {value!r}; expected an int")
+    return int(value)

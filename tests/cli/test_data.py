@@ -62,7 +62,7 @@ def test_mnist_says_where_it_lies(call, tmp_path: Path, monkeypatch) -> None:
 
 
 def test_sarcos_without_its_training_file(call, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(sarcos, "PUBLISHED_TEST", 10)
+    monkeypatch.setattr(sarcos, "verify", lambda source, path: None)
     files.write_sarcos(tmp_path, sarcos_inv_test=files.sarcos_rows(10))
     status, out, _ = call("sarcos", "--data-dir", tmp_path)
     assert status == 0

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from pathlib import Path
 
 import pytest
 from commands import call
+from disks import files_of_at_most, held
 from tree_lstm_runs import EXPRESSION, TRAIN
 
 from structnet.cli import data
 from structnet.cli.names import COMMANDS
+from structnet.recipes import tree_lstm
 
 
 @pytest.fixture(scope="module")
@@ -215,6 +218,87 @@ def test_damaged_runs(
     done = call("evaluate", tmp_path)
     assert (done.status, done.out) == (2, "")
     assert expected in done.err
+
+
+def copied(run: Path, folder: Path) -> Path:
+    folder.mkdir()
+    for file in run.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    return folder
+
+
+def test_a_model_knows_its_own_classes(listops_run: Path, tmp_path: Path) -> None:
+    """Whatever config.json has been made to say since."""
+    truth = call("predict", listops_run, EXPRESSION).json
+    run = copied(listops_run, tmp_path / "run")
+    config = json.loads((run / "config.json").read_text())
+    config["data"]["classes"].reverse()
+    config["settings"]["hidden_size"] = 10**9
+    (run / "config.json").write_text(json.dumps(config))
+    assert call("predict", run, EXPRESSION).json == {**truth, "run": str(run)}
+
+
+EDITS = [
+    ("settings", "hidden_size", 10**9), ("settings", "hidden_size", "ten"),
+    ("settings", "rank", []),
+    ("settings", "aggregator", 3), ("settings", "data", None), ("settings", "data", 7),
+    ("settings", "train_size", -1), ("settings", "learning_rate", "fast"), ("settings", None, []),
+    ("data", None, "listops"), ("data", "classes", None), ("model", None, 3), ("model", None, "x"),
+    ("settings", "batch_size", 1e300), ("settings", "threads", "many"), ("settings", "bottom", {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("part", "name", "value"), EDITS)
+def test_configurations_that_somebody_edited(
+    listops_run: Path, tmp_path: Path, part: str, name: str | None, value: object
+) -> None:
+    """One line, with the model's file or without: no traceback."""
+    run = copied(listops_run, tmp_path / "run")
+    config = json.loads((run / "config.json").read_text())
+    if name is None:
+        config[part] = value
+    else:
+        config[part][name] = value
+    (run / "config.json").write_text(json.dumps(config))
+    for words in (["predict", run, EXPRESSION], ["train", "--resume", run]):
+        done = call(*words)
+        assert done.status in (0, 2)
+        assert (done.status == 0) == (not done.err) and "Traceback" not in done.err
+        for file in ("model.safetensors", "checkpoint.safetensors", "result.json"):
+            (run / file).unlink(missing_ok=True)
+        if part != "settings":
+            break
+
+
+def test_a_folder_that_cannot_be_written_into_is_said_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the data are generated."""
+    monkeypatch.setattr(tree_lstm, "load", lambda *_: pytest.fail("the data were read"))
+    (tmp_path / "file").write_text("in the way")
+    done = call(*TRAIN["listops"], "--out", tmp_path / "file" / "run")
+    assert done.status == 1
+    assert f"{tmp_path / 'file' / 'run'}: cannot be written: Not a directory" in done.err
+
+
+def test_a_folder_in_which_another_process_works(tmp_path: Path) -> None:
+    with held(tmp_path / "run") as other:
+        done = call(*TRAIN["listops"], "--out", tmp_path / "run")
+    assert done.status == 1
+    assert f"is in use by process {other.pid} on " in done.err
+
+
+def test_a_disk_that_gets_full(listops_run: Path, tmp_path: Path) -> None:
+    """The file is named, what was there stays, and the run goes on when there is room again."""
+    run = tmp_path / "run"
+    with files_of_at_most(10_000):
+        done = call(*TRAIN["listops"], "--out", run)
+    assert done.status == 1
+    assert f"{run}/checkpoint.safetensors: cannot be written: File too large" in done.err
+    assert [file.name for file in run.iterdir()] == ["config.json"]
+    again = call("train", "--resume", run)
+    assert again.status == 0, again.err
+    assert again.json["test"] == call("evaluate", listops_run).json["test"]
 
 
 def test_evaluate_names_the_bad_line(listops_run: Path, tmp_path: Path) -> None:

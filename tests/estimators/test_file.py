@@ -134,3 +134,30 @@ def test_a_folder_of_before_a_parameter_was_known_is_gone_on_from(
     np.testing.assert_array_equal(again.predict_proba(X), first.predict_proba(X))
     with pytest.raises(CheckpointError, match="n_init is 1 there and 2 here"):
         NeuralTreeClassifier("mlp", **SMALL, n_init=2, folder=folder).fit(X, y)
+
+
+CHANGES = [
+    lambda config: config["members"][0]["tree"].update(transformers=[10**9]),
+    lambda config: config["members"][0]["tree"].update(shape=[10**9]),
+    lambda config: config["members"][0]["tree"].update(children=[[0, 0]]),
+    lambda config: config["members"][0].update(tree=None),
+    lambda config: config["members"][0].update(decisions=[{"node": 0}]),
+    lambda config: config.update(members=7),
+    lambda config: config.pop("fitted"),
+    lambda config: config["parameters"].update(primitives="nothing"),
+    lambda config: config["parameters"].update(colour="red"),
+    lambda config: config["fitted"].update(classes_={"dtype": "O", "values": [[], [1]]}),
+    lambda config: config["fitted"].update(classes_=[0] * 10**6),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=range(len(CHANGES)))
+def test_a_file_that_somebody_changed(change: Any, blobs: tuple, tmp_path: Path) -> None:
+    """Refused at once and by name, however much it asks for."""
+    model = NeuralTreeClassifier("mlp", **SMALL).set_params(max_depth=0).fit(*blobs)
+    model.save(tmp_path / "model")
+    _, config = load_model(tmp_path / "model")
+    change(config)
+    save_model(tmp_path / "model", model._state()[0], config)
+    with pytest.raises(CheckpointError, match=str(tmp_path / "model")):
+        NeuralTreeClassifier.load(tmp_path / "model")

@@ -154,7 +154,7 @@ def test_what_is_monitored_must_be_measured() -> None:
 def test_every_class_has_an_output(place: int) -> None:
     both = data()
     both[place].targets[3] = 4
-    message = "targets must be classes from 0 to 3, as the tree has 4 outputs. Got 4."
+    message = "targets must be classes from 0 to 3, as the tree has 4 outputs. Got 4 at sample 3."
     with pytest.raises(ValueError, match=exactly(message)):
         refine(make_tree(), *both, **OPTIONS)
 

@@ -26,10 +26,12 @@ class Configuration(NamedTuple):
     forget: str
     bottom: str
     inner: bool
+    bias: str = "type"
 
     def __str__(self) -> str:
         inner = "inner" if self.inner else "leaves"
-        return f"{self.aggregator}-{self.forget}-{self.bottom}-{inner}"
+        bias = "-by-place" if self.bias == "place" else ""
+        return f"{self.aggregator}-{self.forget}-{self.bottom}-{inner}{bias}"
 
     def model(
         self, hidden_size: int = 4, dtype: torch.dtype = torch.float64, learned: bool = True
@@ -45,6 +47,7 @@ class Configuration(NamedTuple):
             self.forget,
             self.bottom,
             self.inner,
+            self.bias,
         ).to(dtype)
 
 
@@ -55,6 +58,16 @@ CONFIGURATIONS = [
     for bottom in ("zero", "learned")
     for inner in (False, True)
     if name != "child-sum" or (forget, bottom) == ("child", "zero")
+]
+CONFIGURATIONS += [
+    Configuration(name, "child", bottom, inner, "place")
+    for name, bottom, inner in (
+        ("sum", "zero", False),
+        ("sum", "zero", True),
+        ("tucker", "learned", False),
+        ("tucker", "zero", True),
+        ("cp", "zero", False),
+    )
 ]
 
 

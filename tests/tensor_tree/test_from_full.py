@@ -107,3 +107,22 @@ def test_from_full_leaves_its_argument_and_trains(kind: type):
 def test_from_full_of_a_matrix():
     with pytest.raises(ValueError, match="a full tensor has shape"):
         FullTensor.from_full(torch.ones(2, 2))
+
+
+def test_several_starts_find_what_one_does_not():
+    """Alternating least squares may end in a valley of its own."""
+    torch.manual_seed(0)
+    source = CP(5, 3, 2, gates=3, rank=4).double()
+    for parameter in source.parameters():
+        parameter.data.normal_()
+    source.bias.data.zero_()
+    tensor = source.to_full().detach()
+    assert error(CP.from_full(tensor, 4, starts=1), tensor) > 0.01 * tensor.norm()
+    assert error(CP.from_full(tensor, 4), tensor) < 1e-6 * tensor.norm()
+
+
+def test_starts_of_which_there_are_none():
+    with pytest.raises(
+        ValueError, match=r"^The 'starts' parameter of CP\.from_full must be an int"
+    ):
+        CP.from_full(dense(2, 2), 2, starts=0)

@@ -13,6 +13,7 @@ from random_trees import VOCABULARY, random_tree
 from torch import Tensor, nn
 
 from structnet.tensor_tree import TreeClassifier, TreeLSTM, TreePairClassifier
+from structnet.training import TargetError, evaluate, fit
 from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest
 
@@ -167,3 +168,33 @@ def test_a_batch_of_none(name: str):
     batch = examples(2, HEADS[name][1])[[]]
     with pytest.raises(ValueError, match=r"^the forest is empty; a sweep needs at least one node$"):
         make().loss(batch)
+
+
+@both
+@pytest.mark.parametrize("value", [-100, -1, 3, 10])
+def test_a_target_that_is_no_class(name: str, value: int):
+    """In a batch, in training and in evaluation: with the example, the batch and the value."""
+    make, roots = HEADS[name]
+    model, data = make(), examples(6, roots)
+    data.targets[4] = value
+    said = f"targets must be classes from 0 to 2; example 4 of {{}} has {value}"
+    with pytest.raises(TargetError, match=f"^{re.escape(said.format('the batch'))}$"):
+        model.loss(data)
+    with pytest.raises(TargetError, match=re.escape(said.format("the data to evaluate on"))):
+        evaluate(model, data, batch_size=2)
+    where = said.format("the training data (epoch 1, batch ")
+    where, _, end = where.partition(" has")
+    with pytest.raises(TargetError, match=f"^{re.escape(where)}[1-3]\\) has{end}$") as caught:
+        fit(model, data, epochs=1, batch_size=2, progress=False)
+    assert (caught.value.example, caught.value.value) == (4, value)
+
+
+@both
+def test_targets_that_are_no_classes_at_all(name: str):
+    make, roots = HEADS[name]
+    data = examples(2, roots)
+    data.targets = data.targets.double()
+    with pytest.raises(
+        ValueError, match=r"^targets must be classes \[n\], int64. Got float64 \[2\]"
+    ):
+        make().loss(data)

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import partial
 
 import pytest
+import torch
 from aggregators import every_aggregator
-from configurations import AGGREGATORS
+from configurations import (
+    AGGREGATORS,
+    Configuration,
+    both_backends,
+    every_configuration,
+    forest_for,
+)
+from torch import nn
 
 from structnet.tensor_tree import AGGREGATORS as KINDS
-from structnet.tensor_tree import count_aggregation
+from structnet.tensor_tree import CP, ChildSum, FullTensor, TreeLSTM, Tucker, count_aggregation
 
 SHAPES = {  # T types 2, L 3, c 4, G 5, input 6, r 2
     "sum": {"weight": (6, 4, 20), "bias": (2, 20), "input_weight": (2, 6, 20)},
@@ -111,3 +120,49 @@ def test_full_counts_are_numbers_of_parameters(name: str, c: int, arity: int, ra
 def test_counts_that_make_no_sense(arguments: tuple, message: str):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         count_aggregation(*arguments)
+
+
+@both_backends
+@every_configuration
+def test_a_parameter_of_another_shape_is_refused(configuration: Configuration, backend: str):
+    """Broadcast by torch, read out of bounds by compiled loops: neither."""
+    forest = forest_for(configuration, 0)
+    for path, _ in configuration.model().named_parameters():
+        if path == "embedding.weight":  # torch looks up rows of it, and multiplies
+            continue
+        holder, _, name = path.rpartition(".")
+        for change in (lambda p: p[:1], lambda p: torch.cat([p, p]), lambda p: p[..., :1]):
+            model = configuration.model()
+            owner = model.get_submodule(holder)
+            was = getattr(owner, name)
+            now = change(was.detach())
+            if now.shape == was.shape:
+                continue
+            setattr(owner, name, nn.Parameter(now))
+            message = (
+                f"{name!r} of {type(owner).__name__} must have shape {list(was.shape)}; "
+                f"got {list(now.shape)}"
+            )
+            with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+                model(forest, backend=backend)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Tucker(4, 64, 1, rank=1), "a Tucker of these sizes, of whose parameters 'core'"),
+        (
+            lambda: FullTensor(50, 20, 1),
+            "a FullTensor of these sizes, of whose parameters 'tensor'",
+        ),
+        (lambda: CP(10**9, 9, 9), "a CP of these sizes, of whose parameters 'factors'"),
+        (
+            lambda: TreeLSTM(10**7, 1, 1, torch.eye(1), ChildSum),
+            "a ChildSum of these sizes, of whose parameters 'weight'",
+        ),
+    ],
+)
+def test_what_fits_in_no_memory_is_refused_before_it_is_made(make: Callable, message: str):
+    tail = r" is the largest, needs [\d,]+ GiB of memory; this machine has [\d,.]+ GiB"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}{tail}$"):
+        make()

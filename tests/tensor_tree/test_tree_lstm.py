@@ -181,13 +181,26 @@ def test_types_share_nothing():
         ({"arity": 0}, no_int("arity", "Tucker", 1, "0")),
         (
             {"aggregator": ChildSum, "forget": "all"},
-            "ChildSum does not tell places apart: it needs forget='child' and bottom='zero'; "
-            "got 'all' and 'zero'",
+            "ChildSum does not tell places apart: it needs forget='child', bottom='zero', "
+            "forget_bias='type'; got forget='all', bottom='zero', forget_bias='type'",
         ),
         (
             {"aggregator": ChildSum, "bottom": "learned"},
-            "ChildSum does not tell places apart: it needs forget='child' and bottom='zero'; "
-            "got 'child' and 'learned'",
+            "ChildSum does not tell places apart: it needs forget='child', bottom='zero', "
+            "forget_bias='type'; got forget='child', bottom='learned', forget_bias='type'",
+        ),
+        (
+            {"aggregator": ChildSum, "forget_bias": "place"},
+            "ChildSum does not tell places apart: it needs forget='child', bottom='zero', "
+            "forget_bias='type'; got forget='child', bottom='zero', forget_bias='place'",
+        ),
+        (
+            {"forget": "all", "forget_bias": "place"},
+            "forget_bias='place' needs forget='child'; got forget='all'",
+        ),
+        (
+            {"forget_bias": "gate"},
+            str(wrong("forget_bias", "one of ['type', 'place']", "gate", "TreeLSTM")),
         ),
     ],
 )

@@ -206,6 +206,70 @@ def test_a_file_cut_short_anywhere_is_refused(path: Path) -> None:
     assert "damaged or cut short, at" in str(caught.value)
 
 
+@pytest.mark.parametrize("kind", ["model", "checkpoint"])
+def test_every_flipped_bit_is_noticed(path: Path, kind: str) -> None:
+    """In the tensors, the names, the shapes, the JSON and the hash itself."""
+    if kind == "model":
+        save_model(path, nn.Linear(3, 2), {"classes": ["a", "b"]})
+    else:
+        save_state(path, {"model": nn.Linear(2, 1).state_dict(), "epoch": 3, "betas": (0.9, 0.99)})
+    load = load_model if kind == "model" else load_state
+    load(path)
+    whole = bytearray(path.read_bytes())
+    for place in range(len(whole)):
+        for bit in range(8):
+            whole[place] ^= 1 << bit
+            path.write_bytes(whole)
+            with pytest.raises(CheckpointError) as caught:
+                load(path)
+            assert str(path) in str(caught.value) and "\n" not in str(caught.value)
+            whole[place] ^= 1 << bit
+
+
+def test_a_file_without_a_hash_says_so(path: Path) -> None:
+    """As older versions wrote them."""
+    path.parent.mkdir()
+    metadata = {"structnet": "model", "version": "1", "content": '{"size": 2}'}
+    save_file({"weight": torch.ones(2)}, path, metadata)
+    with pytest.warns(UserWarning, match=r"model.safetensors was written by .* holds no hash"):
+        state, config = load_model(path)
+    assert (state["weight"].tolist(), config) == ([1, 1], {"size": 2})
+
+
+def changed(path: Path, metadata: dict[str, str]) -> None:
+    save_file({"a": torch.ones(1)}, path, {"version": "1", **metadata})
+
+
+CONTENTS = [
+    "", "[", "null", "7", "[" * 5000, "9" * 5000, '{"dict": 3}', '{"dict": [[1, 2, 3]]}', "{}",
+    '{"dict": [["a", {"tensor": "b"}]]}', '{"dict": [[{}, 1]]}', '{"tensor": ["a"]}',
+    '{"counter": ["ab", 3]}', '{"tuple": 5}', '{"a": 1, "b": 2}',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("content", CONTENTS, ids=lambda text: text[:20])
+@pytest.mark.filterwarnings("ignore:.*holds no hash")
+def test_headers_that_somebody_changed(tmp_path: Path, content: str) -> None:
+    """Whoever changes a file on purpose also knows how to hash it."""
+    path = tmp_path / "state"
+    changed(path, {"structnet": "training checkpoint", "content": content})
+    with pytest.raises(CheckpointError, match=str(path)):
+        load_state(path)
+    changed(path, {"structnet": "model", "content": content})
+    try:
+        assert isinstance(load_model(path)[1], dict)
+    except CheckpointError as error:
+        assert str(path) in str(error)
+
+
+@pytest.mark.parametrize("metadata", [{}, {"structnet": "model"}, {"version": "9"}])
+@pytest.mark.filterwarnings("ignore:.*holds no hash")
+def test_headers_that_lack_something(tmp_path: Path, metadata: dict[str, str]) -> None:
+    changed(tmp_path / "model", metadata)
+    with pytest.raises(CheckpointError):
+        load_model(tmp_path / "model")
+
+
 def test_other_files_are_refused_in_a_sentence(tmp_path: Path) -> None:
     expected = "expected a model written by save_model"
     files = {"empty": b"", "text": b"epoch,loss\n1,0.5\n", "json": json.dumps({"a": 1}).encode()}

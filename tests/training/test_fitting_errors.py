@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from torch import nn
 from torch.optim import lr_scheduler
 from train_helpers import (
     Classifier,
+    Rows,
     Scripted,
     assert_same_state,
     broken_rows,
@@ -18,7 +20,7 @@ from train_helpers import (
 
 from structnet.training.fitting import fit
 from structnet.training.history import History
-from structnet.training.loop import NonFiniteLossError
+from structnet.training.loop import NonFiniteLossError, StepError
 from structnet.training.metrics import accuracy, evaluate
 from structnet.training.seeding import epoch_order
 
@@ -76,6 +78,25 @@ def test_many_culprits_are_found_without_asking_each() -> None:
         fit(Diverged([]), torch.zeros(1000), epochs=1, batch_size=1000)
     assert len(caught.value.culprits) == 5 and len(asked) < 30
     assert "and 995 more" not in str(caught.value)
+
+
+@pytest.mark.parametrize("make", [torch.optim.Adam, torch.optim.SGD])
+def test_a_learning_rate_that_no_float_holds(make: type) -> None:
+    message = r"the optimizer failed in epoch 1, batch 1, at learning rate 1e\+300: .*; try a lower"
+    with pytest.raises(StepError, match=message) as caught:
+        fit(
+            Classifier().float(),
+            floats(8),
+            epochs=1,
+            batch_size=4,
+            optimizer=partial(make, lr=1e300),
+        )
+    assert (caught.value.epoch, caught.value.batch, caught.value.learning_rate) == (1, 1, 1e300)
+
+
+def floats(count: int) -> Rows:
+    data = rows(count)
+    return Rows(data.inputs.float(), data.targets)
 
 
 # ---- arguments

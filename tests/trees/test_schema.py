@@ -149,7 +149,19 @@ def test_the_callers_graph_is_left_as_it_was():
         ),
         (
             lambda: graph_of([(0, 2, 0), (1, 2, -1)], [-1, -1, 0]),
-            "edata['pos'] holds -1; places count from 0",
+            "edata['pos'] holds -1; its numbers must be between 0 and 2147483647",
+        ),
+        (  # which one more would make negative
+            lambda: graph_of([(0, 2, 0), (1, 2, 2**63 - 1)], [-1, -1, 0]),
+            "edata['pos'] holds 9223372036854775807; its numbers must be between 0 and 2147483647",
+        ),
+        (
+            lambda: graph_of([(0, 1, 0)], [-1, -2]),
+            "ndata['type'] holds -2; its numbers must be -1 or more",
+        ),
+        (
+            lambda: graph_of([(0, 1, 0)], [-1, 0], [-2, -1]),
+            "ndata['token'] holds -2; its numbers must be -1 or more",
         ),
         (
             lambda: graph_of([(0, 1, 0), (1, 2, 0), (2, 0, 0)], [0, 0, 0]),
@@ -185,6 +197,12 @@ def test_tree_of_an_inner_node_without_type():
 def test_roots_that_are_no_nodes():
     with pytest.raises(GraphError):
         Forest.from_graph(small_graph(), roots=[3])
+
+
+@pytest.mark.parametrize("roots", [[1.0], [1.9], [False, True, False], ["2"]])
+def test_roots_that_are_no_numbers_of_nodes(roots):
+    with pytest.raises(GraphError, match="roots must be numbers of nodes; got"):
+        Forest.from_graph(small_graph(), roots=roots)
 
 
 def test_wrong_dtypes_are_refused():

@@ -10,6 +10,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,11 +28,12 @@ from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples, check_targets
 from structnet.routing.visits import shares
+from structnet.training.files import locked
 from structnet.training.fitting import fit
 from structnet.training.history import History
 from structnet.training.loop import NonFiniteLossError
 from structnet.training.metrics import evaluate
-from structnet.training.processes import own_device
+from structnet.training.processes import own_device, process_rank
 from structnet.training.progress import Progress
 from structnet.training.seeding import random_states_kept
 
@@ -127,7 +129,8 @@ class Growth:
         self.loss = math.inf
         self.file = None if folder is None else Path(folder, state.FILE)
         if self.file is not None:
-            self._begin_on_disk(self.file, resume)
+            with self._alone():
+                self._begin_on_disk(self.file, resume)
 
     def _begin_on_disk(self, file: Path, resume: bool) -> None:
         self._identity = state.identity(
@@ -155,9 +158,15 @@ class Growth:
         return bool(self.decisions) and not self.undecided
 
     def run(self) -> None:
-        """Steps until all is decided."""
-        while not self.done:
-            self.step()
+        """Steps until all is decided; other processes are kept out of its folder."""
+        with self._alone():
+            while not self.done:
+                self.step()
+
+    def _alone(self) -> AbstractContextManager[None]:
+        if self.file is None or process_rank()[0]:
+            return nullcontext()
+        return locked(self.file.parent)
 
     def step(self) -> Decision:
         """Trains the root, or the candidates of the next leaf, and decides.

@@ -16,6 +16,7 @@ from structnet.neural_tree.growth.decision import Decision
 from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.neural_tree.tree import NeuralTree
 from structnet.training.checkpoint import (
+    MALFORMED,
     CheckpointError,
     check_settings,
     describe,
@@ -85,9 +86,22 @@ def restore(
     weights, config = load_model(file)
     if "undecided" not in config:
         raise CheckpointError(f"{file} is no growth; expected one written by Growth")
-    check_settings(file, config["settings"], settings)
-    with random_states_kept(device):  # what is drawn here is replaced at once
-        tree.grow_to(config["tree"])
+    try:
+        check_settings(file, config["settings"], settings)
+        found = State(
+            [Decision(**decision) for decision in config["decisions"]],
+            History(config["history"]),
+            config["undecided"],
+            math.inf if config["loss"] is None else config["loss"],
+        )
+        # Each decision added one transformer at most to those that the root began with.
+        most = tree.num_transformers(0) + len(found.decisions)
+        with random_states_kept(device):  # what is drawn here is replaced at once
+            tree.grow_to(config["tree"], most)
+    except CheckpointError:
+        raise
+    except MALFORMED as error:
+        raise CheckpointError(f"{file} holds no growth that can go on: {error}") from error
     try:
         tree.load_state_dict(weights)
     except RuntimeError as error:
@@ -96,9 +110,4 @@ def restore(
             "those that the same primitives make"
         ) from error
     tree.eval()
-    return State(
-        [Decision(**decision) for decision in config["decisions"]],
-        History(config["history"]),
-        config["undecided"],
-        math.inf if config["loss"] is None else config["loss"],
-    )
+    return found

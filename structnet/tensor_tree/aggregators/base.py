@@ -8,10 +8,13 @@ the input that the node itself may carry. Every node type has parameters of its 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 from structnet.checks import check_integer
 from structnet.message_passing.cell import Edges, Nodes
@@ -41,6 +44,8 @@ class Aggregator(nn.Module):
         positional: True if children in different places use different parameters.
         pads: True if a missing child takes part, as the bottom state.
         summed: True if messages are only ever added up.
+        shapes: the shape of each parameter, by name, as ``parameters.allocate`` gives them; what is
+            not named is not checked.
     """
 
     name = ""
@@ -53,6 +58,7 @@ class Aggregator(nn.Module):
     num_types: int
     gates: int
     input_size: int
+    shapes: Mapping[str, tuple[int, ...]] = MappingProxyType({})
 
     def __init__(
         self, hidden_size: int, arity: int, num_types: int, gates: int = 3, input_size: int = 0
@@ -122,6 +128,28 @@ class Aggregator(nn.Module):
     def numbers_a_node(self) -> int:
         """How many weights it takes to combine what one node received."""
         return self.gates * self.hidden_size
+
+    def forward(self) -> None:
+        """Nothing: called once before a sweep, so that hooks run which set parameters before it.
+
+        Those of ``torch.nn.utils.prune`` are such. What an aggregator computes, it computes level
+        by level, in :meth:`message` and :meth:`reduce` or in compiled loops; no hook can see it.
+        """
+
+    def register_forward_hook(self, *_: Any, **__: Any) -> RemovableHandle:
+        """Refused, as it would see nothing.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        raise NotImplementedError(
+            f"a hook on a {type(self).__name__} would see nothing, as its work is done level by "
+            "level, partly in compiled loops; put it on the TreeLSTM, or a forward pre-hook here"
+        )
+
+    register_full_backward_hook = register_forward_hook
+    register_full_backward_pre_hook = register_forward_hook
+    register_backward_hook = register_forward_hook
 
     def message_weight(self) -> Tensor | None:
         """``[num_keys, c, width]``, what a child's h is multiplied by; None to send h itself."""

@@ -17,13 +17,16 @@ def multilinear(nodes: Nodes, modes: Sequence[Tensor], core: Tensor) -> Tensor:
     """Contract a dense core with one vector a mode.
 
     ``y(k) = sum G(i_1, .., i_M, k) z_1(i_1) .. z_M(i_M)``, evaluated as a matrix product between
-    the outer product of the first modes and that of the rest, whichever split is smallest.
+    the outer product of the first modes and that of the rest, whichever split is smallest; on the
+    reference backend one mode after the other.
 
     Shapes:
         modes: M of ``[runs, length, G, n_m]``.
         core: ``[num_types, G, n_1, .., n_M, k]``, without G if all modes have G = 1.
         output: ``[runs, G, length, k]``.
     """
+    if nodes.plain:
+        return _mode_by_mode(nodes, modes, core)
     at = best_split(core.shape[-len(modes) - 1 : -1], core.shape[-1])
     left = OuterProduct.apply(*modes[:at])  # [runs, G, length, a]
     if core.dim() == len(modes) + 2:  # no gates in the core: they stand side by side in k
@@ -33,6 +36,17 @@ def multilinear(nodes: Nodes, modes: Sequence[Tensor], core: Tensor) -> Tensor:
     if at == len(modes):
         return y  # [runs, G, length, k]: nothing is left to multiply by
     return RowProduct.apply(OuterProduct.apply(*modes[at:]), y)
+
+
+def _mode_by_mode(nodes: Nodes, modes: Sequence[Tensor], core: Tensor) -> Tensor:
+    """:func:`multilinear` in plain torch."""
+    y = nodes.select(core)
+    if core.dim() == len(modes) + 2:  # no gates in the core
+        y = y.unsqueeze(1)
+    y = y.unsqueeze(2)  # [runs, G, 1, n_1, .., n_M, k]
+    for mode in modes:  # each [runs, length, G, n]
+        y = torch.einsum("algn,agln...->agl...", mode, y)
+    return y
 
 
 def best_split(sizes: Sequence[int], k: int) -> int:
@@ -69,8 +83,8 @@ class OuterProduct(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, ...]:
         # From the last mode to the first; what is left is the gradient of the product before it.
-        half = len(ctx.saved_tensors) // 2
-        modes, products = ctx.saved_tensors[:half], ctx.saved_tensors[half:]
+        saved = ctx.saved_tensors  # read once: checkpointing gives them away only once
+        modes, products = saved[: len(saved) // 2], saved[len(saved) // 2 :]
         gradients = []
         for mode, before in zip(reversed(modes), reversed(products), strict=True):
             gradient = gradient.unflatten(-1, (-1, mode.shape[-1]))

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from structnet.checks import check_integer
 from structnet.message_passing.cell import Nodes
 from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT
 from structnet.tensor_tree.aggregators.full_tensor import from_dense
 from structnet.tensor_tree.aggregators.low_rank import WithOnes
+from structnet.tensor_tree.parameters import Shape
 
 
 class CP(WithOnes):
@@ -31,20 +33,22 @@ class CP(WithOnes):
     name = "cp"
     linear = "factors"
 
-    def __init__(self, *args: int, **kwargs: int):
-        super().__init__(*args, **kwargs)
-        rank = self.rank
-        c, t, g, m = self.hidden_size, self.num_types, self.gates, self.num_modes
+    factors: nn.Parameter
+    input_factors: nn.Parameter
+
+    def _shapes(self) -> dict[str, Shape]:
+        return self._with_message(self.gates * self.rank, super()._shapes())
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
         # z_j = 1 + noise of variance 1/M: low orders dominate, and the bias takes the constant.
-        self.factors = nn.Parameter(torch.randn(self.num_keys, c, g * rank))
-        self.factors.data *= (HIDDEN_MOMENT * c * m) ** -0.5
-        self.ones = nn.Parameter(torch.ones(self.num_keys, g * rank))
-        self.output = nn.Parameter(torch.randn(t, g, rank, c) * rank**-0.5)
-        self.bias = nn.Parameter(-self.output.detach().sum(2))
+        self.factors.normal_().mul_((HIDDEN_MOMENT * self.hidden_size * self.num_modes) ** -0.5)
+        self.ones.fill_(1)
+        self.output.normal_().mul_(self.rank**-0.5)
+        self.bias.copy_(-self.output.sum(2))
         if self.input_size:
-            self.input_factors = nn.Parameter(torch.randn(t, self.input_size, g * rank))
-            self.input_factors.data *= (self.input_size * m) ** -0.5
-            self.input_ones = nn.Parameter(torch.ones(t, g * rank))
+            self.input_factors.normal_().mul_((self.input_size * self.num_modes) ** -0.5)
+            self.input_ones.fill_(1)
 
     @classmethod
     def _count_inner(cls, c: int, L: int, r: int) -> int:
@@ -58,49 +62,85 @@ class CP(WithOnes):
         return self.map_out(nodes, z)
 
     def to_full(self) -> Tensor:
-        product, *others = self._homogeneous(self.rank)  # [types, G, n + 1, r]
-        sizes = [product.shape[2], *[other.shape[2] for other in others]]
-        for other in others:
-            product = torch.einsum("tgar,tgbr->tgabr", product, other).flatten(2, 3)
-        return self.with_bias((product @ self.output).unflatten(2, sizes))
+        factors = self._homogeneous(self.rank)  # [types, G, n + 1, r]
+        full = _outer(factors) @ self.output
+        return self.with_bias(full.unflatten(2, [each.shape[2] for each in factors]))
 
     @classmethod
-    def from_full(cls, tensor: Tensor, rank: int, input_size: int = 0, sweeps: int = 200) -> CP:
-        """A CP form of a dense tensor, by alternating least squares.
+    def from_full(
+        cls, tensor: Tensor, rank: int, input_size: int = 0, sweeps: int = 200, starts: int = 10
+    ) -> CP:
+        """A CP form of a dense tensor, by alternating least squares from several random starts.
 
         Args:
             tensor: a dense tensor, of the shape that :meth:`to_full` gives.
             rank: r; the best approximation of a given rank is not always found, and need not exist.
             input_size: the size of the input's mode, 0 for none.
-            sweeps: the number of times that each factor is solved for.
+            sweeps: the number of times that each factor is solved for, at most.
+            starts: the number of starts, at most; each gate of each type keeps its best one. Those
+                that come close to the tensor end it earlier.
 
         Reference: Kolda and Bader, SIAM Review 51(3), 2009, Fig. 3.3.
         """
+        check_integer("sweeps", sweeps, 0, owner="CP.from_full")
+        check_integer("starts", starts, 1, owner="CP.from_full")
         aggregator = from_dense(cls, tensor, input_size, rank=rank)
-        aggregator.load_full(tensor, sweeps)
+        aggregator.load_full(tensor, sweeps, starts)
         return aggregator
 
-    def load_full(self, tensor: Tensor, sweeps: int = 0) -> None:
+    def load_full(self, tensor: Tensor, sweeps: int = 0, starts: int = 1) -> None:
         generator = torch.Generator().manual_seed(0)
-        factors = [
-            torch.randn(*tensor.shape[:2], n, self.rank, generator=generator).to(tensor)
-            for n in tensor.shape[2:]
-        ]
-        for _ in range(sweeps):
-            for mode in range(len(factors)):
-                _solve_factor(tensor, factors, mode)
-        *modes, output = factors
+        best: list[Tensor] = []
+        least = tensor.new_full(tensor.shape[:2], torch.inf)  # [types, G] its error
+        for _ in range(starts):
+            factors = [
+                torch.randn(*tensor.shape[:2], n, self.rank, generator=generator).to(tensor)
+                for n in tensor.shape[2:]
+            ]
+            error = _improve(tensor, factors, sweeps)
+            better = (error < least)[..., None, None]
+            pairs = zip(factors, best or factors, strict=True)
+            best = [torch.where(better, new, old) for new, old in pairs]
+            least = torch.minimum(error, least)
+            if (least < _EXACT).all():
+                break
+        *modes, output = best
         self.bias.data.zero_()
         self.output.data.copy_(output.mT)
         self._set_homogeneous(modes)
+
+
+# A form this close to its tensor, as a share of its norm, needs no other start.
+_EXACT = 1e-8
+
+
+def _improve(tensor: Tensor, factors: list[Tensor], sweeps: int) -> Tensor:
+    """Solve for the factors in turn; gives their errors as shares of the norm, ``[types, G]``."""
+    norm = tensor.flatten(2).norm(dim=-1).clamp_min(torch.finfo(tensor.dtype).tiny)
+    error = norm.new_full(norm.shape, torch.inf)
+    for sweep in range(sweeps):
+        for mode in range(len(factors)):
+            _solve_factor(tensor, factors, mode)
+        if sweep % 20 == 19 or sweep == sweeps - 1:
+            before = error
+            residual = tensor.flatten(3) - factors[0] @ _outer(factors[1:]).mT
+            error = residual.flatten(2).norm(dim=-1) / norm
+            if ((error < _EXACT) | (error > 0.999 * before)).all():
+                break  # close, or no longer getting closer
+    return error
+
+
+def _outer(factors: list[Tensor]) -> Tensor:
+    """The products of the rows of factors, the last fastest: ``[types, G, n_2 n_3 .., r]``."""
+    product, *others = factors
+    for other in others:
+        product = torch.einsum("tgar,tgbr->tgabr", product, other).flatten(2, 3)
+    return product
 
 
 def _solve_factor(tensor: Tensor, factors: list[Tensor], mode: int) -> None:
     """Replace one factor by the least-squares solution given the others."""
     others = [f for m, f in enumerate(factors) if m != mode]
     gram = torch.stack([f.mT @ f for f in others]).prod(0)  # [types, G, r, r]
-    khatri_rao = others[0]
-    for other in others[1:]:
-        khatri_rao = torch.einsum("tgar,tgbr->tgabr", khatri_rao, other).flatten(2, 3)
     unfolding = tensor.movedim(2 + mode, 2).flatten(3)  # [types, G, n, all other modes]
-    factors[mode] = unfolding @ khatri_rao @ torch.linalg.pinv(gram, hermitian=True)
+    factors[mode] = unfolding @ _outer(others) @ torch.linalg.pinv(gram, hermitian=True)

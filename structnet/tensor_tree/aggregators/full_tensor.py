@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 from structnet.message_passing.cell import Edges, Nodes
 from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT, Aggregator, homogeneous_moments
 from structnet.tensor_tree.aggregators.contraction import multilinear
+from structnet.tensor_tree.parameters import allocate
 
 A = TypeVar("A", bound=Aggregator)
 
@@ -29,11 +31,23 @@ class FullTensor(Aggregator):
     """
 
     name = "full"
+    tensor: nn.Parameter
 
     def __init__(self, *args: int, **kwargs: int):
         super().__init__(*args, **kwargs)
-        c = self.hidden_size
-        sizes = [self.input_size] * (self.input_size > 0) + [c] * self.arity
+        sizes = [n + 1 for n in self._sizes()]
+        shape = (self.num_types, *sizes, self.gates * self.hidden_size)
+        self.shapes = allocate(self, {"tensor": shape})
+        self.reset_parameters()
+
+    def _sizes(self) -> list[int]:
+        """Of what each mode is multiplied by, without its one."""
+        return [self.input_size] * (self.input_size > 0) + [self.hidden_size] * self.arity
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Draw the first weights."""
+        sizes = self._sizes()
         variance = homogeneous_moments(self.num_modes, sizes)
         for mode, n in enumerate(sizes):
             # The entries of h are smaller than one, so their weights are larger.
@@ -41,8 +55,7 @@ class FullTensor(Aggregator):
             scale = torch.ones(n + 1)
             scale[:n] = 1 / moment
             variance = variance * scale.view(-1, *[1] * (len(sizes) - mode - 1))
-        noise = torch.randn(self.num_types, *variance.shape, self.gates * c)
-        self.tensor = nn.Parameter(noise * variance.sqrt().unsqueeze(-1))
+        self.tensor.normal_().mul_(variance.sqrt().unsqueeze(-1))
 
     @classmethod
     def _count_inner(cls, c: int, L: int, r: int) -> int:
@@ -53,7 +66,7 @@ class FullTensor(Aggregator):
         return 0
 
     def numbers_a_node(self) -> int:
-        return self.tensor.numel() // max(self.num_types, 1)
+        return math.prod(self.shapes["tensor"][1:])
 
     def message_weight(self) -> None:
         return None

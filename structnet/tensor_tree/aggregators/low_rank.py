@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from structnet.message_passing.cell import Edges, Nodes
 from structnet.tensor_tree.aggregators.base import Aggregator, checked_size
+from structnet.tensor_tree.parameters import Shape, allocate
 
 
 class LowRank(Aggregator):
@@ -32,6 +33,17 @@ class LowRank(Aggregator):
     def __init__(self, *args: int, rank: int = 3, **kwargs: int):
         super().__init__(*args, **kwargs)
         self.rank = checked_size("rank", rank, 1, self)
+        self.shapes = allocate(self, self._shapes())
+        self.reset_parameters()
+
+    def _shapes(self) -> dict[str, Shape]:
+        """The shape of each parameter; a subclass has more."""
+        c, t, g = self.hidden_size, self.num_types, self.gates
+        return {"output": (t, g, self.rank, c), "bias": (t, g, c)}
+
+    def reset_parameters(self) -> None:
+        """Draw the first weights."""
+        raise NotImplementedError
 
     @classmethod
     def _count_outer(cls, c: int, r: int) -> int:
@@ -60,6 +72,14 @@ class WithOnes(LowRank):
     linear = ""
     ones: nn.Parameter
     input_ones: nn.Parameter
+
+    def _with_message(self, width: int, others: dict[str, Shape]) -> dict[str, Shape]:
+        """The shapes of all parameters, if a message has this width and the others are these."""
+        keys, c, t, n = self.num_keys, self.hidden_size, self.num_types, self.input_size
+        shapes: dict[str, Shape] = {self.linear: (keys, c, width), "ones": (keys, width), **others}
+        if n:
+            shapes |= {f"input_{self.linear}": (t, n, width), "input_ones": (t, width)}
+        return shapes
 
     def message_weight(self) -> Tensor:
         return getattr(self, self.linear)

@@ -12,6 +12,7 @@ from structnet.message_passing.cell import Nodes
 from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT
 from structnet.tensor_tree.aggregators.full_tensor import from_dense
 from structnet.tensor_tree.aggregators.low_rank import WithOnes
+from structnet.tensor_tree.parameters import Shape
 
 
 class TensorTrain(WithOnes):
@@ -34,22 +35,27 @@ class TensorTrain(WithOnes):
     name = "tensor-train"
     linear = "cores"
 
-    def __init__(self, *args: int, **kwargs: int):
-        super().__init__(*args, **kwargs)
-        rank = self.rank
-        c, t, g, m = self.hidden_size, self.num_types, self.gates, self.num_modes
+    cores: nn.Parameter
+    input_cores: nn.Parameter
+    start: nn.Parameter
+
+    def _shapes(self) -> dict[str, Shape]:
+        others = {"start": (self.num_types, self.gates, self.rank), **super()._shapes()}
+        return self._with_message(self.gates * self.rank**2, others)
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
         # M_j = identity + noise of which v M_j has variance 1/M; the bias takes the constant.
-        identity = torch.eye(rank).flatten().repeat(g)
-        self.cores = nn.Parameter(torch.randn(self.num_keys, c, g * rank * rank))
-        self.cores.data *= (HIDDEN_MOMENT * c * m * rank) ** -0.5
-        self.ones = nn.Parameter(identity.repeat(self.num_keys, 1))
-        self.start = nn.Parameter(torch.randn(t, g, rank))
-        self.output = nn.Parameter(torch.randn(t, g, rank, c) * rank**-0.5)
-        self.bias = nn.Parameter(-(self.start.unsqueeze(2) @ self.output).squeeze(2).detach())
+        terms = self.num_modes * self.rank
+        identity = torch.eye(self.rank).flatten().repeat(self.gates)
+        self.cores.normal_().mul_((HIDDEN_MOMENT * self.hidden_size * terms) ** -0.5)
+        self.ones.copy_(identity)
+        self.start.normal_()
+        self.output.normal_().mul_(self.rank**-0.5)
+        self.bias.copy_(-(self.start.unsqueeze(2) @ self.output).squeeze(2))
         if self.input_size:
-            self.input_cores = nn.Parameter(torch.randn(t, self.input_size, g * rank * rank))
-            self.input_cores.data *= (self.input_size * m * rank) ** -0.5
-            self.input_ones = nn.Parameter(identity.repeat(t, 1))
+            self.input_cores.normal_().mul_((self.input_size * terms) ** -0.5)
+            self.input_ones.copy_(identity)
 
     @classmethod
     def _count_inner(cls, c: int, L: int, r: int) -> int:

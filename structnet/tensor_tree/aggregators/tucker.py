@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -13,6 +14,7 @@ from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT, homogeneous_mo
 from structnet.tensor_tree.aggregators.contraction import expand_outer, multilinear
 from structnet.tensor_tree.aggregators.full_tensor import from_dense
 from structnet.tensor_tree.aggregators.low_rank import LowRank
+from structnet.tensor_tree.parameters import Shape
 
 
 class Tucker(LowRank):
@@ -37,23 +39,33 @@ class Tucker(LowRank):
 
     name = "tucker"
 
-    def __init__(self, *args: int, **kwargs: int):
-        super().__init__(*args, **kwargs)
-        rank = self.rank
-        c, t, g = self.hidden_size, self.num_types, self.gates
-        self.modes = nn.Parameter(torch.randn(self.num_keys, c, g * rank))
-        self.modes.data *= (HIDDEN_MOMENT * c) ** -0.5
-        variance = homogeneous_moments(self.num_modes, [rank] * self.num_modes)
-        noise = torch.randn(t, g, *variance.shape, rank)
-        self.core = nn.Parameter(noise * variance.sqrt().unsqueeze(-1))
-        self.output = nn.Parameter(torch.randn(t, g, rank, c) * rank**-0.5)
-        self.bias = nn.Parameter(torch.zeros(t, g, c))
+    modes: nn.Parameter
+    input_modes: nn.Parameter
+    core: nn.Parameter
+
+    def _shapes(self) -> dict[str, Shape]:
+        c, t, g, r = self.hidden_size, self.num_types, self.gates, self.rank
+        shapes: dict[str, Shape] = {
+            "modes": (self.num_keys, c, g * r),
+            "core": (t, g, *[r + 1] * self.num_modes, r),
+            **super()._shapes(),
+        }
         if self.input_size:
-            self.input_modes = nn.Parameter(torch.randn(t, self.input_size, g * rank))
-            self.input_modes.data *= self.input_size**-0.5
+            shapes["input_modes"] = (t, self.input_size, g * r)
+        return shapes
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        self.modes.normal_().mul_((HIDDEN_MOMENT * self.hidden_size) ** -0.5)
+        variance = homogeneous_moments(self.num_modes, [self.rank] * self.num_modes)
+        self.core.normal_().mul_(variance.sqrt().unsqueeze(-1))
+        self.output.normal_().mul_(self.rank**-0.5)
+        self.bias.zero_()
+        if self.input_size:
+            self.input_modes.normal_().mul_(self.input_size**-0.5)
 
     def numbers_a_node(self) -> int:
-        return self.core.numel() // max(self.num_types, 1)
+        return math.prod(self.shapes["core"][1:])
 
     @classmethod
     def _count_inner(cls, c: int, L: int, r: int) -> int:

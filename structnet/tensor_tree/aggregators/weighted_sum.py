@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
 from torch import Tensor, nn
 
 from structnet.message_passing.cell import Nodes
 from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT, Aggregator
+from structnet.tensor_tree.parameters import Shape, allocate
 
 
 class WeightedSum(Aggregator):
@@ -27,17 +27,27 @@ class WeightedSum(Aggregator):
     name = "sum"
     pads = False  # a missing child adds nothing, unless the bottom state is learned
     summed = True
+    weight: nn.Parameter
+    bias: nn.Parameter
+    input_weight: nn.Parameter
 
     def __init__(self, *args: int, **kwargs: int):
         super().__init__(*args, **kwargs)
-        c, out = self.hidden_size, self.gates * self.hidden_size
-        self.weight = nn.Parameter(torch.empty(self.num_keys, c, out))
-        self.bias = nn.Parameter(torch.zeros(self.num_types, out))
+        c, t, out = self.hidden_size, self.num_types, self.gates * self.hidden_size
+        shapes: dict[str, Shape] = {"weight": (self.num_keys, c, out), "bias": (t, out)}
+        if self.input_size:
+            shapes["input_weight"] = (t, self.input_size, out)
+        self.shapes = allocate(self, shapes)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the first weights."""
         # The mean number of children, if 1 to L are equally likely; for a child sum, two.
         present = (self.arity + 1) / 2 if self.positional else 2
-        nn.init.normal_(self.weight, std=(HIDDEN_MOMENT * c * present) ** -0.5)
+        std = (HIDDEN_MOMENT * self.hidden_size * present) ** -0.5
+        nn.init.normal_(self.weight, std=std)
+        nn.init.zeros_(self.bias)
         if self.input_size:
-            self.input_weight = nn.Parameter(torch.empty(self.num_types, self.input_size, out))
             nn.init.normal_(self.input_weight, std=self.input_size**-0.5)
 
     @classmethod

@@ -15,6 +15,10 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
+from numba import types
+from numba.extending import overload
+
 from structnet.trees import _kernels
 
 # Sums may be reordered, so that they run in vector registers; NaN stays NaN, and dividing by zero
@@ -47,10 +51,44 @@ def _tanh(x):
     return one if y > one else (-one if y < -one else y)
 
 
-@compiled
+def _power_of_two(n):
+    """``2^n`` for a whole n <= 0 of a float type, of its own type; 0 where that is too small."""
+
+
+@overload(_power_of_two)
+def _power_of_two_of(n):  # the bits of the exponent, as a call would end the vector
+    if n == types.float32:
+        return lambda n: (
+            np.float32(0)
+            if n < -126
+            else np.int32((np.int32(n) + np.int32(127)) << np.int32(23)).view(np.float32)
+        )
+    return lambda n: (
+        np.float64(0)
+        if n < -1022
+        else np.int64((np.int64(n) + np.int64(1023)) << np.int64(52)).view(np.float64)
+    )
+
+
+@partial(_kernels.compiled, fastmath={"contract"}, error_model="numpy")
 def _sigmoid(x):
-    half = type(x)(0.5)
-    return half + half * _tanh(half * x)
+    """A few units in the last place off, also where it is small.
+
+    With ``e^-|x| = 2^n p / q`` it is ``2^n p`` or q, over ``2^n p + q``. ``p / q = e^2r`` is
+    Lambert's continued fraction of tanh(r), cut after its fifth term, for |2 r| < log(2) / 2.
+    """
+    real = type(x)
+    y = -abs(x)
+    y = y if y > real(-1000) else (real(-1000) if y <= real(-1000) else y)  # NaN stays
+    n = np.floor(y * real(1.4426950408889634) + real(0.5))
+    # log(2) in two parts, of which n times the first has no error; hence no reordering here.
+    r = ((y - n * real(0.693145751953125)) - n * real(1.42860682030941723212e-6)) * real(0.5)
+    s = r * r
+    a = r * (real(945) + s * (real(105) + s))
+    q = real(945) + s * (real(420) + s * real(15))
+    p = _power_of_two(n) * (q + a)
+    q -= a
+    return (p if x < real(0) else q) / (p + q)
 
 
 # ---- products with weights
@@ -185,7 +223,7 @@ def pull_into(source, back_offsets, back, lo, hi, X, out):
 
 @compiled
 def close_cells(offsets, inbox, source, lo, hi, w, Z, Y, H, C, T):
-    """Eq. (12) and (13), from the pre-activations in Y and the messages received."""
+    """Eq. (11), from the pre-activations in Y and the messages received."""
     n = H.shape[1]
     for v in range(lo, hi):
         y, c, t, h = Y[v], C[v], T[v], H[v]

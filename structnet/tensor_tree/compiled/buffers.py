@@ -63,6 +63,7 @@ class Buffers:
         self.types = np.concatenate((nothing, self.nodes.keys))
         self.back_rows = plan.back_rows + self.base
         self.message_types = self.messages.keys // (layout.num_keys // max(layout.num_types, 1))
+        self.num_types = layout.num_types
         spans = ([row + self.base for row in self.nodes.rows], self.messages.rows)
         pairs = zip(*map(itertools.pairwise, spans), strict=True)
         self.levels = [Level(h, *states, *sent) for h, (states, sent) in enumerate(pairs)]

@@ -63,6 +63,9 @@ class Combine:
         """Fill the level's rows of ``s.Y``."""
         raise NotImplementedError
 
+    def forget(self) -> None:
+        """Drop copies of the weights, which the backward makes anew."""
+
     def begin_backward(self, s: Buffers) -> None:
         """Make room for gradients."""
 
@@ -124,7 +127,7 @@ class _Core:
         most = max(level.hi - level.lo for level in s.levels)
         # Without a backward one level's factors are forgotten before the next one's.
         rows = len(s.nodes.keys) if s.keep else most
-        sizes = (self.a, self.b, self.product.weight.shape[-1])
+        sizes = (self.a, self.b, self.product.width)
         s.left, s.right, s.through = (s.empty(rows, parts, n) for n in sizes)
 
     def _rows(self, s: Buffers, level: Level, *factors: np.ndarray) -> list[np.ndarray]:
@@ -145,6 +148,7 @@ class _Core:
     def for_backward(self, s: Buffers) -> _Core:
         """One with room for gradients."""
         twin = copy.copy(self)
+        twin.product = self.product.for_backward()
         twin.d_factors = [s.empty(*x.shape) for x in (s.left, s.right, s.through)]
         twin.others = s.empty(max(self.a, self.b))
         return twin
@@ -181,6 +185,9 @@ class _Full(Combine):
 
     def forward(self, s: Buffers, level: Level) -> None:
         self.core.forward(s, level, self.rows, s.H, s.Y)
+
+    def forget(self) -> None:
+        self.core.product.forget()
 
     def begin_backward(self, s: Buffers) -> None:
         self.core = self.core.for_backward(s)
@@ -250,6 +257,9 @@ class _Tucker(_LowRank):
 
     def multiply(self, s: Buffers, level: Level) -> None:
         self.core.forward(s, level, s.plan.inbox, s.Z, s.X)
+
+    def forget(self) -> None:
+        self.core.product.forget()
 
     def begin_backward(self, s: Buffers) -> None:
         super().begin_backward(s)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Sequence
 
@@ -39,42 +40,60 @@ class Runs:
 class TypedProduct:
     """``y = x W`` with the weights of each row's key.
 
+    The weights are copied side by side when they are first needed; a loss that somebody keeps
+    must not keep copies, so :meth:`forget` drops them.
+
     Args:
         weights: each ``[num_keys, parts, i, o]``, or other modes of as many numbers; they stand
             side by side, o summed up.
         parts, i: their sizes.
         runs: the runs of the rows.
 
+    Attributes:
+        width: the sum of their o.
+
     Shapes:
         x, y: ``[rows, parts, i]`` and ``[.., o]``.
     """
 
     def __init__(self, weights: Sequence[Tensor], parts: int, i: int, runs: Runs):
-        self.shapes = [weight.shape for weight in weights]
-        self.widths = [shape[1:].numel() // (parts * i) for shape in self.shapes]
-        self.weight = torch.cat(
-            [
-                weight.reshape(len(weight), parts, i, width)
-                for weight, width in zip(weights, self.widths, strict=True)
-            ],
-            -1,
-        )
+        self.weights = weights
+        self.widths = [weight.shape[1:].numel() // (parts * i) for weight in weights]
+        self.width = sum(self.widths)
+        self.size = (len(weights[0]), parts, i)
+        self.joined: Tensor | None = None
         self.transposed: Tensor | None = None
         self.runs = runs
-        self.most = _LARGE // (i * sum(self.widths))
+        self.most = _LARGE // (i * self.width)
         self.long: list[list[int]] = [[] for _ in runs.starts[1:]]
         for run in np.flatnonzero(runs.table["length"] > self.most).tolist():
             self.long[np.searchsorted(runs.starts, run, "right") - 1].append(run)
 
     def forward(self, level: int, x: np.ndarray, y: np.ndarray) -> None:
         """Fill y, the rows of one level."""
-        self._multiply(level, x, self.weight, y)
+        if self.joined is None:
+            self.joined = torch.cat(self._matrices(), -1)
+        self._multiply(level, x, self.joined, y)
 
     def backward(self, level: int, dy: np.ndarray, dx: np.ndarray) -> None:
         """Fill dx, the rows of one level."""
         if self.transposed is None:
-            self.transposed = self.weight.mT.contiguous()
+            self.transposed = torch.cat([w.mT for w in self._matrices()], -2).contiguous()
         self._multiply(level, dy, self.transposed, dx)
+
+    def forget(self) -> None:
+        """Drop the copies; the weights themselves are only referred to."""
+        self.joined = self.transposed = None
+
+    def for_backward(self) -> TypedProduct:
+        """One of its own, to be thrown away with the copies that it makes."""
+        return copy.copy(self)
+
+    def _matrices(self) -> list[Tensor]:
+        return [
+            weight.reshape(*self.size, width)
+            for weight, width in zip(self.weights, self.widths, strict=True)
+        ]
 
     def _multiply(self, level: int, x: np.ndarray, weight: Tensor, y: np.ndarray) -> None:
         begin, end = self.runs.starts[level : level + 2]
@@ -94,17 +113,17 @@ class TypedProduct:
             dy: the rows of all levels.
         """
         # Rows of one key of all levels come together, so that one product serves them all.
-        order, starts = grouped(self.runs.keys, len(self.weight))
+        order, starts = grouped(self.runs.keys, len(self.weights[0]))
         ordered_x, ordered_dy = (
             torch.from_numpy(rows).index_select(0, torch.from_numpy(index))
             for rows, index in ((x, source[order]), (dy, order))
         )
         gradients = []
-        for shape, part in zip(self.shapes, ordered_dy.split(self.widths, -1), strict=True):
-            total = ordered_x.new_zeros(*self.weight.shape[:3], part.shape[-1])
+        for weight, part in zip(self.weights, ordered_dy.split(self.widths, -1), strict=True):
+            total = ordered_x.new_zeros(*self.size, part.shape[-1])
             for key, (lo, hi) in enumerate(itertools.pairwise(starts.tolist())):
                 if hi > lo:  # [parts, i, rows] times [parts, rows, o]
                     x_t = ordered_x[lo:hi].permute(1, 2, 0)
                     torch.bmm(x_t, part[lo:hi].transpose(0, 1), out=total[key])
-            gradients.append(total.view(shape))
+            gradients.append(total.view(weight.shape))
         return gradients

@@ -50,7 +50,10 @@ class _Model(Protocol):
 
 
 def covers(model: _Model, forest: Forest) -> bool:
-    """Whether :func:`sweep` can compute the model's states over the forest."""
+    """Whether :func:`sweep` can compute the model's states over the forest.
+
+    The loops check no index: the shapes of the parameters are checked before.
+    """
     tensors = [*model.parameters(), *model.buffers()]
     layout, a = model.layout, model.aggregator
     sizes = (model.hidden_size, layout.arity, layout.num_types)
@@ -58,12 +61,10 @@ def covers(model: _Model, forest: Forest) -> bool:
         model.forget == "child"
         and not model.inner_inputs
         and combine_for(a) is not None
-        # The loops check no index: sizes that do not fit are left to torch, which raises.
+        # An aggregator of other sizes is left to torch, which raises.
         and (a.hidden_size, a.arity, a.num_types) == sizes
         and (a.gates, a.input_size, a.positional) == (3, 0, layout.positional)
         and layout.pads >= a.pads
-        and model.forget_bias.shape == (layout.num_types, model.hidden_size)
-        and model.bottom_state.shape == (2, 1, model.hidden_size)
         and forest.device.type == "cpu"
         and not torch.is_autocast_enabled("cpu")
         and {x.device.type for x in tensors} == {"cpu"}
@@ -101,7 +102,7 @@ class Sweep(Buffers):
     Shapes:
         leaves: what their gates are before the nonlinearity, ``[leaves, 3 c]``.
         bottom, forget_weight, forget_bias: those of the model, ``[2, 1, c]``,
-            ``[num_keys, c, c]`` and ``[num_types, c]``.
+            ``[num_keys, c, c]`` and ``[num_types, c]`` or ``[num_keys, c]``.
         dh, dc: gradients of the chosen rows' states, ``[rows, c]``.
     """
 
@@ -122,6 +123,9 @@ class Sweep(Buffers):
         weights = (*self.combine.message_weights, forget_weight)
         self.product = TypedProduct(weights, 1, n, self.messages)
         self.forget_bias = forget_bias.contiguous()
+        # A forget bias for each type, or for each type and place.
+        one_a_type = len(forget_bias) == self.num_types
+        self.bias_rows = self.message_types if one_a_type else self.messages.keys
 
         self.Y[: self.num_leaves] = leaves.numpy()
         self._close(0, self.num_leaves)
@@ -146,10 +150,12 @@ class Sweep(Buffers):
         self.product.forward(level.number, h[:, None], self.Z[lo:hi, None])
         self.combine.send(self, level)
         bias = self.forget_bias.numpy()
-        kernels.open_forget_gates(self.message_types, lo, hi, bias, self.width, self.Z)
+        kernels.open_forget_gates(self.bias_rows, lo, hi, bias, self.width, self.Z)
 
     def release(self) -> list[Tensor]:
-        """Hand all arrays over, to whoever knows how long they are needed."""
+        """Hand all arrays over, to whoever knows how long they are needed; drop all copies."""
+        self.product.forget()
+        self.combine.forget()
         self.held = [name for name, value in vars(self).items() if isinstance(value, np.ndarray)]
         return [torch.from_numpy(vars(self).pop(name)) for name in self.held]
 
@@ -157,6 +163,7 @@ class Sweep(Buffers):
         """One to leave gradients in, with the arrays that :meth:`release` gave."""
         twin = copy.copy(self)
         twin.combine = copy.copy(self.combine)
+        twin.product = self.product.for_backward()
         for name, buffer in zip(self.held, buffers, strict=True):
             setattr(twin, name, buffer.numpy())
         return twin
@@ -194,7 +201,7 @@ class Sweep(Buffers):
         n = self.num_leaves
         bottom = np.stack((self.DH[n], self.DC[n]))[:, None]
         bias = self.zeros(*self.forget_bias.shape)
-        kernels.sum_by_key(self.message_types, self.width, self.DZ, bias)
+        kernels.sum_by_key(self.bias_rows, self.width, self.DZ, bias)
         *message, forget = self.product.gradients(
             self.H[:, None], self.DZ[:, None], self.plan.sources
         )

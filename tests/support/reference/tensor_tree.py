@@ -9,7 +9,7 @@ Eq. (4), full tensor               :func:`contract`, of ``to_full()`` or of the 
 Eq. (5), weighted sum              :func:`weighted_sum`
 Eq. (10), Tucker                   :func:`tucker`
 beyond it: CP, tensor train        :func:`canonical`, :func:`tensor_train`
-Eq. (11)-(13), gates and states    :func:`tree_lstm`
+Eq. (11), gates and states         :func:`tree_lstm`
 =================================  ============================================================
 """
 
@@ -158,10 +158,11 @@ def leaf(model: TreeLSTM, x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def forget_gate(model: TreeLSTM, t: int, j: int, h_j: Tensor, x: Tensor | None) -> Tensor:
-    """``f_j = sigmoid(W x + U_j h_j + b)``."""
+    """``f_j = sigmoid(W x + U_j h_j + b)``, or b_j."""
     a = model.aggregator
     u_j = model.forget_weight[t * a.arity + j if a.positional else t]
-    f = h_j @ u_j + model.forget_bias[t]
+    b = model.forget_bias.view(a.num_types, -1, model.hidden_size)[t]
+    f = h_j @ u_j + (b[j] if len(b) > 1 else b[0])
     if model.inner_inputs:
         f = f + x @ model.forget_input[t]
     return torch.sigmoid(f)
@@ -174,7 +175,7 @@ def node(
     children: dict[int, tuple[Tensor, Tensor]],
     equation: Aggregate = aggregate,
 ) -> tuple[Tensor, Tensor]:
-    """Eq. (11)-(13): h and c of a node of type t from those of its children, by place."""
+    """Eq. (11): h and c of a node of type t from those of its children, by place."""
     a = model.aggregator
     children = dict(children)
     if a.positional:  # every place has a child, or the bottom

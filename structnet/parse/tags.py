@@ -1,0 +1,171 @@
+"""The tags and texts of an HTML document, in one pass that reads each character once.
+
+Where a tag, a value or a comment is not closed, the document ends: that is an error at once, as
+looking for the end again behind it would take the square of the time.
+
+Reference:
+    WHATWG, "HTML Living Standard", section 13.2.5: tokenization.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from typing import NamedTuple
+
+from structnet.parse.errors import ParseError
+
+_NAME = re.compile(r"[^ \t\n\f/>]+")
+_BETWEEN = re.compile(r"[ \t\n\f/]*")
+_ATTRIBUTE = re.compile(r"=?[^ \t\n\f/>=]*")
+_EQUALS = re.compile(r"[ \t\n\f]*=[ \t\n\f]*")
+_BARE = re.compile(r"[^ \t\n\f>]*")
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+# Elements that hold text alone, and whether character references in it count.
+_TEXT_ALONE = {
+    **dict.fromkeys(("script", "style", "xmp", "iframe", "noembed", "noframes"), False),
+    **dict.fromkeys(("title", "textarea"), True),
+}
+
+
+class Token(NamedTuple):
+    """A tag or a text.
+
+    Attributes:
+        kind: "start", "end" or "text".
+        offset: place where it begins.
+        content: the tag's name in lower case, or the text, its character references resolved.
+        attributes: those of a start tag, in lower case, and their values.
+        closed: does the start tag end in a slash?
+    """
+
+    kind: str
+    offset: int
+    content: str
+    attributes: tuple[tuple[str, str | None], ...] = ()
+    closed: bool = False
+
+
+def tokens(text: str) -> Iterator[Token]:
+    """The tags and texts of a document, in order; without comments and declarations.
+
+    Raises:
+        ParseError: a tag, an attribute's value or a comment is not closed.
+
+    Example:
+        >>> [token.content for token in tokens("<P CLASS=a>1 &lt; 2<!-- no --></p>")]
+        ['p', '1 < 2', 'p']
+    """
+    at = 0
+    found: Token | None
+    while at < len(text):
+        if text[at] != "<":
+            at, found = _until_tag(text, at, at)
+        elif text[at + 1 : at + 2] in _LETTERS:
+            at, found = _start_tag(text, at)
+        elif text.startswith("</", at):
+            at, found = _end_tag(text, at)
+        elif text.startswith("<!--", at):
+            at, found = _comment_end(text, at), None
+        elif text.startswith(("<!", "<?"), at):
+            at, found = _closed(text, at, "a declaration"), None
+        else:  # a sign of its own
+            at, found = _until_tag(text, at, at + 1)
+        if found is not None:
+            yield found
+        if found is not None and found.kind == "start" and found.content in _TEXT_ALONE:
+            at, inside = _text_alone(text, at, found.content)
+            if inside is not None:
+                yield inside
+
+
+def _until_tag(text: str, start: int, after: int) -> tuple[int, Token]:
+    """A text up to the next sign that may begin a tag."""
+    end = text.find("<", after)
+    end = len(text) if end < 0 else end
+    return end, Token("text", start, _resolved(text, start, end))
+
+
+def _start_tag(text: str, start: int) -> tuple[int, Token]:
+    name = _NAME.match(text, start + 1)
+    assert name is not None  # as a letter stands there
+    attributes = []
+    end = name.end()
+    at = _after(_BETWEEN, text, end)
+    while at < len(text) and text[at] != ">":
+        end = _after(_ATTRIBUTE, text, at)
+        key = text[at:end].lower()
+        end, value = _value(text, end, key)
+        attributes.append((key, value))
+        at = _after(_BETWEEN, text, end)
+    if at >= len(text):
+        raise ParseError.at(f"the tag <{name.group()[:20]}> is not closed by '>'", text, start)
+    closed = at > end and text[at - 1] == "/"  # not the last character of a bare value
+    return at + 1, Token("start", start, name.group().lower(), tuple(attributes), closed)
+
+
+def _value(text: str, at: int, name: str) -> tuple[int, str | None]:
+    """An attribute's value, and where it ends."""
+    equals = _EQUALS.match(text, at)
+    if equals is None:
+        return at, None
+    at = equals.end()
+    quote = text[at : at + 1]
+    if quote not in ("'", '"'):
+        end = _after(_BARE, text, at)
+        return end, _resolved(text, at, end)
+    end = text.find(quote, at + 1)
+    if end < 0:
+        raise ParseError.at(f"the value of {name[:20]!r} is not closed by {quote}", text, at)
+    return end + 1, _resolved(text, at + 1, end)
+
+
+def _end_tag(text: str, start: int) -> tuple[int, Token | None]:
+    if text[start + 2 : start + 3] not in _LETTERS:  # of no element: as a comment
+        return _closed(text, start, "an end tag"), None
+    end, tag = _start_tag(text, start + 1)  # which may have attributes, too
+    return end, Token("end", start, tag.content)
+
+
+def _comment_end(text: str, start: int) -> int:
+    for empty in ("<!-->", "<!--->"):
+        if text.startswith(empty, start):
+            return start + len(empty)
+    end = text.find("-->", start + 4)
+    if end < 0:
+        raise ParseError.at("a comment is not closed by '-->'", text, start)
+    return end + 3
+
+
+def _closed(text: str, start: int, what: str) -> int:
+    end = text.find(">", start)
+    if end < 0:
+        raise ParseError.at(f"{what} is not closed by '>'", text, start)
+    return end + 1
+
+
+def _text_alone(text: str, start: int, tag: str) -> tuple[int, Token | None]:
+    """All up to the end tag, in which nothing else counts as a tag."""
+    found = re.compile(f"</{tag}(?=[ \t\n\f/>])", re.IGNORECASE).search(text, start)
+    end = len(text) if found is None else found.start()
+    if end == start:
+        return end, None
+    inside = _resolved(text, start, end) if _TEXT_ALONE[tag] else text[start:end]
+    return end, Token("text", start, inside)
+
+
+def _resolved(text: str, start: int, end: int) -> str:
+    try:
+        return unescape(text[start:end])
+    except ValueError:  # Python reads no number of thousands of digits
+        place = re.compile(r"&#[xX]?[0-9a-fA-F]{1000}").search(text, start, end)
+        assert place is not None
+        raise ParseError.at("a character reference that is none", text, place.start()) from None
+
+
+def _after(pattern: re.Pattern[str], text: str, at: int) -> int:
+    """Where a pattern ends that also matches nothing."""
+    found = pattern.match(text, at)
+    assert found is not None
+    return found.end()

@@ -1,0 +1,115 @@
+"""What the arrays of a forest must hold: compiled loops go by them and check no index."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from structnet.checks import check_integer
+from structnet.errors import GraphError
+from structnet.trees import _kernels
+from structnet.trees.vocabulary import NONE
+
+# Places are multiplied by numbers of types, and neither may leave 64 bits.
+MAX_PLACE = 2**31 - 1
+
+
+def check_arrays(
+    types: np.ndarray,
+    tokens: np.ndarray,
+    height: np.ndarray,
+    offsets: np.ndarray,
+    children: np.ndarray,
+    pos: np.ndarray,
+    roots: np.ndarray,
+    arity: int,
+) -> None:
+    """Check that arrays are those of a :class:`~structnet.trees.forest.Forest`, in linear time.
+
+    Shapes:
+        types, tokens, height: ``[num_nodes]``; offsets: ``[num_nodes + 1]``.
+        children, pos: ``[num_edges]``; roots: ``[len(forest)]``.
+
+    Raises:
+        GraphError: they are not.
+        ValueError: an arity that is no int, or negative.
+    """
+    check_integer("arity", arity, 0, owner="Forest")
+    lists = {"offsets": offsets, "children": children, "pos": pos, "roots": roots}
+    for name, array in {"types": types, "tokens": tokens, "height": height, **lists}.items():
+        _check_kind(name, array)
+    n, edges = len(types), len(children)
+    for name, array, length in (
+        ("tokens", tokens, n), ("height", height, n), ("offsets", offsets, n + 1),
+        ("pos", pos, edges),
+    ):  # fmt: skip
+        if len(array) != length:
+            raise GraphError(f"a forest's {name!r} must have {length} entries; got {len(array)}")
+    if offsets[0] != 0 or offsets[-1] != edges or (np.diff(offsets) < 0).any():
+        raise GraphError(f"a forest's 'offsets' must rise from 0 to its {edges} edges")
+    check_numbers("a forest's 'types'", types, NONE)
+    check_numbers("a forest's 'tokens'", tokens, NONE)
+    check_numbers("a forest's 'children'", children, 0, n - 1)
+    check_numbers("a forest's 'roots'", roots, 0, n - 1)
+    check_numbers("a forest's 'pos'", pos, 0, min(arity - 1, MAX_PLACE))
+    _check_order(types, height, offsets, children, pos)
+
+
+def check_numbers(name: str, array: np.ndarray, least: int, most: int | None = None) -> None:
+    """Check the range of numbers, ``[n]``.
+
+    Args:
+        name: words for them.
+        least, most: ends of the range; None has no end.
+
+    Raises:
+        GraphError: one is outside.
+    """
+    outside = array < least if most is None else (array < least) | (array > most)
+    if outside.any():
+        allowed = f"{least} or more" if most is None else f"between {least} and {most}"
+        raise GraphError(f"{name} holds {array[outside.argmax()]}; its numbers must be {allowed}")
+
+
+def _check_kind(name: str, array: np.ndarray) -> None:
+    if not isinstance(array, np.ndarray) or array.dtype != np.int64 or array.ndim != 1:
+        kind = f"{array.dtype} {list(array.shape)}" if hasattr(array, "dtype") else repr(array)
+        raise GraphError(f"a forest's {name!r} must be one row of int64 in numpy; got {kind}")
+
+
+def _check_order(
+    types: np.ndarray,
+    height: np.ndarray,
+    offsets: np.ndarray,
+    children: np.ndarray,
+    pos: np.ndarray,
+) -> None:
+    """Children before parents and in the order of places; nodes by height, then type."""
+    parent = np.repeat(np.arange(len(types)), np.diff(offsets))
+    late = children >= parent
+    if late.any():
+        e = int(late.argmax())
+        raise GraphError(
+            f"node {parent[e]} has child {children[e]}; children have smaller numbers than parents"
+        )
+    unordered = (parent[1:] == parent[:-1]) & (pos[1:] <= pos[:-1])
+    if unordered.any():
+        e = int(unordered.argmax())
+        raise GraphError(
+            f"node {parent[e]} has a child in place {pos[e]} and then one in place {pos[e + 1]}; "
+            "its places must rise"
+        )
+    wrong = height != _kernels.heights(offsets, children)
+    if wrong.any():
+        v = int(wrong.argmax())
+        raise GraphError(
+            f"node {v} has height {height[v]}; it must be the edges of its longest way to a leaf"
+        )
+    before, after = slice(None, -1), slice(1, None)
+    falls = (height[after] < height[before]) | (
+        (height[after] == height[before]) & (types[after] < types[before])
+    )
+    if falls.any():
+        v = int(falls.argmax()) + 1
+        raise GraphError(
+            f"node {v} must not come after node {v - 1}: nodes go by height, then type"
+        )
