@@ -200,8 +200,9 @@ def _head(words: Words, settings: LanguageModelSettings, encoded: Encoded | None
     if settings.head == "adaptive":
         cuts = sorted({max(1, number // 10), max(1, number // 3)} - {number})
         return nn.AdaptiveLogSoftmaxWithLoss(size, number, cuts)
-    tree: Any = {"learned": "huffman", "clusters": "huffman"}.get(settings.head, settings.head)
-    if settings.head == "clusters" and encoded is not None:
+    start = settings.start if settings.head == "learned" else settings.head
+    tree: Any = "huffman" if start == "clusters" else start
+    if start == "clusters" and encoded is not None:
         vectors = learn_vectors(encoded, number, size=min(VECTORS, number), seed=settings.seed)
         tree = clustered(vectors, settings.arity, settings.max_depth, settings.seed)
     return TreeSoftmaxLoss(

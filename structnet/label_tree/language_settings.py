@@ -22,6 +22,7 @@ class LanguageModelSettings:
         size: size of the words' vectors.
         arity: children of a node.
         max_depth: most decisions on a path; None is without limit.
+        start: beginning of a learned tree, "clusters" of the words' vectors or "huffman".
         epochs: passes through the text.
         batch_size: places a step.
         learning_rate: rate of Adagrad, which falls to a tenth in the last epoch.
@@ -43,18 +44,20 @@ class LanguageModelSettings:
     size: int = 200
     arity: int = 65
     max_depth: int | None = 3
+    start: str = "clusters"
     epochs: int = 5
     batch_size: int = 128
     learning_rate: float = 0.05
     rebuilds: int = 50
-    prior_weight: float = 20.0
-    memory: float = 0.5
+    prior_weight: float = 3.0
+    memory: float = 0.8
     gain: str = "margin"
     seed: int = 0
 
     def __post_init__(self) -> None:
         check_one_of("head", self.head, HEADS)
         check_one_of("gain", self.gain, GAINS)
+        check_one_of("start", self.start, ("clusters", "huffman"))
         for name, least in (
             ("context", 1),
             ("size", 1),

@@ -47,6 +47,7 @@ class Training(LanguageModelSettings):
     """
 
     head: Literal["learned", "huffman", "clusters", "random", "flat", "adaptive"] = "learned"
+    start: Literal["clusters", "huffman"] = "clusters"
     gain: Literal["margin", "exact", "paper", "eq10"] = "margin"
 
     def told(self) -> LanguageModelSettings:
