@@ -16,6 +16,7 @@ from structnet.recipes.label_tree_settings import (
     Choice,
     LabelTreeRunSettings,
 )
+from structnet.recipes.protocol import Recipe
 from structnet.recipes.recipe import Answer, Outcome, Place, Say
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from structnet.recipes.run import Run
 
 
-class LabelTreeRecipe:
+class LabelTreeRecipe(Recipe):
     """Label trees on text, sparse rows and planted points."""
 
     name = "label-tree"

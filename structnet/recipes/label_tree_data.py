@@ -24,7 +24,7 @@ CONTEXT = 4  # words before the one that is to predict
 SHARE = 0.1  # of a file for validation, and as much to test
 
 
-@dataclass(frozen=True)
+@dataclass
 class LabelData:
     """The examples of a run, and what their numbers stand for.
 
@@ -33,7 +33,6 @@ class LabelData:
         labels: names of the labels.
         text: how words become features; None where there are no words.
         train, validation, test: examples.
-        all_labels: names of all labels of each test line; None where each has one.
     """
 
     name: str

@@ -16,6 +16,7 @@ from structnet.recipes.language_model_settings import (
     Choice,
     LanguageModelRunSettings,
 )
+from structnet.recipes.protocol import Recipe
 from structnet.recipes.recipe import Answer, Outcome, Place, Say
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from structnet.recipes.run import Run
 
 
-class LanguageModelRecipe:
+class LanguageModelRecipe(Recipe):
     """Log-bilinear language models whose next word is a leaf."""
 
     name = "language-model"

@@ -19,7 +19,7 @@ from structnet.text import Encoded, Words, read_sentences
 TIMED = 20  # batches whose test time is measured
 
 
-@dataclass(frozen=True)
+@dataclass
 class TextData:
     """The places of a text, and its words."""
 
