@@ -47,7 +47,7 @@ class LabelCodes:
     """A tree whose leaves are labels: the code of a label is its list of (node, slot).
 
     Args:
-        children: what stands in each slot of each inner node: the number of an inner node,
+        children: content of each slot of each inner node: the number of an inner node,
             ``nodes + label`` for a leaf, or -1 for nothing. Node 0 is the root.
         num_labels: number of labels; a tree of one label has no inner node.
 

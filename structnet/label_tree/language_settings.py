@@ -16,7 +16,7 @@ class LanguageModelSettings:
     """How a log-bilinear language model is made and trained.
 
     Args:
-        head: what gives the next word: a tree that is learned, Huffman's, of clusters of words, or
+        head: end of the model, which gives the next word: a tree that is learned, Huffman's, of clusters of words, or
             random; or a softmax over all words, "flat" or "adaptive".
         context: words before that are looked at.
         size: size of the words' vectors.
@@ -28,7 +28,7 @@ class LanguageModelSettings:
         learning_rate: rate of Adagrad, which falls to a tenth in the last epoch.
         rebuilds: number of reassignments an epoch.
         prior_weight, memory: weights of a label's place and of its past; see :func:`.reassign`.
-        gain: what a label gains a node by going to a child; see :func:`.objective.gains`.
+        gain: worth of a label's going to a child; see :func:`.decision_quality.gains`.
         seed: number that everything random follows from.
 
     Raises:

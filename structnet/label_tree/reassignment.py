@@ -10,7 +10,7 @@ import numpy as np
 from structnet.checks import check_integer, check_number, check_one_of
 from structnet.label_tree._kernels import ANCHORED, INDEX, UNIFORM, kept_rows, rebuilt
 from structnet.label_tree.codes import LabelCodes
-from structnet.label_tree.objective import GAINS, best_objective
+from structnet.label_tree.decision_quality import GAINS, best_objective
 from structnet.label_tree.shapes import check_depth
 
 PRIORS = {"anchored": ANCHORED, "uniform": UNIFORM, "index": INDEX}
@@ -82,7 +82,7 @@ def reassign(
         codes: tree so far.
         statistics: rows of its codes.
         counts: frequency of each label.
-        gain: what a label gains a node by going to a child; see :func:`.objective.gains`.
+        gain: worth of a label's going to a child; see :func:`.decision_quality.gains`.
         prior: observations that stand beside the statistics. "anchored" are certain of the slot
             where a label is now, or of the one with the least share where it is new; "uniform" of
             none; "index", those of the authors' program, half of the slot ``label mod arity``.

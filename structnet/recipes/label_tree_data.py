@@ -31,7 +31,7 @@ class LabelData:
     Attributes:
         name: name of the data.
         labels: names of the labels.
-        text: how words become features; None where there are no words.
+        text: way in which words become features; None where there are no words.
         train, validation, test: examples.
     """
 

@@ -65,7 +65,15 @@ class Training(LabelTreeSettings):
         learning_rate: rate of the steps, before it falls to 0 (default: the best of some on
             examples held out)
         start: beginning of a learned tree (default: clusters where features are not learned)
-        gain, prior, prior_weight, method, max_depth: rules of a reassignment
+        rebuilds: number of reassignments, evenly over the first half of training
+        gain: worth of a label's going to a child: margin, the exact gradient, or the paper's
+        prior: observations that stand beside a label's own: anchored to its place, or not
+        prior_weight: number of these observations: the more, the fewer labels move
+        method: greedy takes pairs of a label and a child by falling gain; optimal tries all ways
+            where a node is small
+        max_depth: most decisions on a path (default: without limit)
+        memory: share of the statistics that stays after a reassignment
+        bias: learn a bias a child
         seed: seed of all that is random
     """
 
@@ -152,7 +160,6 @@ class Choice:
     Args:
         data: brown or pydoc
         epochs: passes through the data
-        place: where it is computed
     """
 
     data: Literal["brown", "pydoc"] = "brown"

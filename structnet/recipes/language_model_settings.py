@@ -39,10 +39,13 @@ class Training(LanguageModelSettings):
     """how the model is made and trained
 
     Args:
-        head: what gives the next word: a tree that is learned, huffman, clusters (of words) or
+        head: end of the model, which gives the next word: a tree that is learned, huffman, clusters (of words) or
             random, or a softmax over all words, flat or adaptive
         max_depth: most decisions on a path
-        gain, prior_weight, memory: rules of a reassignment
+        start: beginning of a learned tree
+        gain: worth of a word's going to a child: margin, the exact gradient, or the paper's
+        prior_weight: observations that hold a word in its place: the more, the fewer words move
+        memory: share of the statistics that stays after a reassignment
         seed: seed of the weights and the order of places
     """
 

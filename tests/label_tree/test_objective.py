@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structnet.label_tree.objective import (
+from structnet.label_tree.decision_quality import (
     balancedness,
     best_objective,
     gains,

@@ -10,7 +10,7 @@ from scipy.optimize import linear_sum_assignment
 from structnet.label_tree import LabelCodes, Statistics, huffman, node_report, random_tree, reassign
 from structnet.label_tree._kernels import EMPTY, assigned, greedy, optimal
 from structnet.label_tree.codes import least_nodes
-from structnet.label_tree.objective import best_objective, gains, objective
+from structnet.label_tree.decision_quality import best_objective, gains, objective
 from structnet.label_tree.shapes import least_depth
 
 
