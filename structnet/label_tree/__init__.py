@@ -10,7 +10,7 @@ equation        what                                              where
 Eq. (1), (2)    log p(label) along its code                       :func:`.rows.path_log_prob`; all
                                                                   leaves:
                                                                   :func:`.routing.leaf_log_prob`
-Eq. (6)         the objective J of a node, and its maximum        :func:`.decision_quality.objective`
+Eq. (6)         the objective J of a node, and its maximum        ``decision_quality``
 Def. 1, 2       balancedness, purity                              ``decision_quality``
 Eq. (10), (12)  what a label gains a node by going to a child     :func:`.decision_quality.gains`
 Algorithm 1     training with statistics a (label, depth)         :class:`.Training`
@@ -20,13 +20,14 @@ Sec. 5.2        the log-bilinear language model                   :class:`.LogBi
 
 ====================================  ==============================================================
 ``codes``, ``shapes``                 a tree as arrays; Huffman, complete, random, clustered trees
-``decision_quality``, ``reassignment``       how good a node is; labels move
+``decision_quality``                  how balanced and pure a node's decision is
+``reassignment``                      labels move; what each node decides, in numbers
 ``softmax``, ``rows``                 :class:`TreeSoftmaxLoss`, for any torch model; its gradients
 ``features``, ``ngrams``              what an example is: a row, a bag; pairs and pieces of words
 ``tree``, ``routed``                  :class:`LabelTree`, and what it answers as any model tree
 ``settings``, ``training``            every default, once; example by example, in threads
 ``choice``, ``estimator``             what is left open; the scikit-learn class
-``_kernels``, ``_sgd_kernels``        the compiled loops: codes and reassignment; training and search
+``_kernels``, ``_sgd_kernels``        the compiled loops
 ``language_model``,                   the next word as a leaf; its settings
 ``language_settings``
 ====================================  ==============================================================

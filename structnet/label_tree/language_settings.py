@@ -16,8 +16,8 @@ class LanguageModelSettings:
     """How a log-bilinear language model is made and trained.
 
     Args:
-        head: end of the model, which gives the next word: a tree that is learned, Huffman's, of clusters of words, or
-            random; or a softmax over all words, "flat" or "adaptive".
+        head: end of the model, which gives the next word: a tree that is learned, Huffman's, of
+            clusters of words, or random; or a softmax over all words, "flat" or "adaptive".
         context: words before that are looked at.
         size: size of the words' vectors.
         arity: children of a node.

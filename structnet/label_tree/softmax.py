@@ -12,8 +12,8 @@ from structnet.checks import check_bool, check_integer, check_number, check_one_
 from structnet.label_tree._kernels import EMPTY
 from structnet.label_tree._sgd_kernels import score_all, score_labels, search
 from structnet.label_tree.codes import LabelCodes
-from structnet.label_tree.features import Features
 from structnet.label_tree.decision_quality import GAINS
+from structnet.label_tree.features import Features
 from structnet.label_tree.reassignment import (
     METHODS,
     PRIORS,

@@ -13,7 +13,6 @@ from typing import Literal
 from structnet.recipes.label_tree_settings import Choice, LabelTreeRunSettings, Training
 from structnet.recipes.paper import Member, Members, PaperTable, Row, Table, values_in
 
-RATE = 0.05  # chosen on Brown's validation part
 MEASURED = {
     "accuracy": "test.accuracy",
     "perplexity": "test.perplexity",
@@ -28,7 +27,14 @@ def members(choice: Choice, seed: int) -> list[Member]:
     found = []
     kinds: tuple[Literal["huffman", "learned"], ...] = ("huffman", "learned")
     for tree, arity in product(kinds, (5, 20)):
-        told = Training(tree=tree, arity=arity, epochs=choice.epochs, learning_rate=RATE, seed=seed)
+        told = Training(
+            tree=tree,
+            arity=arity,
+            epochs=choice.epochs,
+            embedding_size=choice.embedding_size,
+            learning_rate=choice.learning_rate,
+            seed=seed,
+        )
         settings = LabelTreeRunSettings(choice.data, training=told, place=choice.place)
         folder = f"{choice.data}-{tree}-{arity}-{seed}"
         found.append(Member((tree, arity), folder, settings.resolved()))
@@ -43,7 +49,7 @@ def make(choice: Choice, runs: Members) -> Table:
     ]
     notes = [
         f"The next word of {choice.data} from the four before it; {choice.epochs} epochs, vectors "
-        f"of 50 numbers, rate {RATE}.",
+        f"of {choice.embedding_size} numbers, rate {choice.learning_rate}.",
         "The paper's texts are not at hand, so that its figures do not stand beside ours.",
         "Nodes visited: softmaxes that branch and bound computes to find the likeliest word.",
     ]

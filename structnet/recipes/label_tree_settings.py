@@ -160,8 +160,12 @@ class Choice:
     Args:
         data: brown or pydoc
         epochs: passes through the data
+        embedding_size: size of the features' vectors
+        learning_rate: rate of the steps, before it falls to 0
     """
 
     data: Literal["brown", "pydoc"] = "brown"
     epochs: int = 5
+    embedding_size: int = 50
+    learning_rate: float = 0.05
     place: Place = field(default_factory=Place)

@@ -39,8 +39,8 @@ class Training(LanguageModelSettings):
     """how the model is made and trained
 
     Args:
-        head: end of the model, which gives the next word: a tree that is learned, huffman, clusters (of words) or
-            random, or a softmax over all words, flat or adaptive
+        head: end of the model, which gives the next word: a tree that is learned, huffman,
+            clusters (of words) or random, or a softmax over all words, flat or adaptive
         max_depth: most decisions on a path
         start: beginning of a learned tree
         gain: worth of a word's going to a child: margin, the exact gradient, or the paper's
