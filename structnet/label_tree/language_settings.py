@@ -22,7 +22,7 @@ class LanguageModelSettings:
         size: size of the words' vectors.
         arity: children of a node.
         max_depth: most decisions on a path; None is without limit.
-        start: beginning of a learned tree, "clusters" of the words' vectors or "huffman".
+        start: beginning of a learned tree, "huffman" or "clusters" of the words' vectors.
         epochs: passes through the text.
         batch_size: places a step.
         learning_rate: rate of Adagrad, which falls to a tenth in the last epoch.
@@ -44,13 +44,13 @@ class LanguageModelSettings:
     size: int = 200
     arity: int = 65
     max_depth: int | None = 3
-    start: str = "clusters"
+    start: str = "huffman"
     epochs: int = 5
     batch_size: int = 128
     learning_rate: float = 0.05
     rebuilds: int = 50
-    prior_weight: float = 3.0
-    memory: float = 0.8
+    prior_weight: float = 20.0
+    memory: float = 0.5
     gain: str = "margin"
     seed: int = 0
 

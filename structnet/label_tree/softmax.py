@@ -262,6 +262,11 @@ class TreeSoftmaxLoss(nn.Module):
 
     def _log_prob_of(self, batch: Tensor, labels: Tensor) -> Tensor:
         """``[n, in_features], [n] -> [n]``."""
+        plain = batch.device.type == "cpu" and batch.dtype == torch.float32
+        if plain and not (self.training or torch.is_grad_enabled()):
+            # Nothing is to be learnt or noted: the compiled loop alone.
+            found = self.scored(Features.from_table(batch.numpy()), labels.numpy())
+            return torch.from_numpy(found).to(batch)
         offsets = self._row("offsets")
         first, length = offsets[labels], offsets[labels + 1] - offsets[labels]
         example = torch.arange(len(labels), device=labels.device).repeat_interleave(length)
