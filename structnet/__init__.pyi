@@ -1,5 +1,6 @@
 from . import datasets as datasets
 from . import estimators as estimators
+from . import label_tree as label_tree
 from . import message_passing as message_passing
 from . import naru as naru
 from . import neural_tree as neural_tree
@@ -13,6 +14,10 @@ from . import training as training
 from . import trees as trees
 from .errors import GraphError as GraphError
 from .errors import NotATreeError as NotATreeError
+from .label_tree import LabelTree as LabelTree
+from .label_tree import LabelTreeClassifier as LabelTreeClassifier
+from .label_tree import LogBilinearLM as LogBilinearLM
+from .label_tree import TreeSoftmaxLoss as TreeSoftmaxLoss
 from .message_passing.propagation import propagate as propagate
 from .naru import RoutedLanguageModel as RoutedLanguageModel
 from .naru import RoutedNetwork as RoutedNetwork

@@ -13,6 +13,9 @@
 ``clusters``            rows around many centres, even or as uneven as words
 ``next_word``           a text's next word as a class, the words before it as a row
 ``svmlight_file``       sparse rows, in a file of svmlight's or libsvm's format
+``fasttext_file``       labelled text, as fastText reads it
+``planted``             points of a hierarchy that is known
+``_kernels``            the compiled loop over a text's bytes
 ``named``               :func:`load`: images and rows by the name of the data set
 ``catalogue``           what there is, in words
 ``arrays``              :class:`Arrays`: what is loaded of images and rows

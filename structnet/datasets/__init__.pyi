@@ -11,11 +11,16 @@ from . import table as table
 from . import text as text
 from .arrays import Arrays as Arrays
 from .csv_file import TableError as TableError
+from .fasttext_file import LabelledText as LabelledText
+from .fasttext_file import LabelledTextError as LabelledTextError
+from .fasttext_file import read_fasttext as read_fasttext
 from .listops import ListOps as ListOps
 from .listops import evaluate_expression as evaluate_expression
 from .lrt import LogicalRelations as LogicalRelations
 from .lrt_generator import Pair as Pair
 from .named import load as load
+from .planted import Planted as Planted
+from .planted import load_planted as load_planted
 from .source import DownloadError as DownloadError
 from .source import Source as Source
 from .source import WrongFileError as WrongFileError

@@ -22,6 +22,11 @@ its recipe and a function here; the command needs nothing else.
                             ``softmax_tree_pictures`` belong to it
 ``naru``                    routed language models: ``naru_settings``, ``naru_text``,
                             ``naru_figures``, ``naru_pictures`` and ``naru_paper`` belong to it
+``label_tree``              label trees: ``label_tree_settings``, ``label_tree_data``,
+                            ``label_tree_runs``, ``label_tree_paper`` and
+                            ``label_tree_pictures`` belong to it
+``language_model``          language models: ``language_model_settings``, ``language_model_runs``
+                            and ``language_model_paper`` belong to it
 ``arrays``, ``baselines``   rows and images for a run; scikit-learn's models of the same rows
 ``data_sets``               what ``structnet data`` tells
 ==========================  ====================================================================
@@ -71,6 +76,20 @@ def _naru() -> Recipe:
     return NaruRecipe()
 
 
+def _label_tree() -> Recipe:
+    """label trees, for very many classes (text, sparse rows)"""
+    from structnet.recipes.label_tree import LabelTreeRecipe
+
+    return LabelTreeRecipe()
+
+
+def _language_model() -> Recipe:
+    """language models, whose next word is a leaf of a tree (text)"""
+    from structnet.recipes.language_model import LanguageModelRecipe
+
+    return LanguageModelRecipe()
+
+
 # The word after `structnet train` -> what imports the recipe and gives it. Nothing is imported
 # before one is called, so that a help page costs the same however many families there are.
 RECIPES: dict[str, Callable[[], Recipe]] = {
@@ -79,6 +98,8 @@ RECIPES: dict[str, Callable[[], Recipe]] = {
     "softmax-tree": _softmax_tree,
     "adaptive-softmax-tree": _adaptive_softmax_tree,
     "naru": _naru,
+    "label-tree": _label_tree,
+    "language-model": _language_model,
 }
 
 EXAMPLES = """\

@@ -1,0 +1,141 @@
+"""Files of labelled text as fastText reads them: ``__label__x __label__y some words``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from structnet.datasets._kernels import tokens_of
+
+PREFIX = "__label__"
+UNKNOWN = -1
+
+
+class LabelledTextError(ValueError):
+    """A file that is no labelled text; it names the line."""
+
+
+@dataclass(frozen=True)
+class LabelledText:
+    """Lines of words with labels.
+
+    Attributes:
+        words, labels: names that the numbers stand for, in the order in which they come up.
+        offsets, ids: words of each line, ``ids[offsets[i]:offsets[i + 1]]``.
+        label_offsets, label_ids: labels of each line, likewise; -1 for one that is not known.
+        unknown_words: number of words that were left out, as they are not known.
+
+    Shapes:
+        offsets, label_offsets ``[lines + 1]``, int64; ids, label_ids int32.
+    """
+
+    words: tuple[str, ...]
+    labels: tuple[str, ...]
+    offsets: np.ndarray
+    ids: np.ndarray
+    label_offsets: np.ndarray
+    label_ids: np.ndarray
+    unknown_words: int = 0
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def several(self) -> int:
+        """How many lines have several labels."""
+        return int((np.diff(self.label_offsets) > 1).sum())
+
+    def one_label(self, seed: int = 0) -> np.ndarray:
+        """A label of each line, drawn where there are several. ``[lines]``, int64."""
+        sizes = np.diff(self.label_offsets)
+        drawn = np.random.default_rng(seed).integers(np.maximum(sizes, 1))
+        return self.label_ids[self.label_offsets[:-1] + drawn].astype(np.int64)
+
+
+def read_fasttext(
+    path: str | Path,
+    words: Sequence[str] | None = None,
+    labels: Sequence[str] | None = None,
+    prefix: str = PREFIX,
+) -> LabelledText:
+    """Reads a file whose lines are labels, ``__label__x``, and words between blanks.
+
+    Args:
+        path: file, in UTF-8.
+        words: words that are known; others are left out. By default all of them are.
+        labels: labels that are known; others have the number -1. By default all of them are.
+        prefix: beginning of labels.
+
+    Raises:
+        LabelledTextError: the file is empty or no text, or a line lacks a label or words.
+
+    Reference:
+        Joulin et al., Bag of Tricks for Efficient Text Classification, EACL 2017.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "lines.txt")
+        ...     _ = path.write_text("__label__cat it purrs\\n__label__dog it barks\\n")
+        ...     text = read_fasttext(path)
+        >>> text.labels, text.words, text.ids.tolist()
+        (('cat', 'dog'), ('it', 'purrs', 'barks'), [0, 1, 0, 2])
+    """
+    try:
+        text = Path(path).read_bytes()
+    except OSError as error:
+        raise LabelledTextError(f"{path} cannot be read: {error.strerror}") from None
+    numbers, lines, start, length = tokens_of(np.frombuffer(text, np.uint8))
+    spans = zip(start.tolist(), length.tolist(), strict=True)
+    try:
+        names = [text[first : first + size].decode() for first, size in spans]
+    except UnicodeDecodeError as error:
+        bad = text.count(b"\n", 0, text.find(error.object)) + 1
+        raise LabelledTextError(f"{path}, line {bad}: the text is not UTF-8") from None
+    is_label = np.array([name.startswith(prefix) for name in names], bool)
+    line = np.repeat(np.arange(len(lines) - 1), np.diff(lines))  # of each token
+    own = is_label[numbers] if len(names) else np.zeros(0, bool)
+    sizes = [np.bincount(line[which], minlength=len(lines) - 1) for which in (own, ~own)]
+    kept = _checked_lines(path, *sizes)
+    of_words, known_words = _numbered(names, ~is_label, words, "")
+    of_labels, known_labels = _numbered(names, is_label, labels, prefix)
+    ids, at = of_words[numbers[~own]], line[~own]
+    there = ids != UNKNOWN
+    sizes[1] = np.bincount(at[there], minlength=len(lines) - 1)
+    offsets = [np.append(0, np.cumsum(size[kept])) for size in sizes]
+    left_out = int((~there).sum())
+    return LabelledText(
+        known_words, known_labels, offsets[1], ids[there], offsets[0], of_labels[numbers[own]],
+        left_out,
+    )  # fmt: skip
+
+
+def _checked_lines(path: str | Path, labels: np.ndarray, words: np.ndarray) -> np.ndarray:
+    """Which lines count: those that are not empty."""
+    if not (labels.any() or words.any()):
+        raise LabelledTextError(f"{path} is empty; expected lines like '{PREFIX}x some words'")
+    for what, lacks in (
+        (f"no label; expected one that begins with {PREFIX}", (labels == 0) & (words > 0)),
+        ("a label without words; expected words behind it", (labels > 0) & (words == 0)),
+    ):
+        if lacks.any():
+            raise LabelledTextError(f"{path}, line {int(lacks.argmax()) + 1}: {what}")
+    return labels + words > 0
+
+
+def _numbered(
+    names: list[str], which: np.ndarray, known: Sequence[str] | None, prefix: str
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """The number of each token among the words or the labels, and those."""
+    found = np.full(len(names), UNKNOWN, np.int32)
+    places = np.flatnonzero(which)
+    own = [names[place].removeprefix(prefix) for place in places]
+    if known is None:
+        found[places] = np.arange(len(own))
+        return found, tuple(own)
+    number = {name: i for i, name in enumerate(known)}
+    found[places] = [number.get(name, UNKNOWN) for name in own]
+    return found, tuple(known)

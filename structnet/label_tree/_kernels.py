@@ -1,0 +1,373 @@
+"""The loops over labels that numpy cannot say: codes from children, and the reassignment.
+
+Children are int32 ``[nodes, arity]``: an inner node's number, ``nodes + label`` for a leaf, or
+``EMPTY``. Node 0 is the root. Codes are in CSR form: the node and the slot of label l at depth d
+stand at row ``offsets[l] + d``.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+
+from structnet.trees._kernels import compiled
+
+EMPTY = -1
+PAPER, EQ10, MARGIN, EXACT = range(4)  # scores
+ANCHORED, UNIFORM, INDEX = range(3)  # priors
+
+
+@compiled
+def codes_of(children, num_labels):
+    """Offsets, nodes and slots of the labels' codes; and what is wrong: a label or node met twice,
+    or not at all, as its number in ``children``, or -1."""
+    num_nodes, arity = children.shape
+    above = np.full(num_nodes + num_labels, -1, np.int64)  # the slot of each, among all
+    offsets = np.zeros(num_labels + 1, np.int64)
+    nothing = np.zeros(0, np.int32)
+    depth = np.zeros(num_nodes, np.int64)
+    stack = np.zeros(num_nodes + 1, np.int64)
+    top = min(num_nodes, 1)  # the root is on it, if there is one
+    while top:
+        top -= 1
+        v = stack[top]
+        for j in range(arity):
+            u = children[v, j]
+            if u == EMPTY:
+                continue
+            if u <= 0 or u >= num_nodes + num_labels or above[u] >= 0:
+                return offsets, nothing, nothing, u
+            above[u] = v * arity + j
+            if u < num_nodes:
+                depth[u] = depth[v] + 1
+                stack[top] = u
+                top += 1
+            else:
+                offsets[u - num_nodes + 1] = depth[v] + 1
+    for u in range(1, len(above)):
+        if above[u] < 0 and num_nodes:
+            return offsets, nothing, nothing, u
+    offsets = np.cumsum(offsets)
+    nodes = np.empty(offsets[-1], np.int32)
+    slots = np.empty(offsets[-1], np.int32)
+    for label in range(num_labels):
+        u = num_nodes + label
+        for row in range(offsets[label + 1] - 1, offsets[label] - 1, -1):
+            nodes[row] = above[u] // arity
+            slots[row] = above[u] % arity
+            u = nodes[row]
+    return offsets, nodes, slots, -1
+
+
+@compiled
+def missing(size, arity):
+    """How many labels a child needs before it may stay as it is: none of 1 mod (arity - 1)."""
+    return 1 if size == 0 else (1 - size) % (arity - 1)
+
+
+@compiled
+def greedy(scores, capacity):
+    """The child of each label: pairs by falling score, none to a child that is full.
+
+    A child is full at its capacity, or where its size is 1 mod (arity - 1) and the labels that are
+    left are needed to bring the others there. Ties go to the lower label, then the lower child.
+    """
+    n, arity = scores.shape
+    choice = np.empty(n, np.int64)
+    size = np.zeros(arity, np.int64)
+    need = arity  # labels that the children miss together
+    left = n + (1 - n) % (arity - 1)  # labels and empty slots that are not given out
+    first = np.empty(n)
+    for i in range(n):
+        choice[i] = np.argmax(scores[i])
+        first[i] = -scores[i, choice[i]]
+    order = np.argsort(first, kind="mergesort")
+    again = [(0.0, -1)]  # labels whose first choice was full
+    again.clear()
+    at = 0
+    while at < n or again:
+        if at < n and (not again or (first[order[at]], order[at]) <= again[0]):
+            i = order[at]
+            at += 1
+        else:
+            i = heapq.heappop(again)[1]
+        j = choice[i]
+        short = missing(size[j], arity)
+        if size[j] == capacity or (short == 0 and left - need < arity - 1):
+            best = -1
+            for k in range(arity):
+                full = size[k] == capacity or (
+                    missing(size[k], arity) == 0 and left - need < arity - 1
+                )
+                if not full and (best < 0 or scores[i, k] > scores[i, best]):
+                    best = k
+            choice[i] = best
+            heapq.heappush(again, (-scores[i, best], i))
+            continue
+        size[j] += 1
+        need += missing(size[j], arity) - short
+        left -= 1
+    return choice
+
+
+@compiled
+def assigned(value):
+    """The column of each row in the assignment of the largest sum; as many columns or more.
+
+    Shortest augmenting paths, a row at a time, with prices that keep all reduced costs above 0.
+    """
+    rows, columns = value.shape
+    price_row = np.zeros(rows + 1)
+    price = np.zeros(columns + 1)
+    owner = np.full(columns + 1, rows)  # of a column; the last column starts each search
+    way = np.zeros(columns + 1, np.int64)
+    for i in range(rows):
+        owner[columns] = i
+        here = columns
+        least = np.full(columns, np.inf)
+        used = np.zeros(columns + 1, np.bool_)
+        while owner[here] != rows:
+            used[here] = True
+            row, delta, following = owner[here], np.inf, -1
+            for j in range(columns):
+                if not used[j]:
+                    cost = -value[row, j] - price_row[row] - price[j]
+                    if cost < least[j]:
+                        least[j], way[j] = cost, here
+                    if least[j] < delta:
+                        delta, following = least[j], j
+            for j in range(columns + 1):
+                if used[j]:
+                    price_row[owner[j]] += delta
+                    price[j] -= delta
+                elif j < columns:
+                    least[j] -= delta
+            here = following
+        while here != columns:
+            owner[here] = owner[way[here]]
+            here = way[here]
+    found = np.empty(rows, np.int64)
+    for j in range(columns):
+        if owner[j] != rows:
+            found[owner[j]] = j
+    return found
+
+
+@compiled
+def optimal(scores, capacity, limit):
+    """The children of the labels with the largest sum of scores, or the greedy ones.
+
+    The rule on sizes leaves some ways to give each child room for 1, 1 + (arity - 1), ... labels;
+    each is an assignment problem. Above ``limit`` ways the greedy choice stands.
+    """
+    n, arity = scores.shape
+    best = greedy(scores, capacity)
+    units = (n + (1 - n) % (arity - 1) - arity) // (arity - 1)
+    ways = 1.0
+    for k in range(units):
+        ways = ways * (units + arity - 1 - k) / (k + 1)
+    if ways > limit:
+        return best
+    total = 0.0
+    for i in range(n):
+        total += scores[i, best[i]]
+    given = np.zeros(arity, np.int64)  # a composition of the units, in lexical order
+    given[arity - 1] = units
+    while True:
+        if (1 + given.max() * (arity - 1)) <= capacity:
+            room = 1 + given * (arity - 1)
+            owner = np.repeat(np.arange(arity), room)
+            places = assigned(scores[:, owner])
+            found = 0.0
+            for i in range(n):
+                found += scores[i, owner[places[i]]]
+            if found > total + 1e-12 * abs(total):
+                total = found
+                best = owner[places]
+        j = arity - 1
+        while j > 0 and given[j] == 0:
+            j -= 1
+        if j == 0:
+            return best
+        last = given[j]
+        given[j] = 0
+        given[j - 1] += 1
+        given[arity - 1] = last - 1
+
+
+@compiled
+def scores_of(kind, q, p):
+    """What each label gains a node by going to each child; see :mod:`.objective`."""
+    n, arity = p.shape
+    mean = np.zeros(arity)
+    for i in range(n):
+        for j in range(arity):
+            mean[j] += q[i] * p[i, j]
+    sign = np.zeros(arity)
+    if kind == EXACT:
+        for i in range(n):
+            for j in range(arity):
+                sign[j] += q[i] * np.sign(p[i, j] - mean[j])
+    scores = np.empty((n, arity))
+    for i in range(n):
+        for j in range(arity):
+            above = p[i, j] - mean[j]
+            if kind == MARGIN:
+                scores[i, j] = q[i] * above
+            elif kind == PAPER:
+                scores[i, j] = q[i] * (1 - q[i]) * np.sign(above) * p[i, j]
+            elif kind == EQ10:
+                scores[i, j] = 2 / arity * q[i] * (1 - q[i]) * np.sign(above)
+            else:
+                scores[i, j] = 2 / arity * q[i] * (np.sign(above) - sign[j])
+    return scores
+
+
+@compiled
+def shares_of(labels, counts):
+    """The labels' shares of a node; equal where none was ever seen."""
+    q = np.empty(len(labels))
+    total = 0.0
+    for k in range(len(labels)):
+        q[k] = counts[labels[k]]
+        total += q[k]
+    for k in range(len(labels)):
+        q[k] = q[k] / total if total > 0 else 1 / len(labels)
+    return q
+
+
+@compiled
+def means_of(node, depth, labels, q, offsets, nodes, slots, sums, seen, prior, certain):
+    """The mean probability of each child for each label that is to pass a node.
+
+    So many prior observations (``certain``) stand beside the statistics. Anchored, they are of the
+    slot that the label has here; a label new here has the slot with the least share so far.
+    """
+    arity = sums.shape[1]
+    p = np.empty((len(labels), arity))
+    share = np.zeros(arity)
+    slot = np.full(len(labels), -1)
+    for k in range(len(labels)):
+        row = offsets[labels[k]] + depth
+        if row < offsets[labels[k] + 1] and nodes[row] == node:
+            slot[k] = slots[row]
+            share[slot[k]] += q[k]
+    for k in range(len(labels)):
+        row = offsets[labels[k]] + depth
+        known = slot[k] >= 0
+        if not known:
+            slot[k] = np.argmin(share)
+            share[slot[k]] += q[k]
+        count = seen[row] if known else 0.0
+        for j in range(arity):
+            if prior == ANCHORED:
+                before = 1.0 if j == slot[k] else 0.0
+            else:
+                before = 1 / arity
+                if prior == INDEX:
+                    before = (before + (1.0 if j == labels[k] % arity else 0.0)) / 2
+            total = sums[row, j] if known else 0.0
+            p[k, j] = (total + certain * before) / (count + certain)
+    return p
+
+
+@compiled
+def rebuilt(
+    children, offsets, nodes, slots, sums, seen, counts, score, prior, certain, max_depth, limit
+):
+    """The children after a reassignment, and which nodes are new in their place.
+
+    From the root down, each node's labels go to its children; a child of several labels is the
+    node that stood in its place, or else one that is left over in the end.
+    """
+    num_nodes, arity = children.shape
+    num_labels = len(offsets) - 1
+    room = np.full((2 * num_nodes, arity), EMPTY, np.int32)  # new nodes are numbered from num_nodes
+    labels = np.arange(num_labels)
+    stack = [(0, 0, num_labels, 0)]
+    new = 0
+    while stack:
+        node, start, end, depth = stack.pop()
+        mine = labels[start:end].copy()
+        q = shares_of(mine, counts)
+        p = means_of(node, depth, mine, q, offsets, nodes, slots, sums, seen, prior, certain)
+        scores = scores_of(score, q, p)
+        capacity = num_labels
+        if max_depth:
+            capacity = 1
+            for _ in range(max_depth - depth - 1):
+                capacity = min(capacity * arity, num_labels)
+        choice = optimal(scores, capacity, limit) if limit else greedy(scores, capacity)
+        ends = np.zeros(arity + 1, np.int64)
+        for k in range(len(mine)):
+            ends[choice[k] + 1] += 1
+        ends = np.cumsum(ends)
+        fill = ends[:-1].copy()
+        for k in range(len(mine)):
+            labels[start + fill[choice[k]]] = mine[k]
+            fill[choice[k]] += 1
+        for j in range(arity):
+            size = ends[j + 1] - ends[j]
+            if size == 1:
+                room[node, j] = 2 * num_nodes + labels[start + ends[j]]
+            elif size > 1:
+                child = num_nodes + new
+                if node < num_nodes and 0 <= children[node, j] < num_nodes:
+                    child = children[node, j]
+                else:
+                    new += 1
+                room[node, j] = child
+                stack.append((child, start + ends[j], start + ends[j + 1], depth + 1))
+    return renumbered(room, num_nodes)
+
+
+@compiled
+def renumbered(room, num_nodes):
+    """The children with new nodes in the places of those that are gone."""
+    arity = room.shape[1]
+    used = np.zeros(2 * num_nodes, np.bool_)
+    used[0] = True
+    for v in range(2 * num_nodes):
+        for j in range(arity):
+            if 0 <= room[v, j] < 2 * num_nodes:
+                used[room[v, j]] = True
+    number = np.full(2 * num_nodes, -1)
+    is_new = np.zeros(num_nodes, np.bool_)
+    free = 0
+    for v in range(num_nodes):
+        if used[v]:
+            number[v] = v
+    for v in range(num_nodes, 2 * num_nodes):
+        if used[v]:
+            while used[free]:
+                free += 1
+            used[free] = True
+            number[v] = free
+            is_new[free] = True
+    children = np.full((num_nodes, arity), EMPTY, np.int32)
+    for v in range(2 * num_nodes):
+        if number[v] < 0:
+            continue
+        for j in range(arity):
+            u = room[v, j]
+            if u >= 2 * num_nodes:
+                children[number[v], j] = u - num_nodes
+            elif u >= 0:
+                children[number[v], j] = number[u]
+    return children, is_new
+
+
+@compiled
+def kept_rows(offsets, nodes, new_offsets, new_nodes, is_new):
+    """For each row of the new codes the old one of the same label, depth and node, or -1."""
+    found = np.full(new_offsets[-1], -1)
+    for label in range(len(offsets) - 1):
+        depth = min(
+            offsets[label + 1] - offsets[label], new_offsets[label + 1] - new_offsets[label]
+        )
+        for d in range(depth):
+            before, now = offsets[label] + d, new_offsets[label] + d
+            if nodes[before] == new_nodes[now] and not is_new[new_nodes[now]]:
+                found[now] = before
+    return found

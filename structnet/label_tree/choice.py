@@ -1,0 +1,104 @@
+"""What a user leaves open: chosen by what there is, or on samples held out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from structnet.estimators.held_out import hold_out
+from structnet.label_tree.settings import LabelTreeSettings
+from structnet.label_tree.training import CollapseError, Examples, Training, begin
+
+ARITY = 20
+SIZE = 50  # of the features' vectors
+STEPS = 500_000  # examples that a training goes through, at least
+EPOCHS = (5, 100)
+TRIED = 400_000  # examples that a trial goes through, at most
+RATES = (0.3, 1.0, 3.0)  # times the rate that suits the size of the features
+VECTORS = 0.2  # rate where the features' vectors are learned
+LEAST = 40  # examples from which on some are held out
+
+
+def choose(examples: Examples, num_classes: int, settings: LabelTreeSettings) -> LabelTreeSettings:
+    """The settings with what is None filled in.
+
+    The rate, and whether the tree is learned or Huffman's, are tried on a tenth of the examples
+    that the trials have not seen; where a trial would take long, on fewer examples.
+
+    Args:
+        settings: settings; what they say stays.
+    """
+    settings = filled_in(examples, num_classes, settings)
+    if settings.tree is not None and settings.learning_rate is not None:
+        return settings
+    tries = [*_tries(examples, num_classes, settings)]
+    if len(tries) == 1 or len(examples) < LEAST:
+        return tries[0]
+    learn, held = hold_out(len(examples), 0.1, settings.seed)
+    assert settings.epochs is not None
+    most = max(TRIED // settings.epochs, 10 * num_classes)
+    learn = np.random.default_rng(settings.seed).permutation(learn)[:most]
+    parts = examples[learn], examples[held[:most]]
+    rates = {each.learning_rate: each for each in tries if each.tree == tries[0].tree}
+    scores = {rate: _score(each, num_classes, *parts) for rate, each in rates.items()}
+    best = max(scores, key=lambda rate: scores[rate])
+    others = [each for each in tries if each.tree != tries[0].tree and each.learning_rate == best]
+    found = [(scores[best], rates[best])]
+    found += [(_score(each, num_classes, *parts), each) for each in others]
+    return max(found, key=lambda pair: pair[0])[1]
+
+
+def filled_in(
+    examples: Examples, num_classes: int, settings: LabelTreeSettings
+) -> LabelTreeSettings:
+    """The settings with all but the rate and the kind of tree."""
+    low, high = EPOCHS
+    size = settings.embedding_size
+    if size is None:
+        size = 0 if examples.features.is_table else SIZE
+    return replace(
+        settings,
+        arity=settings.arity or max(2, min(ARITY, num_classes)),
+        embedding_size=size,
+        epochs=settings.epochs or int(np.clip(-(-STEPS // max(len(examples), 1)), low, high)),
+        start=settings.start or ("huffman" if size else "clusters"),
+    )
+
+
+def base_rate(examples: Examples, settings: LabelTreeSettings) -> float:
+    """The rate at which a step moves a decision about as far as it is wrong."""
+    if settings.embedding_size:
+        return VECTORS
+    features = examples.features
+    squares = (features.table if features.is_table else features.weights).astype(np.float64) ** 2
+    return float(1 / max(squares.sum() / max(len(examples), 1), 1e-6))
+
+
+def _tries(
+    examples: Examples, num_classes: int, settings: LabelTreeSettings
+) -> Iterator[LabelTreeSettings]:
+    """What may be chosen, the first kind of tree at all rates first."""
+    assert settings.arity is not None
+    kinds = (settings.tree,) if settings.tree else ("learned", "huffman")
+    if settings.tree is None and num_classes <= settings.arity:
+        kinds = ("huffman",)  # a single node
+    base = base_rate(examples, settings)
+    rates = [settings.learning_rate or base]
+    if settings.learning_rate is None:
+        rates += [base * times for times in RATES if times != 1]
+    for kind in kinds:
+        yield from (replace(settings, tree=kind, learning_rate=rate) for rate in rates)
+
+
+def _score(settings: LabelTreeSettings, num_classes: int, learn: Examples, held: Examples) -> float:
+    """The share of samples held out that a tree gets right, and a little for its certainty."""
+    tree = begin(learn, num_classes, settings)
+    try:
+        Training(tree, settings).run(learn)
+    except CollapseError:
+        return -np.inf
+    _, best, _ = tree.top_k(held.features)
+    log_p = tree.score(held.features, held.labels)
+    return float((best[:, 0] == held.labels).mean() + 1e-3 * np.maximum(log_p, -50).mean())

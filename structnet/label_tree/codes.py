@@ -1,0 +1,254 @@
+"""An M-ary tree with a label at each leaf, as arrays, and the labels' codes in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from structnet.checks import check_integer
+from structnet.label_tree._kernels import EMPTY, codes_of
+from structnet.routing.topology import Topology
+
+
+def least_nodes(num_labels: int, arity: int) -> int:
+    """The inner nodes that so many labels need: ``ceil((K - 1) / (M - 1))``.
+
+    Example:
+        >>> least_nodes(256, 4), least_nodes(7, 3), least_nodes(1, 5)
+        (85, 3, 0)
+    """
+    return -((1 - num_labels) // (arity - 1))
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """A tree of labels as a model tree's nodes, parents before their children.
+
+    Attributes:
+        topology: the nodes.
+        inner: number of each node among the inner nodes of the codes; -1 at a leaf.
+        label: label of each node; -1 at an inner node.
+
+    Shapes:
+        inner, label ``[num_nodes of the topology]``.
+    """
+
+    topology: Topology
+    inner: np.ndarray
+    label: np.ndarray
+
+
+class LabelCodes:
+    """A tree whose leaves are labels: the code of a label is its list of (node, slot).
+
+    Args:
+        children: content of each slot of each inner node: the number of an inner node,
+            ``nodes + label`` for a leaf, or -1 for nothing. Node 0 is the root.
+        num_labels: number of labels; a tree of one label has no inner node.
+
+    Attributes:
+        offsets, nodes, slots: codes in CSR form: the node and the slot of label l at depth d
+            stand at row ``offsets[l] + d``.
+
+    Shapes:
+        children ``[nodes, arity]``, int32; offsets ``[labels + 1]``, int64; nodes, slots
+        ``[rows]``, int32.
+
+    Raises:
+        ValueError: a label or a node is missing, or stands in two places.
+
+    Example:
+        >>> codes = LabelCodes.from_nested([[0, 2], 1])
+        >>> codes.code(2), codes.depth.tolist()
+        ([(0, 0), (1, 1)], [2, 1, 2])
+    """
+
+    def __init__(self, children: np.ndarray, num_labels: int):
+        check_integer("num_labels", num_labels, 1, owner="LabelCodes")
+        children = np.ascontiguousarray(children, np.int32)
+        if children.ndim != 2 or children.shape[1] < 2:
+            raise ValueError(
+                "children must be [nodes, arity] with an arity of 2 or more. Got "
+                f"{list(children.shape)}."
+            )
+        if num_labels > 1 and not len(children):
+            raise ValueError(f"{num_labels} labels need an inner node; got none")
+        self.children, self.num_labels = children, num_labels
+        self.offsets, self.nodes, self.slots, wrong = codes_of(children, num_labels)
+        if wrong >= 0 or wrong < EMPTY:
+            raise ValueError(self._complaint(int(wrong)))
+
+    def _complaint(self, value: int) -> str:
+        number, total = self.num_nodes, self.num_nodes + self.num_labels
+        if not 0 < value < total:
+            return f"children must be -1 or between 1 and {total - 1}. Got {value}."
+        name = f"node {value}" if value < number else f"label {value - number}"
+        times = int((self.children == value).sum())
+        where = "stands in no slot that the root leads to" if times <= 1 else "stands in 2 slots"
+        return f"{name} {where}; expected every label in one place"
+
+    @classmethod
+    def from_codes(cls, codes: Sequence[Sequence[Any]], arity: int | None = None) -> LabelCodes:
+        """The tree of a list of codes, one a label.
+
+        Args:
+            codes: slots on the way to each label, or pairs (node, slot) of any numbering of nodes.
+            arity: slots of a node; by default as many as are needed.
+
+        Raises:
+            ValueError: a code begins with another one, or is not made of slots.
+
+        Example:
+            >>> LabelCodes.from_codes([[0, 0], [1], [0, 1]]).children.tolist()
+            [[1, 3], [2, 4]]
+        """
+        check_integer("arity", arity, 2, optional=True, owner="from_codes")
+        paths = [[_slot(step) for step in code] for code in codes]
+        steps = [step for path in paths for step in path]
+        most = max(steps, default=1)
+        if min(steps, default=0) < 0 or (arity is not None and most >= arity):
+            raise ValueError(
+                f"slots must be between 0 and {(arity or most + 1) - 1}. Got {min(steps)} to "
+                f"{most}."
+            )
+        inner: dict[tuple[int, ...], int] = {(): 0} if steps else {}
+        for path in paths:
+            for depth in range(1, len(path)):
+                inner.setdefault(tuple(path[:depth]), len(inner))
+        children = np.full((len(inner), max(arity or 0, most + 1, 2)), EMPTY, np.int32)
+        places = {**{p: v for p, v in inner.items() if p}}
+        for label, path in enumerate(paths):
+            if tuple(path) in places or (not path and len(paths) > 1):
+                raise ValueError(f"the code of label {label} is the beginning of another one")
+            places[tuple(path)] = len(inner) + label
+        for way, value in places.items():
+            if way:
+                children[inner[way[:-1]], way[-1]] = value
+        return cls(children, len(paths))
+
+    @classmethod
+    def from_nested(cls, nested: Any, arity: int | None = None) -> LabelCodes:
+        """The tree of nested lists, as JSON has them: a number is a label.
+
+        Args:
+            nested: a list of lists and numbers, such as ``[[0, 2], 1]``.
+            arity: slots of a node; by default as many as are needed.
+
+        Raises:
+            ValueError: a label is missing or there twice.
+        """
+        found: dict[int, list[int]] = {}
+        stack: list[tuple[Any, list[int]]] = [(nested, [])]
+        while stack:
+            part, path = stack.pop()
+            if isinstance(part, (list, tuple)):
+                stack += [(each, [*path, slot]) for slot, each in enumerate(part)]
+            elif part in found:
+                raise ValueError(f"label {part} stands in 2 places; expected one")
+            else:
+                found[part] = path
+        if sorted(found) != list(range(len(found))):
+            raise ValueError(
+                f"labels must be the numbers 0 to {len(found) - 1}. Got {sorted(found)[:9]}."
+            )
+        return cls.from_codes([found[label] for label in range(len(found))], arity)
+
+    @classmethod
+    def from_networkx(cls, graph: nx.DiGraph, arity: int | None = None) -> LabelCodes:
+        """The tree of a networkx graph, edges from parent to child, a leaf's field ``label``.
+
+        Args:
+            graph: tree; the order of a node's edges is that of its slots.
+            arity: slots of a node; by default as many as are needed.
+
+        Raises:
+            ValueError: the graph is no tree, or a leaf has no label.
+        """
+        if not (len(graph) and nx.is_arborescence(graph)):
+            raise ValueError("the graph must be a tree with edges from parent to child")
+        (root,) = (v for v, degree in graph.in_degree() if degree == 0)
+        ways: dict[Any, list[int]] = {root: []}
+        found: dict[int, list[int]] = {}
+        for v in nx.dfs_preorder_nodes(graph, root):
+            for slot, u in enumerate(graph.successors(v)):
+                ways[u] = [*ways[v], slot]
+            if not graph.out_degree(v):
+                if "label" not in graph.nodes[v]:
+                    raise ValueError(f"node {v!r} is a leaf without a field 'label'")
+                found[graph.nodes[v]["label"]] = ways[v]
+        if sorted(found) != list(range(len(found))):
+            raise ValueError(f"the leaves' labels must be the numbers 0 to {len(found) - 1}")
+        return cls.from_codes([found[label] for label in range(len(found))], arity)
+
+    @property
+    def arity(self) -> int:
+        """The slots of a node."""
+        return int(self.children.shape[1])
+
+    @property
+    def num_nodes(self) -> int:
+        """The inner nodes."""
+        return len(self.children)
+
+    @cached_property
+    def depth(self) -> np.ndarray:
+        """The decisions on the way to each label, ``[labels]``."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def labels(self) -> np.ndarray:
+        """The label of each row of the codes, ``[rows]``."""
+        return np.repeat(np.arange(self.num_labels), self.depth)
+
+    def code(self, label: int) -> list[tuple[int, int]]:
+        """The (node, slot) pairs on the way to a label."""
+        rows = slice(self.offsets[label], self.offsets[label + 1])
+        return list(zip(self.nodes[rows].tolist(), self.slots[rows].tolist(), strict=True))
+
+    def to_nested(self) -> Any:
+        """Nested lists, as :meth:`from_nested` takes them.
+
+        Example:
+            >>> LabelCodes.from_nested([[0, 2], 1]).to_nested()
+            [[0, 2], 1]
+        """
+        if not self.num_nodes:
+            return 0
+        lists: list[list] = [[] for _ in range(self.num_nodes)]
+        for v, row in enumerate(self.children.tolist()):
+            for u in row:
+                if u != EMPTY:
+                    lists[v].append(lists[u] if u < self.num_nodes else u - self.num_nodes)
+        return lists[0]
+
+    @cached_property
+    def numbering(self) -> Numbering:
+        """The same tree as the nodes of a model tree, level by level."""
+        level = np.zeros(1, np.int64) if self.num_nodes else np.full(1, self.num_nodes)
+        levels, counts = [], []
+        while len(level):
+            levels.append(level)
+            inner = level < self.num_nodes
+            table = np.full((len(level), self.arity), EMPTY)
+            table[inner] = self.children[level[inner]]
+            counts.append((table != EMPTY).sum(1))
+            level = table[table != EMPTY]
+        value = np.concatenate(levels)
+        offsets = np.append(0, np.cumsum(np.concatenate(counts)))
+        topology = Topology.from_arrays(offsets, np.arange(1, len(value)))
+        is_leaf = value >= self.num_nodes
+        return Numbering(
+            topology,
+            np.where(is_leaf, -1, value),
+            np.where(is_leaf, value - self.num_nodes, -1),
+        )
+
+
+def _slot(step: Any) -> int:
+    """The slot of a step on the way to a label: itself, or the second of a pair."""
+    return int(step[1] if isinstance(step, Sequence) else step)

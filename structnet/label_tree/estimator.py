@@ -1,0 +1,351 @@
+"""The scikit-learn class of label trees."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any, cast
+
+import numpy as np
+from scipy.sparse import csr_matrix, issparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+from torch import nn
+
+from structnet.checks import check_bool, check_integer
+from structnet.estimators.checked import Checked, encode_labels, mean_one, seed_from
+from structnet.estimators.inputs import check_inputs, check_training, check_weights, plain_labels
+from structnet.estimators.scale import Standardizer
+from structnet.estimators.tree_estimator import TreeClassifierMixin, TreeEstimatorMixin
+from structnet.label_tree.choice import base_rate, choose, filled_in
+from structnet.label_tree.codes import LabelCodes
+from structnet.label_tree.features import Features
+from structnet.label_tree.settings import LabelTreeSettings
+from structnet.label_tree.training import Examples, Training, begin
+from structnet.label_tree.tree import LabelTree
+from structnet.routing.explanation import Explanation, explain
+from structnet.routing.protocol import RoutedTree
+from structnet.routing.visits import leaf_of
+
+OWN: dict[str, Any] = {
+    each.name: each.default for each in fields(LabelTreeSettings) if each.name != "seed"
+}
+
+
+class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator):
+    """A classifier for very many classes: a tree of softmaxes whose leaves are the classes.
+
+    Args:
+        tree: kind of tree, as :class:`.LabelTreeSettings` tells it, or a tree of one's own: nested
+            lists of places in the sorted classes, or :class:`.LabelCodes`; it stays as it is.
+        arity, embedding_size, epochs, learning_rate, start, rebuilds, gain, prior,
+            prior_weight, method, max_depth, memory, bias: hyper-parameters, as told there. What is
+            None is chosen from the data.
+        tokens: are the samples lists of token ids, of any length, rather than rows of numbers?
+            Ids that ``fit`` has not met are left out.
+        standardize: take each column of a dense table to mean 0 and standard deviation 1.
+        n_jobs: threads that train on shared weights; None is one, which alone is repeatable.
+        random_state: an int makes everything repeatable.
+
+    Attributes:
+        classes_: classes, sorted.
+        n_features_in_: columns, or one above the highest token.
+        tree_: tree, a :class:`.LabelTree`; it takes standardized inputs.
+        settings_: settings with what was chosen.
+        training_: training, with the records of its epochs and reassignments.
+
+    Reference:
+        Jernite et al., ICML 2017.
+
+    Example:
+        >>> X = np.repeat(np.arange(6.0), 20)[:, None] ** [1, 2]
+        >>> y = np.repeat(["ant", "bee", "cow", "dog", "eel", "fox"], 20)
+        >>> model = LabelTreeClassifier(arity=2, random_state=0).fit(X, y)
+        >>> model.predict([[0, 0], [5, 25]])
+        array(['ant', 'fox'], dtype='<U3')
+    """
+
+    n_features_in_: int
+
+    def __init__(
+        self,
+        *,
+        tree: Any = OWN["tree"],
+        arity: int | None = OWN["arity"],
+        embedding_size: int | None = OWN["embedding_size"],
+        epochs: int | None = OWN["epochs"],
+        learning_rate: float | None = OWN["learning_rate"],
+        start: str | None = OWN["start"],
+        rebuilds: int = OWN["rebuilds"],
+        gain: str = OWN["gain"],
+        prior: str = OWN["prior"],
+        prior_weight: float = OWN["prior_weight"],
+        method: str = OWN["method"],
+        max_depth: int | None = OWN["max_depth"],
+        memory: float = OWN["memory"],
+        bias: bool = OWN["bias"],
+        tokens: bool = False,
+        standardize: bool = True,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ):
+        self.tree = tree
+        self.arity = arity
+        self.embedding_size = embedding_size
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.start = start
+        self.rebuilds = rebuilds
+        self.gain = gain
+        self.prior = prior
+        self.prior_weight = prior_weight
+        self.method = method
+        self.max_depth = max_depth
+        self.memory = memory
+        self.bias = bias
+        self.tokens = tokens
+        self.standardize = standardize
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LabelTreeClassifier:
+        """Trains a tree, and chooses what was left open.
+
+        Args:
+            X: samples: a table, a sparse matrix, or lists of token ids.
+            y: their classes.
+            sample_weight: count of each sample.
+
+        Shapes:
+            X ``[n, features]``; y, sample_weight ``[n]``.
+
+        Raises:
+            ValueError: data that a classifier cannot learn from, or a parameter out of its range.
+            CollapseError: the learning rate is too high.
+        """
+        settings = self._settings()
+        found = self._checked(X, y, sample_weight, reset=True)
+        self.scale_ = self._new_scale(found.x)
+        examples, number = self._examples(found), len(self.classes_)
+        codes = self._own_tree()
+        if codes is not None:
+            settings = replace(settings, tree="huffman", arity=codes.arity)
+        self.settings_ = choose(examples, number, settings)
+        tree = begin(examples, number, self.settings_, codes)
+        self.training_ = Training(tree, self.settings_, threads=self.n_jobs or 1).run(examples)
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> LabelTreeClassifier:
+        """Goes through some samples once, at a constant rate, and reassigns the labels.
+
+        Args:
+            X, y, sample_weight: samples, as of :meth:`fit`.
+            classes: all classes that there will be; needed at the first call.
+
+        Shapes:
+            X ``[n, features]``; y, sample_weight ``[n]``; classes ``[classes]``.
+
+        Raises:
+            ValueError: the first call has no classes, or a sample has another one.
+        """
+        first = not hasattr(self, "training_")
+        settings = self._settings()
+        if first and classes is None:
+            raise ValueError("the first call of partial_fit needs classes, all that there will be")
+        if first:
+            self.classes_, _ = encode_labels(np.asarray(plain_labels(classes)))
+        found = self._checked(X, y, sample_weight, reset=first, classes=self.classes_)
+        if first:
+            self.scale_ = self._new_scale(found.x)
+        examples, number = self._examples(found), len(self.classes_)
+        if first:
+            codes = self._own_tree()
+            chosen = filled_in(examples, number, replace(settings, epochs=1))
+            kind = "huffman" if codes is not None else chosen.tree or "learned"
+            rate = chosen.learning_rate or base_rate(examples, chosen)
+            self.settings_ = replace(chosen, tree=kind, learning_rate=rate)
+            tree = begin(examples, number, self.settings_, codes)
+            self.training_ = Training(tree, self.settings_, threads=self.n_jobs or 1)
+        self.training_.stream(examples)
+        return self
+
+    @property
+    def tree_(self) -> LabelTree:
+        """The tree."""
+        return self.training_.tree
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The likeliest class of each sample, by branch and bound, ``[n]``."""
+        check_is_fitted(self)
+        return self.classes_[self.tree_.top_k(self._features(self._inputs(X)))[1][:, 0]]
+
+    def predict_proba(self, X: Any, top_k: int | None = None) -> np.ndarray | csr_matrix:
+        """The probability of each class, in the order of ``classes_``.
+
+        Args:
+            top_k: number of the likeliest classes that are told; the others count as 0.
+
+        Shapes:
+            ``[n, classes]``, with ``top_k`` a sparse matrix.
+        """
+        if top_k is None:
+            return np.exp(self.predict_log_proba(X))
+        check_is_fitted(self)
+        check_integer("top_k", top_k, 1, owner="predict_proba")
+        values, labels, _ = self.tree_.top_k(self._features(self._inputs(X)), top_k)
+        starts = np.arange(len(labels) + 1) * labels.shape[1]
+        shape = len(labels), len(self.classes_)
+        return csr_matrix((np.exp(values).ravel(), labels.ravel(), starts), shape=shape)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """The log-probability of each class, ``[n, classes]``, in the order of ``classes_``."""
+        check_is_fitted(self)
+        return self.tree_.score_all(self._features(self._inputs(X)))
+
+    def explain(self, x: Any) -> Explanation:
+        """Why one sample is predicted as it is; see :meth:`.TreeEstimatorMixin.explain`.
+
+        Args:
+            x: sample, or a list of token ids.
+
+        Shapes:
+            x ``[features]`` or ``[1, features]``.
+        """
+        if not self.tokens:
+            return super().explain(x)
+        check_is_fitted(self)
+        row = self._bags([x], self.n_features_in_).to_csr()
+        return explain(self._trees()[0], row, self.classes_.tolist())
+
+    def apply(self, X: Any) -> np.ndarray:
+        """The node of the leaf that each sample's greedy path ends in, ``[n]``."""
+        check_is_fitted(self)
+        return leaf_of(*self._asked(self._inputs(X))[0])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _settings(self) -> LabelTreeSettings:
+        check_bool("tokens", self.tokens)
+        check_bool("standardize", self.standardize)
+        check_integer("n_jobs", self.n_jobs, 1, optional=True)
+        said = {name: getattr(self, name) for name in OWN}
+        if not (said["tree"] is None or isinstance(said["tree"], str)):
+            said["tree"] = None
+        return LabelTreeSettings(**said, seed=seed_from(self.random_state))
+
+    def _own_tree(self) -> LabelCodes | None:
+        """The tree that the user brings, if it is one."""
+        if self.tree is None or isinstance(self.tree, str):
+            return None
+        codes = self.tree
+        if not isinstance(codes, LabelCodes):
+            codes = LabelCodes.from_nested(codes, self.arity)
+        if codes.num_labels != len(self.classes_):
+            raise ValueError(
+                f"the tree has {codes.num_labels} labels; expected {len(self.classes_)}, one a "
+                "class of y"
+            )
+        return codes
+
+    # What is given
+
+    def _inputs(self, X: Any) -> Any:
+        """Checked samples of a fitted estimator: a table, a sparse matrix, or bags."""
+        return self._bags(X, self.n_features_in_) if self.tokens else check_inputs(self, X)
+
+    def _bags(self, X: Any, size: int | None) -> Features:
+        """Lists of tokens as bags; ids above those of ``fit`` are left out."""
+        if isinstance(X, Features):
+            return X
+        if issparse(X) or (isinstance(X, np.ndarray) and X.dtype != object):
+            raise ValueError("with tokens=True the samples must be lists of token ids")
+        try:
+            lists = [list(map(int, one)) for one in X]
+        except (TypeError, ValueError):
+            raise ValueError("with tokens=True the samples must be lists of token ids") from None
+        if size is not None:
+            lists = [[token for token in one if token < size] for one in lists]
+        return Features.from_lists(lists, size)
+
+    def _checked(
+        self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool, classes: Any = None
+    ) -> Checked:
+        if not self.tokens:
+            found = check_training(self, X, plain_labels(y), sample_weight, reset=reset)
+            known = classes if reset else self.classes_
+            self.classes_, codes = encode_labels(found.y, known)
+            return found._replace(y=codes)
+        bags = self._bags(X, None if reset else self.n_features_in_)
+        labels = np.asarray(plain_labels(y))
+        if labels.shape != (len(bags),):
+            raise ValueError(
+                f"y must be [{len(bags)}], one class a sample. Got {list(labels.shape)}."
+            )
+        empty = np.flatnonzero(np.diff(bags.offsets) == 0)
+        if reset and len(empty):
+            raise ValueError(f"sample {empty[0]} has no token; expected at least one to learn from")
+        weights = check_weights(sample_weight, len(bags))
+        if reset:
+            self.n_features_in_ = bags.size
+            self.sample_shape_ = (bags.size,)
+            self.classes_, codes = encode_labels(labels, classes)
+        else:
+            _, codes = encode_labels(labels, self.classes_)
+        x: Any = bags if reset else bags.to_csr()  # as others know it
+        return Checked(x, codes, weights)
+
+    def _new_scale(self, x: Any) -> Standardizer | None:
+        dense = isinstance(x, np.ndarray)
+        return Standardizer.fitted(x) if dense and self.standardize else None
+
+    def _features(self, x: Any) -> Features:
+        """Checked inputs as the tree takes them."""
+        if isinstance(x, Features):
+            return x
+        if issparse(x):
+            return Features.from_csr(x)
+        return Features.from_table(x if self.scale_ is None else self.scale_(x))
+
+    def _examples(self, found: Checked) -> Examples:
+        weights = mean_one(found.weights)
+        shares = np.zeros(0) if weights is None else weights
+        return Examples(self._features(found.x), found.y, shares.astype(np.float32))
+
+    # What TreeEstimatorMixin asks for
+
+    def _trees(self) -> list[RoutedTree]:
+        return [cast(RoutedTree, self.tree_)]
+
+    def _asked(self, x: Any) -> list[tuple[RoutedTree, Any]]:
+        if isinstance(x, Features):
+            x = x.to_csr()
+        elif self.scale_ is not None and not issparse(x):
+            x = self.scale_(x)
+        return [(self._trees()[0], x)]
+
+    def _scales(self) -> tuple[Standardizer | None, Standardizer | None]:
+        return self.scale_, None
+
+    def _state(self) -> tuple[nn.Module, dict[str, Any]]:
+        scale = self.scale_ and [self.scale_.mean.tolist(), self.scale_.sd.tolist()]
+        settings = {
+            each.name: getattr(self.settings_, each.name) for each in fields(self.settings_)
+        }
+        return self.tree_, {
+            "training": self.training_.state(),
+            "settings": settings,
+            "scale": scale,
+        }
+
+    def _restore(self, config: dict[str, Any]) -> nn.Module:
+        self.scale_ = config["scale"] and Standardizer(*map(np.array, config["scale"]))
+        self.settings_ = LabelTreeSettings(**config["settings"])
+        size = self.settings_.embedding_size or None
+        how = {"arity": self.settings_.arity, **self.settings_.rules}
+        tree = LabelTree(self.n_features_in_, len(self.classes_), size, **how)
+        self.training_ = Training.of(tree, self.settings_, config["training"])
+        return tree

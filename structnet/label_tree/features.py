@@ -1,0 +1,146 @@
+"""Examples as the compiled loops take them: rows of a table, or bags of numbered features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix, issparse
+
+from structnet.label_tree._sgd_kernels import take_rows
+
+
+@dataclass(frozen=True)
+class Features:
+    """Dense rows, or bags of features; ``features[rows]`` are some of them.
+
+    Args:
+        table: numbers of each example; empty where there are bags.
+        offsets, ids: features of each bag, ``ids[offsets[i]:offsets[i + 1]]``.
+        weights: weight of each feature in its bag; empty for equal ones of sum 1, the mean.
+        size: columns of the table, or number of features that there are.
+
+    Shapes:
+        table ``[n, size]``, float32; offsets ``[n + 1]``, int64; ids, weights ``[entries]``, int32
+        and float32.
+
+    Example:
+        >>> bags = Features.from_lists([[3, 1], [0]], size=4)
+        >>> len(bags), bags[np.array([1, 0])].ids.tolist()
+        (2, [0, 3, 1])
+    """
+
+    table: np.ndarray
+    offsets: np.ndarray
+    ids: np.ndarray
+    weights: np.ndarray
+    size: int
+
+    @classmethod
+    def from_table(cls, table: np.ndarray) -> Features:
+        """Those of dense rows, ``[n, size]``."""
+        table = np.ascontiguousarray(table, np.float32)
+        nothing = np.zeros(0, np.float32)
+        return cls(table, np.zeros(1, np.int64), np.zeros(0, np.int32), nothing, table.shape[1])
+
+    @classmethod
+    def from_csr(cls, matrix: csr_matrix) -> Features:
+        """Those of a sparse matrix, its values the weights, ``[n, size]``."""
+        matrix = matrix.tocsr()
+        return cls(
+            np.zeros((0, 0), np.float32),
+            matrix.indptr.astype(np.int64),
+            matrix.indices.astype(np.int32),
+            matrix.data.astype(np.float32),
+            matrix.shape[1],
+        )
+
+    @classmethod
+    def from_bags(cls, offsets: np.ndarray, ids: np.ndarray, size: int) -> Features:
+        """Those of bags whose features weigh the same.
+
+        Args:
+            offsets: place where each bag begins, and where the last one ends.
+            ids: features of all bags.
+            size: number of features that there are.
+
+        Shapes:
+            offsets ``[n + 1]``; ids ``[entries]``.
+
+        Raises:
+            ValueError: a feature is negative, or not below the size.
+        """
+        offsets, ids = np.asarray(offsets, np.int64), np.asarray(ids, np.int32)
+        outside = (ids < 0) | (ids >= size)
+        if outside.any():
+            example = int(np.searchsorted(offsets, outside.argmax(), side="right")) - 1
+            raise ValueError(
+                f"example {example} has the feature {ids[outside.argmax()]}; expected one from 0 "
+                f"to {size - 1}"
+            )
+        return cls(np.zeros((0, 0), np.float32), offsets, ids, np.zeros(0, np.float32), size)
+
+    @classmethod
+    def from_lists(cls, lists: Sequence[Sequence[int]], size: int | None = None) -> Features:
+        """Those of lists of features.
+
+        Args:
+            lists: numbers of each example's features.
+            size: number of features that there are; by default one above the highest.
+
+        Raises:
+            ValueError: a feature is no whole number, negative, or not below the size.
+        """
+        lengths = np.fromiter(map(len, lists), np.int64, len(lists))
+        flat = [each for one in lists for each in one]
+        ids = np.array(flat) if flat else np.zeros(0, np.int64)
+        if ids.dtype.kind not in "iu":
+            raise ValueError(f"features must be whole numbers. Got {ids.dtype}.")
+        size = int(ids.max(initial=0)) + 1 if size is None else size
+        return cls.from_bags(np.append(0, np.cumsum(lengths)), ids, size)
+
+    @property
+    def is_table(self) -> bool:
+        """Are these dense rows?"""
+        return self.table.shape[1] > 0
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of examples, and the size."""
+        return len(self), self.size
+
+    @property
+    def parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The arrays in the order that the loops take them."""
+        return self.table, self.offsets, self.ids, self.weights
+
+    def __len__(self) -> int:
+        return len(self.table) if self.is_table else len(self.offsets) - 1
+
+    def __getitem__(self, rows: Any) -> Features:
+        rows = np.arange(len(self))[rows]
+        if self.is_table:
+            return replace(self, table=self.table[rows])
+        offsets, ids, weights = take_rows(*self.parts[1:], rows)
+        return replace(self, offsets=offsets, ids=ids, weights=weights)
+
+    def to_csr(self) -> csr_matrix:
+        """The bags as a sparse matrix, ``[n, size]``."""
+        weights = self.weights
+        if not len(weights):
+            lengths = np.diff(self.offsets)
+            weights = np.repeat(1 / np.maximum(lengths, 1), lengths).astype(np.float32)
+        return csr_matrix((weights, self.ids, self.offsets), shape=self.shape)
+
+
+def as_features(x: Any) -> Features:
+    """Features from whatever a model is given: a table, a tensor, a sparse matrix, or lists."""
+    if isinstance(x, Features):
+        return x
+    if issparse(x):
+        return Features.from_csr(x)
+    if hasattr(x, "detach"):
+        x = x.detach().cpu().numpy()
+    return Features.from_table(x) if isinstance(x, np.ndarray) else Features.from_lists(x)

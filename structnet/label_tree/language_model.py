@@ -1,0 +1,291 @@
+"""A language model whose next word is a leaf: log-bilinear contexts, a tree of softmaxes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.optim import Adagrad
+
+from structnet.checks import check_one_of
+from structnet.label_tree.language_settings import HEADS, LanguageModelSettings
+from structnet.label_tree.shapes import clustered
+from structnet.label_tree.softmax import TreeSoftmaxLoss
+from structnet.text import Encoded, Words, learn_vectors
+from structnet.training import History, evaluate, fit
+
+PASS = 2_000  # contexts that are asked at once
+VECTORS = 50  # size of the vectors that words are clustered by
+
+
+class Context(NamedTuple):
+    """Places in a text: the words before, the nearest first, and the word that comes.
+
+    Shapes:
+        words ``[n, context]``; target ``[n]``; int64.
+    """
+
+    words: Tensor
+    target: Tensor
+
+
+class NextWords:
+    """All places of a text at which a word is to be predicted.
+
+    Args:
+        encoded: sentences as numbers.
+        boundary: number that stands for what is before a sentence.
+        context: words that are looked at.
+
+    Example:
+        >>> encoded = Encoded(np.array([4, 5, 6], np.int32), np.array([0, 3]))
+        >>> NextWords(encoded, boundary=9, context=2)[np.array([0, 2])]
+        Context(words=tensor([[9, 9], [5, 4]]), target=tensor([4, 6]))
+    """
+
+    def __init__(self, encoded: Encoded, boundary: int, context: int):
+        starts, lengths = encoded.offsets[:-1], np.diff(encoded.offsets)
+        place = np.arange(len(encoded.ids)) - np.repeat(starts, lengths)  # in its sentence
+        padded = np.append(np.full(context, boundary), encoded.ids)
+        at = np.arange(len(encoded.ids)) + context
+        columns = [np.where(place >= k, padded[at - k], boundary) for k in range(1, context + 1)]
+        self.words = torch.from_numpy(np.stack(columns, 1).astype(np.int64))
+        self.target = torch.from_numpy(encoded.ids.astype(np.int64))
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+    def __getitem__(self, indices: Any) -> Context:
+        return Context(self.words[indices], self.target[indices])
+
+
+class FlatSoftmaxLoss(nn.Module):
+    """One softmax over all classes, called as :class:`.TreeSoftmaxLoss` is: the baseline.
+
+    Args:
+        in_features: size of the representation.
+        n_classes: number of classes.
+
+    Shapes:
+        input ``[n, in_features]``; target ``[n]``.
+    """
+
+    def __init__(self, in_features: int, n_classes: int):
+        super().__init__()
+        self.linear = nn.Linear(in_features, n_classes)
+        nn.init.zeros_(self.linear.weight)
+        nn.init.zeros_(self.linear.bias)
+
+    def forward(self, input: Tensor, target: Tensor) -> Any:
+        """The mean loss, as the field ``loss``."""
+        return nn.modules.adaptive._ASMoutput(
+            output := -nn.functional.cross_entropy(self.linear(input), target, reduction="none"),
+            -output.mean(),
+        )
+
+    def log_prob(self, input: Tensor) -> Tensor:
+        """The log-probabilities of all classes. ``[n, in_features] -> [n, n_classes]``."""
+        return self.linear(input).log_softmax(-1)
+
+
+class LogBilinearLM(nn.Module):
+    """Predicts the next word from the vectors of the words before it.
+
+    ``r = sum_k R_k U_{w_{t-k}}``, and the word's log-probability is that of its leaf.
+
+    Args:
+        words: vocabulary.
+        settings: sizes, and what stands at the end: a tree, or a baseline.
+        encoded: text whose words' vectors a tree of clusters is made of.
+
+    Raises:
+        ValueError: the words do not fit into a tree of the depth.
+
+    Reference:
+        Mnih, Hinton, Three new graphical models for statistical language modelling, ICML 2007;
+        Jernite et al., ICML 2017, Sec. 5.2.
+
+    Example:
+        >>> words = Words.from_sentences([["a", "b", "a", "c"]] * 9)
+        >>> model = LogBilinearLM(words, LanguageModelSettings(size=4, arity=2, max_depth=None))
+        >>> model.next_words(["a"], k=2)  # nothing is learned
+        [('a', 0.5), ('b', 0.25)]
+    """
+
+    since: Tensor
+    head: Any  # a tree, or what is called as one
+
+    def __init__(
+        self, words: Words, settings: LanguageModelSettings, encoded: Encoded | None = None
+    ):
+        super().__init__()
+        self.words, self.settings = words, settings
+        number, size = len(words), settings.size
+        generator = torch.Generator().manual_seed(settings.seed)
+        self.vectors = nn.Embedding(number + 1, size, sparse=True)  # the last: before a sentence
+        self.mix = nn.Linear(settings.context * size, size, bias=False)  # all R_k side by side
+        with torch.no_grad():
+            self.vectors.weight.normal_(0, 0.1, generator=generator)
+            self.mix.weight.normal_(0, (settings.context * size) ** -0.5, generator=generator)
+        self.head = _head(words, settings, encoded)
+        self.register_buffer("since", torch.zeros((), dtype=torch.int64))
+        self.reassign_every: int | None = None  # examples; whoever trains says it
+        self.optimizer: Adagrad | None = None
+        self.rebuilds: list[dict[str, float]] = []
+
+    @property
+    def boundary(self) -> int:
+        """The number of what is before a sentence."""
+        return len(self.words)
+
+    def represent(self, words: Tensor) -> Tensor:
+        """The representations r of contexts. ``[n, context] -> [n, size]``."""
+        return self.mix(self.vectors(words).flatten(1))
+
+    def loss(self, batch: Context) -> Tensor:
+        """The mean loss of a batch, a scalar; while it trains, labels move now and then."""
+        if self.training and self.reassign_every is not None:
+            if int(self.since) >= self.reassign_every:
+                self._reassign()
+            self.since += len(batch.target)
+        return self.head(self.represent(batch.words), batch.target).loss
+
+    def _reassign(self) -> None:
+        quality = self.head.node_report().mean()
+        found = self.head.reassign(self.optimizer)
+        self.rebuilds.append({"objective": quality, "moved": found.moved})
+        self.since.zero_()
+
+    @torch.no_grad()
+    def log_prob(self, words: Tensor) -> Tensor:
+        """The log-probability of every word to come next. ``[n, context] -> [n, words]``."""
+        return self.head.log_prob(self.represent(words))
+
+    def perplexity(self, places: NextWords) -> float:
+        """``exp`` of the mean loss over the places of a text."""
+        return math.exp(evaluate(self, places, batch_size=PASS)["loss"])
+
+    @torch.no_grad()
+    def next_words(self, before: Sequence[str], k: int = 5) -> list[tuple[str, float]]:
+        """The k likeliest next words and their probabilities.
+
+        Args:
+            before: words so far of the sentence, the last one last.
+            k: number of words.
+        """
+        known = self.words
+        ids = [known.id_of(w) if w in known or known.unknown is not None else -1 for w in before]
+        ids = [i for i in ids if i >= 0][-self.settings.context :][::-1]
+        ids += [self.boundary] * (self.settings.context - len(ids))
+        r = self.represent(torch.tensor([ids]))
+        if isinstance(self.head, TreeSoftmaxLoss):
+            values, labels = self.head.top_k(r, k)
+        else:
+            values, labels = self.head.log_prob(r).topk(min(k, len(known)))
+        pairs = zip(labels[0].tolist(), values[0].exp().tolist(), strict=True)
+        return [(known.words[label], round(p, 6)) for label, p in pairs if label >= 0]
+
+
+def _head(words: Words, settings: LanguageModelSettings, encoded: Encoded | None) -> nn.Module:
+    number, size = len(words), settings.size
+    check_one_of("head", settings.head, HEADS, "LogBilinearLM")
+    if settings.head == "flat":
+        return FlatSoftmaxLoss(size, number)
+    if settings.head == "adaptive":
+        cuts = sorted({max(1, number // 10), max(1, number // 3)} - {number})
+        return nn.AdaptiveLogSoftmaxWithLoss(size, number, cuts)
+    start = settings.start if settings.head == "learned" else settings.head
+    tree: Any = "huffman" if start == "clusters" else start
+    if start == "clusters" and encoded is not None:
+        vectors = learn_vectors(encoded, number, size=min(VECTORS, number), seed=settings.seed)
+        tree = clustered(vectors, settings.arity, settings.max_depth, settings.seed)
+    return TreeSoftmaxLoss(
+        size,
+        number,
+        settings.arity,
+        tree=tree,
+        counts=words.counts,
+        max_depth=settings.max_depth,
+        gain=settings.gain,
+        prior_weight=settings.prior_weight,
+        memory=settings.memory,
+        sparse=True,
+        seed=settings.seed,
+    )
+
+
+def train_language_model(
+    model: LogBilinearLM,
+    train: NextWords,
+    validation: NextWords | None = None,
+    *,
+    folder: Path | None = None,
+    callbacks: Sequence[Callable] = (),
+    progress: Any = True,
+) -> History:
+    """Trains a language model with Adagrad, the labels of a learned tree moving on the way.
+
+    Args:
+        model: model to train; of the best epoch on validation it keeps the weights and the tree.
+        train, validation: places of texts.
+        folder: place for a checkpoint, from which a training that stopped goes on.
+        callbacks, progress: those of :func:`.fit`.
+
+    Returns:
+        One record an epoch, as :func:`.fit` gives it.
+    """
+    settings = model.settings
+
+    def optimizer(parameters: Any) -> Adagrad:
+        # Only what a batch has met is changed, in the tree as in the vectors.
+        model.optimizer = Adagrad(parameters, lr=settings.learning_rate)
+        return model.optimizer
+
+    if settings.head == "learned":
+        model.reassign_every = max(1, len(train) // settings.rebuilds)
+    # torch's Adagrad makes sparse tensors of rows that are as they must be.
+    unchecked = torch.sparse.check_sparse_tensor_invariants(enable=False)
+    try:
+        with unchecked:
+            return _fit(model, train, validation, optimizer, folder, callbacks, progress)
+    finally:
+        model.optimizer = None
+        model.reassign_every = None
+
+
+def _fit(
+    model: LogBilinearLM,
+    train: NextWords,
+    validation: NextWords | None,
+    optimizer: Callable,
+    folder: Path | None,
+    callbacks: Sequence[Callable],
+    progress: Any,
+) -> History:
+    settings = model.settings
+    return fit(
+        model,
+        train,
+        validation,
+        epochs=settings.epochs,
+        batch_size=settings.batch_size,
+        optimizer=optimizer,
+        schedule=partial(
+            torch.optim.lr_scheduler.LinearLR,
+            start_factor=1.0,
+            end_factor=0.1,
+            total_iters=max(1, settings.epochs - 1),
+        ),
+        validation_batch_size=PASS,
+        seed=settings.seed,
+        checkpoint=folder,
+        resume=folder is not None,
+        callbacks=callbacks,
+        progress=progress,
+    )

@@ -1,0 +1,74 @@
+"""The hyper-parameters of a language model: every default and range, once; without torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from structnet.checks import check_integer, check_number, check_one_of
+from structnet.label_tree.settings import GAINS
+
+TREES = ("learned", "huffman", "clusters", "random")
+HEADS = (*TREES, "flat", "adaptive")
+
+
+@dataclass(frozen=True)
+class LanguageModelSettings:
+    """How a log-bilinear language model is made and trained.
+
+    Args:
+        head: end of the model, which gives the next word: a tree that is learned, Huffman's, of
+            clusters of words, or random; or a softmax over all words, "flat" or "adaptive".
+        context: words before that are looked at.
+        size: size of the words' vectors.
+        arity: children of a node.
+        max_depth: most decisions on a path; None is without limit.
+        start: beginning of a learned tree, "huffman" or "clusters" of the words' vectors.
+        epochs: passes through the text.
+        batch_size: places a step.
+        learning_rate: rate of Adagrad, which falls to a tenth in the last epoch.
+        rebuilds: number of reassignments an epoch.
+        prior_weight, memory: weights of a label's place and of its past; see :func:`.reassign`.
+        gain: worth of a label's going to a child; see :func:`.decision_quality.gains`.
+        seed: number that everything random follows from.
+
+    Raises:
+        ValueError: a value is out of its range.
+
+    Reference:
+        Jernite et al., ICML 2017, Sec. 5.2: 4 words, size 200, 65 children, depth 3, Adagrad, 50
+        reassignments an epoch.
+    """
+
+    head: str = "learned"
+    context: int = 4
+    size: int = 200
+    arity: int = 65
+    max_depth: int | None = 3
+    start: str = "huffman"
+    epochs: int = 5
+    batch_size: int = 128
+    learning_rate: float = 0.05
+    rebuilds: int = 50
+    prior_weight: float = 20.0
+    memory: float = 0.5
+    gain: str = "margin"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_one_of("head", self.head, HEADS)
+        check_one_of("gain", self.gain, GAINS)
+        check_one_of("start", self.start, ("clusters", "huffman"))
+        for name, least in (
+            ("context", 1),
+            ("size", 1),
+            ("arity", 2),
+            ("epochs", 1),
+            ("batch_size", 1),
+            ("rebuilds", 1),
+            ("seed", 0),
+        ):
+            check_integer(name, getattr(self, name), least)
+        check_integer("max_depth", self.max_depth, 1, optional=True)
+        check_number("prior_weight", self.prior_weight, 0, open=True)
+        check_number("memory", self.memory, 0, 1)
+        check_number("learning_rate", self.learning_rate, 0, open=True)

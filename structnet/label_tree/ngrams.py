@@ -1,0 +1,86 @@
+"""Features of text beside its words: pairs of neighbours, and pieces of words, hashed."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from structnet.label_tree.features import Features
+
+BUCKETS = 200_000  # that pairs and pieces share
+PRIME = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True)
+class TextFeatures:
+    """How words become features: each its own, and what they are made of.
+
+    Args:
+        words: words that are known.
+        pairs: are neighbouring words a feature?
+        pieces: number of letters of the pieces of words that are features; None for none.
+
+    Example:
+        >>> text = TextFeatures(("red", "fox"), pairs=True)
+        >>> len(text.of([["red", "fox"], ["fox", "cub"]])[[0]].ids)
+        3
+    """
+
+    words: tuple[str, ...]
+    pairs: bool = False
+    pieces: int | None = None
+
+    @property
+    def size(self) -> int:
+        """How many features there are."""
+        return len(self.words) + BUCKETS * (self.pairs or self.pieces is not None)
+
+    def of(self, lines: Sequence[Sequence[str]]) -> Features:
+        """The features of lines of words; words that are not known are left out."""
+        number = {word: i for i, word in enumerate(self.words)}
+        lists = [[number[word] for word in line if word in number] for line in lines]
+        offsets = np.append(0, np.cumsum([len(each) for each in lists]))
+        ids = np.array([each for one in lists for each in one], np.int32)
+        return self.from_ids(offsets.astype(np.int64), ids)
+
+    def from_ids(self, offsets: np.ndarray, ids: np.ndarray) -> Features:
+        """The features of lines whose words are numbered.
+
+        Shapes:
+            offsets ``[n + 1]``, int64; ids ``[words of all lines]``, int32.
+        """
+        line = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        lines, found = [line], [ids]
+        if self.pairs and len(ids):
+            together = line[1:] == line[:-1]
+            left, right = ids[:-1][together].astype(np.uint64), ids[1:][together].astype(np.uint64)
+            lines.append(line[1:][together])
+            found.append(self._bucket((left * PRIME) ^ right))
+        if self.pieces is not None:
+            starts, pieces = self._pieces()
+            size = np.diff(starts)[ids]
+            place = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
+            lines.append(np.repeat(line, size))
+            found.append(pieces[np.repeat(starts[ids], size) + place])
+        where = np.concatenate(lines)
+        order = np.argsort(where, kind="stable")
+        ends = np.append(0, np.cumsum(np.bincount(where, minlength=len(offsets) - 1)))
+        return Features.from_bags(ends, np.concatenate(found)[order], self.size)
+
+    def _bucket(self, codes: np.ndarray) -> np.ndarray:
+        mixed = (codes * PRIME) >> np.uint64(33)
+        return (len(self.words) + (mixed % np.uint64(BUCKETS)).astype(np.int64)).astype(np.int32)
+
+    def _pieces(self) -> tuple[np.ndarray, np.ndarray]:
+        """The pieces of every word: where each word's begin, and their numbers."""
+        assert self.pieces is not None
+        codes, starts = [], [0]
+        for word in self.words:
+            marked = f"<{word}>"
+            ends = range(self.pieces, len(marked) + 1)
+            codes += [zlib.crc32(marked[end - self.pieces : end].encode()) for end in ends]
+            starts.append(len(codes))
+        return np.array(starts), self._bucket(np.array(codes, np.uint64))

@@ -1,0 +1,202 @@
+"""Labels move to the children that their examples prefer: Algorithm 2, and Algorithm 3's limit."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from structnet.checks import check_integer, check_number, check_one_of
+from structnet.label_tree._kernels import ANCHORED, INDEX, UNIFORM, kept_rows, rebuilt
+from structnet.label_tree.codes import LabelCodes
+from structnet.label_tree.decision_quality import GAINS, best_objective
+from structnet.label_tree.shapes import check_depth
+
+PRIORS = {"anchored": ANCHORED, "uniform": UNIFORM, "index": INDEX}
+METHODS = ("greedy", "optimal")
+WAYS = 100  # assignment problems that are solved at a node, at most
+DEEP = 40  # depth at which a tree has come to nothing
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What the labels' examples did at the nodes of their codes, one row a (label, depth).
+
+    Attributes:
+        sums: sums of the predicted probabilities of the children.
+        seen: number of examples, or the sum of their weights.
+
+    Shapes:
+        sums ``[rows, arity]``, float32; seen ``[rows]``, float64.
+    """
+
+    sums: np.ndarray
+    seen: np.ndarray
+
+    @classmethod
+    def of(cls, codes: LabelCodes) -> Statistics:
+        """Those of codes that no example has used."""
+        rows = len(codes.nodes)
+        return cls(np.zeros((rows, codes.arity), np.float32), np.zeros(rows))
+
+
+@dataclass(frozen=True)
+class Reassigned:
+    """A tree after its labels have moved.
+
+    Attributes:
+        codes: the new codes.
+        statistics: the rows of labels that stay at their nodes; those of others are 0.
+        is_new: True for each inner node that stands in another place than before, whose
+            parameters mean nothing there.
+        moved: share of the labels whose code is another.
+
+    Shapes:
+        is_new ``[nodes]``.
+    """
+
+    codes: LabelCodes
+    statistics: Statistics
+    is_new: np.ndarray
+    moved: float
+
+
+def reassign(
+    codes: LabelCodes,
+    statistics: Statistics,
+    counts: np.ndarray,
+    *,
+    gain: str = "margin",
+    prior: str = "anchored",
+    prior_weight: float = 1.0,
+    method: str = "greedy",
+    max_depth: int | None = None,
+) -> Reassigned:
+    """Gives each label, from the root down, to the child that its examples prefer.
+
+    A child holds ``1 mod (arity - 1)`` labels and empty slots, so that the tree has the least
+    number of nodes, ``ceil((K - 1) / (M - 1))``, before and after.
+
+    Args:
+        codes: tree so far.
+        statistics: rows of its codes.
+        counts: frequency of each label.
+        gain: worth of a label's going to a child; see :func:`.decision_quality.gains`.
+        prior: observations that stand beside the statistics. "anchored" are certain of the slot
+            where a label is now, or of the one with the least share where it is new; "uniform" of
+            none; "index", those of the authors' program, half of the slot ``label mod arity``.
+        prior_weight: number of these observations: the more, the fewer labels move.
+        method: "greedy" takes pairs by falling score; "optimal" the largest sum where a node is
+            small enough to try all ways.
+        max_depth: most decisions on a path.
+
+    Shapes:
+        counts ``[labels]``.
+
+    Raises:
+        ValueError: more labels than the depth has room for, or an unknown word.
+
+    Reference:
+        Jernite et al., ICML 2017, Algorithms 2 and 3.
+    """
+    check_one_of("gain", gain, GAINS, "reassign")
+    check_one_of("prior", prior, PRIORS, "reassign")
+    check_one_of("method", method, METHODS, "reassign")
+    check_integer("max_depth", max_depth, 1, optional=True, owner="reassign")
+    check_number("prior_weight", prior_weight, 0, open=True, owner="reassign")
+    if max_depth is not None:
+        check_depth(codes.num_labels, codes.arity, max_depth)
+    if not codes.num_nodes:
+        return Reassigned(codes, statistics, np.zeros(0, bool), 0.0)
+    children, is_new = rebuilt(
+        codes.children,
+        codes.offsets,
+        codes.nodes,
+        codes.slots,
+        statistics.sums,
+        statistics.seen,
+        np.asarray(counts, np.float64),
+        GAINS[gain],
+        PRIORS[prior],
+        float(prior_weight),
+        max_depth or 0,
+        WAYS if method == "optimal" else 0,
+    )
+    found = LabelCodes(children, codes.num_labels)
+    if prior != "anchored" and found.depth.max() > DEEP >= codes.depth.max():
+        warnings.warn(
+            f"the tree is {found.depth.max()} decisions deep: with the prior {prior!r} labels that "
+            "are new at a node all go to one child; give a max_depth, or the prior 'anchored'",
+            stacklevel=2,
+        )
+    kept = kept_rows(codes.offsets, codes.nodes, found.offsets, found.nodes, is_new)
+    same = np.flatnonzero(kept >= 0)
+    rows = Statistics.of(found)
+    rows.sums[same], rows.seen[same] = statistics.sums[kept[same]], statistics.seen[kept[same]]
+    stays = np.zeros(len(kept), bool)
+    stays[same] = codes.slots[kept[same]] == found.slots[same]
+    moved = np.union1d(found.labels[~stays], np.flatnonzero(found.depth != codes.depth))
+    return Reassigned(found, rows, is_new, len(moved) / codes.num_labels)
+
+
+@dataclass(frozen=True)
+class NodeReport:
+    """What each inner node decides, from the statistics of the labels that pass it.
+
+    Attributes:
+        labels: number of labels below the node.
+        share: part of all examples that passes it.
+        objective: its J; 0 where one label or none passes.
+        relative: the same as a share of the best one, J*.
+        balancedness, purity: those of Definitions 1 and 2, 0 is best.
+
+    Shapes:
+        each ``[nodes]``.
+    """
+
+    labels: np.ndarray
+    share: np.ndarray
+    objective: np.ndarray
+    relative: np.ndarray
+    balancedness: np.ndarray
+    purity: np.ndarray
+
+    def mean(self) -> float:
+        """The mean of J/J* over the nodes, each counted by its share of the examples."""
+        total = self.share.sum()
+        return float(self.relative @ self.share / total) if total else 0.0
+
+
+def node_report(codes: LabelCodes, statistics: Statistics, counts: np.ndarray) -> NodeReport:
+    """How well each node of a tree tells its labels apart, all nodes at once.
+
+    Args:
+        counts: frequency of each label.
+
+    Shapes:
+        counts ``[labels]``.
+    """
+    number, arity = codes.num_nodes, codes.arity
+    counts = np.asarray(counts, np.float64)
+    counts = counts if counts.sum() > 0 else np.ones_like(counts)
+    weight = counts[codes.labels]  # [rows]
+    total = np.bincount(codes.nodes, weight, number)
+    with np.errstate(invalid="ignore"):
+        q = np.nan_to_num(weight / total[codes.nodes])
+    p = statistics.sums.astype(np.float64)
+    p[np.arange(len(p)), codes.slots] += 1  # anchored
+    p /= statistics.seen[:, None] + 1
+    at_node = [np.bincount(codes.nodes, q * p[:, j], number) for j in range(arity)]
+    mean = np.stack(at_node, 1)  # [nodes, arity]
+    torn = q * np.minimum(p, 1 - p).sum(1)
+    spread = q * np.abs(p - mean[codes.nodes]).sum(1)
+    found = 2 / arity * np.bincount(codes.nodes, spread, number)
+    return NodeReport(
+        np.bincount(codes.nodes, minlength=number),
+        total / counts.sum(),
+        found,
+        found / best_objective(arity),
+        np.abs(mean - 1 / arity).sum(1),
+        np.bincount(codes.nodes, torn, number) / arity,
+    )

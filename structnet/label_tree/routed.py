@@ -1,0 +1,129 @@
+"""A label tree as any model tree (see :mod:`structnet.routing.protocol`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from structnet.checks import check_one_of
+from structnet.label_tree._kernels import EMPTY
+from structnet.routing.protocol import Facts, Visit
+from structnet.routing.topology import Topology
+from structnet.training.metrics import evaluating
+
+if TYPE_CHECKING:
+    from structnet.label_tree.softmax import TreeSoftmaxLoss
+
+PATHS = ("multi", "greedy")
+
+
+class Routed(nn.Module):
+    """What a :class:`.LabelTree` answers as a model tree; it is walked as far as one looks."""
+
+    softmax: TreeSoftmaxLoss
+
+    if TYPE_CHECKING:
+
+        def represent(self, x: Any) -> torch.Tensor: ...
+
+        def predict_log_proba(self, x: Any) -> torch.Tensor: ...
+
+    @property
+    def topology(self) -> Topology:
+        """The nodes, level by level."""
+        return self.softmax.codes.numbering.topology
+
+    @property
+    def num_classes(self) -> int:
+        """How many labels there are."""
+        return self.softmax.n_classes
+
+    def visits(self, x: Any, path: str = "multi", max_depth: int | None = None) -> Iterator[Visit]:
+        """The nodes that samples ``[n, features]`` come to, as :meth:`.RoutedTree.visits` tells.
+
+        Raises:
+            ValueError: another path.
+        """
+        check_one_of("path", path, PATHS)
+        with evaluating(self), torch.no_grad():
+            r = self.represent(x)
+        return self._visits(r, path, max_depth)
+
+    def _visits(self, r: torch.Tensor, path: str, max_depth: int | None) -> Iterator[Visit]:
+        topology = self.topology
+        waiting = {0: np.ones(len(r))}
+        for v in range(topology.num_nodes):
+            arriving = waiting.pop(v, None)
+            if arriving is None or (max_depth is not None and topology.depth[v] > max_depth):
+                continue
+            branch = self._branch(v, r)
+            yield Visit(v, arriving, branch)
+            if branch is None:
+                continue
+            chosen = branch.argmax(1)
+            for place, u in enumerate(topology.children_of(v)):
+                going = chosen == place if path == "greedy" else branch[:, place]
+                below = arriving * going
+                if path == "multi" or below.any():
+                    waiting[u] = below
+
+    def _branch(self, node: int, r: torch.Tensor) -> np.ndarray | None:
+        """The probabilities of the children, the empty slots left out. ``[n, children]``."""
+        inner = int(self.softmax.codes.numbering.inner[node])
+        if inner < 0:
+            return None
+        softmax = self.softmax
+        there = torch.from_numpy(softmax.codes.children[inner] != EMPTY)
+        with torch.no_grad():
+            logits = r @ softmax.weight[inner].T + softmax.bias[inner]
+            return logits.double().cpu()[:, there].softmax(1).numpy()
+
+    def predicted(self, x: Any, path: str = "multi") -> np.ndarray:
+        """The log-probabilities of the labels; on the greedy path, of its leaf's label alone.
+
+        Shapes:
+            ``[n, features] -> [n, labels]``.
+
+        Raises:
+            ValueError: another path.
+        """
+        check_one_of("path", path, PATHS)
+        with evaluating(self), torch.no_grad():
+            if path == "multi":
+                return self.predict_log_proba(x).cpu().numpy()
+        label, found = (
+            self.softmax.codes.numbering.label,
+            np.full((len(x), self.num_classes), -np.inf),
+        )
+        for visit in self.visits(x, "greedy"):
+            if visit.branch is None:
+                found[visit.arriving > 0, label[visit.node]] = 0.0
+        return found
+
+    def predicted_at(self, x: Any, leaf: int) -> np.ndarray:
+        """What one leaf predicts: its label for certain. ``[n, features] -> [n, labels]``."""
+        found = np.full((x.shape[0], self.num_classes), -np.inf)
+        found[:, self.softmax.codes.numbering.label[leaf]] = 0.0
+        return found
+
+    def facts(self, node: int) -> Facts:
+        """What a node is made of."""
+        numbering = self.softmax.codes.numbering
+        if numbering.inner[node] < 0:
+            return Facts("label", f"label {numbering.label[node]}", 0)
+        children = len(numbering.topology.children_of(node))
+        size = self.softmax.in_features + bool(self.softmax.bias.requires_grad)
+        return Facts("softmax", f"softmax of {children}", children * size)
+
+    def flops(self, node: int) -> int:
+        """The floating-point operations of one sample at a node, 2 a multiply-add."""
+        children = len(self.topology.children_of(node))
+        return 2 * children * self.softmax.in_features
+
+    def branch_names(self, node: int) -> tuple[str, ...]:
+        """The numbers of an inner node's children."""
+        return tuple(f"child {place}" for place in range(len(self.topology.children_of(node))))

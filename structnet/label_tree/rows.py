@@ -1,0 +1,94 @@
+"""The decisions on the paths of a batch's targets, with gradients written by hand.
+
+A row is one decision: an example at a node of its target's code. Autograd would keep a copy of the
+node's weights for each; here a node's rows are computed together, and only nodes that were met
+get gradients.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+FEW = 8_000  # products of a node's rows that cost less than a call for them
+
+
+def path_log_prob(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    example: Tensor,
+    node: Tensor,
+    slot: Tensor,
+    sparse: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """The log-probability of each row's slot, and the probabilities of all slots.
+
+    ``log softmax(W_n x_e + b_n)_j`` for the example e, the node n and the slot j of a row.
+
+    Args:
+        sparse: give sparse gradients of the weights.
+
+    Shapes:
+        x ``[n, size]``; weight ``[nodes, arity, size]``; bias ``[nodes, arity]``; example, node,
+        slot ``[rows]`` -> ``[rows]`` with gradients, ``[rows, arity]`` without.
+    """
+    return _PathLogProb.apply(x, weight, bias, example, node, slot, sparse)
+
+
+class _PathLogProb(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, example: Tensor, node: Tensor,
+        slot: Tensor, sparse: bool,
+    ) -> tuple[Tensor, Tensor]:  # fmt: skip
+        met, place = node.unique(return_inverse=True)
+        order, sizes = place.argsort(stable=True), place.bincount(minlength=len(met))
+        together = x.device.type == "cpu" and len(node) * weight.shape[1:].numel() > FEW * len(met)
+        groups = list(zip(met.tolist(), order.split(sizes.tolist()), strict=True))
+        if together:
+            logits = x.new_empty(len(node), weight.shape[1])
+            for v, rows in groups:
+                logits[rows] = torch.addmm(bias[v], x[example[rows]], weight[v].T)
+        else:
+            logits = (weight[node] @ x[example].unsqueeze(-1)).squeeze(-1) + bias[node]
+        log_p = logits.log_softmax(-1)
+        p = log_p.exp()
+        ctx.save_for_backward(x, weight, example, node, slot, p, met, place)
+        ctx.groups, ctx.sparse = groups if together else None, sparse
+        ctx.mark_non_differentiable(p)
+        return log_p.gather(1, slot[:, None]).squeeze(1), p
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, given: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        x, weight, example, node, slot, p, met, place = ctx.saved_tensors
+        g = -p * given[:, None]
+        g.scatter_add_(1, slot[:, None], given[:, None])  # d log p_j = 1[j] - p
+        of_weight = x.new_zeros(len(met), *weight.shape[1:])
+        if ctx.groups is None:
+            back = (g.unsqueeze(1) @ weight[node]).squeeze(1)
+            of_weight.index_add_(0, place, g.unsqueeze(2) * x[example].unsqueeze(1))
+        else:
+            back = x.new_empty(len(node), x.shape[1])
+            for number, (v, rows) in enumerate(ctx.groups):
+                back[rows] = g[rows] @ weight[v]
+                of_weight[number] = g[rows].T @ x[example[rows]]
+        of_x = torch.zeros_like(x).index_add_(0, example, back)
+        of_bias = p.new_zeros(len(met), p.shape[1]).index_add_(0, place, g)
+        of_weight = _spread(of_weight, met, weight.shape, ctx.sparse)
+        of_bias = _spread(of_bias, met, weight.shape[:2], False)
+        wanted = zip((of_x, of_weight, of_bias), ctx.needs_input_grad, strict=False)
+        return *(each if needs else None for each, needs in wanted), None, None, None, None
+
+
+def _spread(rows: Tensor, places: Tensor, shape: torch.Size, sparse: bool) -> Tensor:
+    """Gradients of some nodes as those of all."""
+    if sparse:
+        return torch.sparse_coo_tensor(
+            places[None], rows, shape, is_coalesced=True, check_invariants=False
+        )
+    return rows.new_zeros(shape).index_copy_(0, places, rows)

@@ -1,0 +1,95 @@
+"""The hyper-parameters of a label tree's training: every default and range, once.
+
+Nothing here imports torch, so that the command can say them at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from structnet.checks import check_bool, check_integer, check_number, check_one_of
+
+TREES = ("learned", "huffman", "clusters", "complete", "random")
+GAINS = ("margin", "exact", "paper", "eq10")
+PRIORS = ("anchored", "uniform", "index")
+METHODS = ("greedy", "optimal")
+
+
+@dataclass(frozen=True)
+class LabelTreeSettings:
+    """How a label tree is trained; what is None is chosen from the data.
+
+    Args:
+        tree: "learned" moves labels while it trains; "huffman", "clusters" (k-means of the labels'
+            mean examples), "complete" (by frequency) and "random" stay as they begin. None tries
+            a learned and a Huffman tree on samples held out.
+        arity: children of a node; None takes 20, or as many as there are labels.
+        embedding_size: size of the features' vectors; 0 decides on the features themselves. None
+            takes 0 for a table, 50 for what is sparse or text.
+        epochs: passes through the data; None takes 5, and of few samples more.
+        learning_rate: rate of the steps, before it falls to 0; None tries some on samples held out.
+        start: beginning of a learned tree, "huffman" or "clusters"; None takes clusters where the
+            features are not learned.
+        rebuilds: number of reassignments, evenly over the first half of training.
+        gain, prior, prior_weight, method, max_depth: rules of reassignments; see
+            :func:`.reassign`.
+        memory: share of the statistics that stays after a reassignment.
+        bias: learn a bias a child?
+        seed: number that everything random follows from.
+
+    Raises:
+        ValueError: a value is out of its range.
+
+    Reference:
+        Jernite et al., ICML 2017, Sec. 5.1: 50 reassignments, dimension 50, 5 epochs.
+
+    Example:
+        >>> LabelTreeSettings(arity=1)
+        Traceback (most recent call last):
+        ValueError: The 'arity' parameter must be an int in the range [2, inf) or None. Got 1
+        instead.
+    """
+
+    tree: str | None = None
+    arity: int | None = None
+    embedding_size: int | None = None
+    epochs: int | None = None
+    learning_rate: float | None = None
+    start: str | None = None
+    rebuilds: int = 50
+    gain: str = "margin"
+    prior: str = "anchored"
+    prior_weight: float = 1.0
+    method: str = "greedy"
+    max_depth: int | None = None
+    memory: float = 0.5
+    bias: bool = True
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least, optional in (
+            ("arity", 2, True),
+            ("embedding_size", 0, True),
+            ("epochs", 1, True),
+            ("rebuilds", 1, False),
+            ("max_depth", 1, True),
+            ("seed", 0, False),
+        ):
+            check_integer(name, getattr(self, name), least, optional=optional)
+        check_number("learning_rate", self.learning_rate, 0, open=True, optional=True)
+        check_number("prior_weight", self.prior_weight, 0, open=True)
+        check_number("memory", self.memory, 0, 1)
+        check_bool("bias", self.bias)
+        if self.tree is not None:
+            check_one_of("tree", self.tree, TREES)
+        if self.start is not None:
+            check_one_of("start", self.start, ("huffman", "clusters"))
+        for name, known in (("gain", GAINS), ("prior", PRIORS), ("method", METHODS)):
+            check_one_of(name, getattr(self, name), known)
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        """What a tree must know of the reassignment, and whether it has biases."""
+        names = ("gain", "prior", "prior_weight", "method", "max_depth", "memory", "bias")
+        return {name: getattr(self, name) for name in names}

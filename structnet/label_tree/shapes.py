@@ -1,0 +1,208 @@
+"""Trees of labels that are not learned: Huffman, complete, random, by clusters of vectors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from structnet.checks import check_integer, wrong
+from structnet.label_tree._kernels import EMPTY, greedy
+from structnet.label_tree.codes import LabelCodes, least_nodes
+
+
+def huffman(counts: np.ndarray, arity: int = 2) -> LabelCodes:
+    """The tree of the least expected depth: frequent labels near the root.
+
+    Args:
+        counts: frequency of each label.
+        arity: slots of a node.
+
+    Shapes:
+        counts ``[labels]``.
+
+    Raises:
+        ValueError: there is no label, a count is negative, or the arity is below 2.
+
+    Reference:
+        Huffman, A method for the construction of minimum-redundancy codes, 1952; with more than
+        two children ``(1 - K) mod (M - 1)`` slots of the deepest node stay empty.
+
+    Example:
+        >>> huffman(np.array([5, 1, 1, 3])).depth.tolist()
+        [1, 3, 3, 2]
+    """
+    counts = _checked(counts, arity)
+    number = least_nodes(len(counts), arity)
+    children = np.full((number, arity), EMPTY, np.int32)
+    order = np.argsort(counts, kind="stable")[::-1].tolist()  # the rarest is the last
+    rarest = counts[order].tolist()
+    merged: list[float] = []  # the weights of the nodes made so far, ascending
+    taken = 0
+    for step in range(number):
+        node, total = number - 1 - step, 0.0
+        room = arity - (1 - len(counts)) % (arity - 1) if step == 0 else arity
+        for slot in reversed(range(room)):
+            if order and (taken == len(merged) or rarest[-1] <= merged[taken]):
+                total += rarest.pop()
+                children[node, slot] = number + order.pop()
+            else:
+                total += merged[taken]
+                children[node, slot] = number - 1 - taken
+                taken += 1
+        merged.append(total)
+    return LabelCodes(children, len(counts))
+
+
+def complete(counts: np.ndarray, arity: int = 2) -> LabelCodes:
+    """The tree whose levels are full but for the last; the frequent labels are the shallower.
+
+    Args:
+        counts: frequency of each label.
+        arity: slots of a node.
+
+    Shapes:
+        counts ``[labels]``.
+
+    Raises:
+        ValueError: there is no label, a count is negative, or the arity is below 2.
+
+    Example:
+        >>> complete(np.array([1, 9, 1])).depth.tolist()
+        [2, 1, 2]
+    """
+    counts = _checked(counts, arity)
+    return in_order(np.argsort(-counts, kind="stable"), arity)
+
+
+def random_tree(num_labels: int, arity: int = 2, seed: int = 0) -> LabelCodes:
+    """A complete tree with its labels at random places.
+
+    Args:
+        num_labels: number of labels.
+        arity: slots of a node.
+        seed: seed of the draw.
+
+    Raises:
+        ValueError: there is no label, or the arity is below 2.
+    """
+    _checked(np.ones(num_labels), arity)
+    return in_order(np.random.default_rng(seed).permutation(num_labels), arity)
+
+
+def in_order(labels: np.ndarray, arity: int) -> LabelCodes:
+    """The complete tree whose leaves, the shallower first, are labels in a given order.
+
+    Shapes:
+        labels ``[labels]``, a permutation.
+    """
+    number = least_nodes(len(labels), arity)
+    value = np.full(number * arity + 1, EMPTY)
+    value[:number] = np.arange(number)
+    value[number : number + len(labels)] = number + labels
+    return LabelCodes(value[1:].reshape(number, arity), len(labels))
+
+
+def clustered(
+    vectors: np.ndarray, arity: int = 2, max_depth: int | None = None, seed: int = 0
+) -> LabelCodes:
+    """The tree of k-means from the root down: each node's labels in as many clusters as slots.
+
+    Args:
+        vectors: a vector of each label, such as its word's or the mean of its examples.
+        arity: slots of a node.
+        max_depth: most decisions on a path; by default one more than a complete tree has.
+        seed: seed of the first centres.
+
+    Shapes:
+        vectors ``[labels, size]``.
+
+    Raises:
+        ValueError: vectors that are not finite, or more labels than the depth has room for.
+
+    Example:
+        >>> clustered(np.array([[0.0], [9.0], [0.1], [9.1]])).to_nested()
+        [[0, 2], [1, 3]]
+    """
+    vectors = np.asarray(vectors, np.float64)
+    if vectors.ndim != 2 or not np.isfinite(vectors).all():
+        raise wrong("vectors", "finite numbers [labels, size]", list(vectors.shape), "clustered")
+    _checked(np.ones(len(vectors)), arity)
+    depth = max_depth or least_depth(len(vectors), arity) + 1
+    check_depth(len(vectors), arity, depth)
+    rng = np.random.default_rng(seed)
+    codes: list[list[int]] = [[] for _ in vectors]
+    stack = [(np.arange(len(vectors)), 0)] if len(vectors) > 1 else []
+    while stack:
+        mine, here = stack.pop()
+        capacity = min(arity ** (depth - here - 1), len(mine))
+        slots = _clusters(vectors[mine], arity, capacity, rng)
+        for label, slot in zip(mine, slots, strict=True):
+            codes[label].append(int(slot))
+        groups = [mine[slots == slot] for slot in range(arity)]
+        stack += [(group, here + 1) for group in groups[::-1] if len(group) > 1]
+    return LabelCodes.from_codes(codes, arity)
+
+
+def _clusters(x: np.ndarray, arity: int, capacity: int, rng: np.random.Generator) -> np.ndarray:
+    """The cluster of each vector, in sizes that a tree allows. ``[n, size] -> [n]``."""
+    centres = [x[rng.integers(len(x))]]
+    nearest = ((x - centres[0]) ** 2).sum(1)
+    for _ in range(arity - 1):  # far from the others, as k-means++ draws them
+        total = nearest.sum()
+        chosen = rng.choice(len(x), p=nearest / total) if total > 0 else rng.integers(len(x))
+        centres.append(x[chosen])
+        nearest = np.minimum(nearest, ((x - x[chosen]) ** 2).sum(1))
+    middle, choice = np.array(centres), np.full(len(x), -1)
+    for _ in range(30):
+        distance = (x**2).sum(1)[:, None] - 2 * x @ middle.T + (middle**2).sum(1)
+        # Where a cluster is full, those go elsewhere who lose least by it.
+        second = np.partition(distance, 1, axis=1)[:, 1:2]
+        now = greedy(second - distance, capacity)
+        if (now == choice).all():
+            break
+        choice = now
+        for slot in np.unique(choice):
+            middle[slot] = x[choice == slot].mean(0)
+    return choice
+
+
+def least_depth(num_labels: int, arity: int) -> int:
+    """The depth of the flattest tree.
+
+    Example:
+        >>> least_depth(256, 4), least_depth(257, 4), least_depth(1, 2)
+        (4, 5, 0)
+    """
+    depth = 0
+    while arity**depth < num_labels:
+        depth += 1
+    return depth
+
+
+def check_depth(num_labels: int, arity: int, max_depth: int) -> None:
+    """Refuses more labels than a tree of a depth has room for.
+
+    Raises:
+        ValueError: there are more.
+
+    Example:
+        >>> check_depth(10, 3, 2)
+        Traceback (most recent call last):
+        ValueError: 10 labels do not fit into a tree of arity 3 and depth 2, which holds 9; expected
+        a depth of at least 3
+    """
+    if num_labels > arity**max_depth:
+        raise ValueError(
+            f"{num_labels:,} labels do not fit into a tree of arity {arity} and depth {max_depth}, "
+            f"which holds {arity**max_depth:,}; expected a depth of at least "
+            f"{least_depth(num_labels, arity)}"
+        )
+
+
+def _checked(counts: np.ndarray, arity: int) -> np.ndarray:
+    check_integer("arity", arity, 2)
+    counts = np.asarray(counts, np.float64)
+    if counts.ndim != 1 or not len(counts):
+        raise wrong("counts", "one number a label, [labels]", list(counts.shape))
+    if not (np.isfinite(counts).all() and counts.min() >= 0):
+        raise wrong("counts", "0 or more", float(counts.min()))
+    return counts

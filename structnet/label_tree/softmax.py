@@ -1,0 +1,418 @@
+"""A tree of softmaxes in place of one softmax over very many classes, for any torch model."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from structnet.checks import check_bool, check_integer, check_number, check_one_of
+from structnet.label_tree._kernels import EMPTY
+from structnet.label_tree._sgd_kernels import score_all, score_labels, search
+from structnet.label_tree.codes import LabelCodes
+from structnet.label_tree.decision_quality import GAINS
+from structnet.label_tree.features import Features
+from structnet.label_tree.reassignment import (
+    METHODS,
+    PRIORS,
+    NodeReport,
+    Reassigned,
+    Statistics,
+    node_report,
+    reassign,
+)
+from structnet.label_tree.rows import path_log_prob
+from structnet.label_tree.shapes import check_depth, complete, huffman, random_tree
+from structnet.routing.path_log_prob import leaf_log_prob
+
+START = {"huffman": huffman, "complete": complete}
+
+
+class TreeSoftmaxOutput(NamedTuple):
+    """What a loss gives, as :class:`torch.nn.AdaptiveLogSoftmaxWithLoss` does.
+
+    Attributes:
+        output: log-probability of each target.
+        loss: mean of their negatives.
+    """
+
+    output: Tensor
+    loss: Tensor
+
+
+class TreeSoftmaxLoss(nn.Module):
+    """A drop-in for :class:`torch.nn.AdaptiveLogSoftmaxWithLoss` that can learn its tree.
+
+    ``log p(label | r) = sum over (n, j) of its code of log softmax(W_n r + b_n)_j``
+
+    While it is in training mode it notes what each label's examples do at the nodes on the way;
+    :meth:`reassign`, called now and then, moves labels to the children that their examples prefer.
+
+    Args:
+        in_features: size of the representation r.
+        n_classes: number of labels.
+        arity: children of a node.
+        tree: beginning of the tree: "huffman" or "complete" by the counts, "random", or
+            :class:`.LabelCodes`, whose arity counts.
+        counts: frequency of each label; by default all are the same.
+        max_depth: most decisions on a path after a reassignment.
+        bias: learn a bias a child?
+        gain, prior, prior_weight, method: rules of the reassignment; see :func:`.reassign`.
+        memory: share of the statistics that stays after a reassignment.
+        sparse: give the gradients of nodes that a batch has met, and of no others, as
+            ``nn.Embedding(sparse=True)`` does; for SGD and Adagrad.
+        ignore_index: target that does not count; its output is 0.
+        seed: seed of a random tree.
+
+    Shapes:
+        input ``[n, in_features]`` or ``[in_features]``; target ``[n]`` or ``[]``, int64.
+
+    Raises:
+        ValueError: an argument is out of its range, or the labels do not fit.
+
+    Example:
+        >>> loss = TreeSoftmaxLoss(8, n_classes=1000, arity=10)
+        >>> found = loss(torch.zeros(4, 8), torch.tensor([0, 1, 998, 999]))
+        >>> found.output.shape, round(found.loss.item(), 3)  # log 1000, as nothing is learned
+        (torch.Size([4]), 6.908)
+    """
+
+    layout: Tensor  # the children of each node, as LabelCodes has them
+    sums: Tensor
+    seen: Tensor
+    counts: Tensor
+    mask: Tensor  # -inf where a slot is empty, else 0
+
+    def __init__(
+        self,
+        in_features: int,
+        n_classes: int,
+        arity: int = 20,
+        *,
+        tree: str | LabelCodes = "huffman",
+        counts: Any = None,
+        max_depth: int | None = None,
+        bias: bool = True,
+        gain: str = "margin",
+        prior: str = "anchored",
+        prior_weight: float = 1.0,
+        method: str = "greedy",
+        memory: float = 0.5,
+        sparse: bool = False,
+        ignore_index: int = -100,
+        seed: int = 0,
+    ):
+        super().__init__()
+        check_integer("in_features", in_features, 1, owner="TreeSoftmaxLoss")
+        check_integer("n_classes", n_classes, 1, owner="TreeSoftmaxLoss")
+        check_integer("max_depth", max_depth, 1, optional=True, owner="TreeSoftmaxLoss")
+        check_number("memory", memory, 0, 1, owner="TreeSoftmaxLoss")
+        check_bool("sparse", sparse, "TreeSoftmaxLoss")
+        for name, value, known in (
+            ("gain", gain, GAINS),
+            ("prior", prior, PRIORS),
+            ("method", method, METHODS),
+        ):
+            check_one_of(name, value, known, "TreeSoftmaxLoss")
+        counts = np.ones(n_classes) if counts is None else np.asarray(counts, np.float64)
+        if counts.shape != (n_classes,):
+            raise ValueError(
+                f"counts must be [{n_classes}], one a class. Got {list(counts.shape)}."
+            )
+        codes = _beginning(tree, counts, arity, seed)
+        if codes.num_labels != n_classes:
+            raise ValueError(f"the tree has {codes.num_labels} labels; expected {n_classes}")
+        if max_depth is not None:
+            check_depth(n_classes, codes.arity, max_depth)
+            if codes.depth.max(initial=0) > max_depth:
+                codes = complete(counts, codes.arity)
+        self.in_features, self.n_classes, self.max_depth = in_features, n_classes, max_depth
+        check_number("prior_weight", prior_weight, 0, open=True, owner="TreeSoftmaxLoss")
+        self.rules = {
+            "gain": gain,
+            "prior": prior,
+            "prior_weight": prior_weight,
+            "method": method,
+        }
+        self.memory, self.sparse, self.ignore_index = memory, sparse, ignore_index
+        shape = (codes.num_nodes, codes.arity)
+        self.weight = nn.Parameter(torch.zeros(*shape, in_features))
+        self.bias = nn.Parameter(torch.zeros(shape), requires_grad=bias)
+        self.register_buffer("counts", torch.from_numpy(counts.copy()))
+        self.register_buffer("layout", torch.from_numpy(codes.children.copy()))
+        self.register_buffer("sums", torch.zeros(len(codes.nodes), codes.arity))
+        self.register_buffer("seen", torch.zeros(len(codes.nodes), dtype=torch.float64))
+        self.register_buffer("mask", torch.zeros(shape), persistent=False)
+        self._take(codes)
+
+    # The tree
+
+    @property
+    def codes(self) -> LabelCodes:
+        """The tree as it is now."""
+        return self._codes
+
+    @property
+    def arity(self) -> int:
+        """The children of a node."""
+        return self._codes.arity
+
+    @property
+    def statistics(self) -> Statistics:
+        """What was noted since the labels came to their nodes, in arrays that may be shared."""
+        return Statistics(self.sums.cpu().numpy(), self.seen.cpu().numpy())
+
+    def node_report(self) -> NodeReport:
+        """How well each inner node tells its labels apart; see :class:`.NodeReport`."""
+        return node_report(self._codes, self.statistics, self.counts.cpu().numpy())
+
+    def reassign(self, optimizer: torch.optim.Optimizer | None = None) -> Reassigned:
+        """Moves labels to the children that their examples prefer; see :func:`.reassign`.
+
+        Args:
+            optimizer: optimizer of this module's parameters, whose state of nodes that begin anew
+                is set to 0.
+        """
+        found = reassign(
+            self._codes,
+            self.statistics,
+            self.counts.cpu().numpy(),
+            max_depth=self.max_depth,
+            **self.rules,  # type: ignore[arg-type]
+        )
+        is_new = torch.from_numpy(found.is_new).to(self.weight.device)
+        with torch.no_grad():
+            self.weight[is_new] = 0
+            self.bias[is_new] = 0
+        for parameter in (self.weight, self.bias):
+            for value in (optimizer.state.get(parameter, {}) if optimizer else {}).values():
+                if isinstance(value, Tensor) and value.shape == parameter.shape:
+                    value[is_new] = 0
+        rows = found.statistics
+        self.layout = torch.from_numpy(found.codes.children).to(self.weight.device)
+        self.sums = self.sums.new_tensor(rows.sums) * self.memory
+        self.seen = self.seen.new_tensor(rows.seen) * self.memory
+        self._take(found.codes)
+        return found
+
+    def forget(self) -> None:
+        """Sets the statistics to 0."""
+        self.sums.zero_()
+        self.seen.zero_()
+
+    @torch.no_grad()
+    def _take(self, codes: LabelCodes) -> None:
+        """Makes a tree this module's."""
+        self._codes = codes
+        # Beside the bias, which a decay of the weights would make NaN.
+        self.mask = torch.where(self.layout == EMPTY, -torch.inf, 0.0).to(self.weight)
+        self.bias[self.layout == EMPTY] = 0
+        self._rows = {
+            name: torch.from_numpy(getattr(codes, name)).long()
+            for name in ("offsets", "nodes", "slots")
+        }
+
+    def _row(self, name: str) -> Tensor:
+        """Part of the codes, where the module is."""
+        if self._rows[name].device != self.weight.device:
+            self._rows[name] = self._rows[name].to(self.weight.device)
+        return self._rows[name]
+
+    def _load_from_state_dict(self, state_dict: dict, prefix: str, *args: Any) -> None:
+        for name in ("weight", "bias", "layout", "sums", "seen"):  # another tree has other sizes
+            own, given = getattr(self, name), state_dict.get(prefix + name)
+            if given is not None and given.shape != own.shape:
+                other = own.detach().new_zeros(given.shape)
+                if isinstance(own, nn.Parameter):
+                    other = nn.Parameter(other, own.requires_grad)
+                setattr(self, name, other)
+        super()._load_from_state_dict(state_dict, prefix, *args)
+        self._take(LabelCodes(self.layout.cpu().numpy(), self.n_classes))
+
+    # Training
+
+    def forward(self, input: Tensor, target: Tensor) -> TreeSoftmaxOutput:
+        """The log-probabilities of targets, and their mean loss.
+
+        Raises:
+            ValueError: shapes that do not fit, or a target that is no label.
+        """
+        batch = input.reshape(-1, input.shape[-1])
+        labels = target.reshape(-1)
+        if len(batch) != len(labels) or batch.shape[1] != self.in_features:
+            raise ValueError(
+                f"input must be [n, {self.in_features}] and target [n]. Got {list(input.shape)} "
+                f"and {list(target.shape)}."
+            )
+        counts = labels != self.ignore_index
+        outside = counts & ((labels < 0) | (labels >= self.n_classes))
+        if outside.any():
+            raise ValueError(
+                f"target must be from 0 to {self.n_classes - 1}. Got {int(labels[outside][0])}."
+            )
+        kept = counts.nonzero().squeeze(1)
+        output = batch.new_zeros(len(batch))
+        if len(kept):
+            found = self._log_prob_of(batch[kept], labels[kept])
+            output = output.index_put((kept,), found)
+        loss = -output.sum() / len(kept) if len(kept) else output.sum() * torch.nan
+        return TreeSoftmaxOutput(output.reshape(target.shape), loss)
+
+    def _log_prob_of(self, batch: Tensor, labels: Tensor) -> Tensor:
+        """``[n, in_features], [n] -> [n]``."""
+        plain = batch.device.type == "cpu" and batch.dtype == torch.float32
+        if plain and not (self.training or torch.is_grad_enabled()):
+            # Nothing is to be learnt or noted: the compiled loop alone.
+            found = self.scored(Features.from_table(batch.numpy()), labels.numpy())
+            return torch.from_numpy(found).to(batch)
+        offsets = self._row("offsets")
+        first, length = offsets[labels], offsets[labels + 1] - offsets[labels]
+        example = torch.arange(len(labels), device=labels.device).repeat_interleave(length)
+        starts = length.cumsum(0) - length
+        row = first[example] + torch.arange(len(example), device=labels.device) - starts[example]
+        node, slot = self._row("nodes")[row], self._row("slots")[row]
+        log_p, p = path_log_prob(
+            batch, self.weight, self.bias + self.mask, example, node, slot, self.sparse
+        )
+        if self.training:
+            self.sums.index_add_(0, row, p.to(self.sums.dtype))
+            self.seen.index_add_(0, row, torch.ones_like(row, dtype=self.seen.dtype))
+        return batch.new_zeros(len(labels)).index_add(0, example, log_p)
+
+    # Answers
+
+    def branch_log_prob(self, input: Tensor) -> Tensor:
+        """The log-probability of each node's children; -inf in empty slots.
+
+        Shapes:
+            input ``[n, in_features]`` -> ``[n, nodes, arity]``.
+        """
+        logits = torch.einsum("nd,vjd->nvj", input, self.weight) + self.bias + self.mask
+        return logits.log_softmax(-1)
+
+    def log_prob(self, input: Tensor, backend: str = "arrays") -> Tensor:
+        """The log-probabilities of all labels; they sum to 1.
+
+        Args:
+            backend: "arrays", or "dgl" for the reference, messages from parent to child.
+
+        Shapes:
+            input ``[n, in_features]`` -> ``[n, n_classes]``.
+        """
+        numbering, codes = self._codes.numbering, self._codes
+        if not codes.num_nodes:
+            return input.new_zeros(len(input), 1)
+        branch = self.branch_log_prob(input).flatten(1)  # a slot's place among all
+        value = np.where(numbering.inner < 0, codes.num_nodes + numbering.label, numbering.inner)
+        place = np.zeros(codes.num_nodes + codes.num_labels, np.int64)
+        slots = np.flatnonzero(codes.children.ravel() != EMPTY)
+        place[codes.children.ravel()[slots]] = slots
+        chosen = torch.from_numpy(place[value[1:]]).to(input.device)
+        at_nodes = torch.cat([branch.new_zeros(len(input), 1), branch[:, chosen]], 1)
+        found = leaf_log_prob(numbering.topology, at_nodes, backend)
+        labels = numbering.label[numbering.topology.leaves]
+        return found[:, torch.from_numpy(np.argsort(labels)).to(input.device)]
+
+    @torch.no_grad()
+    def predict(self, input: Tensor) -> Tensor:
+        """The likeliest label of each, by branch and bound. ``[n, in_features] -> [n]``."""
+        return self.top_k(input, 1)[1].squeeze(1)
+
+    @torch.no_grad()
+    def top_k(
+        self, input: Tensor, k: int, beam: int | None = None, threshold: float = 0.0
+    ) -> tuple[Tensor, Tensor]:
+        """The k likeliest labels, best first; of equal ones the lowest.
+
+        Args:
+            k: number of labels.
+            beam: most nodes that go on at each depth; None looks at all that may matter.
+            threshold: least probability; others are left out.
+
+        Shapes:
+            input ``[n, in_features]`` -> log-probabilities and labels, both ``[n, k]``; -inf and -1
+            where there are fewer.
+        """
+        values, labels, _ = self.searched(
+            Features.from_table(input.detach().float().cpu().numpy()), k, beam, threshold
+        )
+        found = torch.from_numpy(values), torch.from_numpy(labels)
+        return found[0].to(input.device), found[1].to(input.device)
+
+    def searched(
+        self,
+        features: Features,
+        k: int = 1,
+        beam: int | None = None,
+        threshold: float = 0.0,
+        embedding: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """The k likeliest labels as arrays, and the nodes computed an example.
+
+        Args:
+            features: examples; bags need the embedding of their features.
+            k, beam, threshold: those of :meth:`top_k`.
+
+        Shapes:
+            embedding ``[features, in_features]`` -> log-probabilities and labels, ``[n, k]``.
+        """
+        check_integer("k", k, 1, owner="top_k")
+        check_integer("beam", beam, 1, optional=True, owner="top_k")
+        check_number("threshold", threshold, 0, 1, owner="top_k")
+        k = min(k, self.n_classes)
+        values, labels = np.full((len(features), k), -np.inf), np.full((len(features), k), -1)
+        if not self._codes.num_nodes:
+            return np.zeros_like(values), np.zeros_like(labels), 0.0
+        least = np.log(threshold) if threshold > 0 else -np.inf
+        where = *features.parts, *self.arrays(embedding), self._codes.children
+        count = search(0, len(features), *where, k, beam or 0, least, labels, values)
+        return values, labels, count / max(len(features), 1)
+
+    def scored(
+        self, features: Features, labels: np.ndarray, embedding: np.ndarray | None = None
+    ) -> np.ndarray:
+        """The log-probability of one label an example. ``[n]``, embedding as above -> ``[n]``."""
+        found = np.zeros(len(features))
+        codes = self._codes.offsets, self._codes.nodes, self._codes.slots
+        where = *features.parts, *self.arrays(embedding), *codes
+        score_labels(0, len(features), np.asarray(labels, np.int64), *where, found)
+        return found
+
+    def scored_all(self, features: Features, embedding: np.ndarray | None = None) -> np.ndarray:
+        """The log-probabilities of all labels, in double precision. ``[n, n_classes]``, embedding
+        as above."""
+        found = np.zeros((len(features), self.n_classes))
+        where = *features.parts, *self.arrays(embedding), self._codes.children
+        score_all(0, len(features), *where, found)
+        return found
+
+    def arrays(self, embedding: np.ndarray | None = None) -> tuple[np.ndarray, ...]:
+        """The embedding, the weights, shared on a CPU, and the biases for the compiled loops.
+
+        Shapes:
+            embedding ``[features, in_features]``; as they are in the module.
+        """
+        if embedding is None:
+            embedding = np.zeros((0, self.in_features), np.float32)
+        own = (each.detach().cpu().numpy() for each in (self.weight, self.bias + self.mask))
+        return embedding, *(np.ascontiguousarray(each, np.float32) for each in own)
+
+    def take_bias(self, bias: np.ndarray) -> None:
+        """Takes biases back that :meth:`arrays` gave, ``[nodes, arity]``."""
+        with torch.no_grad():
+            self.bias.copy_(torch.from_numpy(bias).masked_fill(self.mask != 0, 0))
+
+    def extra_repr(self) -> str:
+        """The sizes."""
+        return f"{self.in_features}, {self.n_classes}, arity={self.arity}"
+
+
+def _beginning(tree: str | LabelCodes, counts: np.ndarray, arity: int, seed: int) -> LabelCodes:
+    if isinstance(tree, LabelCodes):
+        return tree
+    check_one_of("tree", tree, (*START, "random"), "TreeSoftmaxLoss")
+    if tree == "random":
+        return random_tree(len(counts), arity, seed)
+    return START[tree](counts, arity)

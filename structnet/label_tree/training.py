@@ -1,0 +1,287 @@
+"""Training of a label tree, example by example, with reassignments in the first half."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from structnet.label_tree._sgd_kernels import train_part
+from structnet.label_tree.codes import LabelCodes
+from structnet.label_tree.features import Features
+from structnet.label_tree.reassignment import Statistics
+from structnet.label_tree.settings import LabelTreeSettings
+from structnet.label_tree.shapes import clustered
+from structnet.label_tree.tree import LabelTree
+from structnet.training.seeding import epoch_order
+
+PART = 200_000  # examples that are put in order at once
+Callback = Callable[["Training"], object]
+
+
+class CollapseError(ValueError):
+    """A training whose steps were too long."""
+
+
+@dataclass(frozen=True)
+class Examples:
+    """What a label tree learns from.
+
+    Args:
+        features: examples.
+        labels: numbers of their labels.
+        shares: weight of each example; empty where all count alike.
+
+    Shapes:
+        labels ``[n]``, int64; shares ``[n]``, float32.
+    """
+
+    features: Features
+    labels: np.ndarray
+    shares: np.ndarray = field(default_factory=lambda: np.zeros(0, np.float32))
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, rows: Any) -> Examples:
+        shares = self.shares[rows] if len(self.shares) else self.shares
+        return Examples(self.features[rows], self.labels[rows], shares)
+
+    def counts(self, num_classes: int) -> np.ndarray:
+        """How often each label occurs, by weight. ``[num_classes]``."""
+        return np.bincount(self.labels, self.shares if len(self.shares) else None, num_classes)
+
+
+def begin(
+    examples: Examples,
+    num_classes: int,
+    settings: LabelTreeSettings,
+    codes: LabelCodes | None = None,
+) -> LabelTree:
+    """A label tree that has learnt nothing, as the settings have it.
+
+    Args:
+        settings: settings; see :func:`.choose` for what is None.
+        codes: tree of one's own, in place of that of the settings.
+    """
+    counts = examples.counts(num_classes)
+    arity = settings.arity or 20
+    shape: Any = "huffman" if settings.tree == "learned" else settings.tree or "huffman"
+    if codes is not None:
+        shape = codes
+    elif shape == "clusters" or (settings.tree == "learned" and settings.start == "clusters"):
+        shape = clustered(label_means(examples, num_classes), arity, seed=settings.seed)
+    return LabelTree(
+        examples.features.size,
+        num_classes,
+        settings.embedding_size or None,
+        seed=settings.seed,
+        arity=arity,
+        tree=shape,
+        counts=counts,
+        **settings.rules,
+    )
+
+
+def label_means(examples: Examples, num_classes: int, most: int = 100) -> np.ndarray:
+    """The mean features of each label's examples; of many sparse ones, on random axes.
+
+    Args:
+        most: columns above which sparse features are projected.
+
+    Shapes:
+        ``[num_classes, columns]``; the mean of all where a label has none.
+    """
+    features = examples.features
+    if features.is_table:
+        rows = features.table.astype(np.float64)
+    elif features.size <= most:
+        rows = features.to_csr().toarray().astype(np.float64)
+    else:
+        axes = np.random.default_rng(0).normal(size=(features.size, most)) / np.sqrt(most)
+        rows = features.to_csr() @ axes
+    weights = examples.shares if len(examples.shares) else np.ones(len(examples))
+    sums = np.zeros((num_classes, rows.shape[1]))
+    np.add.at(sums, examples.labels, rows * weights[:, None])
+    counts = examples.counts(num_classes)[:, None]
+    return np.where(counts > 0, sums / np.maximum(counts, 1e-300), sums.sum(0) / counts.sum())
+
+
+@dataclass
+class Training:
+    """A training that can be interrupted after any of its parts, and gone on with.
+
+    Args:
+        tree: tree to train.
+        settings: settings with epochs, a rate and a kind of tree.
+        done: examples that were gone through.
+        epochs: records: the loss, rate and seconds of each epoch, and what callbacks add.
+        rebuilds: records: examples gone through, mean J/J*, share of labels moved, depth.
+        threads: threads that train at once on shared weights, without locks; one thread alone
+            gives the same result every time.
+
+    Example:
+        >>> tree = LabelTree(2, 3, arity=2)
+        >>> table = np.eye(3, 2, dtype=np.float32)[np.arange(60) % 3]
+        >>> data = Examples(Features.from_table(table), np.arange(60) % 3)
+        >>> settings = LabelTreeSettings("learned", epochs=20, learning_rate=0.5)
+        >>> training = Training(tree, settings).run(data)
+        >>> training.done, bool(training.epochs[-1]["loss"] < 0.1)
+        (1200, True)
+    """
+
+    tree: LabelTree
+    settings: LabelTreeSettings
+    done: int = 0
+    epochs: list[dict[str, Any]] = field(default_factory=list)
+    rebuilds: list[dict[str, float]] = field(default_factory=list)
+    threads: int = 1
+
+    def run(
+        self,
+        examples: Examples,
+        until: int | None = None,
+        after_epoch: Callback = lambda training: None,
+    ) -> Training:
+        """Trains until so many examples are gone through, or to the end.
+
+        Args:
+            examples: examples, the same ones whenever it goes on.
+            until: number of examples, over all epochs; the part in which it falls is finished.
+            after_epoch: function that is called with this after each epoch.
+
+        Raises:
+            CollapseError: the steps are too long: the loss is infinite, or above that of guessing.
+        """
+        size, settings = len(examples), self.settings
+        assert settings.epochs is not None and settings.learning_rate is not None
+        total = size * settings.epochs
+        marks, order = self._marks(size, total), None
+        self.tree.train()
+        for stop in marks[marks > self.done]:
+            if until is not None and self.done >= until:
+                return self
+            if order is None or self.done % size == 0:
+                order = epoch_order(size, settings.seed, self.done // size)
+                if self.done % size == 0:
+                    self.epochs.append({"epoch": len(self.epochs) + 1, "loss": 0.0, "seconds": 0.0})
+                    if self.done + size == total:
+                        self.tree.softmax.forget()  # what the last epoch shows is reported
+            start = time.perf_counter()
+            first = self.done % size
+            part = examples[order[first : first + stop - self.done]]
+            loss = self._pass(part, self._rate(self.done, total), self._rate(stop, total))
+            self.done = int(stop)
+            if stop in self._rebuild_marks(total):
+                self._rebuild()
+            record = self.epochs[-1]
+            record["loss"] += loss / size
+            record["learning_rate"] = self._rate(self.done, total)
+            record["seconds"] += time.perf_counter() - start
+            self._check(loss / len(part), examples)
+            if self.done % size == 0:
+                after_epoch(self)
+        self.tree.eval()
+        return self
+
+    def stream(self, examples: Examples) -> Training:
+        """Goes through examples once at a constant rate, and reassigns the labels of a learned
+        tree; for data that come bit by bit."""
+        softmax, rate = self.tree.softmax, self.settings.learning_rate
+        assert rate is not None
+        counts = examples.counts(self.tree.num_outputs)
+        # What the tree began with counts the first examples already.
+        softmax.counts += torch.from_numpy(counts * (self.done > 0))
+        order = epoch_order(len(examples), self.settings.seed, self.done)
+        loss = self._pass(examples[order], rate, rate) / len(examples)
+        self.done += len(examples)
+        self.epochs.append({"epoch": len(self.epochs) + 1, "loss": loss})
+        self._check(loss, examples)
+        if self.settings.tree == "learned":
+            self._rebuild()
+        self.tree.eval()
+        return self
+
+    def _rebuild_marks(self, total: int) -> np.ndarray:
+        if self.settings.tree != "learned":
+            return np.zeros(0, np.int64)
+        number = min(self.settings.rebuilds, max(total // 2, 1))
+        return np.unique(total * np.arange(1, number + 1) // (2 * number))
+
+    def _marks(self, size: int, total: int) -> np.ndarray:
+        """Where the training stops for a moment: a reassignment, an epoch's end, or memory."""
+        ends = np.arange(size, total + 1, size)
+        parts = (ends - size)[:, None] + np.arange(0, size, PART)
+        return np.unique(np.concatenate([ends, parts.ravel(), self._rebuild_marks(total)]))
+
+    def _rate(self, done: int, total: int) -> float:
+        """Constant while the tree is learned, then falling to 0."""
+        rate = self.settings.learning_rate
+        assert rate is not None
+        if self.settings.tree != "learned":
+            return rate * (1 - done / total)
+        return rate * min(1.0, 2 * (1 - done / total))
+
+    def _pass(self, part: Examples, first_rate: float, last_rate: float) -> float:
+        """Goes through examples once, on all threads, and gives the sum of their losses."""
+        softmax = self.tree.softmax
+        codes, rows = softmax.codes, softmax.statistics
+        if not self._keeps_statistics():
+            rows = Statistics(rows.sums[:0], rows.seen[:0])
+        embedding, weight, bias = softmax.arrays(self.tree.vectors())
+
+        def work(begin: int, end: int) -> float:
+            return train_part(
+                begin, end, part.labels, part.shares, *part.features.parts, embedding, weight,
+                bias, codes.offsets, codes.nodes, codes.slots, rows.sums, rows.seen,
+                first_rate, last_rate, self.settings.bias,
+            )  # fmt: skip
+
+        ends = np.linspace(0, len(part), self.threads + 1).astype(int).tolist()
+        if self.threads == 1:
+            loss = work(0, len(part))
+        else:
+            with ThreadPoolExecutor(self.threads) as pool:
+                loss = sum(pool.map(work, ends[:-1], ends[1:]))
+        softmax.take_bias(bias)
+        return loss
+
+    def _keeps_statistics(self) -> bool:
+        """While the tree is learned, and in the last epoch."""
+        learning = self.settings.tree == "learned" and len(self.rebuilds) < self.settings.rebuilds
+        return learning or len(self.epochs) == self.settings.epochs
+
+    def _rebuild(self) -> None:
+        softmax = self.tree.softmax
+        quality, found = softmax.node_report().mean(), softmax.reassign()
+        depth = float(np.average(found.codes.depth, weights=softmax.counts.numpy() + 1e-12))
+        self.rebuilds.append(
+            {"examples": self.done, "objective": quality, "moved": found.moved, "depth": depth}
+        )
+
+    def _check(self, loss: float, examples: Examples) -> None:
+        share = examples.counts(self.tree.num_outputs)
+        share = share[share > 0] / share.sum()
+        guessing = float(-(share * np.log(share)).sum())
+        if not np.isfinite(loss) or (len(self.epochs) > 1 and loss > 2 * guessing + 1):
+            raise CollapseError(
+                f"training collapsed in epoch {len(self.epochs)}: the loss is {loss:.3g}, that of "
+                f"guessing by frequency {guessing:.3g}; expected a learning rate below "
+                f"{self.settings.learning_rate:g}, or features of a smaller size"
+            )
+
+    # To go on later
+
+    def state(self) -> dict[str, Any]:
+        """All but the tree and the settings, as JSON has it."""
+        return {"done": self.done, "epochs": self.epochs, "rebuilds": self.rebuilds}
+
+    @classmethod
+    def of(cls, tree: LabelTree, settings: LabelTreeSettings, state: Mapping[str, Any]) -> Training:
+        """The training that :meth:`state` told of."""
+        return cls(tree, settings, **state)

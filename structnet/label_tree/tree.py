@@ -1,0 +1,151 @@
+"""A classifier with very many labels: a representation, and a tree of softmaxes on it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import embedding_bag
+
+from structnet.label_tree.codes import LabelCodes
+from structnet.label_tree.features import Features, as_features
+from structnet.label_tree.routed import Routed
+from structnet.label_tree.softmax import TreeSoftmaxLoss
+from structnet.routing.batches import ask
+from structnet.routing.samples import Samples
+
+CELLS = 10_000_000  # probabilities that are computed at once
+
+
+class LabelTree(Routed):
+    """Labels at the leaves of a tree, chosen by softmaxes on the way to them.
+
+    The representation of an example is its row of numbers or, with an embedding, the weighted sum
+    (of equal weights the mean) of its features' vectors.
+
+    Args:
+        num_features: columns of a table, or number of features that may be in a bag.
+        num_classes: number of labels.
+        embedding_size: size of the features' vectors; None decides on the rows themselves.
+        seed: seed of the vectors.
+        softmax: arguments of :class:`.TreeSoftmaxLoss`.
+
+    Attributes:
+        embedding: vectors of the features, or None.
+        softmax: the tree.
+
+    Shapes:
+        x ``[n, num_features]``, a table or a sparse matrix, or :class:`.Features`.
+
+    Raises:
+        ValueError: an argument is out of its range.
+
+    Reference:
+        Jernite et al., ICML 2017, Sec. 3.
+
+    Example:
+        >>> tree = LabelTree(5, 100, arity=4)
+        >>> tree.predict_proba(torch.rand(3, 5)).shape
+        torch.Size([3, 100])
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        num_classes: int,
+        embedding_size: int | None = None,
+        *,
+        seed: int = 0,
+        **softmax: Any,
+    ):
+        super().__init__()
+        self.shape: tuple[int, ...] = (num_features,)
+        size = num_features if embedding_size is None else embedding_size
+        self.embedding: nn.Parameter | None = None
+        if embedding_size is not None:
+            # From a generator of numpy: whoever trains in another order begins the same.
+            bound = 1 / embedding_size
+            drawn = np.random.default_rng(seed).random((num_features, size), np.float32)
+            self.embedding = nn.Parameter(torch.from_numpy((2 * drawn - 1) * np.float32(bound)))
+        self.softmax = TreeSoftmaxLoss(size, num_classes, seed=seed, **softmax)
+
+    @property
+    def codes(self) -> LabelCodes:
+        """The tree as it is now."""
+        return self.softmax.codes
+
+    @property
+    def num_outputs(self) -> int:
+        """The number of labels."""
+        return self.softmax.n_classes
+
+    def represent(self, x: Any) -> Tensor:
+        """The representations. ``[n, num_features] -> [n, size]``."""
+        like = self.softmax.weight
+        if isinstance(x, Samples):
+            x = x.x
+        if self.embedding is None:
+            x = x.to_csr().toarray() if isinstance(x, Features) and not x.is_table else x
+            x = x.table if isinstance(x, Features) else x
+            return torch.as_tensor(x).to(like)
+        if isinstance(x, Tensor) or (isinstance(x, Features) and x.is_table):
+            return (
+                torch.as_tensor(x.table if isinstance(x, Features) else x).to(like) @ self.embedding
+            )
+        matrix = as_features(x).to_csr()
+        ids, offsets = (torch.from_numpy(a).long() for a in (matrix.indices, matrix.indptr[:-1]))
+        weights = torch.from_numpy(matrix.data).to(like)
+        where = ids.to(like.device), self.embedding, offsets.to(like.device)
+        return embedding_bag(*where, mode="sum", per_sample_weights=weights)
+
+    def loss(self, batch: Samples) -> Tensor:
+        """The mean loss of samples, each counted by its weight, a scalar."""
+        output = self.softmax(self.represent(batch.x), batch.targets).output
+        return batch.mean(-output)
+
+    def predict_log_proba(self, x: Any) -> Tensor:
+        """The log-probability of each label. ``[n, num_features] -> [n, num_classes]``."""
+        return self.softmax.log_prob(self.represent(x))
+
+    def predict_proba(self, x: Any) -> Tensor:
+        """The probability of each label. ``[n, num_features] -> [n, num_classes]``."""
+        return self.predict_log_proba(x).exp()
+
+    def predict(self, x: Any) -> Tensor:
+        """The likeliest label of each. ``[n, num_features] -> [n]``."""
+        x = x.x if isinstance(x, Samples) else x
+        size = max(1, CELLS // self.num_outputs)
+        return ask(self, x, lambda part: self.predict_log_proba(part).argmax(1), size)
+
+    # Through the compiled loops, on a CPU and in single precision
+
+    def vectors(self) -> np.ndarray | None:
+        """The features' vectors as an array that is shared, ``[num_features, size]``, or None."""
+        return None if self.embedding is None else self.embedding.detach().cpu().numpy()
+
+    def top_k(
+        self, x: Any, k: int = 1, beam: int | None = None, threshold: float = 0.0
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """The k likeliest labels, best first, by branch and bound.
+
+        Args:
+            x: samples.
+            k, beam, threshold: those of :meth:`.TreeSoftmaxLoss.top_k`.
+
+        Shapes:
+            log-probabilities and labels, ``[n, k]``; -inf and -1 where there are fewer.
+
+        Returns:
+            Both, and the number of nodes that were computed an example.
+        """
+        return self.softmax.searched(as_features(x), k, beam, threshold, self.vectors())
+
+    def score(self, x: Any, labels: np.ndarray) -> np.ndarray:
+        """The log-probability of one label an example. ``[n, num_features], [n] -> [n]``."""
+        return self.softmax.scored(as_features(x), labels, self.vectors())
+
+    def score_all(self, x: Any) -> np.ndarray:
+        """The log-probabilities of all labels. ``[n, num_features] -> [n, num_classes]``."""
+        return self.softmax.scored_all(as_features(x), self.vectors())

@@ -1,0 +1,171 @@
+"""What a run of a label tree is told; nothing here imports torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from structnet.checks import check_integer, check_number
+from structnet.datasets.catalogue import SPARSE
+from structnet.label_tree.settings import LabelTreeSettings
+from structnet.recipes.recipe import Ask, Place, check_data, is_file
+
+NAMES = ("planted", "brown", "pydoc")
+LABELLED = (".txt", ".ft")  # how the name of a file of labelled text ends
+FILES = (*LABELLED, *SPARSE)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """which examples
+
+    Args:
+        min_count: fewest occurrences of a word that is to predict, of brown and pydoc
+        word_pairs: count neighbouring words of a text as features too
+        char_ngrams: count pieces of so many letters of each word as features too (default: none)
+        planted_arity: children a group of the planted hierarchy
+        planted_depth: levels of the planted hierarchy
+        planted_size: columns of the planted points
+        train_size: number of planted points
+    """
+
+    min_count: int = 5
+    word_pairs: bool = False
+    char_ngrams: int | None = None
+    planted_arity: int = 4
+    planted_depth: int = 4
+    planted_size: int = 6
+    train_size: int = 60_000
+
+    def __post_init__(self) -> None:
+        for name, least in (
+            ("min_count", 1),
+            ("planted_arity", 2),
+            ("planted_depth", 1),
+            ("planted_size", 1),
+            ("train_size", 100),
+        ):
+            check_integer(name, getattr(self, name), least)
+        check_integer("char_ngrams", self.char_ngrams, 2, optional=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training(LabelTreeSettings):
+    """how the tree is made and trained
+
+    Args:
+        tree: learned moves labels while it trains; huffman, clusters (k-means of the labels' mean
+            examples), complete (by frequency) and random stay as they begin (default: learned or
+            huffman, whichever is better on examples held out)
+        arity: children of a node (default: 20, or as many as there are labels)
+        embedding_size: size of the features' vectors; 0 decides on the features themselves
+            (default: 0 for planted points, else 50)
+        epochs: passes through the data (default: 5, and of few examples more)
+        learning_rate: rate of the steps, before it falls to 0 (default: the best of some on
+            examples held out)
+        start: beginning of a learned tree (default: clusters where features are not learned)
+        rebuilds: number of reassignments, evenly over the first half of training
+        gain: worth of a label's going to a child: margin, the exact gradient, or the paper's
+        prior: observations that stand beside a label's own: anchored to its place, or not
+        prior_weight: number of these observations: the more, the fewer labels move
+        method: greedy takes pairs of a label and a child by falling gain; optimal tries all ways
+            where a node is small
+        max_depth: most decisions on a path (default: without limit)
+        memory: share of the statistics that stays after a reassignment
+        bias: learn a bias a child
+        seed: seed of all that is random
+    """
+
+    tree: Literal["learned", "huffman", "clusters", "complete", "random"] | None = None
+    start: Literal["huffman", "clusters"] | None = None
+    gain: Literal["margin", "exact", "paper", "eq10"] = "margin"
+    prior: Literal["anchored", "uniform", "index"] = "anchored"
+    method: Literal["greedy", "optimal"] = "greedy"
+
+    def told(self) -> LabelTreeSettings:
+        """The same as the library takes it."""
+        return LabelTreeSettings(**vars(self))
+
+
+@dataclass(frozen=True)
+class LabelTreeRunSettings:
+    """Learns a tree of labels, and tests it.
+
+    A label tree (Jernite et al., ICML 2017) has a label at each leaf and a softmax at each inner
+    node; while it trains, labels move to the children that their examples prefer. What is not said
+    is chosen on examples held out of those to learn from.
+
+    The run folder gets config.json, training.safetensors (the state after the last epoch: a run
+    that was killed goes on from there), model.safetensors, history.jsonl, result.json, tree.txt
+    (the first levels) and pictures. The last line printed is result.json on one line; in "test",
+    accuracy is precision at 1, nodes_visited what branch and bound computed an example.
+
+    Args:
+        data: planted (points of a hierarchy that is known), brown or pydoc (the next word from the
+            four before it), FILE.txt (lines like "__label__x some words", as fastText reads them),
+            or FILE.svm (sparse rows)
+
+    Raises:
+        ValueError: a value is out of its range.
+    """
+
+    data: str
+    rows: Rows = field(default_factory=Rows)
+    training: Training = field(default_factory=Training)
+    place: Place = field(default_factory=Place)
+
+    def __post_init__(self) -> None:
+        check_data(self.data, NAMES, FILES)
+        if is_file(self.data, SPARSE) and (self.rows.word_pairs or self.rows.char_ngrams):
+            raise ValueError("--word-pairs and --char-ngrams are for text")
+
+    @property
+    def name(self) -> str:
+        """What tells it from other runs on other data, for the name of its folder."""
+        return f"{Path(self.data).stem}-{self.training.tree or 'chosen'}"
+
+    def resolved(self) -> LabelTreeRunSettings:
+        """The same with the whole path of a file."""
+        if not is_file(self.data, FILES):
+            return self
+        return replace(self, data=str(Path(self.place.data_dir or "", self.data).resolve()))
+
+
+@dataclass(frozen=True)
+class AskOfLabels(Ask):
+    """What ``evaluate`` and ``predict`` may be told of a label tree.
+
+    Args:
+        top: labels that are named, the likeliest first
+        beam: most nodes that go on at each depth (default: all that may matter)
+        threshold: least probability of a label that is named
+    """
+
+    top: int = 5
+    beam: int | None = None
+    threshold: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_integer("top", self.top, 1)
+        check_integer("beam", self.beam, 1, optional=True)
+        check_number("threshold", self.threshold, 0, 1)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Compares a learned tree with Huffman's, on the next words of a text.
+
+    Args:
+        data: brown or pydoc
+        epochs: passes through the data
+        embedding_size: size of the features' vectors
+        learning_rate: rate of the steps, before it falls to 0
+    """
+
+    data: Literal["brown", "pydoc"] = "brown"
+    epochs: int = 5
+    embedding_size: int = 50
+    learning_rate: float = 0.05
+    place: Place = field(default_factory=Place)

@@ -1,0 +1,136 @@
+"""What a run of a language model is told; nothing here imports torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from structnet.checks import check_integer
+from structnet.datasets.catalogue import TEXT_SETS, TEXTS
+from structnet.label_tree.language_settings import HEADS, LanguageModelSettings
+from structnet.recipes.recipe import Ask, Place, check_data, is_file, parts
+
+NAMES = tuple(TEXT_SETS)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """which words
+
+    Args:
+        min_count: fewest occurrences of a word; rarer ones count as one, <unk>
+        max_words: most words, the frequent ones (default: all)
+        train_size: sentences to learn from, the first ones (default: all)
+    """
+
+    min_count: int = 3
+    max_words: int | None = None
+    train_size: int | None = None
+
+    def __post_init__(self) -> None:
+        check_integer("min_count", self.min_count, 1)
+        check_integer("max_words", self.max_words, 2, optional=True)
+        check_integer("train_size", self.train_size, 1, optional=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training(LanguageModelSettings):
+    """how the model is made and trained
+
+    Args:
+        head: end of the model, which gives the next word: a tree that is learned, huffman,
+            clusters (of words) or random, or a softmax over all words, flat or adaptive
+        max_depth: most decisions on a path
+        start: beginning of a learned tree
+        gain: worth of a word's going to a child: margin, the exact gradient, or the paper's
+        prior_weight: observations that hold a word in its place: the more, the fewer words move
+        memory: share of the statistics that stays after a reassignment
+        seed: seed of the weights and the order of places
+    """
+
+    head: Literal["learned", "huffman", "clusters", "random", "flat", "adaptive"] = "learned"
+    start: Literal["clusters", "huffman"] = "huffman"
+    gain: Literal["margin", "exact", "paper", "eq10"] = "margin"
+
+    def told(self) -> LanguageModelSettings:
+        """The same as the library takes it."""
+        return LanguageModelSettings(**vars(self))
+
+
+@dataclass(frozen=True)
+class LanguageModelRunSettings:
+    """Learns to predict the next word, and tests it.
+
+    A log-bilinear model (Jernite et al., ICML 2017) represents the four words before by one vector;
+    the next word is a leaf of a tree of softmaxes, and while it trains, words move to the children
+    that their contexts prefer.
+
+    The run folder gets config.json, checkpoint.safetensors (a run that was killed goes on from
+    there), model.safetensors, history.jsonl, result.json, neighbours.txt (words that share a last
+    node) and a picture. The last line printed is result.json on one line.
+
+    Args:
+        data: brown, wikitext-2, pydoc (the help that every Python has), or FILE.txt: a text of a
+            sentence a line, words between blanks
+
+    Raises:
+        ValueError: a value is out of its range.
+    """
+
+    data: str
+    rows: Rows = field(default_factory=Rows)
+    training: Training = field(default_factory=Training)
+    place: Place = field(default_factory=Place)
+
+    def __post_init__(self) -> None:
+        check_data(self.data, NAMES, TEXTS)
+
+    @property
+    def name(self) -> str:
+        """What tells it from other runs on other data, for the name of its folder."""
+        return f"{Path(self.data).stem}-{self.training.head}"
+
+    def resolved(self) -> LanguageModelRunSettings:
+        """The same with the whole path of a file."""
+        if not is_file(self.data, TEXTS):
+            return self
+        return replace(self, data=str(Path(self.place.data_dir or "", self.data).resolve()))
+
+
+@dataclass(frozen=True)
+class AskOfWords(Ask):
+    """What ``evaluate`` and ``predict`` may be told of a language model.
+
+    Args:
+        top: words that are named, the likeliest first
+    """
+
+    top: int = 5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_integer("top", self.top, 1)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Compares trees of words with softmaxes over all of them.
+
+    Args:
+        data: name of the text
+        only: some of learned, huffman, clusters, random, flat, adaptive, separated by commas
+            (default: all)
+        epochs: passes through the text
+        train_size: sentences to learn from (default: all)
+    """
+
+    data: Literal["brown", "wikitext-2", "pydoc"] = "brown"
+    only: str | None = None
+    epochs: int = 5
+    train_size: int | None = None
+    place: Place = field(default_factory=Place)
+
+    def __post_init__(self) -> None:
+        parts(self.only, HEADS, "--only")
+        check_integer("epochs", self.epochs, 1)

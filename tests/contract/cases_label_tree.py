@@ -1,0 +1,46 @@
+"""Label trees: on rows, on rows through vectors of their columns, deep and flat."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import torch
+from contract import Case
+from torch import nn
+
+from structnet.label_tree import LabelTree, random_tree
+from structnet.routing import Samples
+
+CLASSES = 9
+
+
+def label_tree(arity: int, size: int | None, seed: int) -> nn.Module:
+    generator = torch.Generator().manual_seed(seed)
+    model = LabelTree(6, CLASSES, size, tree=random_tree(CLASSES, arity), seed=seed)
+    with torch.no_grad():
+        model.softmax.weight.normal_(0, 0.5, generator=generator)
+    return model
+
+
+def label_batch(count: int) -> Samples:
+    generator = torch.Generator().manual_seed(0)
+    return Samples(torch.randn(count, 6, generator=generator), torch.arange(count) % CLASSES)
+
+
+def case(name: str, arity: int, size: int | None = None) -> Case:
+    return Case(
+        name,
+        partial(label_tree, arity, size),
+        label_batch,
+        CLASSES,
+        lambda batch: [batch.x, batch.targets],
+        lambda batch: Samples(batch.x.double(), batch.targets),
+    )
+
+
+CASES = [
+    case("label tree, two children", 2),
+    case("label tree, empty slots", 4),
+    case("label tree, one node", 9),
+    case("label tree, vectors", 3, 4),
+]

@@ -1,0 +1,99 @@
+"""Trees as arrays, and those that are not learned."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from structnet.label_tree import LabelCodes, clustered, complete, huffman, random_tree
+from structnet.label_tree.codes import least_nodes
+from structnet.label_tree.shapes import least_depth
+
+
+def slow_huffman(counts: np.ndarray, arity: int) -> float:
+    """The expected depth of merging the least weights, with empty ones to begin with."""
+    weights = [0.0] * ((1 - len(counts)) % (arity - 1)) + sorted(counts.tolist())
+    total = 0.0
+    while len(weights) > 1:
+        weights.sort()
+        merged = sum(weights[:arity])
+        total += merged
+        weights = [*weights[arity:], merged]
+    return total
+
+
+@pytest.mark.parametrize("labels", [1, 2, 3, 5, 17, 200])
+@pytest.mark.parametrize("arity", [2, 3, 4, 7, 20])
+def test_fixed_trees(labels: int, arity: int) -> None:
+    counts = np.random.default_rng(labels).zipf(1.5, labels).astype(float)
+    vectors = np.random.default_rng(arity).normal(size=(labels, 3))
+    for codes in (
+        huffman(counts, arity),
+        complete(counts, arity),
+        random_tree(labels, arity, seed=1),
+        clustered(vectors, arity),
+    ):
+        assert codes.num_nodes == least_nodes(labels, arity)
+        assert (
+            LabelCodes.from_nested(codes.to_nested(), arity).depth.tolist() == codes.depth.tolist()
+        )
+    expected = huffman(counts, arity).depth @ counts
+    assert expected == pytest.approx(slow_huffman(counts, arity))
+    assert complete(counts, arity).depth.max() == least_depth(labels, arity)
+
+
+def test_equal_and_zero_counts() -> None:
+    assert huffman(np.zeros(9), 3).depth.tolist() == [2] * 9
+    assert huffman(np.ones(4), 2).depth.tolist() == [2] * 4
+
+
+def test_clusters_find_groups() -> None:
+    rng = np.random.default_rng(0)
+    group = rng.permutation(np.repeat(range(4), 4))
+    vectors = 10 * np.eye(4)[group] + 0.1 * rng.normal(size=(16, 4))
+    codes = clustered(vectors, 4)
+    first = [codes.code(label)[0][1] for label in range(16)]
+    assert len(set(zip(first, group.tolist(), strict=True))) == 4
+
+
+def test_trees_of_the_user() -> None:
+    codes = LabelCodes.from_nested([[0, 3], 1, [2, [4, 5]]])
+    graph = nx.DiGraph([("r", "a"), ("r", 1), ("r", "b"), ("a", 0), ("a", 3)])
+    graph.add_edges_from([("b", 2), ("b", "c"), ("c", 4), ("c", 5)])
+    for label in range(6):
+        graph.nodes[label]["label"] = label
+    slots = [[slot for _, slot in codes.code(label)] for label in range(6)]
+    for other in (
+        LabelCodes.from_networkx(graph),
+        LabelCodes.from_codes(slots),
+        LabelCodes.from_codes([codes.code(label) for label in range(6)]),
+    ):
+        assert other.to_nested() == codes.to_nested() == [[0, 3], 1, [2, [4, 5]]]
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: LabelCodes(np.array([[1, 1]]), 1), "label 0 stands in 2 slots"),
+        (lambda: LabelCodes(np.array([[1, -1]]), 2), "label 1 stands in no slot"),
+        (lambda: LabelCodes(np.array([[1, 9]]), 2), "children must be -1 or between 1 and 2"),
+        (lambda: LabelCodes(np.zeros((1, 1)), 1), "an arity of 2 or more"),
+        (lambda: LabelCodes.from_codes([[0], [0, 1]]), "is the beginning of another one"),
+        (lambda: LabelCodes.from_nested([0, [0]]), "label 0 stands in 2 places"),
+        (lambda: LabelCodes.from_nested([0, [2]]), "labels must be the numbers 0 to 1"),
+        (lambda: huffman(np.array([1.0, -1]), 2), "'counts' parameter must be 0 or more"),
+        (lambda: huffman(np.ones(3), 1), "'arity' parameter must be an int"),
+        (lambda: random_tree(0), r"one number a label, \[labels\]"),
+        (lambda: clustered(np.array([[np.nan]])), "must be finite numbers"),
+    ],
+)
+def test_what_is_no_tree_of_labels(make, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        make()
+
+
+def test_the_numbering_of_a_large_tree() -> None:
+    numbering = random_tree(30_000, 7).numbering
+    assert sorted(numbering.label[numbering.topology.leaves]) == list(range(30_000))
+    assert (numbering.topology.parent[1:] < np.arange(1, numbering.topology.num_nodes)).all()

@@ -1,0 +1,139 @@
+"""LabelTreeClassifier: what it takes, chooses, refuses, and keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from label_trees import planted
+from scipy.sparse import csr_matrix
+
+from structnet.label_tree import LabelTreeClassifier, LabelTreeSettings
+
+QUICK = {"epochs": 5, "learning_rate": 0.1, "tree": "learned", "rebuilds": 10, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def points() -> tuple[np.ndarray, np.ndarray]:
+    x, y, _ = planted(3, 2, 4, 2000, seed=0)
+    return x, np.array([f"group {k}" for k in y])
+
+
+@pytest.fixture(scope="module")
+def fitted(points: tuple) -> LabelTreeClassifier:
+    return LabelTreeClassifier(arity=3, **QUICK).fit(*points)
+
+
+def test_answers_agree(fitted: LabelTreeClassifier, points: tuple) -> None:
+    x, y = points
+    dense = fitted.predict_proba(x)
+    np.testing.assert_allclose(dense.sum(1), 1)
+    assert (fitted.classes_[dense.argmax(1)] == fitted.predict(x)).all()
+    assert fitted.score(x, y) == (fitted.predict(x) == y).mean() > 0.7
+    top = fitted.predict_proba(x, top_k=2)
+    assert top.shape == dense.shape and top.nnz == 2 * len(x)
+    np.testing.assert_allclose(top.toarray(), np.where(dense >= np.sort(dense)[:, [-2]], dense, 0))
+    assert fitted.apply(x).shape == (len(x),)
+    assert "class group" in str(fitted.explain(x[0]))
+
+
+def test_defaults_choose(points: tuple) -> None:
+    x, y = points
+    model = LabelTreeClassifier(arity=3, random_state=0).fit(x[:800], y[:800])
+    assert model.settings_.tree == "learned" and model.settings_.start == "clusters"
+    huffman = LabelTreeClassifier(arity=3, tree="huffman", random_state=0).fit(x[:800], y[:800])
+    assert model.score(x[800:], y[800:]) > huffman.score(x[800:], y[800:])
+
+
+def test_sparse_is_dense(points: tuple) -> None:
+    x, y = points
+    how = QUICK | {"embedding_size": 4, "standardize": False, "start": "huffman"}
+    dense = LabelTreeClassifier(**how).fit(csr_matrix(x), y)
+    assert dense.score(csr_matrix(x), y) > 0.5
+    np.testing.assert_allclose(
+        dense.predict_proba(csr_matrix(x)), dense.predict_proba(csr_matrix(x).tocsc()), rtol=1e-6
+    )
+
+
+def tokens(number: int = 600) -> tuple[list[list[int]], np.ndarray]:
+    rng = np.random.default_rng(0)
+    y = rng.integers(12, size=number)
+    return [[int(k), *rng.integers(12, 40, size=rng.integers(4)).tolist()] for k in y], y
+
+
+def test_lists_of_tokens(tmp_path: Path) -> None:
+    lists, y = tokens()
+    model = LabelTreeClassifier(tokens=True, arity=4, epochs=20, random_state=0).fit(lists, y)
+    assert model.score(lists, y) > 0.9
+    assert (model.predict([[3, 999], [7]]) == [3, 7]).all()  # a token that is not known
+    assert len(model.predict([[]])) == 1
+    model.save(tmp_path / "model")
+    again = LabelTreeClassifier.load(tmp_path / "model")
+    assert (again.predict_proba(lists) == model.predict_proba(lists)).all()
+    assert "class" in str(model.explain(lists[0]))
+
+
+def test_a_file_holds_the_tree_as_it_is(
+    fitted: LabelTreeClassifier, points: tuple, tmp_path: Path
+) -> None:
+    fitted.save(tmp_path / "model")
+    again = LabelTreeClassifier.load(tmp_path / "model")
+    assert again.tree_.codes.to_nested() == fitted.tree_.codes.to_nested()
+    assert (again.predict_proba(points[0]) == fitted.predict_proba(points[0])).all()
+    assert again.training_.rebuilds == fitted.training_.rebuilds
+    assert (again.tree_.softmax.sums == fitted.tree_.softmax.sums).all()
+
+
+def test_a_tree_of_the_user(points: tuple) -> None:
+    own = [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+    model = LabelTreeClassifier(**QUICK | {"tree": own}).fit(*points)
+    assert model.tree_.codes.to_nested() == own
+    with pytest.raises(ValueError, match="the tree has 3 labels; expected 9"):
+        LabelTreeClassifier(**QUICK | {"tree": [0, [1, 2]]}).fit(*points)
+
+
+def test_a_stream(points: tuple) -> None:
+    x, y = points
+    model = LabelTreeClassifier(arity=3, random_state=0)
+    for start in range(0, 2000, 200):
+        model.partial_fit(x[start : start + 200], y[start : start + 200], classes=np.unique(y))
+    assert model.score(x, y) > 0.5
+    with pytest.raises(ValueError, match="the first call of partial_fit needs classes"):
+        LabelTreeClassifier().partial_fit(x, y)
+    with pytest.raises(ValueError, match="got the class 'none'"):
+        model.partial_fit(x[:1], ["none"])
+
+
+def test_weights_count(points: tuple) -> None:
+    x, y = points
+    weights = np.where(np.isin(y, ["group 0", "group 1"]), 1.0, 0.0)
+    model = LabelTreeClassifier(**QUICK).fit(x, y, sample_weight=weights)
+    assert model.classes_.tolist() == ["group 0", "group 1"]
+
+
+@pytest.mark.parametrize(
+    ("lists", "y", "said"),
+    [
+        ([[1], []], [0, 1], "sample 1 has no token"),
+        ([[1], [2]], [0, 0], "y has one class alone"),
+        ([[1], [-2]], [0, 1], "example 1 has the feature -2"),
+        ([["a"], [2]], [0, 1], "must be lists of token ids"),
+        (np.ones((2, 2)), [0, 1], "must be lists of token ids"),
+        ([[1], [2]], [0], r"y must be \[2\]"),
+    ],
+)
+def test_bad_tokens(lists: Any, y: list, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        LabelTreeClassifier(tokens=True).fit(lists, y)
+
+
+def test_defaults_are_those_of_the_settings() -> None:
+    given = LabelTreeClassifier().get_params()
+    settings = vars(LabelTreeSettings())
+    assert {k: v for k, v in given.items() if k in settings} == {
+        k: v for k, v in settings.items() if k != "seed"
+    }
+    with pytest.raises(ValueError, match="'arity' parameter must be an int in the range"):
+        LabelTreeClassifier(arity=1).fit([[0.0], [1.0]], [0, 1])

@@ -1,0 +1,153 @@
+"""Training by compiled loops: against torch, interrupted, on several threads, and too fast."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from label_trees import planted
+from scipy.sparse import csr_matrix
+
+from structnet.label_tree import (
+    CollapseError,
+    Examples,
+    Features,
+    LabelTree,
+    LabelTreeSettings,
+    Training,
+    begin,
+    random_tree,
+)
+from structnet.routing import Samples
+from structnet.training.seeding import epoch_order
+
+SETTINGS = LabelTreeSettings("learned", 3, 0, 4, 0.1, "huffman", rebuilds=8)
+
+
+def table(number: int = 3000, seed: int = 0) -> Examples:
+    x, y, _ = planted(3, 3, 4, number, seed)
+    return Examples(Features.from_table(x), y)
+
+
+def bags(number: int = 300) -> Examples:
+    rng = np.random.default_rng(0)
+    lists = [rng.integers(30, size=rng.integers(1, 5)).tolist() for _ in range(number)]
+    return Examples(Features.from_lists(lists, 30), np.array([one[0] % 9 for one in lists]))
+
+
+def sparse(number: int = 300) -> Examples:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(number, 12)) * (rng.random((number, 12)) < 0.3)
+    return Examples(Features.from_csr(csr_matrix(x)), rng.integers(9, size=number))
+
+
+@pytest.mark.parametrize("make", [table, bags, sparse])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_one_example_at_a_time_is_sgd_of_torch(make: Any, weighted: bool) -> None:
+    examples = make(60)
+    if weighted:
+        shares = np.random.default_rng(1).random(60).astype(np.float32)
+        examples = replace(examples, shares=shares)
+    labels = 27 if make is table else 9
+    size = None if make is table else 5
+    ours, theirs = (
+        LabelTree(examples.features.size, labels, size, tree=random_tree(labels, 4))
+        for _ in range(2)
+    )
+    settings = LabelTreeSettings("random", 4, size or 0, 1, 0.2)
+    training = Training(ours, settings).run(examples)
+    total = 0.0
+    for step, i in enumerate(epoch_order(60, 0, 0)):
+        x = examples.features[[i]]
+        x = torch.from_numpy(x.table) if x.is_table else x.to_csr()
+        loss = theirs.loss(Samples(x, torch.tensor([examples.labels[i]])))
+        if weighted:
+            loss = loss * float(shares[i])
+        total += loss.item()
+        theirs.zero_grad()
+        loss.backward()
+        with torch.no_grad():
+            for parameter in theirs.parameters():
+                if parameter.grad is not None:
+                    parameter -= 0.2 * (1 - step / 60) * parameter.grad
+    for name, value in ours.state_dict().items():
+        other = theirs.state_dict()[name]
+        if not (weighted and name in ("sums", "seen", "softmax.sums", "softmax.seen")):
+            torch.testing.assert_close(value, other, atol=1e-5, rtol=1e-4, msg=name)
+    assert training.epochs[0]["loss"] == pytest.approx(total / 60, rel=1e-4)
+
+
+def test_the_hierarchy_is_found() -> None:
+    examples = table(20_000)
+    held = table(20_000, seed=0)[np.arange(2_000)]
+    kinds = {}
+    for kind in ("learned", "huffman", "clusters", "random"):
+        settings = replace(SETTINGS, tree=kind, rebuilds=30)
+        tree = begin(examples, 27, settings)
+        training = Training(tree, settings).run(examples)
+        kinds[kind] = (tree.top_k(held.features)[1][:, 0] == held.labels).mean()
+        if kind == "learned":
+            quality = [each["objective"] for each in training.rebuilds]
+            moved = [each["moved"] for each in training.rebuilds]
+            assert np.mean(quality[-5:]) > np.mean(quality[:5]) + 0.1
+            assert np.mean(moved[-10:]) < 0.1 < moved[0]
+    assert min(kinds["learned"], kinds["clusters"]) > max(kinds["huffman"], kinds["random"]) + 0.1
+
+
+def test_an_interrupted_training_is_the_same() -> None:
+    examples = table()
+    whole = Training(begin(examples, 27, SETTINGS), SETTINGS).run(examples)
+    for until in (700, 4000, 6500, 8900):
+        first = Training(begin(examples, 27, SETTINGS), SETTINGS).run(examples, until=until)
+        assert 0 < first.done < whole.done
+        tree = LabelTree(4, 27, arity=3)
+        tree.load_state_dict(first.tree.state_dict())
+        again = Training.of(tree, SETTINGS, first.state()).run(examples)
+        for name, value in whole.tree.state_dict().items():
+            assert torch.equal(value, again.tree.state_dict()[name]), (until, name)
+        assert again.rebuilds == whole.rebuilds
+        for ours, theirs in zip(again.epochs, whole.epochs, strict=True):
+            assert ours["loss"] == pytest.approx(theirs["loss"], rel=1e-12)
+
+
+def test_same_seed_same_tree_and_threads_learn_too() -> None:
+    examples = table()
+    trees = [Training(begin(examples, 27, SETTINGS), SETTINGS).run(examples).tree for _ in range(2)]
+    for name, value in trees[0].state_dict().items():
+        assert torch.equal(value, trees[1].state_dict()[name])
+    training = Training(begin(examples, 27, SETTINGS), SETTINGS, threads=2).run(examples)
+    assert training.epochs[-1]["loss"] < 0.7 * training.epochs[0]["loss"]
+
+
+def test_a_stream() -> None:
+    examples = table()
+    settings = replace(SETTINGS, epochs=1)
+    training = Training(begin(examples[:500], 27, settings), settings)
+    for start in range(0, 3000, 500):
+        training.stream(examples[start : start + 500])
+    assert training.tree.softmax.counts.sum() == 3000
+    assert training.epochs[-1]["loss"] < training.epochs[0]["loss"]
+
+
+@pytest.mark.parametrize("rate", [1e4, 30.0])
+def test_a_rate_at_which_training_collapses(rate: float) -> None:
+    settings = replace(SETTINGS, learning_rate=rate)
+    examples = table()
+    examples = replace(examples, features=Features.from_table(10 * examples.features.table))
+    with pytest.raises(CollapseError, match=f"expected a learning rate below {rate:g}"):
+        Training(begin(examples, 27, settings), settings).run(examples)
+
+
+def test_features() -> None:
+    lists = [[3, 1], [0], [2, 2, 2]]
+    features = Features.from_lists(lists)
+    assert features.shape == (3, 4)
+    assert features.to_csr().toarray()[2].tolist() == [0, 0, 1, 0]
+    assert features[[2, 0]].ids.tolist() == [2, 2, 2, 3, 1]
+    with pytest.raises(ValueError, match="example 1 has the feature 9; expected one from 0 to 4"):
+        Features.from_lists([[1], [9]], size=5)
+    with pytest.raises(ValueError, match="must be whole numbers"):
+        Features.from_lists([[0.5]])

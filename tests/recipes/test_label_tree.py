@@ -1,0 +1,160 @@
+"""The commands on label trees and language models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import Done, call
+
+PLANTED = ["--data", "planted", "--train-size", "3000", "--planted-depth", "3", "--epochs", "4"]
+QUICK = [*PLANTED, "--arity", "4", "--tree", "learned", "--learning-rate", "0.1"]
+WORDS = ["cat", "dog", "owl", "cow", "hen", "fox"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    done = call("train", "label-tree", *QUICK, "--out", folder)
+    assert done.status == 0, done.err
+    return folder, done
+
+
+@pytest.fixture(scope="module")
+def lines(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Lines of labelled text: a label and words that tell it, and one that tells nothing."""
+    rng = np.random.default_rng(0)
+    path = tmp_path_factory.mktemp("text") / "lines.txt"
+    kinds = rng.integers(6, size=600)
+    path.write_text(
+        "".join(
+            f"__label__{WORDS[k]} {'__label__pet ' if k < 2 else ''}the {WORDS[k]}s are{i % 7}\n"
+            for i, k in enumerate(kinds)
+        )
+    )
+    return path
+
+
+def test_train(run: tuple[Path, Done]) -> None:
+    folder, done = run
+    assert done.json["test"]["accuracy"] > 0.3
+    assert done.json["details"]["nodes"] == 21
+    there = {path.name for path in folder.iterdir()}
+    assert {"tree.png", "learning.png", "history.png", "tree.txt", "model.safetensors"} <= there
+    assert (folder / "tree.txt").read_text().count("\n") == 1 + 4 + 16
+
+
+def test_what_a_run_is_asked(run: tuple[Path, Done]) -> None:
+    folder, done = run
+    again = call("evaluate", folder, "--top", "3")
+    assert again.json["test"]["accuracy"] == done.json["test"]["accuracy"]
+    assert again.json["test"]["recall_at_3"] <= done.json["test"]["recall_at_5"]
+    asked = call("predict", folder, "0", "7", "--top", "2")
+    assert len(asked.json["answers"]) == 2 and "test example 7" in asked.out
+    assert "numbers of test examples" in call("predict", folder, "x").err
+    assert call("plot", folder).status == 0
+
+
+def test_a_run_that_was_killed_goes_on(run: tuple[Path, Done], tmp_path: Path) -> None:
+    from structnet.label_tree import Training
+
+    _folder, done = run
+    whole, part = Training.run, tmp_path / "part"
+
+    def killed(self, examples, until=None, after_epoch=lambda training: None):
+        whole(self, examples, until=2 * len(examples), after_epoch=after_epoch)
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Training, "run", killed)
+        stopped = call("train", "label-tree", *QUICK, "--out", part)
+    assert "--resume" in stopped.err
+    again = call("train", "--resume", part)
+    assert "going on after 2 of 4 epochs" in again.out
+    assert again.json["test"] == done.json["test"]
+
+
+def test_labelled_text(lines: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    how = ["--epochs", "30", "--embedding-size", "8", "--word-pairs", "--char-ngrams", "3"]
+    how += ["--tree", "learned", "--arity", "3", "--learning-rate", "0.2"]
+    done = call("train", "label-tree", "--data", lines, *how, "--out", folder)
+    assert "lines of 600 have several labels: one of each is drawn" in done.out
+    assert done.json["test"]["recall_at_5"] > 0.9
+    asked = call("predict", folder, "the owls are2", "unheard words", "--top", "1")
+    assert list(asked.json["answers"][0]["labels"]) == ["owl"]
+    other = tmp_path / "other.txt"
+    other.write_text("__label__owl the owls\n__label__bat the bats\n")
+    tested = call("evaluate", folder, "--data", other)
+    assert "1 label that it does not know" in tested.out
+    assert tested.json["test"]["accuracy"] == 0.5
+
+
+def test_sparse_rows(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(5, size=300)
+    file = tmp_path / "rows.svm"
+    file.write_text("".join(f"{k} {k + 1}:1 {rng.integers(6, 20)}:0.5\n" for k in y))
+    folder = tmp_path / "run"
+    done = call("train", "label-tree", "--data", file, "--epochs", "30", "--out", folder)
+    assert done.json["test"]["accuracy"] > 0.9
+    assert call("evaluate", folder, "--data", file).json["test"]["accuracy"] > 0.9
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is empty; expected lines like"),
+        ("__label__a b\n" * 3 + "no label\n", "line 4: no label"),
+        ("__label__a b\n__label__c\n", "line 2: a label without words"),
+        ("__label__a b\n" * 20, "has one label alone, 'a'"),
+        ("__label__a b\n__label__c d\n", "expected at least 10"),
+        ("__label__a \xff\n", "line 1: the text is not UTF-8"),
+    ],
+)
+def test_bad_files(text: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "lines.txt"
+    file.write_bytes(text.encode("latin-1"))
+    done = call("train", "label-tree", "--data", file, "--out", tmp_path / "run")
+    assert done.status == 2 and said in done.err, done.err
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--arity", "1"], "--arity must be an int in the range [2, inf). Got 1"),
+        (["--arity", "2", "--max-depth", "3", "--tree", "random"], "do not fit into a tree"),
+        (["--learning-rate", "1e9"], "training collapsed in epoch"),
+    ],
+)
+def test_bad_settings(flags: list[str], said: str, tmp_path: Path) -> None:
+    words = [*PLANTED, "--learning-rate", "0.1", "--tree", "learned", *flags]
+    done = call("train", "label-tree", *words, "--out", tmp_path / "run")
+    assert done.status == 2 and said in done.err, done.err
+
+
+def test_a_language_model(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    text = tmp_path / "text.txt"
+    text.write_text(
+        "".join(f"the {a} sees {b} .\n" for a, b in rng.choice(WORDS, (600, 2)).tolist())
+    )
+    folder = tmp_path / "run"
+    small = ["--size", "8", "--arity", "3", "--max-depth", "4", "--epochs", "3"]
+    done = call("train", "language-model", "--data", text, *small, "--out", folder)
+    assert done.status == 0, done.err
+    # Two of five words are one of six, the others are certain.
+    assert 6**0.4 * 0.95 < done.json["test"]["perplexity"] < 6**0.4 * 1.3
+    assert (folder / "neighbours.txt").read_text().count("\n") > 1
+    again = call("evaluate", folder, "--data", text)
+    assert again.json["test"]["perplexity"] < 6**0.4 * 1.3
+    asked = call("predict", folder, "the cat", "--top", "1")
+    assert list(asked.json["answers"][0]["words"]) == ["sees"]
+    table = ["reproduce", "language-model", "--table", "2", "--data", "pydoc", "--train-size", "60"]
+    table += ["--epochs", "1", "--only", "random,flat,adaptive,clusters,huffman"]
+    made = call(*table, "--out", tmp_path / "table")
+    assert made.status == 0, made.err
+    assert all(0 < row["perplexity"]["ours"] < 1500 for row in made.json["rows"].values())
+    refused = call("train", "language-model", "--data", text, "--arity", "2", "--max-depth", "2")
+    assert "do not fit into a tree of arity 2 and depth 2" in refused.err
