@@ -52,7 +52,7 @@ class LSTMState(torch.autograd.Function):
     """:func:`lstm_state` with its gradient.
 
     Shapes:
-        output: h and c as there, contiguous.
+        output: h and c as there, ``[.., c]``, contiguous.
     """
 
     @staticmethod
@@ -84,7 +84,7 @@ class Forget(torch.autograd.Function):
     """:func:`forget` with its gradient.
 
     Shapes:
-        output: as there; one tensor if joined.
+        output: as there; one tensor, ``[runs, length, w + c]``, if joined.
     """
 
     @staticmethod
