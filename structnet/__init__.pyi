@@ -1,6 +1,7 @@
 from . import datasets as datasets
 from . import estimators as estimators
 from . import message_passing as message_passing
+from . import naru as naru
 from . import neural_tree as neural_tree
 from . import parse as parse
 from . import plot as plot
@@ -12,6 +13,9 @@ from . import trees as trees
 from .errors import GraphError as GraphError
 from .errors import NotATreeError as NotATreeError
 from .message_passing.propagation import propagate as propagate
+from .naru import RoutedLanguageModel as RoutedLanguageModel
+from .naru import RoutedNetwork as RoutedNetwork
+from .naru import RoutingStats as RoutingStats
 from .neural_tree import NeuralTree as NeuralTree
 from .neural_tree import NeuralTreeClassifier as NeuralTreeClassifier
 from .neural_tree import NeuralTreeRegressor as NeuralTreeRegressor

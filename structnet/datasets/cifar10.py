@@ -10,8 +10,10 @@ Reference:
 
 from __future__ import annotations
 
+import gzip
 import io
 import pickle
+import pickletools
 import tarfile
 import zlib
 from collections.abc import Iterator
@@ -77,6 +79,7 @@ def read_batch(content: bytes, name: str = "the batch") -> tuple[np.ndarray, np.
             as many labels from 0 to 9.
     """
     try:
+        _check_lengths(content)
         batch = _Unpickler(io.BytesIO(content), encoding="latin-1").load()
         # A bool is an int to Python, and an array would compare element by element.
         labels = [label for label in batch["labels"] if type(label) is int and 0 <= label <= 9]
@@ -89,6 +92,13 @@ def read_batch(content: bytes, name: str = "the batch") -> tuple[np.ndarray, np.
     except Exception as error:  # a pickle can be wrong in any way
         raise WrongFileError(f"{name} is not a batch of CIFAR-10: {error}") from error
     return pixels, np.array(labels, np.int64)
+
+
+def _check_lengths(content: bytes) -> None:
+    """Refuses a pickle that says of anything that it is larger than the file, before it is made."""
+    for _, argument, _ in pickletools.genops(content):
+        if isinstance(argument, int) and argument > len(content):
+            raise ValueError(f"it counts to {argument:,}, in {len(content):,} bytes")
 
 
 class _Array:
@@ -153,13 +163,23 @@ def _contents(path: Path) -> Iterator[tuple[str, bytes]]:
             yield name, (path / name).read_bytes()
         return
     try:
-        with tarfile.open(path, "r:*") as archive:  # read in place: nothing is written anywhere
+        # Read in place: nothing is written anywhere.
+        with gzip.open(path) as file, tarfile.open(fileobj=_Bounded(file)) as archive:
             for name in BATCHES:
                 yield name, _member(archive, name)
-    except (tarfile.TarError, EOFError, KeyError, zlib.error) as error:
+    except (tarfile.TarError, EOFError, KeyError, gzip.BadGzipFile, zlib.error) as error:
         raise WrongFileError(
             f"{path} cannot be read as the archive of CIFAR-10: {error}"
         ) from error
+
+
+class _Bounded(io.BufferedReader):
+    """An archive of which nothing longer than a batch is read, whatever its headers say."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if size is None or not 0 <= size <= _MOST_BYTES:
+            raise tarfile.ReadError(f"a part of it is longer than {_MOST_BYTES:,} bytes")
+        return super().read(size)
 
 
 def _member(archive: tarfile.TarFile, name: str) -> bytes:

@@ -28,7 +28,7 @@ PUBLISHED_TRAIN, PUBLISHED_TEST = 60_000, 10_000
 CLASSES = tuple("0123456789")
 NPZ = "mnist.npz"
 KEYS = ("x_train", "y_train", "x_test", "y_test")
-_MOST_BYTES = 1 << 28  # of one IDX file; the largest of MNIST has 47 million
+_MOST_BYTES = 1 << 28  # of one array; the largest of MNIST has 47 million
 
 SOURCES = sources("mnist")
 
@@ -83,12 +83,28 @@ def read_npz(path: str | Path) -> Images:
             missing = [key for key in KEYS if key not in arrays]
             if missing:
                 raise WrongFileError(f"{path} has no array {missing[0]!r}; MNIST has {KEYS}")
+            for key in KEYS:
+                _check_size(arrays.zip, f"{key}.npy")
             return Images(*(arrays[key] for key in KEYS))
     except WrongFileError:
         raise
     except (ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile, zlib.error) as e:
         # An .npy file loads too, as an array that is no context manager.
         raise WrongFileError(f"{path} is not a readable .npz file: {e}") from e
+
+
+def _check_size(archive: zipfile.ZipFile, name: str) -> None:
+    """Refuses an array that is larger than those of MNIST, before memory is taken for it."""
+    length = archive.getinfo(name).file_size
+    with archive.open(name) as file:
+        version = np.lib.format.read_magic(file)
+        headers = np.lib.format.read_array_header_1_0, np.lib.format.read_array_header_2_0
+        shape, _, kind = headers[version[0] > 1](file)
+    size = math.prod(shape) * kind.itemsize
+    if max(size, length) > _MOST_BYTES:
+        raise ValueError(
+            f"{name} holds {max(size, length):,} bytes; expected {_MOST_BYTES:,} at most"
+        )
 
 
 def read_idx(path: str | Path) -> np.ndarray:
@@ -126,6 +142,10 @@ def read_idx(path: str | Path) -> np.ndarray:
                 raise WrongFileError(f"{path} ends within its header")
             shape = [int(size) for size in np.frombuffer(header, ">u4")]
             size = math.prod(shape)
+            if max(shape, default=0) > _MOST_BYTES:  # 0 x huge is nothing, and numpy refuses it
+                raise WrongFileError(
+                    f"{path} should hold {shape}; a side is {_MOST_BYTES:,} at most"
+                )
             # Damaged dimensions could ask for more memory than there is.
             content = file.read(min(size, _MOST_BYTES) + 1)
     except WrongFileError:

@@ -17,12 +17,11 @@ from pathlib import Path
 import numpy as np
 
 from structnet.datasets.arrays import Arrays
-from structnet.datasets.source import WrongFileError, fetch, find, sources
+from structnet.datasets.source import Source, WrongFileError, fetch, find, sources, verify
 from structnet.estimators.held_out import hold_out
 from structnet.estimators.scale import Standardizer
 
 NUM_INPUTS, NUM_TARGETS = 21, 7
-PUBLISHED_TRAIN, PUBLISHED_TEST = 44_484, 4_449
 
 SOURCES = TRAIN, TEST = sources("sarcos")
 FEATURES = tuple(
@@ -55,14 +54,14 @@ def load(
 
     Raises:
         DownloadError: the test file is not at hand, or a download failed.
-        WrongFileError: a file does not hold what it should.
+        WrongFileError: a file is not the published one.
         ValueError: the share is not between 0 and 1.
     """
     train_path = find(TRAIN, folder) or (fetch(TRAIN, folder) if download else None)
     test_path = find(TEST, folder) or fetch(TEST, folder, download)
-    test = read(test_path, PUBLISHED_TEST)
+    test = _published(TEST, test_path)
     if train_path is not None:
-        train, split = _without_shared(read(train_path, PUBLISHED_TRAIN), test, drop_shared)
+        train, split = _without_shared(_published(TRAIN, train_path), test, drop_shared)
     else:
         chosen, held_out = hold_out(len(test), test_share, seed)
         train, test = test[chosen], test[held_out]
@@ -70,12 +69,17 @@ def load(
     return _arrays(train, test, split, tuple(path for path in (train_path, test_path) if path))
 
 
-def read(path: str | Path, size: int | None = None) -> np.ndarray:
+def _published(source: Source, path: Path) -> np.ndarray:
+    # Before it is read: of what is damaged, scipy's reader may end the interpreter.
+    verify(source, path)
+    return read(path)
+
+
+def read(path: str | Path) -> np.ndarray:
     """The rows of one of the files: 21 inputs and 7 torques each.
 
     Args:
-        path: a MATLAB file that holds one array, by the name of the file.
-        size: the number of rows it should have; None for any.
+        path: a MATLAB file that holds one array, by the name of the file; one to be trusted.
 
     Shapes:
         ``[N, 28]``, float64.
@@ -98,8 +102,6 @@ def read(path: str | Path, size: int | None = None) -> np.ndarray:
         raise WrongFileError(
             f"{path} holds {rows.dtype} {rows.shape}, not rows of {columns} floats"
         )
-    if size is not None and len(rows) != size:
-        raise WrongFileError(f"{path} has {len(rows):,} rows; the published file has {size:,}")
     if not np.isfinite(rows).all():
         row, column = np.argwhere(~np.isfinite(rows))[0] + 1
         raise WrongFileError(f"{path} has no finite number in row {row}, column {column}")

@@ -16,6 +16,8 @@ its recipe and a function here; the command needs nothing else.
 ``neural_tree``             neural trees: ``neural_tree_settings``, ``neural_tree_runs``,
                             ``neural_tree_answers``, ``neural_tree_paper`` and
                             ``neural_tree_figures`` belong to it
+``naru``                    routed language models: ``naru_settings``, ``naru_text``,
+                            ``naru_figures``, ``naru_pictures`` and ``naru_paper`` belong to it
 ``arrays``, ``baselines``   rows and images for a run; scikit-learn's models of the same rows
 ``data_sets``               what ``structnet data`` tells
 ==========================  ====================================================================
@@ -44,11 +46,19 @@ def _neural_tree() -> Recipe:
     return NeuralTreeRecipe()
 
 
+def _naru() -> Recipe:
+    """routed networks, which predict the next word of a text"""
+    from structnet.recipes.naru import NaruRecipe
+
+    return NaruRecipe()
+
+
 # The word after `structnet train` -> what imports the recipe and gives it. Nothing is imported
 # before one is called, so that a help page costs the same however many families there are.
 RECIPES: dict[str, Callable[[], Recipe]] = {
     "tree-lstm": _tree_lstm,
     "neural-tree": _neural_tree,
+    "naru": _naru,
 }
 
 EXAMPLES = """\

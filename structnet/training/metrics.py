@@ -204,7 +204,7 @@ def batch_scores(
         ``[len(starts), 1 + len(metrics)]``, float64.
 
     Raises:
-        TargetError: an example's target is no class of the model.
+        TargetError: a target is no class of the model.
     """
     rows = np.empty((len(starts), 1 + len(metrics)))
     with evaluating(model):

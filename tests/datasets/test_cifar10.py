@@ -135,7 +135,7 @@ GOOD = files.batch(PIXELS, LABELS)
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "is not a batch of CIFAR-10: Ran out of input"),
+        (b"", "is not a batch of CIFAR-10: pickle exhausted"),
         (b"no pickle", "is not a batch"),
         (GOOD[:-1], "is not a batch"),
         (GOOD[:500], "is not a batch"),

@@ -206,7 +206,7 @@ def test_targets_are_told_and_drawn_in_their_units(
 @pytest.fixture
 def robot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The run of a tree that predicts the seven torques of a robot arm."""
-    monkeypatch.setattr(sarcos, "PUBLISHED_TEST", 200)
+    monkeypatch.setattr(sarcos, "verify", lambda source, path: None)
     write_sarcos(tmp_path / "data", sarcos_inv_test=sarcos_rows(200))
     given = [
         "--data",

@@ -199,6 +199,12 @@ def test_roots_that_are_no_nodes():
         Forest.from_graph(small_graph(), roots=[3])
 
 
+@pytest.mark.parametrize("roots", [[1.0], [1.9], [False, True, False], ["2"]])
+def test_roots_that_are_no_numbers_of_nodes(roots):
+    with pytest.raises(GraphError, match="roots must be numbers of nodes; got"):
+        Forest.from_graph(small_graph(), roots=roots)
+
+
 def test_wrong_dtypes_are_refused():
     graph = small_graph()
     graph.edata["pos"] = graph.edata["pos"].double()
