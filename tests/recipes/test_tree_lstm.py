@@ -291,6 +291,7 @@ def test_a_table_of_other_data_is_refused(tmp_path: Path) -> None:
     assert call(*TRIAL, "--out", tmp_path).status == 0
     member = run.Run(tmp_path / "lrt-cp-0")
     config = member.config
+    (member.folder / run.MODEL).unlink()  # which would know better
     member.write("config.json", config | {"data": config["data"] | {"origin": "published"}})
     done = call(*TRIAL, "--out", tmp_path)
     assert (done.status, "was trained on other data than" in done.err) == (2, True)
