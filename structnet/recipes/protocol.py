@@ -17,9 +17,17 @@ if TYPE_CHECKING:
 class RunData(Protocol):
     """What a run learns from, chooses by and is tested on; each part has a length."""
 
-    train: Any
-    validation: Any
-    test: Any
+    @property
+    def train(self) -> Any:
+        """What is learnt from."""
+
+    @property
+    def validation(self) -> Any:
+        """What is chosen by."""
+
+    @property
+    def test(self) -> Any:
+        """What is tested on."""
 
     def describe(self) -> dict[str, Any]:
         """What ``config.json`` says of them, by which they are known again."""
