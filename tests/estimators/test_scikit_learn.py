@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from structnet.label_tree import LabelTreeClassifier
 from structnet.neural_tree.estimator import NeuralTreeClassifier, NeuralTreeRegressor
 
 # Enough to learn the checks' toy data, and no more.
@@ -22,9 +23,15 @@ REPEATED = (
     "a repeated sample is met more often in an epoch, in other batches, and may stand on both "
     "sides of the validation split"
 )
-FAILING = {"check_sample_weight_equivalence_on_dense_data": REPEATED}
+FAILING = {
+    f"check_sample_weight_equivalence_on_{kind}_data": REPEATED for kind in ("dense", "sparse")
+}
 
-ESTIMATORS = [NeuralTreeClassifier(**SMALL), NeuralTreeRegressor(**SMALL)]
+ESTIMATORS = [
+    NeuralTreeClassifier(**SMALL),
+    NeuralTreeRegressor(**SMALL),
+    LabelTreeClassifier(epochs=30),
+]
 
 CHECKS = parametrize_with_checks(ESTIMATORS, expected_failed_checks=lambda estimator: FAILING)
 
