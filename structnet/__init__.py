@@ -12,6 +12,8 @@ choices along a path.
 ``tensor_tree``         Tree-LSTMs with tensors: one paper, one folder
 ``routing``             trees that are the model: paths, and all that is said of any such tree
 ``neural_tree``         adaptive neural trees: one paper, one folder
+``softmax_tree``        softmax trees for many classes, fixed or grown: one family, one folder
+``naru``                routed networks, of which each word activates a path: one paper, one folder
 ``label_tree``          trees of very many labels: one paper, one folder
 ``estimators``          what the scikit-learn classes share
 ``training``            one loop for every model: :func:`fit`, :class:`History`, checkpoints

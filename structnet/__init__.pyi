@@ -2,10 +2,12 @@ from . import datasets as datasets
 from . import estimators as estimators
 from . import label_tree as label_tree
 from . import message_passing as message_passing
+from . import naru as naru
 from . import neural_tree as neural_tree
 from . import parse as parse
 from . import plot as plot
 from . import routing as routing
+from . import softmax_tree as softmax_tree
 from . import tensor_tree as tensor_tree
 from . import text as text
 from . import training as training
@@ -17,6 +19,9 @@ from .label_tree import LabelTreeClassifier as LabelTreeClassifier
 from .label_tree import LogBilinearLM as LogBilinearLM
 from .label_tree import TreeSoftmaxLoss as TreeSoftmaxLoss
 from .message_passing.propagation import propagate as propagate
+from .naru import RoutedLanguageModel as RoutedLanguageModel
+from .naru import RoutedNetwork as RoutedNetwork
+from .naru import RoutingStats as RoutingStats
 from .neural_tree import NeuralTree as NeuralTree
 from .neural_tree import NeuralTreeClassifier as NeuralTreeClassifier
 from .neural_tree import NeuralTreeRegressor as NeuralTreeRegressor
@@ -29,6 +34,9 @@ from .plot import plot_neural_tree as plot_neural_tree
 from .plot import plot_partition as plot_partition
 from .plot import plot_refinement as plot_refinement
 from .plot import plot_tree as plot_tree
+from .softmax_tree import AdaptiveSoftmaxTreeClassifier as AdaptiveSoftmaxTreeClassifier
+from .softmax_tree import SoftmaxTree as SoftmaxTree
+from .softmax_tree import SoftmaxTreeClassifier as SoftmaxTreeClassifier
 from .tensor_tree import CP as CP
 from .tensor_tree import ChildSum as ChildSum
 from .tensor_tree import FullTensor as FullTensor

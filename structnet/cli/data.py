@@ -10,18 +10,11 @@ from typing import Literal
 
 from structnet.checks import check_integer
 from structnet.cli.flags import parse
-from structnet.datasets.catalogue import (
-    ARRAY_SETS,
-    OWN,
-    SPARSE,
-    TABLES,
-    TEXT_SETS,
-    TEXTS,
-    TREE_SETS,
-)
+from structnet.datasets import catalogue
+from structnet.datasets.catalogue import SPARSE, TABLES, TEXT_SETS, TEXTS, TREE_SETS
 from structnet.recipes.recipe import did_you_mean, is_file
 
-KNOWN = TREE_SETS | ARRAY_SETS | TEXT_SETS
+KNOWN = TREE_SETS | catalogue.ARRAY_SETS | TEXT_SETS
 EXAMPLES = """\
   structnet data lrt --data-dir data
   structnet data listops --generate --num 1000 --out my-listops
@@ -85,7 +78,7 @@ class DataFlags:
 
 def run(words: Sequence[str]) -> None:
     """Finds, downloads, generates or checks a data set and prints what is in it."""
-    listed = "\n".join(f"  {name:<10} {what}" for name, what in (KNOWN | OWN).items())
+    listed = "\n".join(f"  {name:<10} {what}" for name, what in (KNOWN | catalogue.OWN).items())
     examples = f"{EXAMPLES}\n\ndata sets:\n{listed}"
     flags, _, names = parse(DataFlags, words, "structnet data NAME", examples=examples, inputs=True)
     name = _checked(names, flags)
@@ -106,7 +99,7 @@ def _checked(names: Sequence[str], flags: DataFlags) -> str:
     """The one name among the words; no flag may be given that would be ignored."""
     name, made, table = " ".join(names), flags.generated, flags.table
     if name not in KNOWN and not is_file(name, TABLES + SPARSE + TEXTS):
-        expected = f"NAME must be one of {', '.join(KNOWN)}, or {' or '.join(OWN)}; got "
+        expected = f"NAME must be one of {', '.join(KNOWN)}, or {' or '.join(catalogue.OWN)}; got "
         got = f"{repr(name) if name else 'nothing'}{did_you_mean(name, list(KNOWN))}"
         raise ValueError(expected + got)
     if made.generate:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ class TableFlags:
     """which table
 
     Args:
-        table: the table's number in the paper
+        table: the table's, or the figure's, number in the paper; --figure says the same
         seeds: trainings of each model, with the seeds 0 to N-1
         out: folder of the runs and the table (default: runs/reproduce-MODEL)
     """
@@ -39,6 +40,7 @@ def run(words: Sequence[str]) -> None:
     if not words or words[0] in ("-h", "--help"):
         show_models("reproduce", "--table N [--seeds N] [settings] [--out DIR]")
     recipe, words = chosen_recipe("reproduce", words)
+    words = [re.sub("^--figure(?==|$)", "--table", word) for word in words]  # some papers have them
     prog = f"structnet reproduce {recipe.name}"
     choice, own, _ = parse(
         recipe.Choice, words, prog, own=TableFlags, examples=recipe.examples["reproduce"]

@@ -10,6 +10,8 @@
 ``sarcos``              rows of numbers: a robot arm's movements and torques
 ``table``               a CSV file of one's own; ``csv_file`` reads its text
 ``text``                :func:`load_text`: texts, published or of one's own, in sentences
+``clusters``            rows around many centres, even or as uneven as words
+``next_word``           a text's next word as a class, the words before it as a row
 ``svmlight_file``       sparse rows, in a file of svmlight's or libsvm's format
 ``fasttext_file``       labelled text, as fastText reads it
 ``planted``             points of a hierarchy that is known

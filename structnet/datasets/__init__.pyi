@@ -1,8 +1,10 @@
 from . import cifar10 as cifar10
+from . import clusters as clusters
 from . import digits as digits
 from . import listops as listops
 from . import lrt as lrt
 from . import mnist as mnist
+from . import next_word as next_word
 from . import sarcos as sarcos
 from . import svmlight_file as svmlight_file
 from . import table as table

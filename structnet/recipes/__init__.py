@@ -16,6 +16,12 @@ its recipe and a function here; the command needs nothing else.
 ``neural_tree``             neural trees: ``neural_tree_settings``, ``neural_tree_runs``,
                             ``neural_tree_answers``, ``neural_tree_paper`` and
                             ``neural_tree_figures`` belong to it
+``softmax_tree``            softmax trees, fixed and grown: ``softmax_tree_settings``,
+                            ``softmax_tree_data``, ``softmax_tree_paper``,
+                            ``softmax_tree_comparison`` (and its ``softmax_tree_baselines``) and
+                            ``softmax_tree_pictures`` belong to it
+``naru``                    routed language models: ``naru_settings``, ``naru_text``,
+                            ``naru_figures``, ``naru_pictures`` and ``naru_paper`` belong to it
 ``label_tree``              label trees: ``label_tree_settings``, ``label_tree_data``,
                             ``label_tree_runs``, ``label_tree_paper`` and
                             ``label_tree_pictures`` belong to it
@@ -49,6 +55,27 @@ def _neural_tree() -> Recipe:
     return NeuralTreeRecipe()
 
 
+def _softmax_tree() -> Recipe:
+    """softmax trees, for many classes (tables, sparse rows, the next word)"""
+    from structnet.recipes.softmax_tree import SoftmaxTreeRecipe
+
+    return SoftmaxTreeRecipe()
+
+
+def _adaptive_softmax_tree() -> Recipe:
+    """softmax trees that grow where it pays (the same data)"""
+    from structnet.recipes.softmax_tree import AdaptiveSoftmaxTreeRecipe
+
+    return AdaptiveSoftmaxTreeRecipe()
+
+
+def _naru() -> Recipe:
+    """routed networks, which predict the next word of a text"""
+    from structnet.recipes.naru import NaruRecipe
+
+    return NaruRecipe()
+
+
 def _label_tree() -> Recipe:
     """label trees, for very many classes (text, sparse rows)"""
     from structnet.recipes.label_tree import LabelTreeRecipe
@@ -68,6 +95,9 @@ def _language_model() -> Recipe:
 RECIPES: dict[str, Callable[[], Recipe]] = {
     "tree-lstm": _tree_lstm,
     "neural-tree": _neural_tree,
+    "softmax-tree": _softmax_tree,
+    "adaptive-softmax-tree": _adaptive_softmax_tree,
+    "naru": _naru,
     "label-tree": _label_tree,
     "language-model": _language_model,
 }

@@ -105,6 +105,9 @@ class Run:
         Args:
             cls: the recipe's settings.
             place: the place that the run is asked at now; None for the one it was trained at.
+
+        Raises:
+            CheckpointError: the file is damaged, or says what no settings are.
         """
         here = {} if place is None else values_of(place)
         said = {name: value for name, value in here.items() if value is not None}

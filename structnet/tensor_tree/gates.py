@@ -52,7 +52,7 @@ class LSTMState(torch.autograd.Function):
     """:func:`lstm_state` with its gradient.
 
     Shapes:
-        output: h and c as there, contiguous.
+        ``[..., c]`` each; h and c contiguous.
     """
 
     @staticmethod
@@ -84,7 +84,8 @@ class Forget(torch.autograd.Function):
     """:func:`forget` with its gradient.
 
     Shapes:
-        output: as there; one tensor if joined.
+        z ``[runs, length, gates]``, bias ``[runs, k]``, c ``[runs, length, k]`` -> as there, one
+        tensor if joined.
     """
 
     @staticmethod

@@ -78,7 +78,7 @@ class StepError(RuntimeError):
         epoch: from 1.
         batch: from 1, within the epoch.
         learning_rate: rate of the first group of parameters.
-        why: what the optimizer said.
+        why: words of the optimizer's own error.
     """
 
     def __init__(self, epoch: int, batch: int, learning_rate: float, why: str):

@@ -202,6 +202,9 @@ def batch_scores(
 
     Shapes:
         ``[len(starts), 1 + len(metrics)]``, float64.
+
+    Raises:
+        TargetError: a target is no class of the model.
     """
     rows = np.empty((len(starts), 1 + len(metrics)))
     with evaluating(model):

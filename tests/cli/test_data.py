@@ -32,7 +32,7 @@ def result(out: str) -> dict:
 def test_the_help_lists_what_there_is(call) -> None:
     status, out, _ = call("--help")
     assert status == 0
-    assert set(data.ARRAY_SETS) == set(LOADERS)  # the help imports nothing to know them
+    assert set(data.catalogue.ARRAY_SETS) == set(LOADERS)  # the help imports nothing to know them
     for name in (*LOADERS, "listops", "lrt", "FILE.csv", "FILE.svm", "FILE.txt"):
         assert f"\n  {name} " in out
 

@@ -9,6 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from structnet.label_tree import LabelTreeClassifier
 from structnet.neural_tree.estimator import NeuralTreeClassifier, NeuralTreeRegressor
+from structnet.softmax_tree import AdaptiveSoftmaxTreeClassifier, SoftmaxTreeClassifier
 
 # Enough to learn the checks' toy data, and no more.
 SMALL = {
@@ -27,9 +28,13 @@ FAILING = {
     f"check_sample_weight_equivalence_on_{kind}_data": REPEATED for kind in ("dense", "sparse")
 }
 
+# What is chosen by held-out samples takes longer; its own tests leave it open.
+TOLD = {"depth": 1, "leaf_penalty": 0.1, "start": "centroids", "max_iter": 3, "solver_steps": 10}
 ESTIMATORS = [
     NeuralTreeClassifier(**SMALL),
     NeuralTreeRegressor(**SMALL),
+    SoftmaxTreeClassifier(**TOLD, k=2),
+    AdaptiveSoftmaxTreeClassifier(**TOLD, max_rounds=1),
     LabelTreeClassifier(epochs=30),
 ]
 

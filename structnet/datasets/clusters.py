@@ -1,0 +1,87 @@
+"""Rows around many centres, some of them near each other, for classifiers of many classes.
+
+A class has several modes, each in another group of modes that lie close together: no line separates
+a class from the rest, but within a group lines separate all. Groups and classes are equally
+frequent, or as uneven as words are: the i-th has a share of about ``1 / i``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from structnet.checks import check_bool, check_integer
+from structnet.datasets.arrays import Arrays
+from structnet.estimators.scale import Standardizer
+
+FAR, NEAR, NOISE = 3.0, 0.42, 1.0  # deviation of groups, of modes within them, and of rows
+
+
+def generate(
+    num_train: int = 20_000,
+    num_test: int = 5_000,
+    *,
+    classes: int = 200,
+    modes: int = 4,
+    features: int = 64,
+    groups: int = 32,
+    uneven: bool = False,
+    seed: int = 0,
+) -> Arrays:
+    """Draws centres, and rows around them.
+
+    Args:
+        num_train, num_test: number of rows.
+        classes: number of classes.
+        modes: modes of a class, drawn from the groups.
+        features: numbers of a row.
+        groups: number of groups.
+        uneven: are classes and groups uneven, and groups of few rows narrower in classes?
+        seed: seed of all that is random.
+
+    Shapes:
+        x ``[N, features]``; y ``[N]``.
+
+    Raises:
+        ValueError: a number is out of its range.
+
+    Example:
+        >>> data = generate(100, 50, classes=5, features=3)
+        >>> data.x_train.shape, data.num_outputs
+        ((100, 3), 5)
+    """
+    for name, value in {"num_train": num_train, "num_test": num_test, "modes": modes}.items():
+        check_integer(name, value, 1)
+    for name, value in {"classes": classes, "features": features, "groups": groups}.items():
+        check_integer(name, value, 2 if name == "classes" else 1)
+    check_bool("uneven", uneven)
+    rng = np.random.default_rng(seed)
+    share = _zipf(classes) if uneven else np.full(classes, 1 / classes)
+    group_share = _zipf(groups) if uneven else np.full(groups, 1 / groups)
+    group = rng.choice(groups, size=(classes, modes), p=group_share)
+    centres = FAR * rng.standard_normal((groups, features))
+    centres = centres[group] + NEAR * rng.standard_normal((classes, modes, features))
+
+    def draw(number: int) -> tuple[np.ndarray, np.ndarray]:
+        y = rng.choice(classes, size=number, p=share)
+        mode = rng.integers(modes, size=number)
+        x = centres[y, mode] + NOISE * rng.standard_normal((number, features))
+        return x.astype(np.float32), y
+
+    (x, y), (x_test, y_test) = draw(num_train), draw(num_test)
+    scale = Standardizer.fitted(x)
+    return Arrays(
+        scale(x),
+        y,
+        scale(x_test),
+        y_test,
+        classes=tuple(map(str, range(classes))),
+        name="uneven" if uneven else "clusters",
+        task="classification",
+        split=f"drawn with seed {seed}",
+        x_scale=scale,
+    )
+
+
+def _zipf(number: int) -> np.ndarray:
+    share = 1 / np.arange(1, number + 1)
+    return share / share.sum()

@@ -1,0 +1,87 @@
+"""The next word of a text as a problem of classes: a row describes the words before it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from structnet.checks import check_integer
+from structnet.datasets.arrays import Arrays
+from structnet.datasets.text import load_text
+from structnet.estimators.scale import Standardizer
+from structnet.text import Words, learn_vectors
+
+UNSEEN = 20_000  # words that have a vector, at most
+
+
+def load(
+    name: str | Path = "brown",
+    folder: str | Path | None = None,
+    *,
+    classes: int = 1000,
+    context: int = 4,
+    size: int = 32,
+    num_train: int | None = None,
+    num_test: int | None = None,
+    seed: int = 0,
+) -> Arrays:
+    """Places of a text whose word is among the most frequent, and the words before them.
+
+    A word's vector says with which words it meets in the training text (truncated SVD of PPMI); a
+    row consists of those of the words before, 0 before the beginning of a sentence.
+
+    Args:
+        name: text, as of :func:`structnet.datasets.load_text`.
+        folder: folder that may hold its files.
+        classes: number of words, the most frequent ones, that are told apart.
+        context: words before that count.
+        size: numbers of a word's vector.
+        num_train, num_test: places, drawn from all; None for all.
+        seed: seed of what is drawn, and of the vectors.
+
+    Shapes:
+        x ``[N, context * size]``; y ``[N]``, the words by frequency.
+
+    Raises:
+        DownloadError: the files of the text are not at hand.
+        ValueError: a number is out of its range.
+
+    Example:
+        >>> data = load("pydoc", classes=50, size=8, num_train=500, num_test=100)
+        >>> data.x_train.shape, data.classes[:2]
+        ((500, 32), (',', 'the'))
+    """
+    for what, value in {"classes": classes, "context": context, "size": size}.items():
+        check_integer(what, value, 2 if what == "classes" else 1)
+    text, rng = load_text(name, folder, seed), np.random.default_rng(seed)
+    words = Words.from_sentences(text.train, max_size=UNSEEN)
+    vectors = learn_vectors(words.encode(text.train), len(words), size, seed=seed)
+    listed = [i for i in range(len(words)) if i != words.unknown][:classes]
+    label = np.full(len(words), -1)
+    label[listed] = np.arange(len(listed))
+
+    def places(sentences: list[list[str]], number: int | None) -> tuple[np.ndarray, np.ndarray]:
+        ids, offsets = words.encode(sentences)
+        y = label[ids]
+        rows = np.flatnonzero(y >= 0)
+        if number is not None and number < len(rows):
+            rows = np.sort(rng.permutation(rows)[:number])
+        begin = np.repeat(offsets[:-1], np.diff(offsets))[rows]
+        before = [rows - distance for distance in range(1, context + 1)]
+        parts = [np.where((at >= begin)[:, None], vectors[ids[at]], 0) for at in before]
+        return np.concatenate(parts, axis=1), y[rows]
+
+    (x, y), (x_test, y_test) = places(text.train, num_train), places(text.test, num_test)
+    scale = Standardizer.fitted(x)
+    return Arrays(
+        scale(x),
+        y,
+        scale(x_test),
+        y_test,
+        classes=tuple(words.words[i] for i in listed),
+        name=Path(name).stem,
+        task="classification",
+        split=text.split,
+        x_scale=scale,
+    )

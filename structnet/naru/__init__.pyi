@@ -1,0 +1,11 @@
+from .bundle import Bundle as Bundle
+from .language_model import RoutedLanguageModel as RoutedLanguageModel
+from .network import Routed as Routed
+from .network import RoutedNetwork as RoutedNetwork
+from .next_word import NextWord as NextWord
+from .sentences import Sentences as Sentences
+from .settings import NaruSettings as NaruSettings
+from .statistics import RoutingStats as RoutingStats
+from .statistics import route_changes as route_changes
+from .training import train as train
+from .wiring import Wiring as Wiring

@@ -1,0 +1,67 @@
+"""A bundle: all connections that write into one state (Eq. 1-5)."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+
+class Bundle(nn.Module):
+    """The parameters of one bundle: those of its routes, then those of its sources.
+
+    A connection of this bundle, whose state is h, to a neighbour of state b (Eq. 1-4)::
+
+        z = b W_b,    g = sigmoid((h . w_gh + b . w_gb) / 2),    c = g z
+
+    The neighbours stand side by side, so that all connections together are one product:
+    ``sum_i g_i b_i W_i = [g_1 b_1, g_2 b_2, ...] [W_1; W_2; ...]``.
+
+    Args:
+        dim: numbers in its state.
+        reads: numbers in the state of each of its neighbours.
+
+    Shapes:
+        weight ``[sum of reads, dim]``, read_gate ``[sum of reads]``, own_gate ``[connections,
+        dim]``.
+
+    Example:
+        >>> bundle = Bundle(2, [3, 3, 4])
+        >>> [tuple(part.shape) for part in bundle.connection(2)]
+        [(4, 2), (4,), (2,)]
+    """
+
+    def __init__(self, dim: int, reads: list[int]):
+        super().__init__()
+        self.reads = list(reads)
+        self.weight = nn.Parameter(torch.empty(sum(reads), dim))
+        self.read_gate = nn.Parameter(torch.empty(sum(reads)))
+        self.own_gate = nn.Parameter(torch.empty(len(reads), dim))
+        self.draw([1.0] * len(reads))
+
+    def draw(self, gains: list[float]) -> None:
+        """Draws new weights.
+
+        A mean over n connections of which one carries something, at a gate of 1/2, makes a state 2n
+        times smaller; weights are as much larger. Gates look at the neighbour alone, and like what
+        is active: so what a token was sends it its way, and a path once taken is taken again by
+        what is alike. With gates of any sign, tokens wander, and what a bundle reads is mostly old.
+
+        Args:
+            gains: size of the first weights of each connection; at 1, what it carries keeps its
+                size.
+        """
+        n = len(self.reads)
+        with torch.no_grad():
+            for i, gain in enumerate(gains):
+                W, w_gb, w_gh = self.connection(i)
+                W.normal_(0, gain * 2 * n / math.sqrt(len(W)))
+                w_gb.normal_(0, 1 / math.sqrt(len(W))).abs_()
+                w_gh.zero_()
+
+    def connection(self, i: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Views of W_b ``[read, dim]``, w_gb ``[read]`` and w_gh ``[dim]`` of one connection."""
+        start = sum(self.reads[:i])
+        end = start + self.reads[i]
+        return self.weight[start:end], self.read_gate[start:end], self.own_gate[i]

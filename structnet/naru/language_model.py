@@ -1,0 +1,293 @@
+"""A routed language model as scikit-learn's users know their models: fit, predict, score."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from structnet.checks import check_number, wrong
+from structnet.naru.network import RoutedNetwork
+from structnet.naru.next_word import NextWord
+from structnet.naru.preparation import (
+    Text,
+    held_out_of,
+    known_words,
+    sentences_of,
+    vectors_of,
+)
+from structnet.naru.recurrent import RecurrentNetwork
+from structnet.naru.sentences import Sentences
+from structnet.naru.settings import NaruSettings
+from structnet.naru.statistics import RoutingStats
+from structnet.naru.training import train
+from structnet.naru.wiring import Wiring
+from structnet.text import Words
+from structnet.training.checkpoint import CheckpointError, load_model, save_model
+from structnet.training.metrics import evaluate
+from structnet.training.seeding import random_states_kept
+
+DEFAULT = NaruSettings()
+
+
+class RoutedLanguageModel(BaseEstimator):
+    """Learns from a text which word comes next, by a network that computes only where it must.
+
+    Each word takes a path of one bundle a capsule, which the words before it and the word itself
+    elect. It learns vectors of the words from the text (or is given some), then to predict the
+    vector of each next word.
+
+    Args:
+        vectors: vectors of the words: a file of GloVe or word2vec, or word -> numbers; None learns
+            them from the text.
+        sizes, dims, max_cone, objective, decoding: settings of the network, see
+            :class:`.NaruSettings`.
+        vector_size, min_count, max_words, max_length: settings of its words, see there.
+        epochs, patience, batch_size, learning_rate, clip_norm, lazy, balance, gate_noise: training
+            of the model, see there.
+        validation_fraction: share of the sentences that decides which epoch is best.
+        random_state: number that everything random follows from.
+        verbose: show a bar of the training.
+
+    Attributes:
+        words_: vocabulary.
+        model_: trained :class:`.NextWord`.
+        history_: record of each epoch.
+
+    Reference:
+        D. Nepp, On the State of ANN Computation Graphs and the potential of Conditional Neural
+        Networks, 2021, chapter 4.
+
+    Example:
+        >>> text = ["the cat sees the dog .", "the dog sees the cat ."] * 30
+        >>> model = RoutedLanguageModel(
+        ...     sizes=(1, 2, 1), dims=(8,), vector_size=4, epochs=2, random_state=0
+        ... ).fit(text)
+        >>> model.predict(["the cat sees"]) in (["the"], ["cat"], ["dog"], ["sees"], ["."])
+        True
+        >>> model.statistics(text).visits[0].tolist()
+        [360]
+    """
+
+    def __init__(
+        self,
+        *,
+        vectors: str | Path | dict[str, Any] | None = None,
+        sizes: tuple[int, ...] = DEFAULT.sizes,
+        dims: tuple[int, ...] = DEFAULT.dims,
+        max_cone: int = DEFAULT.max_cone,
+        objective: str = DEFAULT.objective,
+        decoding: str = DEFAULT.decoding,
+        vector_size: int = DEFAULT.vector_size,
+        min_count: int = DEFAULT.min_count,
+        max_words: int = DEFAULT.max_words,
+        max_length: int = DEFAULT.max_length,
+        epochs: int | None = DEFAULT.epochs,
+        patience: int | None = DEFAULT.patience,
+        batch_size: int = DEFAULT.batch_size,
+        learning_rate: float = DEFAULT.learning_rate,
+        clip_norm: float | None = DEFAULT.clip_norm,
+        lazy: bool = DEFAULT.lazy,
+        balance: float = DEFAULT.balance,
+        gate_noise: float = DEFAULT.gate_noise,
+        validation_fraction: float = 0.1,
+        random_state: int = DEFAULT.seed,
+        verbose: bool = False,
+    ):
+        self.vectors = vectors
+        self.sizes, self.dims, self.max_cone = sizes, dims, max_cone
+        self.objective, self.decoding, self.vector_size = objective, decoding, vector_size
+        self.min_count, self.max_words, self.max_length = min_count, max_words, max_length
+        self.epochs, self.patience, self.batch_size = epochs, patience, batch_size
+        self.learning_rate, self.clip_norm, self.lazy = learning_rate, clip_norm, lazy
+        self.balance, self.gate_noise = balance, gate_noise
+        self.validation_fraction, self.random_state = validation_fraction, random_state
+        self.verbose = verbose
+
+    def fit(
+        self, X: Text, y: None = None, *, folder: str | Path | None = None
+    ) -> RoutedLanguageModel:
+        """Learns from a text.
+
+        Args:
+            X: path of a file with one sentence a line, or sentences: lists of words, or words
+                between blanks.
+            y: nothing; it is there as scikit-learn has it.
+            folder: place for the training's state, from which another call goes on.
+
+        Raises:
+            ValueError: a parameter is out of its range, or the text holds too little.
+        """
+        settings, sentences = self._settings(), sentences_of(X)
+        check_number("validation_fraction", self.validation_fraction, 0, 1, open=True)
+        held_out, kept = held_out_of(sentences, self.validation_fraction, settings.seed)
+        words = known_words(kept, settings)
+        cache = None if folder is None else Path(folder, "vectors.npy")
+        vectors = vectors_of(words, kept, settings, self.vectors, cache)
+        self.words_ = words
+        self.model_ = build(settings, words, vectors)
+        self.history_ = train(
+            self.model_,
+            settings,
+            Sentences.to_predict(words.encode(kept), settings.max_length),
+            Sentences.to_predict(words.encode(held_out), settings.max_length),
+            folder=folder,
+            progress=self.verbose,
+        )
+        return self
+
+    def predict(self, X: Text) -> list[str]:
+        """The likeliest next word of each sentence.
+
+        Args:
+            X: see :meth:`fit`.
+        """
+        return [self.words_.words[i] for i in self.predict_log_proba(X).argmax(1)]
+
+    def predict_proba(self, X: Text) -> np.ndarray:
+        """The probability of each known word to be the next one. ``-> [sentences, words]``"""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict_log_proba(self, X: Text) -> np.ndarray:
+        """The logarithms of these. ``-> [sentences, words]``"""
+        check_is_fitted(self)
+        return self.model_.predict_log_proba(self._encoded(X)).numpy()
+
+    def score(self, X: Text, y: None = None) -> float:
+        """Share of the next words of a text that it predicts right."""
+        return self.measure(X)["accuracy"]
+
+    def measure(self, X: Text) -> dict[str, float]:
+        """The mean loss of a text and the share of its next words that are predicted right."""
+        check_is_fitted(self)
+        encoded = self.words_.encode(sentences_of(X))
+        return measured(self.model_, Sentences.to_predict(encoded, self.max_length))
+
+    def statistics(self, X: Text) -> RoutingStats:
+        """Which bundles the sentences of a text visit."""
+        check_is_fitted(self)
+        return self.model_.statistics(self._encoded(X))
+
+    def paths(self, X: Text) -> list[np.ndarray]:
+        """The bundle of each capsule that each word passed; the last word comes to no prediction.
+
+        Shapes:
+            ``[words, capsules]`` for each sentence; -1 where a word did not come.
+        """
+        check_is_fitted(self)
+        batch = self._encoded(X)
+        with torch.no_grad():
+            record = self.model_.route(batch).record.numpy()
+        depth = record.shape[2]
+        found = []
+        for row, length in zip(record, batch.lengths, strict=True):
+            step = np.arange(length)[:, None] + np.arange(depth)
+            padded = np.concatenate([row, np.full((length + depth, depth), -1)])
+            found.append(padded[step, np.arange(depth)])
+        return found
+
+    def save(self, path: str | Path) -> None:
+        """Writes the fitted model to one safetensors file.
+
+        Raises:
+            TypeError: the vectors were neither learned nor of a file.
+        """
+        check_is_fitted(self)
+        parameters = {k: v for k, v in self.get_params().items() if k != "vectors"}
+        config = {
+            "estimator": type(self).__name__,
+            "parameters": parameters,
+            "words": list(self.words_.words),
+            "counts": self.words_.counts.tolist(),
+            "unknown": self.words_.unknown,
+            "history": list(self.history_),
+        }
+        save_model(path, self.model_, config)
+
+    @classmethod
+    def load(cls, path: str | Path) -> RoutedLanguageModel:
+        """Reads a model that :meth:`save` wrote.
+
+        Raises:
+            CheckpointError: there is no such file, or it holds something else.
+        """
+        from structnet.training.history import History
+
+        weights, config = load_model(path)
+        if config.get("estimator") != cls.__name__:
+            raise CheckpointError(f"{path} holds no {cls.__name__}")
+        given: dict[str, Any] = config["parameters"]
+        given |= {name: tuple(given[name]) for name in ("sizes", "dims")}
+        model = cls(**given)
+        unknown = config["unknown"]
+        name = None if unknown is None else config["words"][unknown]
+        model.words_ = Words(config["words"], config["counts"], name)
+        model.model_ = build(model._settings(), model.words_, weights["vectors"])
+        model.model_.load_state_dict(weights)
+        model.model_.eval()
+        model.history_ = History(config["history"])
+        return model
+
+    def _settings(self) -> NaruSettings:
+        own: dict[str, Any] = {
+            each.name: getattr(self, each.name)
+            for each in fields(NaruSettings)
+            if each.name != "seed"
+        }
+        own |= {name: tuple(own[name]) for name in ("sizes", "dims")}
+        return NaruSettings(**own, seed=self.random_state)
+
+    def _encoded(self, X: Text) -> Sentences:
+        return Sentences(self.words_.encode(sentences_of(X)))
+
+
+def build(settings: NaruSettings, words: Words, vectors: Tensor) -> NextWord:
+    """The untrained model of a vocabulary.
+
+    Shapes:
+        vectors ``[words, size]``.
+
+    Raises:
+        ValueError: sizes and dims do not fit each other.
+    """
+    size = vectors.shape[1]
+    if len(settings.dims) != len(settings.sizes) - 2:
+        raise wrong(
+            "dims",
+            f"{len(settings.sizes) - 2} numbers, one a capsule between the first and the last",
+            settings.dims,
+        )
+    wiring = Wiring(settings.sizes, (size, *settings.dims, size), settings.max_cone)
+    with random_states_kept(torch.device("cpu")):
+        torch.manual_seed(settings.seed)
+        network = RoutedNetwork(wiring, gate_noise=settings.gate_noise)
+        return over_words(network, settings, words, vectors)
+
+
+def over_words(
+    network: RoutedNetwork | RecurrentNetwork,
+    settings: NaruSettings,
+    words: Words,
+    vectors: Tensor,
+) -> NextWord:
+    """A network with a vocabulary and its vectors, ``[words, size]``."""
+    prior = torch.from_numpy(words.counts) if settings.decoding == "likeliest" else None
+    balance = settings.balance if isinstance(network, RoutedNetwork) else 0.0
+    return NextWord(network, vectors, settings.objective, prior, words.unknown, balance)
+
+
+def measured(model: NextWord, sentences: Sentences, batch_size: int = 256) -> dict[str, float]:
+    """The mean loss, and the share of next words that are predicted right."""
+    loss = evaluate(model, sentences, batch_size=batch_size)["loss"]
+    right = words = 0.0
+    for start in range(0, len(sentences), batch_size):
+        batch = sentences[start : start + batch_size]
+        here = int((batch.lengths - 1).sum())
+        right, words = right + model.accuracy(batch) * here, words + here
+    return {"loss": loss, "accuracy": right / words}

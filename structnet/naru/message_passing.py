@@ -1,0 +1,149 @@
+"""The network as a DGL heterograph, a step of it as DGL's messages, and as a networkx graph.
+
+A step of the heterograph is the reference of the batched forms: messages are Eq. (1-4) on an edge,
+their sum over both kinds of edges and the curve are Eq. (5, 8) on a node.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+import torch
+from torch import Tensor
+from torch.nn.functional import mish
+
+from structnet.naru.capsules import Capsules
+from structnet.naru.wiring import Wiring
+from structnet.trees.schema import dgl
+
+if TYPE_CHECKING:
+    from dgl import DGLGraph
+
+    from structnet.naru.statistics import RoutingStats
+
+
+def heterograph(network: Capsules) -> DGLGraph:
+    """A node type a capsule ("capsule0", ...), an edge a connection, from whom it reads.
+
+    Edges of type "route" run from a target back to the bundle that may elect it, those of type
+    "source" from a source ahead. ``edata["place"]`` is the connection's place in its bundle,
+    ``edata["W"]``, ``["w_gb"]`` and ``["w_gh"]`` are its parameters; ``ndata["connections"]`` is
+    the number of a bundle's connections.
+    """
+    wiring = network.wiring
+    edges: dict[tuple[str, str, str], tuple[Tensor, Tensor]] = {}
+    fields: dict[tuple[str, str, str], list[tuple[int, int, int]]] = {}
+    for p, size in enumerate(wiring.sizes):
+        for a in range(size):
+            for place, (q, b) in enumerate(wiring.reads(p, a)):
+                kind = _edge_type(q, "route" if q > p else "source", p)
+                fields.setdefault(kind, []).append((b, a, place))
+    for kind, found in fields.items():
+        read, owner, _ = zip(*found, strict=True)
+        edges[kind] = (torch.tensor(read), torch.tensor(owner))
+    nodes = {f"capsule{p}": size for p, size in enumerate(wiring.sizes)}
+    graph = dgl().heterograph(edges, num_nodes_dict=nodes)
+    for kind, found in fields.items():
+        p = int(kind[2].removeprefix("capsule"))
+        parts = [network.capsule(p)[a].connection(place) for _, a, place in found]
+        for name, values in zip(("W", "w_gb", "w_gh"), zip(*parts, strict=True), strict=True):
+            graph.edges[kind].data[name] = torch.stack(values)
+        graph.edges[kind].data["place"] = torch.tensor([place for _, _, place in found])
+    for p, size in enumerate(wiring.sizes):
+        counts = [len(wiring.reads(p, a)) for a in range(size)]
+        graph.nodes[f"capsule{p}"].data["connections"] = torch.tensor(counts)
+    return graph
+
+
+def message(edges: Any) -> dict[str, Tensor]:  # DGL's EdgeBatch
+    """``z = b W, g = sigmoid((h . w_gh + b . w_gb) / 2), c = g z``, ``[edges, dim]``."""
+    b, h = edges.src["state"], edges.dst["state"]
+    z = torch.einsum("er,erd->ed", b, edges.data["W"])
+    g = torch.sigmoid(((h * edges.data["w_gh"]).sum(1) + (b * edges.data["w_gb"]).sum(1)) / 2)
+    return {"c": g[:, None] * z, "gate": g}
+
+
+def reduce(nodes: Any) -> dict[str, Tensor]:  # DGL's NodeBatch
+    """The sum of what comes to each node along edges of one type, ``[nodes, dim]``."""
+    return {"total": nodes.mailbox["c"].sum(1)}
+
+
+def step(
+    graph: DGLGraph, states: list[Tensor], active: list[int], x: Tensor | None = None
+) -> tuple[list[Tensor], list[int]]:
+    """One synchronous step of one sentence.
+
+    Args:
+        graph: network as :func:`heterograph` gives it.
+        states: states of all bundles, capsule by capsule.
+        active: active bundle of each capsule, -1 where there is none.
+        x: token that comes in, if the first capsule is active.
+
+    Returns:
+        The states after it, and the bundles that are active at the next one (the first capsule's is
+        left to whoever has the tokens, and is -1).
+
+    Shapes:
+        states ``[bundles, dim]`` each, x ``[dims[0]]``.
+    """
+    depth = len(states)
+    with graph.local_scope():
+        for p, state in enumerate(states):
+            graph.nodes[f"capsule{p}"].data["state"] = state
+        functions = dict.fromkeys(graph.canonical_etypes, (message, reduce))
+        for kind in graph.canonical_etypes:
+            graph.apply_edges(lambda edges: {"gate": message(edges)["gate"]}, etype=kind)
+        graph.multi_update_all(functions, "sum")
+        found = [states[p].clone() for p in range(depth)]
+        following = [-1] * depth
+        for p, a in enumerate(active):
+            if a < 0:
+                continue
+            node = graph.nodes[f"capsule{p}"].data
+            total = node["total"][a] + (0 if p or x is None else x)
+            mean = total / node["connections"][a]
+            found[p][a] = mean if p in (0, depth - 1) else mish(mean)
+            if p + 1 < depth:
+                following[p + 1] = _elected(graph, p, a)
+    return found, following
+
+
+def _elected(graph: DGLGraph, p: int, a: int) -> int:
+    """The target of the route with the largest gate, of equal ones the first."""
+    kind = _edge_type(p + 1, "route", p)
+    targets, _, edge = graph.in_edges(a, form="all", etype=kind)
+    data = graph.edges[kind].data
+    order = data["place"][edge].argsort()
+    return int(targets[order][data["gate"][edge][order].argmax()])
+
+
+def _edge_type(read: int, kind: str, owner: int) -> tuple[str, str, str]:
+    return f"capsule{read}", kind, f"capsule{owner}"
+
+
+def to_networkx(wiring: Wiring, stats: RoutingStats | None = None) -> nx.DiGraph:
+    """The routes as edges in the direction of election, between nodes (capsule, bundle).
+
+    Args:
+        wiring: wiring of the network.
+        stats: statistics, from which nodes have ``visits``, and edges ``count`` (how often the
+            route was elected) and, if gates were told, ``gate`` (its mean).
+    """
+    digraph = nx.DiGraph(sizes=wiring.sizes, dims=wiring.dims)
+    gates = None if stats is None or stats.gates is None else stats.mean_gates()
+    for p, size in enumerate(wiring.sizes):
+        for a in range(size):
+            digraph.add_node((p, a), capsule=p, bundle=a)
+            if stats is not None:
+                digraph.nodes[p, a]["visits"] = int(stats.visits[p][a])
+    for p, bundles in enumerate(wiring.links):
+        for a, targets in enumerate(bundles):
+            for place, b in enumerate(targets):
+                facts: dict[str, Any] = {"place": place}
+                if stats is not None:
+                    facts["count"] = int(stats.traversals[p][a, b])
+                if gates is not None:
+                    facts["gate"] = float(gates[p][a, place])
+                digraph.add_edge((p, a), (p + 1, b), **facts)
+    return digraph

@@ -1,0 +1,199 @@
+"""The network: bundles that elect each other, sentences that flow through them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import mish
+
+from structnet.checks import check_number, check_one_of, wrong
+from structnet.naru import autograd_backend, message_passing, sweep
+from structnet.naru.capsules import Capsules
+from structnet.naru.waves import Waves
+from structnet.naru.wiring import Wiring
+
+if TYPE_CHECKING:
+    import networkx as nx
+    from dgl import DGLGraph
+
+    from structnet.naru.statistics import RoutingStats
+
+BACKENDS = {"sweep": sweep.run, "autograd": autograd_backend.run}
+
+
+class Routed(NamedTuple):
+    """What a network says of sentences, and which way they took.
+
+    Attributes:
+        predictions: predicted following token of every token but the last; 0 behind the end.
+        record: active bundle of each capsule at each step, -1 where there is none.
+        gates: gates of each capsule's active bundle at each step, its routes first, then its
+            sources; 0 where there is none.
+
+    Shapes:
+        predictions ``[sentences, tokens - 1, dims[-1]]``, record ``[sentences, steps, capsules]``
+        of int64, gates ``[sentences, steps, most connections]`` for each capsule.
+    """
+
+    predictions: Tensor
+    record: Tensor
+    gates: list[Tensor]
+
+
+class RoutedNetwork(Capsules):
+    """Capsules of bundles of which each sentence activates one a capsule: the others cost nothing.
+
+    A bundle keeps a state, 0 before it was first active. At each step every active bundle reads its
+    own state and those of its neighbours, as they were before the step, through gates (Eq. 1-4, see
+    :class:`.Bundle`), and then writes (Eq. 5, 8)::
+
+        h = mish(sum_i c_i / n),    n the number of its connections
+
+    The first bundle has no curve and adds the token before it divides, ``(x + sum_i c_i) / n``; the
+    last one has none and is the prediction. The neighbour ahead behind the largest gate, of equal
+    ones the first, is active at the next step. So tokens follow each other through the capsules,
+    and what is said of token k is read when it has come to the last one. States begin anew with
+    each sentence. The choice has no gradient; gates learn as they weigh what is read.
+
+    Args:
+        wiring: capsules, bundles and links; by default those of the thesis.
+        input_layer: pass the tokens through ``mish(x W + b)`` first.
+        gate_noise: deviation of what is added to gates, for the choice alone, in training.
+
+    Attributes:
+        bundles: capsule -> bundle -> :class:`.Bundle`.
+
+    Raises:
+        ValueError: a value is out of its range.
+
+    Reference:
+        D. Nepp, On the State of ANN Computation Graphs and the potential of Conditional Neural
+        Networks, 2021, chapter 4.
+
+    Example:
+        >>> network = RoutedNetwork(Wiring(sizes=(1, 3, 1), dims=(4, 5, 4)))
+        >>> x = torch.randn(2, 7, 4)  # two sentences of seven and of three tokens
+        >>> network(x, torch.tensor([7, 3])).shape
+        torch.Size([2, 6, 4])
+        >>> network.route(x).record.shape  # sentences, steps, capsules
+        torch.Size([2, 8, 3])
+    """
+
+    def __init__(
+        self,
+        wiring: Wiring | None = None,
+        *,
+        input_layer: bool = True,
+        gate_noise: float = 0.0,
+    ):
+        super().__init__(Wiring() if wiring is None else wiring)
+        check_number("gate_noise", gate_noise, 0, owner="RoutedNetwork")
+        self.gate_noise = gate_noise
+        dim = self.wiring.dims[0]
+        self.input_layer = nn.Linear(dim, dim) if input_layer else None
+
+    def forward(self, x: Tensor, lengths: Tensor | None = None, backend: str = "sweep") -> Tensor:
+        """The predicted following token of every token but the last.
+
+        Args:
+            x: sentences; what stands behind the end of one is not read.
+            lengths: tokens of each sentence; None where all are as long as x.
+            backend: "sweep", or "autograd" for the reference in plain torch, which is also what
+                runs where the tokens are not on a CPU.
+
+        Shapes:
+            x ``[sentences, tokens, dims[0]]``, lengths ``[sentences]`` ->
+            ``[sentences, tokens - 1, dims[-1]]``
+
+        Raises:
+            ValueError: shapes, types or lengths that do not fit.
+        """
+        return self.route(x, lengths, backend).predictions
+
+    def route(self, x: Tensor, lengths: Tensor | None = None, backend: str = "sweep") -> Routed:
+        """The same with the way that each sentence took.
+
+        Shapes:
+            see :meth:`forward` and :class:`Routed`: ``[sentences, steps, capsules]``.
+
+        Raises:
+            ValueError: shapes, types or lengths that do not fit.
+        """
+        check_one_of("backend", backend, tuple(BACKENDS), owner="RoutedNetwork")
+        found = self._lengths(x, lengths)
+        waves = Waves.of(found)
+        sentence, token = (each.to(x.device) for each in waves.cells())
+        of_waves = x[sentence, token]
+        if self.input_layer is not None:
+            of_waves = mish(self.input_layer(of_waves))
+        run = BACKENDS[backend if x.device.type == "cpu" else "autograd"]
+        passed = run(self, of_waves, waves, self._noise(of_waves))
+        tokens, depth = x.shape[1], self.wiring.depth
+        steps = max(int(found.max(initial=0)) + depth - 2, 0) if len(token) else 0
+        last = waves.predicted().cells()
+        predictions = passed.predictions.new_zeros(len(x), max(tokens - 1, 0), self.wiring.dims[-1])
+        record, gates = torch.full((len(x), steps, depth), -1, device=x.device), []
+        for p, (active, gate) in enumerate(zip(passed.active, passed.gates, strict=True)):
+            rows, waves_of = last if p == depth - 1 else (sentence, token)
+            record[rows, waves_of + p, p] = active
+            whole = gate.new_zeros(len(x), steps, gate.shape[1])
+            gates.append(whole.index_put((rows, waves_of + p), gate))
+        predictions = predictions.index_put(last, passed.predictions)
+        return Routed(predictions, record, gates)
+
+    @property
+    def graph(self) -> DGLGraph:
+        """The network as a DGL heterograph, see :func:`.message_passing.heterograph`."""
+        return message_passing.heterograph(self)
+
+    def to_networkx(self, stats: RoutingStats | None = None) -> nx.DiGraph:
+        """The routes in the direction of election, see :func:`.message_passing.to_networkx`."""
+        return message_passing.to_networkx(self.wiring, stats)
+
+    def freeze_path(self, path: Sequence[int]) -> None:
+        """Leaves the bundles of a path as they are from now on, whatever else is learned.
+
+        Args:
+            path: bundle of each capsule, as :meth:`.RoutingStats.main_path` gives it.
+
+        Raises:
+            ValueError: there is no such path.
+        """
+        sizes = self.wiring.sizes
+        fits = len(path) == len(sizes)
+        if not fits or not all(0 <= a < n for a, n in zip(path, sizes, strict=True)):
+            raise wrong("path", f"a bundle of each capsule, below {list(sizes)}", list(path))
+        for p, a in enumerate(path):
+            self.capsule(p)[a].requires_grad_(False)
+
+    def _noise(self, x: Tensor) -> list[Tensor] | None:
+        if not (self.training and self.gate_noise):
+            return None
+        most = [int(self._connections[p][1].max()) for p in range(self.wiring.depth - 1)]
+        return [self.gate_noise * torch.randn(len(x), n).to(x) for n in most]
+
+    def _lengths(self, x: Tensor, lengths: Tensor | None) -> np.ndarray:
+        """The tokens of each sentence, after everything was checked."""
+        dim, like = self.wiring.dims[0], self.capsule(0)[0].weight
+        if x.dim() != 3 or x.shape[2] != dim:
+            raise ValueError(f"x must be [sentences, tokens, {dim}]. Got {list(x.shape)}.")
+        if x.dtype != like.dtype:
+            raise ValueError(f"x must be of {like.dtype}, as the network is. Got {x.dtype}.")
+        if lengths is None:
+            return np.full(len(x), x.shape[1], np.int64)
+        found = np.asarray(lengths.cpu())
+        if found.shape != (len(x),) or found.dtype.kind not in "iu":
+            raise ValueError(
+                f"lengths must be {len(x)} whole numbers, one a sentence. Got "
+                f"{list(found.shape)} of {found.dtype}."
+            )
+        if len(found) and not 0 <= found.min() <= found.max() <= x.shape[1]:
+            raise ValueError(
+                f"lengths must be from 0 to {x.shape[1]}, the tokens of x. Got "
+                f"{found.min()} to {found.max()}."
+            )
+        return found.astype(np.int64)

@@ -1,0 +1,214 @@
+"""A network and vectors of words: what the next word is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from structnet.checks import check_number, check_one_of, wrong
+from structnet.naru.network import Routed, RoutedNetwork
+from structnet.naru.recurrent import RecurrentNetwork
+from structnet.naru.sentences import Sentences
+from structnet.naru.settings import LOSSES
+from structnet.naru.statistics import RoutingStats
+
+AT_ONCE = 2**24  # scores of words that are computed at once
+
+
+class NextWord(nn.Module):
+    """Predicts each next word of a sentence, by its vector or by its probability.
+
+    The loss is the mean over the sentences of the mean over their predictions: of the squared
+    distance of a predicted vector and the next word's, a number of the vector, or of the
+    cross-entropy of the next word. What a predicted vector y means is that of a mixture of normal
+    distributions around the words' vectors e, ``p(w) ~ prior(w) exp(-|y - e_w|^2 / (2 variance))``;
+    of words that are as probable beforehand, the nearest is the likeliest.
+
+    Args:
+        network: network whose first and last states are as long as a vector; or the baseline,
+            :class:`.RecurrentNetwork`.
+        vectors: vectors of the words; they are not trained.
+        objective: "regression" or "cross-entropy".
+        prior: probability of each word beforehand, in any unit; None for all alike.
+        unknown: word that is never an answer, as it stands for others; None if there is none.
+        balance: weight of :meth:`imbalance` in the loss.
+
+    Shapes:
+        vectors ``[words, dim]``, prior ``[words]``; of :class:`.Sentences` as batches.
+
+    Raises:
+        ValueError: the vectors do not fit the network, or are no finite numbers.
+
+    Example:
+        >>> from structnet.naru import Wiring
+        >>> from structnet.text import Encoded
+        >>> network = RoutedNetwork(Wiring(sizes=(1, 2, 1), dims=(3, 4, 3)))
+        >>> model = NextWord(network, torch.eye(3))
+        >>> batch = Sentences(Encoded([0, 1, 2, 0, 1], [0, 3, 5]))
+        >>> model.predict(batch).shape, model.loss(batch).shape
+        (torch.Size([2]), torch.Size([]))
+    """
+
+    vectors: Tensor
+    variance: Tensor
+    log_prior: Tensor
+
+    def __init__(
+        self,
+        network: RoutedNetwork | RecurrentNetwork,
+        vectors: Tensor,
+        objective: str = "regression",
+        prior: Tensor | None = None,
+        unknown: int | None = None,
+        balance: float = 0.0,
+    ):
+        super().__init__()
+        check_one_of("objective", objective, LOSSES, owner="NextWord")
+        check_number("balance", balance, 0, owner="NextWord")
+        self.network, self.objective = network, objective
+        self.unknown, self.balance = unknown, balance
+        vectors = torch.as_tensor(vectors, dtype=next(network.parameters()).dtype)
+        _check_vectors(vectors, network.dims)
+        self.register_buffer("vectors", vectors)
+        # Of the distance between the predicted vector and the word's, for probabilities.
+        self.register_buffer("variance", torch.ones((), dtype=vectors.dtype))
+        prior = vectors.new_ones(len(vectors)) if prior is None else prior
+        if prior.shape != (len(vectors),):
+            raise wrong("prior", f"[{len(vectors)}], one a word", list(prior.shape), "NextWord")
+        # A word that never occurs is as one that occurs once in a while.
+        self.register_buffer("log_prior", prior.to(vectors).clamp(min=0.5).log())
+        self.head = nn.Linear(vectors.shape[1], len(vectors)) if self._over_words else None
+
+    @property
+    def _over_words(self) -> bool:
+        return self.objective == "cross-entropy"
+
+    def route(self, batch: Sentences, extra: int = 0) -> Routed:
+        """What the network makes of sentences.
+
+        Args:
+            batch: sentences.
+            extra: tokens of no meaning behind each; with one, the word behind the last is
+                predicted, too, as the last token changes nothing.
+
+        Shapes:
+            see :class:`.Routed`; predictions ``[sentences, tokens - 1 + extra, dim]``.
+        """
+        ids, lengths = batch.padded(extra)
+        return self.network.route(self.vectors[ids], lengths + extra)
+
+    def loss(self, batch: Sentences) -> Tensor:
+        """The mean loss of sentences, see the class; those of one word do not count."""
+        routed, (ids, lengths) = self.route(batch), batch.padded()
+        there = torch.arange(ids.shape[1] - 1, device=ids.device) < (lengths - 1)[:, None]
+        y, word = routed.predictions[there], ids[:, 1:][there]
+        if self.head is not None:
+            errors = cross_entropy(self.head(y), word, reduction="none")
+        else:
+            errors = (y - self.vectors[word]).square().mean(1)
+        counted = lengths > 1
+        share = (1 / (lengths - 1).clamp(min=1))[:, None].expand_as(there)[there]
+        found = (errors * share).sum() / counted.sum().clamp(min=1)
+        return found + self.balance * self.imbalance(routed) if self.balance else found
+
+    def imbalance(self, routed: Routed) -> Tensor:
+        """How unevenly bundles are elected, 1 if evenly, with a gradient for the gates.
+
+        In each capsule ``n sum_b f_b P_b``, f_b the share of the elections that b won and P_b the
+        mean of its share of the gates of those who could have elected it; the mean over the
+        capsules that have several bundles.
+
+        Reference:
+            Fedus, Zoph and Shazeer, Switch Transformers, JMLR 2022, Eq. (4).
+        """
+        found: list[Tensor] = []
+        assert isinstance(self.network, RoutedNetwork)
+        wiring = self.network.wiring
+        for p, gates in enumerate(routed.gates[:-1]):
+            n = wiring.sizes[p + 1]
+            targets, counts = self.network.routes(p)
+            here = routed.record[:, :-1, p], routed.record[:, 1:, p + 1]
+            both = (here[0] >= 0) & (here[1] >= 0)
+            if n == 1 or not both.any():
+                continue
+            a, elected = here[0][both], here[1][both]
+            g = gates[:, :-1][both][:, : targets.shape[1]]
+            g = g.where(torch.arange(g.shape[1], device=g.device) < counts[a][:, None], 0)
+            g = g / g.sum(1, keepdim=True)
+            P = g.new_zeros(n).index_add(0, targets[a].clamp(min=0).flatten(), g.flatten()) / len(a)
+            f = torch.bincount(elected, minlength=n).to(P) / len(a)
+            found.append(n * (f * P).sum())
+        return torch.stack(found).mean() if found else routed.predictions.new_ones(())
+
+    def scores(self, y: Tensor) -> Tensor:
+        """Logarithm of each word's probability, but for a constant. ``[n, dim] -> [n, words]``
+
+        Of vectors: the words' squared distances over twice the variance, and their prior.
+        """
+        if self.head is not None:
+            found = self.head(y)
+        else:
+            near = y @ self.vectors.T - self.vectors.square().sum(1) / 2  # but for |y|^2 / 2
+            found = near / self.variance + self.log_prior
+        if self.unknown is not None:
+            found = found.index_fill(1, torch.tensor([self.unknown], device=y.device), -torch.inf)
+        return found
+
+    def predict_log_proba(self, batch: Sentences) -> Tensor:
+        """Log-probability of each word behind the last one. ``-> [sentences, words]``"""
+        with torch.no_grad():
+            predictions = self.route(batch, extra=1).predictions
+            last = torch.from_numpy(batch.lengths - 1).to(predictions.device)
+            rows = torch.arange(len(batch), device=predictions.device)
+            return self.scores(predictions[rows, last]).log_softmax(1)
+
+    def predict_proba(self, batch: Sentences) -> Tensor:
+        """Probability of each word behind the last one. ``-> [sentences, words]``"""
+        return self.predict_log_proba(batch).exp()
+
+    def predict(self, batch: Sentences) -> Tensor:
+        """The likeliest word behind the last one. ``-> [sentences]``"""
+        return self.predict_log_proba(batch).argmax(1)
+
+    def accuracy(self, batch: Sentences) -> float:
+        """Share of the words behind others that are predicted right."""
+        ids, lengths = batch.padded()
+        with torch.no_grad():
+            y = self.route(batch).predictions
+            there = torch.arange(ids.shape[1] - 1, device=ids.device) < (lengths - 1)[:, None]
+            right = sum(
+                int((self.scores(part).argmax(1) == word).sum())
+                for part, word in self._parts(y[there], ids[:, 1:][there])
+            )
+        return right / max(int(there.sum()), 1)
+
+    def _parts(self, y: Tensor, word: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        """The same in parts, so that not all scores are there at once."""
+        size = max(AT_ONCE // len(self.vectors), 1)
+        yield from zip(y.split(size), word.split(size), strict=True)
+
+    def statistics(self, sentences: Sentences, batch_size: int = 256) -> RoutingStats:
+        """Which bundles sentences visit."""
+        assert isinstance(self.network, RoutedNetwork)
+        stats = RoutingStats(self.network.wiring.sizes)
+        with torch.no_grad():
+            for start in range(0, len(sentences), batch_size):
+                routed = self.route(sentences[start : start + batch_size])
+                stats.add(routed.record, routed.gates)
+        return stats
+
+
+def _check_vectors(vectors: Tensor, dims: tuple[int, ...]) -> None:
+    if vectors.dim() != 2 or len(vectors) == 0:
+        raise wrong("vectors", "[words, dim], of a word or more", list(vectors.shape), "NextWord")
+    if not dims[0] == dims[-1] == vectors.shape[1]:
+        raise ValueError(
+            f"the vectors have {vectors.shape[1]} numbers a word; expected as many as the first "
+            f"and the last capsule, which have {dims[0]} and {dims[-1]}"
+        )
+    if not vectors.isfinite().all():
+        word = int((~vectors.isfinite()).any(1).nonzero()[0])
+        raise ValueError(f"the vector of word {word} is not finite; expected finite numbers")

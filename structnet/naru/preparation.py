@@ -1,0 +1,122 @@
+"""From a user's text to what a model learns from: sentences, a vocabulary, vectors of its words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from structnet.checks import wrong
+from structnet.naru.settings import NaruSettings
+from structnet.text import Words, learn_vectors, read_sentences, read_vectors
+
+Text = str | Path | Iterable[str | Sequence[str]]
+
+
+def sentences_of(text: Text) -> list[list[str]]:
+    """The sentences of a file, or of what a user has, as lists of words.
+
+    Raises:
+        ValueError: there are none, or one has no word.
+
+    Example:
+        >>> sentences_of(["a b", ["c", "d"]])
+        [['a', 'b'], ['c', 'd']]
+    """
+    if isinstance(text, str | Path):
+        return read_sentences(text)
+    found = [each.split() if isinstance(each, str) else list(each) for each in text]
+    if not found:
+        raise ValueError("there are no sentences; expected a path, or lists of words")
+    for number, words in enumerate(found):
+        if not words or not all(isinstance(word, str) for word in words):
+            raise ValueError(f"sentence {number} must be words, at least one. Got {words!r}.")
+    return found
+
+
+def held_out_of(
+    sentences: list[list[str]], fraction: float, seed: int
+) -> tuple[list[list[str]], list[list[str]]]:
+    """The sentences that are held out for validation, and the others.
+
+    Raises:
+        ValueError: there are too few that have a word to predict.
+    """
+    usable = [words for words in sentences if len(words) > 1]
+    if len(usable) < 2:
+        raise ValueError(
+            f"got {len(usable)} sentences of two words or more; expected at least 2, one to learn "
+            "from and one to hold out"
+        )
+    number = min(max(round(fraction * len(usable)), 1), len(usable) - 1)
+    order = np.random.default_rng(seed).permutation(len(usable))
+    held_out = set(order[:number].tolist())
+    return (
+        [usable[i] for i in sorted(held_out)],
+        [words for i, words in enumerate(usable) if i not in held_out],
+    )
+
+
+def known_words(sentences: list[list[str]], settings: NaruSettings) -> Words:
+    """The vocabulary of the training sentences; of a text whose words all occur once, all."""
+    most = settings.max_words
+    counts = Words.from_sentences(sentences, max_size=most).counts
+    least = min(settings.min_count, int(counts.max()))
+    return Words.from_sentences(sentences, min_count=least, max_size=most)
+
+
+def vectors_of(
+    words: Words,
+    sentences: list[list[str]],
+    settings: NaruSettings,
+    given: str | Path | dict[str, Any] | None = None,
+    cache: Path | None = None,
+) -> Tensor:
+    """The words' vectors, scaled so that the mean square of their numbers over the text is 1.
+
+    Args:
+        words: vocabulary.
+        sentences: text to learn them from.
+        settings: their size, if they are learned.
+        given: file of vectors, or word -> vector; None learns them.
+        cache: file in which learned vectors are kept, and looked for; None keeps none.
+
+    Shapes:
+        ``[words, size]``, float32.
+
+    Raises:
+        ValueError: no word has a vector, or a vector is not of finite numbers.
+    """
+    if given is None and cache is not None and cache.exists():
+        found = np.load(cache)
+    elif given is None:
+        found = learn_vectors(words.encode(sentences), len(words), settings.vector_size)
+        if cache is not None:
+            cache.parent.mkdir(parents=True, exist_ok=True)
+            np.save(cache, found)
+    elif isinstance(given, dict):
+        found = _from_dict(given, words)
+    else:
+        found, _ = read_vectors(given, words)
+    share = words.counts / words.counts.sum()
+    scale = np.sqrt(share @ (found.astype(np.float64) ** 2).mean(1))
+    if not scale:
+        raise ValueError("no word of the text has a vector; expected vectors of its words")
+    return torch.from_numpy((found / scale).astype(np.float32))
+
+
+def _from_dict(given: dict[str, Any], words: Words) -> np.ndarray:
+    known = {w: np.asarray(v, np.float32) for w, v in given.items() if w in words}
+    if not known:
+        raise ValueError("no word of the text has a vector; expected vectors of its words")
+    size = next(iter(known.values())).shape
+    found = np.zeros((len(words), *size), np.float32)
+    for word, vector in known.items():
+        if vector.shape != size or vector.ndim != 1 or not np.isfinite(vector).all():
+            raise wrong("vectors", f"{size[0] if size else 1} finite numbers a word", word)
+        found[words.id_of(word)] = vector
+    return found

@@ -1,0 +1,99 @@
+"""Sentences as numbers of words, any of which make a batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from structnet.text import Encoded
+from structnet.trees.numbering import positions
+
+
+class Sentences:
+    """Encoded sentences, to be indexed like a table; each choice of them is a batch.
+
+    Args:
+        encoded: numbers of the words, and where each sentence begins.
+        device: device of the tensors that are made of them.
+
+    Shapes:
+        see :class:`structnet.text.Encoded`; ``[tokens]`` and ``[sentences + 1]``.
+
+    Example:
+        >>> sentences = Sentences(Encoded(np.array([3, 1, 4, 1, 5]), np.array([0, 3, 5])))
+        >>> ids, lengths = sentences[[1, 0]].padded()
+        >>> ids.tolist(), lengths.tolist()
+        ([[1, 5, 0], [3, 1, 4]], [2, 3])
+    """
+
+    def __init__(self, encoded: Encoded, device: str | torch.device = "cpu"):
+        self.ids = np.asarray(encoded.ids, np.int64)
+        self.offsets = np.asarray(encoded.offsets, np.int64)
+        self.device = torch.device(device)
+
+    @classmethod
+    def to_predict(cls, encoded: Encoded, max_length: int) -> Sentences:
+        """The sentences in which there is a word to predict, long ones in pieces.
+
+        A piece begins with the last word of the one before, so that each word but a sentence's
+        first is predicted once; sentences of one word are left out.
+
+        Args:
+            encoded: sentences of any length.
+            max_length: most words of a piece, at least 2.
+
+        Example:
+            >>> text = Encoded(np.arange(6), np.array([0, 5, 6]))
+            >>> Sentences.to_predict(text, max_length=3).texts()
+            [[0, 1, 2], [2, 3, 4]]
+        """
+        pieces = [
+            encoded.ids[i : min(i + max_length, end)]
+            for start, end in zip(encoded.offsets[:-1], encoded.offsets[1:], strict=True)
+            for i in range(start, end - 1, max_length - 1)
+        ]
+        return cls(_joined(pieces))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, indices: Any) -> Sentences:
+        chosen = positions(indices, len(self))
+        pieces = [self.ids[self.offsets[i] : self.offsets[i + 1]] for i in chosen]
+        return Sentences(_joined(pieces), self.device)
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Words of each sentence, ``[sentences]``."""
+        return np.diff(self.offsets)
+
+    def to(self, device: str | torch.device) -> Sentences:
+        """The same for another device."""
+        return Sentences(Encoded(self.ids, self.offsets), device)
+
+    def texts(self) -> list[list[int]]:
+        """The numbers of each sentence's words, as lists."""
+        return [each.tolist() for each in np.split(self.ids, self.offsets[1:-1])]
+
+    def padded(self, extra: int = 0) -> tuple[Tensor, Tensor]:
+        """The words side by side, 0 behind the end of each sentence, and their numbers.
+
+        Args:
+            extra: places behind the longest sentence.
+
+        Shapes:
+            ``[sentences, longest + extra]`` and ``[sentences]``, int64.
+        """
+        lengths = self.lengths
+        ids = np.zeros((len(self), int(lengths.max(initial=0)) + extra), np.int64)
+        ids[np.arange(ids.shape[1]) < lengths[:, None]] = self.ids
+        return torch.from_numpy(ids).to(self.device), torch.from_numpy(lengths).to(self.device)
+
+
+def _joined(pieces: list[np.ndarray]) -> Encoded:
+    lengths = np.fromiter(map(len, pieces), np.int64, len(pieces))
+    ids = np.concatenate([np.zeros(0, np.int64), *pieces])
+    return Encoded(ids, np.append(0, np.cumsum(lengths)))

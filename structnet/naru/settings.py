@@ -1,0 +1,109 @@
+"""The hyper-parameters of a routed language model: every default and range, once.
+
+Nothing here imports torch, so that the command can say them at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from structnet.checks import check_bool, check_integer, check_number, check_one_of
+
+LOSSES = ("regression", "cross-entropy")
+DECODINGS = ("likeliest", "nearest")
+SEEN = 60_000  # sentences that a training sees, if nothing is said of its epochs
+FEWEST, MOST = 2, 30  # epochs
+
+
+@dataclass(frozen=True)
+class NaruSettings:
+    """What a routed language model is made of, and how it is trained.
+
+    Args:
+        sizes: bundles of each capsule; the first and the last have one.
+        dims: numbers in the states of the capsules between the first and the last, whose states are
+            as long as a word's vector.
+        max_cone: most routes of a bundle.
+        objective: "regression" predicts the vector of the next word, by the mean squared error;
+            "cross-entropy" its probability, by a layer over the whole vocabulary.
+        decoding: word that a predicted vector means: "nearest", that of the nearest vector; or
+            "likeliest": of words as near, the more frequent.
+        vector_size: numbers in a word's vector, if the vectors are learned from the text.
+        min_count: fewest occurrences of a word that is known; the others are one unknown word.
+        max_words: most words that are known.
+        max_length: most words of a sentence; longer ones are cut into several.
+        epochs: passes through the text; None for so many that about 60,000 sentences are seen, from
+            2 to 30.
+        patience: epochs in a row without a lower validation loss after which it stops; None never
+            stops.
+        batch_size: sentences a step.
+        learning_rate: learning rate of Adam. A bundle's weight, of whose products a mean is taken,
+            has as many times this rate as it has connections.
+        clip_norm: norm to which a longer gradient is scaled down; None leaves it.
+        lazy: leave bundles that no sentence of a batch visited exactly as they are; without it Adam
+            goes on moving them.
+        balance: weight of a loss that is lowest if all bundles of a capsule are elected equally
+            often.
+        gate_noise: deviation of what is added to the gates when bundles are elected in training.
+        seed: number that everything random follows from.
+
+    Raises:
+        ValueError: a value is out of its range.
+
+    Reference:
+        D. Nepp, On the State of ANN Computation Graphs and the potential of Conditional Neural
+        Networks, 2021, chapter 4: Table 2; Adam at 3e-4, batches of 32, gradients of norm 1.
+
+    Example:
+        >>> NaruSettings().epochs_for(1_500), NaruSettings().epochs_for(100_000)
+        (30, 2)
+        >>> NaruSettings(batch_size=0)
+        Traceback (most recent call last):
+        ValueError: The 'batch_size' parameter must be an int in the range [1, inf). Got 0 instead.
+    """
+
+    sizes: tuple[int, ...] = (1, 6, 12, 18, 12, 6, 1)
+    dims: tuple[int, ...] = (76, 102, 128, 102, 76)
+    max_cone: int = 6
+    objective: str = "regression"
+    decoding: str = "likeliest"
+    vector_size: int = 50
+    min_count: int = 2
+    max_words: int = 20_000
+    max_length: int = 50
+    epochs: int | None = None
+    patience: int | None = 5
+    batch_size: int = 32
+    learning_rate: float = 3e-4
+    clip_norm: float | None = 1.0
+    lazy: bool = True
+    balance: float = 0.0
+    gate_noise: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least, optional in (
+            ("max_cone", 1, False),
+            ("vector_size", 1, False),
+            ("min_count", 1, False),
+            ("max_words", 1, False),
+            ("max_length", 2, False),
+            ("epochs", 0, True),
+            ("patience", 1, True),
+            ("batch_size", 1, False),
+            ("seed", 0, False),
+        ):
+            check_integer(name, getattr(self, name), least, optional=optional)
+        check_one_of("objective", self.objective, LOSSES)
+        check_one_of("decoding", self.decoding, DECODINGS)
+        check_number("learning_rate", self.learning_rate, 0, open=True)
+        check_number("clip_norm", self.clip_norm, 0, open=True, optional=True)
+        check_number("balance", self.balance, 0)
+        check_number("gate_noise", self.gate_noise, 0)
+        check_bool("lazy", self.lazy)
+
+    def epochs_for(self, sentences: int) -> int:
+        """The epochs for a text of so many sentences."""
+        if self.epochs is not None:
+            return self.epochs
+        return min(max(round(SEEN / max(sentences, 1)), FEWEST), MOST)

@@ -1,0 +1,161 @@
+"""The training of a routed language model: Adam on what was visited, and a look at the paths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from structnet.naru.network import RoutedNetwork
+from structnet.naru.next_word import NextWord
+from structnet.naru.sentences import Sentences
+from structnet.naru.settings import NaruSettings
+from structnet.naru.statistics import RoutingStats, route_changes
+from structnet.training.fitting import fit
+from structnet.training.history import History
+from structnet.training.metrics import evaluate
+
+WATCHED = 100  # training sentences whose paths are looked at after each epoch
+
+
+class DenseAdam(torch.optim.Adam):
+    """Adam that goes on moving what had no gradient in a step, as if it had been 0."""
+
+    def step(self, closure: Any = None) -> Any:
+        """One step of Adam."""
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is None and parameter.requires_grad:
+                    parameter.grad = torch.zeros_like(parameter)
+        return super().step(closure)
+
+
+def train(
+    model: NextWord,
+    settings: NaruSettings,
+    train: Sentences,
+    validation: Sentences,
+    *,
+    device: str | torch.device = "cpu",
+    folder: str | Path | None = None,
+    callbacks: Sequence[Callable[[nn.Module, History], Any]] = (),
+    progress: bool = False,
+) -> History:
+    """Trains a model, and leaves the weights of the epoch of the lowest validation loss in it.
+
+    Args:
+        model: model, trained in place.
+        settings: settings of the training; those of the network are not read.
+        train: sentences to learn from.
+        validation: sentences that say which epoch is best.
+        device: "cpu", "cuda", ...; the model stays there.
+        folder: place for the state, epoch by epoch. What is there is gone on from.
+        callbacks: functions called as ``callback(model, history)`` after every epoch.
+        progress: show a bar.
+
+    Returns:
+        A record an epoch, as of :func:`structnet.fit`, with ``route_changes`` (the share of
+        choices made otherwise than after the epoch before, on some of the training sentences),
+        ``utilisation``, ``normalised_bias`` and ``dead_bundles`` of these.
+
+    Raises:
+        ValueError: there are no sentences.
+        CheckpointError: the state in the folder belongs to another training.
+    """
+    device = torch.device(device)
+    watching = []
+    if isinstance(model.network, RoutedNetwork):
+        watching.append(Watch(train[: min(WATCHED, len(train))].to(device), folder))
+    history = fit(
+        model,
+        train,
+        validation,
+        epochs=settings.epochs_for(len(train)),
+        batch_size=settings.batch_size,
+        optimizer=partial(adam, model, settings),
+        patience=settings.patience,
+        seed=settings.seed,
+        device=device,
+        checkpoint=folder,
+        resume=folder is not None,
+        clip_norm=settings.clip_norm,
+        callbacks=[*watching, *callbacks],
+        progress=progress,
+    )
+    if model.head is None:
+        model.variance.fill_(max(evaluate(model, validation, device=device)["loss"], 1e-12))
+    return history
+
+
+def adam(
+    model: NextWord, settings: NaruSettings, parameters: Iterable[Tensor]
+) -> torch.optim.Optimizer:
+    """Adam; the mean over a bundle's connections makes steps smaller, so its weight's are larger.
+
+    A bundle that no sentence visited has no gradient, and Adam leaves out what has none.
+
+    Args:
+        model: model whose parameters they are.
+        settings: learning rate, and whether unvisited bundles are left alone.
+        parameters: all of the model's parameters, ``[...]`` each.
+    """
+    connections: dict[int, int] = {}  # by weight
+    if isinstance(network := model.network, RoutedNetwork):
+        for p in range(network.wiring.depth):
+            connections |= {id(each.weight): len(each.reads) for each in network.capsule(p)}
+    groups: dict[int, list[Tensor]] = {}
+    for parameter in parameters:
+        groups.setdefault(connections.get(id(parameter), 1), []).append(parameter)
+    rate = settings.learning_rate
+    return (torch.optim.Adam if settings.lazy else DenseAdam)(
+        [{"params": params, "lr": rate * scale} for scale, params in sorted(groups.items())],
+        lr=rate,
+        fused=True,  # one pass over the memory instead of ten
+    )
+
+
+class Watch:
+    """Adds to each epoch's record what became of the paths of some sentences.
+
+    Args:
+        sentences: sentences.
+        folder: folder that keeps the paths of the last epoch for whoever goes on; None keeps none.
+    """
+
+    def __init__(self, sentences: Sentences, folder: str | Path | None = None):
+        self.sentences = sentences
+        self.file = None if folder is None else Path(folder, "paths.npz")
+
+    def __call__(self, model: nn.Module, history: History) -> None:
+        assert isinstance(model, NextWord) and isinstance(model.network, RoutedNetwork)
+        mode, epoch = model.training, len(history)
+        model.eval()  # without noise
+        with torch.no_grad():
+            record = model.route(self.sentences).record.cpu().numpy()
+        model.train(mode)
+        stats = RoutingStats(model.network.wiring.sizes)
+        stats.add(record)
+        before = self._before(epoch)
+        history.records[-1] |= {
+            "route_changes": None if before is None else route_changes(before, record)[1],
+            "utilisation": float(stats.utilisation()[-1]),
+            "normalised_bias": stats.bias(normalised=True),
+            "dead_bundles": len(stats.dead_bundles()),
+        }
+        self.last = (epoch, record)
+        if self.file is not None:
+            np.savez_compressed(self.file, epoch=epoch, record=record)
+
+    last: tuple[int, np.ndarray] | None = None
+
+    def _before(self, epoch: int) -> np.ndarray | None:
+        """The paths after the epoch before, if they are known."""
+        if self.last is None and self.file is not None and self.file.exists():
+            with np.load(self.file) as found:
+                self.last = int(found["epoch"]), found["record"]
+        return self.last[1] if self.last is not None and self.last[0] == epoch - 1 else None

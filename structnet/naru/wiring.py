@@ -1,0 +1,166 @@
+"""Which bundles there are, and which of them read each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, cast
+
+from structnet.checks import check_integer, wrong
+
+Targets = Sequence[Sequence[Sequence[int]]]  # capsule -> bundle -> bundles of the next capsule
+
+# Table 2 of the thesis.
+SIZES = (1, 6, 12, 18, 12, 6, 1)
+DIMS = (50, 76, 102, 128, 102, 76, 50)
+MAX_CONE = 6
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """Capsules of bundles, and the links between neighbouring capsules.
+
+    Bundle a of a capsule routes to ``(a + i step) mod n``, ``i = 0 .. cone - 1``, of the next one,
+    which has n bundles, with ``cone = min(n, max_cone)`` and ``step = max(1, n // cone)``. Each
+    target reads back: whoever has a route to a bundle is one of its sources.
+
+    Args:
+        sizes: bundles of each capsule; the first and the last capsule have one.
+        dims: numbers in the state of a bundle of each capsule.
+        max_cone: most routes of a bundle.
+        targets: for each bundle of each capsule but the last, the bundles of the next capsule that
+            it routes to, in its order of preference at a tie; None for the rule above.
+
+    Attributes:
+        sources: for each bundle of each capsule, the bundles of the capsule before that route to
+            it, ascending.
+
+    Raises:
+        ValueError: sizes, dims and targets do not fit each other, or a bundle cannot be reached
+            from the first one.
+
+    Reference:
+        D. Nepp, On the State of ANN Computation Graphs and the potential of Conditional Neural
+        Networks, 2021, chapter 4 and Table 2, whose network is the default.
+
+    Example:
+        >>> wiring = Wiring(sizes=(1, 2, 2, 1), dims=(2, 2, 2, 2))
+        >>> wiring.targets[1], wiring.sources[2]
+        (((0, 1), (1, 0)), ((0, 1), (0, 1)))
+        >>> Wiring().num_connections, Wiring().multiply_adds
+        (600, 588904)
+        >>> Wiring(sizes=(1, 12, 1), dims=(2, 2, 2))
+        Traceback (most recent call last):
+        ValueError: bundle 1 of capsule 1 cannot be reached from the first bundle; expected a route
+        to it, by a larger max_cone or other targets
+    """
+
+    sizes: tuple[int, ...] = SIZES
+    dims: tuple[int, ...] = DIMS
+    max_cone: int = MAX_CONE
+    targets: tuple[tuple[tuple[int, ...], ...], ...] | Targets | None = None
+
+    def __post_init__(self) -> None:
+        check_integer("max_cone", self.max_cone, 1, owner="Wiring")
+        for name in ("sizes", "dims"):
+            values = getattr(self, name)
+            if not isinstance(values, Sequence) or isinstance(values, str) or len(values) < 2:
+                raise wrong(name, "at least 2 whole numbers, one a capsule", values, "Wiring")
+            for value in values:
+                check_integer(name, value, 1, owner="Wiring")
+            object.__setattr__(self, name, tuple(map(int, values)))
+        if len(self.sizes) != len(self.dims):
+            raise wrong("dims", f"{len(self.sizes)} numbers, one a capsule", self.dims, "Wiring")
+        if self.sizes[0] != 1 or self.sizes[-1] != 1:
+            raise wrong("sizes", "1 at both ends", self.sizes, "Wiring")
+        given = _cones(self.sizes, self.max_cone) if self.targets is None else self.targets
+        object.__setattr__(self, "targets", _checked(given, self.sizes))
+        self._refuse_unreachable()
+
+    @property
+    def links(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
+        """The targets, whoever gave them."""
+        return cast(Any, self.targets)
+
+    @property
+    def depth(self) -> int:
+        """The number of capsules."""
+        return len(self.sizes)
+
+    @cached_property
+    def sources(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
+        """See the class."""
+        found: list[list[list[int]]] = [[[] for _ in range(size)] for size in self.sizes]
+        for capsule, bundles in enumerate(self.links):
+            for bundle, targets in enumerate(bundles):
+                for target in targets:
+                    found[capsule + 1][target].append(bundle)
+        return tuple(tuple(map(tuple, bundles)) for bundles in found)
+
+    def routes_of(self, capsule: int, bundle: int) -> tuple[int, ...]:
+        """The bundles of the next capsule that a bundle may elect; none of the last one."""
+        return () if capsule == self.depth - 1 else self.links[capsule][bundle]
+
+    def reads(self, capsule: int, bundle: int) -> list[tuple[int, int]]:
+        """What a bundle reads, as (capsule, bundle): along its routes, then from its sources."""
+        ahead = [(capsule + 1, each) for each in self.routes_of(capsule, bundle)]
+        return ahead + [(capsule - 1, each) for each in self.sources[capsule][bundle]]
+
+    def width(self, capsule: int, bundle: int) -> int:
+        """The numbers that a bundle reads, of all its neighbours together."""
+        return sum(self.dims[other] for other, _ in self.reads(capsule, bundle))
+
+    @property
+    def num_connections(self) -> int:
+        """Routes and sources of all bundles."""
+        return 2 * sum(len(targets) for bundles in self.links for targets in bundles)
+
+    @property
+    def multiply_adds(self) -> int:
+        """Multiplications in the matrix products of a token, on the path of the first bundles."""
+        return sum(self.width(capsule, 0) * dim for capsule, dim in enumerate(self.dims))
+
+    def _refuse_unreachable(self) -> None:
+        for capsule, bundles in enumerate(self.sources):
+            for bundle, sources in enumerate(bundles):
+                if capsule and not sources:  # whoever is a source was found to be reachable
+                    raise ValueError(
+                        f"bundle {bundle} of capsule {capsule} cannot be reached from the first "
+                        "bundle; expected a route to it, by a larger max_cone or other targets"
+                    )
+
+
+def _cones(sizes: Sequence[int], max_cone: int) -> list[list[list[int]]]:
+    """The targets of the rule. -> [capsules - 1][bundles][cone]"""
+    found = []
+    for size, following in pairwise(sizes):
+        cone = min(following, max_cone)
+        step = max(1, following // cone)
+        found.append([[(a + i * step) % following for i in range(cone)] for a in range(size)])
+    return found
+
+
+def _checked(targets: Targets, sizes: Sequence[int]) -> tuple[tuple[tuple[int, ...], ...], ...]:
+    """The targets as tuples.
+
+    Raises:
+        ValueError: they do not fit the sizes.
+    """
+    if [len(bundles) for bundles in targets] != list(sizes[:-1]):
+        counts = [len(bundles) for bundles in targets]
+        raise ValueError(
+            f"targets must be of {list(sizes[:-1])} bundles, those of all capsules but the last; "
+            f"got {counts}"
+        )
+    for capsule, bundles in enumerate(targets):
+        for bundle, own in enumerate(bundles):
+            inside = all(0 <= target < sizes[capsule + 1] for target in own)
+            if not own or len(set(own)) < len(own) or not inside:
+                raise ValueError(
+                    f"the targets of bundle {bundle} of capsule {capsule} must be different "
+                    f"bundles of the next, from 0 to {sizes[capsule + 1] - 1}, at least one; got "
+                    f"{list(own)}"
+                )
+    return tuple(tuple(tuple(map(int, own)) for own in bundles) for bundles in targets)

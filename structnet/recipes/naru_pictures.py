@@ -1,0 +1,149 @@
+"""The figures of the thesis on routed networks, and the network with its traffic."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from structnet.plot.style import GREY, LINES, new_axes, percent_axis, tidy
+from structnet.recipes.run import Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def of_run(run: Run) -> dict[str, Callable[[], Axes]]:
+    """What there is to draw of a run: name -> what draws it."""
+    from structnet.plot import plot_history
+
+    history = run.history
+    found: dict[str, Callable[[], Axes]] = {"history.png": lambda: plot_history(history)[0]}
+    if run.config["settings"]["network"] != "naru":
+        return found
+    changes = [(each["epoch"], each["route_changes"]) for each in history]
+    known = [pair for pair in changes if pair[1] is not None]
+    if known:
+        found["route_changes.png"] = lambda: plot_route_changes(known)
+    file = run.folder / "routing.json"
+    if file.exists():
+        told = json.loads(file.read_text(encoding="utf-8"))
+        result = run.result or {}
+        before = result.get("details", {}).get("untrained", {})
+        found |= {
+            "utilisation.png": lambda: plot_utilisation(_curves(before, told, "utilisation")),
+            "bias.png": lambda: plot_load(_curves(before, told, "load_share")),
+            "network.png": lambda: plot_traffic(told["traversals"], told["visits"]),
+        }
+    return found
+
+
+def _curves(before: Mapping[str, Any], after: Mapping[str, Any], name: str) -> dict[str, Any]:
+    found = {"untrained": before[name]} if name in before else {}
+    return {**found, "trained": after[name]}
+
+
+def plot_utilisation(curves: Mapping[str, Sequence[float]], ax: Axes | None = None) -> Axes:
+    """Share of the bundles that a sentence has visited, step by step (Fig. 18).
+
+    Args:
+        curves: name -> shares.
+        ax: axes; new ones by default.
+    """
+    ax = ax or new_axes(1, 5.5, 3.6)[0]
+    for color, (name, curve) in zip(LINES, curves.items(), strict=False):
+        ax.plot(range(1, len(curve) + 1), curve, label=name, color=color)
+    tidy(ax)
+    percent_axis(ax)
+    ax.set_ylim(bottom=0)
+    ax.set_xlabel("step (a word a step, then until the last one is through)")
+    ax.set_ylabel("bundles visited so far")
+    ax.legend(frameon=False)
+    return ax
+
+
+def plot_route_changes(changes: Sequence[tuple[int, float]], ax: Axes | None = None) -> Axes:
+    """Share of the elections that ended otherwise than an epoch before (Fig. 19).
+
+    Args:
+        changes: epochs and shares.
+        ax: axes; new ones by default.
+    """
+    ax = ax or new_axes(1, 5.5, 3.6)[0]
+    epochs, shares = zip(*changes, strict=True)
+    ax.plot(epochs, shares, color=LINES[0], marker="o", markersize=4)
+    tidy(ax)
+    percent_axis(ax)
+    ax.set_ylim(bottom=0)
+    ax.locator_params(axis="x", integer=True)
+    ax.set_xlabel("epoch")
+    ax.set_ylabel("choices that changed")
+    return ax
+
+
+def plot_load(shares: Mapping[str, Sequence[Sequence[float]]], ax: Axes | None = None) -> Axes:
+    """Each bundle's share of its capsule's visits, over its even share (Fig. 20).
+
+    Args:
+        shares: name -> capsule -> bundle -> share.
+        ax: axes; new ones by default.
+    """
+    ax = ax or new_axes(1, 8.0, 3.6)[0]
+    sizes = [len(capsule) for capsule in next(iter(shares.values()))]
+    width = 0.8 / len(shares)
+    for i, (color, (name, capsules)) in enumerate(zip(LINES, shares.items(), strict=False)):
+        heights = np.concatenate([np.multiply(each, len(each)) for each in capsules])
+        left = np.arange(len(heights)) + (i - (len(shares) - 1) / 2) * width
+        ax.bar(left, heights, width, label=name, color=color)
+    ends = np.cumsum(sizes)
+    for end in ends[:-1]:
+        ax.axvline(end - 0.5, color="#DDDDDD", linewidth=0.8)
+    ax.axhline(1, color=GREY, linestyle=":", label="even")
+    ax.set_xticks(ends - np.array(sizes) / 2 - 0.5, [f"{p}" for p in range(len(sizes))])
+    ax.tick_params(axis="x", length=0)
+    tidy(ax)
+    ax.set_xlabel("bundles, capsule by capsule")
+    ax.set_ylabel("visits over an even share")
+    ax.legend(frameon=False)
+    return ax
+
+
+def plot_traffic(traversals: Sequence[Any], visits: Sequence[Any], ax: Axes | None = None) -> Axes:
+    """The network: a bundle's area is its visits, an edge's width how often it was elected.
+
+    Args:
+        traversals: elections, ``[bundles, bundles of the next]`` a capsule but the last.
+        visits: visits to each bundle, ``[bundles]`` a capsule.
+        ax: axes; new ones by default.
+
+    Shapes:
+        see the arguments; as :class:`.RoutingStats` has them.
+    """
+    from matplotlib.collections import LineCollection
+
+    ax = ax or new_axes(1, 9.0, 6.0)[0]
+    places = [np.linspace(-1, 1, len(each) + 2)[1:-1] * len(each) / 2 for each in visits]
+    total = max(float(np.sum(visits[0])), 1.0)
+    lines, widths = [], []
+    for p, counts in enumerate(traversals):
+        for a, row in enumerate(counts):
+            for b, count in enumerate(row):
+                if count:
+                    lines.append([(p, places[p][a]), (p + 1, places[p + 1][b])])
+                    widths.append(0.2 + 7 * count / total)
+    ax.add_collection(LineCollection(lines, linewidths=widths, colors=LINES[0], alpha=0.6))
+    for p, (y, counts) in enumerate(zip(places, visits, strict=True)):
+        counts = np.asarray(counts)
+        ax.scatter(np.full(len(y), p), y, s=15 + 500 * counts / total, color=LINES[0], zorder=3)
+        dead = counts == 0
+        ax.scatter(
+            np.full(dead.sum(), p), y[dead], s=25, facecolor="white", edgecolor=LINES[1], zorder=4
+        )
+    ax.set_xticks(range(len(visits)), [f"capsule {p}" for p in range(len(visits))])
+    ax.set_yticks([])
+    ax.spines[:].set_visible(False)
+    ax.set_title("words on their way; red rings: bundles without a visit", fontsize=10)
+    ax.autoscale_view()
+    return ax

@@ -1,0 +1,151 @@
+"""What a run of a routed language model is told. Nothing here imports torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Literal
+
+from structnet.checks import check_integer, wrong
+from structnet.naru.settings import NaruSettings
+from structnet.recipes.recipe import Ask, Place, check_data, is_file
+
+DATA_SETS = ("brown", "wikitext-2", "pydoc")
+FILES = (".txt",)
+RATES = {"naru": NaruSettings.learning_rate, "gru": 1e-3}
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """which sentences
+
+    Args:
+        train_size: training sentences, drawn from all (default: all)
+        validation_size: sentences that say which epoch is best, drawn from all (default: all)
+        test_size: test sentences, drawn from all (default: all)
+        longest: most words of a sentence that is taken at all (default: any)
+        vectors: file of word vectors, as GloVe and word2vec have them (default: vectors are learned
+            from the training sentences)
+    """
+
+    train_size: int | None = None
+    validation_size: int | None = None
+    test_size: int | None = None
+    longest: int | None = None
+    vectors: Path | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("train_size", "validation_size", "test_size"):
+            check_integer(name, getattr(self, name), 1, optional=True)
+        check_integer("longest", self.longest, 2, optional=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training(NaruSettings):
+    """the network, and how it is trained
+
+    Args:
+        network: naru, or as a baseline gru, with as many multiplications a word
+        sizes: bundles of each capsule, separated by commas; the first and the last have one
+        dims: numbers in the states of the capsules between the first and the last
+        epochs: passes through the text (default: so many that about 60,000 sentences are seen, from
+            2 to 30)
+        learning_rate: learning rate of Adam (default: naru 3e-4, gru 1e-3)
+        objective: predict the vector of the next word, or the probability of each word
+        decoding: word that a predicted vector means: that of the nearest vector, or the likeliest:
+            of words as near, the more frequent
+        seed: seed of the weights, of the order of sentences, and of which are drawn
+    """
+
+    network: Literal["naru", "gru"] = "naru"
+    sizes: str = ",".join(map(str, NaruSettings.sizes))  # type: ignore[assignment]
+    dims: str = ",".join(map(str, NaruSettings.dims))  # type: ignore[assignment]
+    objective: Literal["regression", "cross-entropy"] = "regression"
+    decoding: Literal["likeliest", "nearest"] = "likeliest"
+    learning_rate: float | None = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        self.told()
+
+    def told(self) -> NaruSettings:
+        """The same as the library takes it."""
+        own = {each.name: getattr(self, each.name) for each in fields(NaruSettings)}
+        own |= {name: _numbers(name, own[name]) for name in ("sizes", "dims")}
+        if own["learning_rate"] is None:
+            own["learning_rate"] = RATES[self.network]
+        return NaruSettings(**own)
+
+
+@dataclass(frozen=True)
+class NaruRunSettings:
+    """Trains a routed language model on a text, and tests it.
+
+    A routed network (Nepp, 2021) has capsules of bundles. Each word takes one bundle a capsule,
+    which elects the next; all others cost nothing. It learns to predict the vector of the next
+    word; the nearest vector says which word it means.
+
+    The run folder gets config.json, the checkpoint, model.safetensors (the weights of the epoch
+    best on validation, and the vocabulary), history.jsonl, result.json, routing.json and
+    routing.npz (which bundles the test sentences visit) and pictures. The last line printed is
+    result.json on one line.
+
+    Args:
+        data: brown, wikitext-2, pydoc (the help on Python's language), or FILE.txt: one sentence a
+            line, words between blanks
+
+    Raises:
+        ValueError: a value is out of its range.
+    """
+
+    data: str
+    sentences: Sentences = field(default_factory=Sentences)
+    training: Training = field(default_factory=Training)
+    place: Place = field(default_factory=Place)
+
+    def __post_init__(self) -> None:
+        check_data(self.data, DATA_SETS, FILES)
+
+    @property
+    def name(self) -> str:
+        """What tells it from other runs on other data, for the name of its folder."""
+        return f"{Path(self.data).stem}-{self.training.network}"
+
+    def resolved(self) -> NaruRunSettings:
+        """The same with whole paths, and the learning rate of its network.
+
+        Example:
+            >>> NaruRunSettings("brown").resolved().training.learning_rate
+            0.0003
+        """
+        rate = self.training.told().learning_rate
+        data, vectors = self.data, self.sentences.vectors
+        if is_file(data, FILES):  # whoever resumes may stand in another folder
+            data = str(Path(data).resolve())
+        return replace(
+            self,
+            data=data,
+            sentences=replace(self.sentences, vectors=vectors and vectors.resolve()),
+            training=replace(self.training, learning_rate=rate),
+        )
+
+
+@dataclass(frozen=True)
+class AskOfText(Ask):
+    """What ``evaluate`` and ``predict`` may be told of a language model.
+
+    Args:
+        top: words that are told, the likeliest first
+    """
+
+    top: int = 5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_integer("top", self.top, 1)
+
+
+def _numbers(name: str, text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise wrong(name, "whole numbers, separated by commas", text) from None

@@ -1,0 +1,163 @@
+"""What a run of a softmax tree is told. Nothing here imports torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from structnet.checks import check_integer, check_number
+from structnet.datasets.catalogue import SPARSE, TABLES
+from structnet.recipes.recipe import Place, check_data, is_file
+from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
+
+FILES = TABLES + SPARSE
+DATA_SETS = ("digits", "mnist", "clusters", "uneven", "brown", "pydoc", "wikitext-2")
+TEXTS = ("brown", "pydoc", "wikitext-2")
+GENERATED = ("clusters", "uneven")
+
+
+@dataclass(frozen=True)
+class Samples:
+    """which examples
+
+    Args:
+        target: column of a table to predict, by name or number from 1 (default: the last)
+        test_file: file of test rows for FILE.svm (default: a fifth of every class is drawn)
+        train_size: training examples, drawn from all (default: all)
+        test_size: test examples, drawn from all (default: all)
+        classes: words to tell apart, of a text; or classes of generated rows (default: 1000 words,
+            200 classes)
+        validation_fraction: share of the training examples by which the round of growth is chosen
+    """
+
+    target: str | None = None
+    test_file: Path | None = None
+    train_size: int | None = None
+    test_size: int | None = None
+    classes: int | None = None
+    validation_fraction: float = 0.1
+
+    def __post_init__(self) -> None:
+        for name in ("train_size", "test_size", "classes"):
+            check_integer(name, getattr(self, name), 2, optional=True)
+        check_number("validation_fraction", self.validation_fraction, 0, 1, open=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training(SoftmaxTreeSettings):
+    """the tree, and how it is trained; what is not said is chosen by held-out examples
+
+    Args:
+        start: tree to begin with: centroids parts the classes, random draws directions, axes is a
+            decision tree of single features
+        seed: seed of all that is drawn
+    """
+
+    start: Literal["centroids", "random", "axes"] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Growth(GrowthSettings):
+    """how far it grows
+
+    Args:
+        ratio_of: what is compared with rho: losses, or objectives with their penalties
+        k_from: number of classes that alpha contracts: those that a leaf has, or may have
+    """
+
+    ratio_of: Literal["loss", "objective"] = "loss"
+    k_from: Literal["actual", "nominal"] = "actual"
+
+
+@dataclass(frozen=True)
+class SoftmaxTreeRunSettings:
+    """Trains a softmax tree, and tests it.
+
+    A softmax tree sends each example through hyperplanes to one leaf, a softmax over a few of the
+    classes. Tree alternating optimisation trains its nodes one after the other, deepest first,
+    until the objective hardly falls; what no example comes to is pruned.
+
+    The run folder gets config.json, model.safetensors, history.jsonl, result.json, summary.txt and
+    pictures. The last line printed is result.json on one line; in "test", flops are the weights on
+    an example's path and in its leaf, coverage is the share of examples whose class has a
+    probability above 0, and the perplexity is that of these.
+
+    Args:
+        data: digits, mnist; clusters, uneven (generated); brown, pydoc, wikitext-2 (the next word);
+            or FILE.csv, FILE.svm (or .tsv, .libsvm): rows and a class
+
+    Raises:
+        ValueError: a value is out of its range, or the settings do not go together.
+    """
+
+    data: str
+    samples: Samples = field(default_factory=Samples)
+    training: Training = field(default_factory=Training)
+    place: Place = field(default_factory=Place)
+
+    def __post_init__(self) -> None:
+        check_data(self.data, DATA_SETS, FILES)
+        samples = self.samples
+        if samples.target is not None and not is_file(self.data, TABLES):
+            raise ValueError(f"--target is for a table, FILE.csv, not {self.data}")
+        if samples.test_file is not None and not is_file(self.data, SPARSE):
+            raise ValueError(f"--test-file is for sparse rows, FILE.svm, not {self.data}")
+        if samples.classes is not None and self.data not in TEXTS + GENERATED:
+            raise ValueError(f"--classes is for texts and generated rows, not {self.data}")
+        if self.data == "digits" and self.place.data_dir is not None:
+            raise ValueError("digits comes with scikit-learn; it has no files for --data-dir")
+
+    @property
+    def name(self) -> str:
+        """What tells it from other runs on other data, for the name of its folder."""
+        return Path(self.data).name.split(".")[0]
+
+    @property
+    def growth_told(self) -> GrowthSettings | None:
+        """How the tree grows; None if it does not."""
+        return None
+
+    def resolved(self) -> SoftmaxTreeRunSettings:
+        """The same with whole paths: whoever resumes may stand in another folder."""
+        if not is_file(self.data, FILES):
+            return self
+        whole = Path(self.place.data_dir or "", self.data).resolve()
+        return replace(self, data=str(whole))
+
+
+@dataclass(frozen=True)
+class AdaptiveRunSettings(SoftmaxTreeRunSettings):
+    """Grows a softmax tree, and tests it.
+
+    An adaptive softmax tree (Kairgeldin et al., UAI 2024) begins as a complete softmax tree. Round
+    by round, a small subtree is tried in the place of every leaf, and takes it if the loss falls
+    below a share rho of the leaf's; then tree alternating optimisation trains the whole tree. The
+    round with the lowest error on held-out examples is kept.
+
+    The run folder gets config.json, model.safetensors, history.jsonl, result.json, summary.txt and
+    pictures. The last line printed is result.json on one line, as of softmax-tree.
+
+    Args:
+        data: digits, mnist; clusters, uneven (generated); brown, pydoc, wikitext-2 (the next word);
+            or FILE.csv, FILE.svm (or .tsv, .libsvm): rows and a class
+
+    Raises:
+        ValueError: a value is out of its range, or the settings do not go together.
+    """
+
+    growth: Growth = field(default_factory=Growth)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("depth", "k"):
+            if getattr(self.training, name) is not None:
+                raise ValueError(
+                    f"--{name} is for softmax-tree; adaptive-softmax-tree has --start-depth and "
+                    "--alpha"
+                )
+
+    @property
+    def growth_told(self) -> GrowthSettings | None:
+        """How the tree grows."""
+        return GrowthSettings(**vars(self.growth))

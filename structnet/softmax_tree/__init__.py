@@ -1,0 +1,56 @@
+"""Softmax trees: sparse hyperplanes that lead to small softmaxes, for few classes or very many.
+
+A sample follows one path. At its end stands a softmax over a few of the classes; the others have
+the probability 0. Training alternates over the nodes; a tree may grow where that pays.
+
+==========================  ======================================  ==============================
+what                        where it stands                         where
+==========================  ======================================  ==============================
+E, the objective            EMNLP 2021, Sec. 3                      :class:`.objective.Objective`
+TAO, node by node           NeurIPS 2018; EMNLP 2021, Sec. 3        ``optimisation``
+a leaf's softmax            EMNLP 2021                              ``leaf_update``
+a node's hyperplane         NeurIPS 2018: weighted 0/1 loss         ``decision_update``
+growth: alpha, rho, k       UAI 2024, Sec. 4                        ``growth``
+==========================  ======================================  ==============================
+
+The papers leave open, and these choices are ours: what a sample costs whose class its leaf lacks
+(``settings``: 2 log K), the hyperplanes that training begins with (``start``), the comparison at
+equal norms and the exact thresholds of a hyperplane that is refused otherwise
+(``decision_update``), that a leaf's few classes are not cut at depth 0, and all that ``choice``
+does.
+
+====================  ============================================================================
+``tree``              :class:`SoftmaxTree`, and :class:`Predictor` for one sample at a time
+``routed``            the same tree as any model tree: what is told and drawn of it
+``packed``            a tree in three flat arrays, as it is kept and asked
+``_kernels``          products along a path, compiled by numba
+``points``            what is trained on: rows, in full or sparse
+``nodes``, ``draft``  hyperplanes and softmaxes; a tree of them while it is trained
+``objective``         losses and penalties
+``optimisation``      :func:`alternate <structnet.softmax_tree.optimisation.alternate>`: TAO
+``leaf_update``       a leaf's part of an iteration
+``decision_update``   a decision node's part of it
+``solver``            logistic regression with an L1 penalty
+``start``             the trees that training begins with
+``growth``            subtrees in the place of leaves
+``settings``          every hyper-parameter and default, once
+``choice``            what the user leaves open, chosen by held-out samples
+``training``          :func:`train`: from data to a tree
+``measures``          error, size and cost in the papers' quantities
+``networkx_tree``     to networkx with all weights, and back
+``estimator``         the scikit-learn classes
+====================  ============================================================================
+
+Tree alternating optimisation is the subject of US patent 12,505,355.
+
+Reference:
+    Kairgeldin, Gabidolla, Carreira-Perpinan: Adaptive Softmax Trees for Many-Class Classification,
+    UAI 2024; Zharmagambetov, Gabidolla, Carreira-Perpinan: Softmax Tree, EMNLP 2021;
+    Carreira-Perpinan, Tavallali: Alternating Optimization of Decision Trees, NeurIPS 2018.
+"""
+
+from __future__ import annotations
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

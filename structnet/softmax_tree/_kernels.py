@@ -1,0 +1,266 @@
+"""Products along a path, compiled by numba: the sides of hyperplanes, and the scores of leaves.
+
+A row is ``values`` and ``columns``: of a row in full, the columns are empty. Weights are full or
+sparse likewise, with columns in ``places``. Whatever the forms, a number is summed in one order:
+entry d of a dot product goes to sum ``d % 8``, and a leaf's scores grow feature by feature. A zero
+adds nothing, so rows in full and in CSR, alone and in a batch, give the same to the last bit.
+
+A packed tree (see ``packed.py``) is ``table``, six numbers a node, and what they point to: classes
+and, of sparse leaves, features, further on in ``table``; numbers in ``weights``. A node's numbers
+begin with its bias, or a leaf's biases; those of a full leaf follow as ``[D, k]``.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from structnet.trees._kernels import compiled
+
+NOTHING = np.zeros(0, np.int32)
+free = partial(compiled, nogil=True)  # several threads may train nodes at the same time
+
+# What stands in the table of a node: -1 as the left child of a leaf, and as the features of a node
+# whose weights are full; the size of a leaf is its number of classes, that of a sparse hyperplane
+# its number of weights. The classes of an inner node are where the first leaf's are, which is where
+# the nodes end.
+LEFT, RIGHT, WEIGHTS, SIZE, CLASSES, FEATURES, FIELDS = range(7)
+
+
+@free
+def full_dot(x, w):
+    """``sum_d x[d] w[d]``; spelled out, so that the eight sums are one instruction."""
+    zero = w.dtype.type(0)
+    a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = zero
+    end = len(x) - len(x) % 8
+    for d in range(0, end, 8):
+        a0 += x[d] * w[d]
+        a1 += x[d + 1] * w[d + 1]
+        a2 += x[d + 2] * w[d + 2]
+        a3 += x[d + 3] * w[d + 3]
+        a4 += x[d + 4] * w[d + 4]
+        a5 += x[d + 5] * w[d + 5]
+        a6 += x[d + 6] * w[d + 6]
+        a7 += x[d + 7] * w[d + 7]
+    left = len(x) - end
+    if left > 0:
+        a0 += x[end] * w[end]
+    if left > 1:
+        a1 += x[end + 1] * w[end + 1]
+    if left > 2:
+        a2 += x[end + 2] * w[end + 2]
+    if left > 3:
+        a3 += x[end + 3] * w[end + 3]
+    if left > 4:
+        a4 += x[end + 4] * w[end + 4]
+    if left > 5:
+        a5 += x[end + 5] * w[end + 5]
+    if left > 6:
+        a6 += x[end + 6] * w[end + 6]
+    return ((a0 + a1) + (a2 + a3)) + ((a4 + a5) + (a6 + a7))
+
+
+@free
+def thin_dot(columns, values, full):
+    """The same of a sparse vector and one in full."""
+    a = np.zeros(8, full.dtype)
+    for e in range(len(columns)):
+        a[columns[e] % 8] += values[e] * full[columns[e]]
+    return ((a[0] + a[1]) + (a[2] + a[3])) + ((a[4] + a[5]) + (a[6] + a[7]))
+
+
+@free
+def both_thin_dot(columns, values, places, w):
+    """The same of two sparse vectors, whose columns ascend."""
+    a = np.zeros(8, w.dtype)
+    e = 0
+    for i in range(len(columns)):
+        e += np.searchsorted(places[e:], columns[i])
+        if e == len(places):
+            break
+        if places[e] == columns[i]:
+            a[columns[i] % 8] += values[i] * w[e]
+    return ((a[0] + a[1]) + (a[2] + a[3])) + ((a[4] + a[5]) + (a[6] + a[7]))
+
+
+@free
+def projections(X, rows, w, b, out):
+    """``w.x + b`` of some rows in full."""
+    for i in range(len(rows)):
+        out[i] = full_dot(X[rows[i]], w) + b
+
+
+@free
+def thin_projections(indptr, indices, data, rows, w, b, out):
+    """The same of rows in CSR."""
+    for i in range(len(rows)):
+        start, stop = indptr[rows[i]], indptr[rows[i] + 1]
+        out[i] = thin_dot(indices[start:stop], data[start:stop], w) + b
+
+
+# ---- a packed tree
+
+
+@free
+def goes_right(columns, values, node, table, weights, places):
+    """Whether a row goes to the right of an inner node: ``w.x + b >= 0``."""
+    thin_row = len(values) == 0 or len(columns) > 0
+    start = table[FIELDS * node + WEIGHTS] + 1
+    if table[FIELDS * node + FEATURES] >= 0:
+        stop = start + table[FIELDS * node + SIZE]
+        if thin_row:
+            score = both_thin_dot(columns, values, places[start:stop], weights[start:stop])
+        else:
+            score = thin_dot(places[start:stop], weights[start:stop], values)
+    elif thin_row:
+        score = thin_dot(columns, values, weights[start:])
+    else:
+        score = full_dot(values, weights[start : start + len(values)])
+    return score + weights[start - 1] >= 0
+
+
+@free
+def leaf_of(columns, values, table, weights, places):
+    """The leaf in which a row ends."""
+    node = 0
+    while table[FIELDS * node + LEFT] >= 0:
+        right = goes_right(columns, values, node, table, weights, places)
+        node = table[FIELDS * node + RIGHT] if right else table[FIELDS * node + LEFT]
+    return node
+
+
+@free
+def full_scores(values, w, out):
+    """Adds ``x W`` to a leaf's scores, four features at a time, one after the other. ``[D, k]``."""
+    k, end = len(out), len(values) - len(values) % 4
+    for d in range(0, end, 4):
+        x0, x1, x2, x3 = values[d], values[d + 1], values[d + 2], values[d + 3]
+        w0, w1 = w[d * k : d * k + k], w[d * k + k : d * k + 2 * k]
+        w2, w3 = w[d * k + 2 * k : d * k + 3 * k], w[d * k + 3 * k : d * k + 4 * k]
+        for j in range(k):
+            out[j] = (((out[j] + x0 * w0[j]) + x1 * w1[j]) + x2 * w2[j]) + x3 * w3[j]
+    for d in range(end, len(values)):
+        x0, w0 = values[d], w[d * k : d * k + k]
+        for j in range(k):
+            out[j] += x0 * w0[j]
+
+
+@free
+def leaf_scores(columns, values, node, table, weights, places, out):
+    """The scores of a leaf's classes, ``x W + c``. ``[k]``."""
+    k, start = len(out), table[FIELDS * node + WEIGHTS]
+    out[:] = weights[start : start + k]
+    start += k
+    at = table[FIELDS * node + FEATURES]
+    if at < 0:
+        if len(columns) == 0:
+            full_scores(values, weights[start:], out)
+            return
+        for i in range(len(columns)):
+            row = weights[start + columns[i] * k : start + columns[i] * k + k]
+            for j in range(k):
+                out[j] += values[i] * row[j]
+        return
+    number = table[at]
+    features, starts = table[at + 1 : at + 1 + number], table[at + 1 + number :]
+    f = 0
+    if len(columns) == 0 and len(values) > 0:
+        for f in range(number):
+            for e in range(starts[f], starts[f + 1]):
+                out[places[e]] += values[features[f]] * weights[e]
+        return
+    for i in range(len(columns)):
+        f += np.searchsorted(features[f:], columns[i])
+        if f == number:
+            return
+        if features[f] == columns[i]:
+            for e in range(starts[f], starts[f + 1]):
+                out[places[e]] += values[i] * weights[e]
+
+
+@free
+def likeliest(scores):
+    """The place of the highest score; of equal ones the first."""
+    best = 0
+    for j in range(1, len(scores)):
+        if scores[j] > scores[best]:
+            best = j
+    return best
+
+
+@free
+def class_of(table, weights, places, columns, values):
+    """The class that a row is taken for; what changes from call to call comes last."""
+    leaf = leaf_of(columns, values, table, weights, places)
+    scores = np.empty(table[FIELDS * leaf + SIZE], weights.dtype)
+    leaf_scores(columns, values, leaf, table, weights, places, scores)
+    return table[table[FIELDS * leaf + CLASSES] + likeliest(scores)]
+
+
+@free
+def class_of_full(table, weights, values):
+    """The same where row and weights are full: every array that is handed over takes its time."""
+    return class_of(table, weights, NOTHING, NOTHING, values)
+
+
+@free
+def log_softmax(scores, out):
+    """Scores less the logarithm of the sum of their exponentials, in double precision."""
+    most, total = np.float64(scores[likeliest(scores)]), 0.0
+    for j in range(len(scores)):
+        total += np.exp(scores[j] - most)
+    shift = most + np.log(total)
+    for j in range(len(scores)):
+        out[j] = scores[j] - shift
+
+
+@free
+def log_probs(columns, values, leaf, table, weights, places, out):
+    """The log-probabilities of a leaf's classes for a row."""
+    scores = np.empty(len(out), weights.dtype)
+    leaf_scores(columns, values, leaf, table, weights, places, scores)
+    log_softmax(scores, out)
+
+
+@free
+def leaves_of(X, indptr, indices, data, table, weights, places, out):
+    """The leaf of each row; of rows in full, ``indices`` is empty and ``indptr`` has a 0 a row."""
+    for i in range(len(out)):
+        if len(indptr) == 0:
+            out[i] = leaf_of(indices, X[i], table, weights, places)
+        else:
+            row = slice(indptr[i], indptr[i + 1])
+            out[i] = leaf_of(indices[row], data[row], table, weights, places)
+
+
+@free
+def classes_of(X, indptr, indices, data, order, leaves, table, weights, places, out):
+    """The class of each row, whose leaves are known; in an order in which those of a leaf meet."""
+    room = np.empty(0, weights.dtype)
+    for i in order:
+        leaf = leaves[i]
+        size = table[FIELDS * leaf + SIZE]
+        if len(room) < size:
+            room = np.empty(size, weights.dtype)
+        scores = room[:size]
+        if len(indptr) == 0:
+            leaf_scores(indices, X[i], leaf, table, weights, places, scores)
+        else:
+            row = slice(indptr[i], indptr[i + 1])
+            leaf_scores(indices[row], data[row], leaf, table, weights, places, scores)
+        out[i] = table[table[FIELDS * leaf + CLASSES] + likeliest(scores)]
+
+
+@free
+def log_probs_of(X, indptr, indices, data, leaves, starts, table, weights, places, classes, out):
+    """The classes of each row's leaf and their log-probabilities, from ``starts[i]`` on."""
+    for i in range(len(leaves)):
+        leaf, here = leaves[i], out[starts[i] : starts[i + 1]]
+        if len(indptr) == 0:
+            log_probs(indices, X[i], leaf, table, weights, places, here)
+        else:
+            row = slice(indptr[i], indptr[i + 1])
+            log_probs(indices[row], data[row], leaf, table, weights, places, here)
+        at = table[FIELDS * leaf + CLASSES]
+        classes[starts[i] : starts[i + 1]] = table[at : at + len(here)]

@@ -1,0 +1,167 @@
+"""What the user leaves open: chosen from the sizes of the data and by parts that are held out.
+
+Several kinds of trees learn, quickly, from a part of the data, or from several parts where there
+are few: a flat softmax, complete trees of some depths, trees that begin as a decision tree of
+single features, and that decision tree as it is. The kind with the lowest error on what was held
+out is then tried with weaker and stronger penalties. One kind is held to be better than another
+that comes before it only if that is no matter of chance; the plain decision tree comes first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from structnet.estimators.held_out import hold_out
+from structnet.softmax_tree.draft import Draft
+from structnet.softmax_tree.objective import Objective
+from structnet.softmax_tree.optimisation import alternate
+from structnet.softmax_tree.points import Points
+from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
+from structnet.softmax_tree.start import first_draft
+
+LARGEST = 8000  # samples that are looked at; more where there are more than 400 classes
+HELD_OUT = 0.25
+FEW = 4000  # samples, below which the choice is made by several parts
+PARTS = 3
+GOOD = 4  # kinds that are tried on all parts
+DEPTHS = (0, 1, 2, 4, 6, 8)
+DEEPEST = 1000
+QUICK: dict[str, Any] = {"max_iter": 3, "solver_steps": 15}
+PENALTIES = (0.1, 10.0)  # the kinds are compared with 1
+ALPHA, RHO = 0.7, 0.95
+COST = 3e9  # rows x features x classes above which no decision tree of single features is tried
+
+
+def chosen(
+    points: Points, settings: SoftmaxTreeSettings, growth: GrowthSettings | None
+) -> tuple[SoftmaxTreeSettings, GrowthSettings | None]:
+    """Settings without None but for limits.
+
+    Args:
+        points: samples to learn from; the choice is made by a part of them.
+        settings: hyper-parameters, None where they are left open.
+        growth: those of growth, likewise; None for a tree that does not grow.
+    """
+    depth = None if growth is None else growth.start_depth
+    given = settings if growth is None else replace(settings, depth=depth)
+    open_ = (given.depth, given.k if growth is None else 0, given.start, given.leaf_penalty)
+    found = given if None not in open_ else _Search(points, given, growth).best()
+    if found.decision_penalty is None:
+        found = replace(found, decision_penalty=found.leaf_penalty)
+    if growth is None:
+        return found, None
+    grown = replace(
+        growth,
+        alpha=ALPHA if growth.alpha is None else growth.alpha,
+        rho=RHO if growth.rho is None else growth.rho,
+        start_depth=found.depth,
+    )
+    return replace(found, depth=None, k=None), grown
+
+
+def width(num_classes: int, depth: int) -> int:
+    """Classes of a leaf where nothing is known: four times those that fall to each leaf.
+
+    Example:
+        >>> width(1000, 0), width(1000, 5), width(3, 5)
+        (1000, 125, 3)
+    """
+    return min(num_classes, max(10, math.ceil(4 * num_classes / 2**depth)))
+
+
+@dataclass(frozen=True)
+class _Search:
+    """The settings that are possible, and how they do."""
+
+    points: Points
+    given: SoftmaxTreeSettings
+    growth: GrowthSettings | None
+
+    def best(self) -> SoftmaxTreeSettings:
+        """The settings of the lowest error."""
+        kinds = list(self._kinds())
+        best = self._lowest(kinds)
+        if self.given.leaf_penalty is None and best.max_iter:
+            others = [replace(best, leaf_penalty=factor) for factor in PENALTIES]
+            best = self._lowest([best, *others])
+        return best
+
+    def _lowest(self, kinds: Sequence[SoftmaxTreeSettings]) -> SoftmaxTreeSettings:
+        """The first of those whose error is, by chance, the lowest."""
+        first, *others = self._parts
+        wrong = np.array([self._mistakes(kind, first) for kind in kinds])  # [kinds, tested]
+        if others:  # for the best of them alone; their order stays
+            good = np.sort(np.argsort(wrong.mean(axis=1), kind="stable")[:GOOD])
+            kinds = [kinds[i] for i in good]
+            more = [np.array([self._mistakes(kind, part) for kind in kinds]) for part in others]
+            wrong = np.concatenate([wrong[good], *more], axis=1)
+        error = wrong.mean(axis=1)
+        best = int(np.argmin(error))
+        # Two kinds err on the same samples: what differs is what counts.
+        noise = (wrong != wrong[best]).mean(axis=1) ** 0.5 / wrong.shape[1] ** 0.5
+        return kinds[int(np.argmax(error - error[best] <= 0.5 * noise))]
+
+    def _mistakes(self, kind: SoftmaxTreeSettings, part: tuple[Points, Points]) -> np.ndarray:
+        """Which of the held-out samples of a part are taken for another class."""
+        learn, test = part
+        growth = None
+        if self.growth is not None and kind.depth and kind.max_iter:
+            growth = replace(self.growth, start_depth=kind.depth, alpha=self.growth.alpha or ALPHA)
+        quick = replace(kind, **{n: min(most, getattr(kind, n)) for n, most in QUICK.items()})
+        draft = first_draft(learn, quick, growth)
+        return _quickly(draft, learn, quick).mistakes(test)
+
+    @cached_property
+    def _parts(self) -> list[tuple[Points, Points]]:
+        """Samples to learn from and to test by, once or several times."""
+        seed, points = self.given.seed, self.points
+        most = max(LARGEST, 20 * points.num_classes)
+        if len(points) > most:
+            rows = np.random.default_rng(seed).permutation(len(points))[:most]
+            points = points.take(np.sort(rows))
+        number = PARTS if len(points) < FEW else 1
+        return [self._parted(points, seed + i) for i in range(number)]
+
+    def _parted(self, points: Points, seed: int) -> tuple[Points, Points]:
+        """A part to learn from and one that is held out."""
+        labels = points.y
+        try:
+            learn, test = hold_out(len(points), HELD_OUT, seed, labels)
+        except ValueError:  # there are almost as many classes as samples
+            learn, test = hold_out(len(points), HELD_OUT, seed)
+        return points.take(learn), points.take(test)
+
+    def _kinds(self) -> Iterator[SoftmaxTreeSettings]:
+        """What is compared, the simpler first."""
+        given, classes = self.given, self.points.num_classes
+        axes = given.start in (None, "axes") and self._affords_axes
+        penalty = 1.0 if given.leaf_penalty is None else given.leaf_penalty
+        if given.depth is None and axes:  # as deep as it takes, and as it is: a decision tree
+            pure: dict[str, Any] = {"depth": DEEPEST, "start": "axes", "k": classes, "max_iter": 0}
+            yield replace(given, **pure, leaf_penalty=penalty, decision_penalty=penalty)
+        most = max(1, int(math.log2(max(len(self.points) / 20, 2))))  # 20 samples a leaf
+        depths = [d for d in DEPTHS if d <= min(most, 3 + math.log2(classes))]
+        for depth in depths if given.depth is None else (given.depth,):
+            for start in ("centroids", "axes") if given.start is None else (given.start,):
+                if start == "axes" and not (axes and 0 < depth < 5):
+                    continue
+                k = width(classes, depth) if given.k is None else given.k
+                decision = penalty if given.decision_penalty is None else given.decision_penalty
+                penalties: dict[str, Any] = {"leaf_penalty": penalty, "decision_penalty": decision}
+                yield replace(given, depth=depth, start=start, k=k, **penalties)
+
+    @property
+    def _affords_axes(self) -> bool:
+        sizes: Any = (min(len(self.points), LARGEST), self.points.num_features)
+        return math.prod(sizes) * self.points.num_classes <= COST
+
+
+def _quickly(draft: Draft, points: Points, settings: SoftmaxTreeSettings) -> Draft:
+    objective = Objective.told(settings, points.num_classes)
+    return alternate(draft, points, objective, settings.max_iter, 1e-2)

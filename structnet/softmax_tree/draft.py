@@ -1,0 +1,117 @@
+"""A softmax tree while it is trained: nodes that are exchanged one by one, and its objective."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from structnet.routing.topology import Topology
+from structnet.softmax_tree.nodes import Hyperplane, Leaf
+from structnet.softmax_tree.points import Points
+
+Node = Hyperplane | Leaf
+
+
+@dataclass
+class Draft:
+    """Nodes and their children, parents before their children.
+
+    Attributes:
+        children: the left and the right child of each hyperplane, () of a leaf.
+        nodes: the nodes.
+    """
+
+    children: list[tuple[int, ...]]
+    nodes: list[Node]
+
+    @property
+    def topology(self) -> Topology:
+        """The shape."""
+        return Topology(self.children)
+
+    def plane(self, node: int) -> Hyperplane:
+        """The hyperplane of an inner node."""
+        plane = self.nodes[node]
+        assert isinstance(plane, Hyperplane)
+        return plane
+
+    def leaf(self, node: int) -> Leaf:
+        """The softmax of a leaf."""
+        leaf = self.nodes[node]
+        assert isinstance(leaf, Leaf)
+        return leaf
+
+    def copy(self) -> Draft:
+        """The same; nodes are exchanged, never changed, so they are shared."""
+        return Draft(list(self.children), list(self.nodes))
+
+    def reach(self, points: Points, rows: np.ndarray | None = None, root: int = 0) -> dict:
+        """Node -> the rows that come there, ascending, of those at the root; nodes without none.
+
+        Args:
+            rows: rows at the root; all by default.
+            root: node to begin with.
+        """
+        found = {root: np.arange(len(points)) if rows is None else rows}
+        waiting = [root]
+        for node in waiting:
+            if not self.children[node]:
+                continue
+            here = found[node]
+            right = self.plane(node).goes_right(points, here)
+            for child, mine in zip(self.children[node], (here[~right], here[right]), strict=True):
+                if len(mine):
+                    found[child] = mine
+                    waiting.append(child)
+        return found
+
+    def losses(
+        self, points: Points, missing_loss: float, rows: np.ndarray | None = None, root: int = 0
+    ) -> np.ndarray:
+        """The loss of each row that starts at a node, before weights. ``[len(rows)]``, float64."""
+        rows = np.arange(len(points)) if rows is None else rows
+        found = np.empty(len(points))
+        for node, mine in self.reach(points, rows, root).items():
+            if not self.children[node]:
+                found[mine] = self.leaf(node).losses(points, mine, missing_loss)
+        return found[rows]
+
+    def mistakes(self, points: Points) -> np.ndarray:
+        """Which points are taken for another class. ``[n]``, bool."""
+        wrong = np.empty(len(points), bool)
+        for node, rows in self.reach(points).items():
+            leaf = self.nodes[node]
+            if isinstance(leaf, Leaf):
+                best = leaf.log_probs(points.x[rows]).argmax(axis=1)
+                wrong[rows] = leaf.classes[best] != points.y[rows]
+        return wrong
+
+    def error(self, points: Points) -> float:
+        """The share of points, by their weights, that are taken for another class."""
+        return float(np.average(self.mistakes(points), weights=points.weights))
+
+    def penalty(self, decision_penalty: float, leaf_penalty: float) -> float:
+        """``lambda sum ||w_i||_1 + mu sum ||W_j||_1``."""
+        factor = {Hyperplane: decision_penalty, Leaf: leaf_penalty}
+        return sum(factor[type(node)] * node.norm for node in self.nodes)
+
+    def pruned(self, points: Points) -> Draft:
+        """Without what no point comes to: a decision with one side left gives way to that side."""
+        here = self.reach(points)
+        shares = np.array([len(here.get(v, ())) / len(points) for v in range(len(self.nodes))])
+        topology, merged = self.topology.survivors(shares, 0.5 / len(points))
+        return Draft(topology.to_lists(), [self.nodes[nodes[-1]] for nodes in merged])
+
+    def grafted(self, subtrees: dict[int, Draft]) -> Draft:
+        """With subtrees in the place of leaves."""
+        new = self.copy()
+        for leaf, subtree in subtrees.items():
+            # The root of the subtree takes the leaf's number, the others come last.
+            shift = len(new.nodes) - 1
+            numbers = [leaf, *(v + shift for v in range(1, len(subtree.nodes)))]
+            places = [tuple(numbers[u] for u in below) for below in subtree.children]
+            new.nodes[leaf], new.children[leaf] = subtree.nodes[0], places[0]
+            new.nodes += subtree.nodes[1:]
+            new.children += places[1:]
+        return new

@@ -1,0 +1,355 @@
+"""Softmax trees as scikit-learn estimators: fit, predict, and the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from scipy.sparse import csr_matrix, issparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+from torch import nn
+
+from structnet.checks import check_bool, check_number
+from structnet.estimators.checked import Checked, mean_one, seed_from
+from structnet.estimators.held_out import hold_out
+from structnet.estimators.inputs import check_inputs
+from structnet.estimators.scale import Standardizer
+from structnet.estimators.tree_estimator import TreeClassifierMixin, TreeEstimatorMixin
+from structnet.softmax_tree.measures import Measures, measured
+from structnet.softmax_tree.networkx_tree import with_weights
+from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
+from structnet.softmax_tree.training import Trained, train
+from structnet.softmax_tree.tree import Choices, SoftmaxTree
+from structnet.training.history import History
+
+
+class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator):
+    """What both classifiers share; their parameters are told there."""
+
+    trained_: Trained
+    inputs_: Standardizer | None
+    standardize: bool
+    random_state: Any
+    validation_fraction: float
+    depth: int | None
+    _asking: Callable[[np.ndarray], int] | None
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, validation: tuple | None = None
+    ) -> SoftmaxTreeEstimator:
+        """Trains the tree.
+
+        Args:
+            X: samples, a table in full or sparse.
+            y: their classes.
+            sample_weight: count of each sample; 0 leaves it out.
+            validation: ``(X, y)`` or ``(X, y, sample_weight)`` by which the round of growth is
+                chosen, instead of a part of the samples.
+
+        Shapes:
+            X ``[n, D]``; y, sample_weight ``[n]``.
+
+        Raises:
+            ValueError: data or parameters that do not fit; the message says which.
+        """
+        settings, growth = self._settings(), self._growth()
+        given = self._checked(X, y, sample_weight, reset=True)
+        settings.check_classes(len(self.classes_))
+        held_out = None if validation is None else self._checked_validation(validation)
+        self.seed_ = seed_from(self.random_state)
+        settings, learn = replace(settings, seed=self.seed_), given
+        if growth is not None and held_out is None:
+            learn, held_out = self._parted(given)
+        self.inputs_ = None
+        if self.standardize and not issparse(learn.x):
+            self.inputs_ = Standardizer.fitted(learn.x, learn.weights)
+        self.trained_ = train(
+            self._scaled(learn.x),
+            learn.y,
+            settings,
+            growth,
+            num_classes=len(self.classes_),
+            weights=mean_one(learn.weights),
+            validation=held_out and (self._scaled(held_out.x), *held_out[1:]),
+        )
+        self._asking = None
+        return self
+
+    @property
+    def tree_(self) -> SoftmaxTree:
+        """The tree. It takes scaled inputs, and knows classes by their places in ``classes_``."""
+        check_is_fitted(self)
+        return self.trained_.tree
+
+    @property
+    def history_(self) -> History:
+        """A record an iteration; see :class:`structnet.softmax_tree.Trained`."""
+        check_is_fitted(self)
+        return self.trained_.history
+
+    # Answers
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The likeliest class of each sample, ``[n]``."""
+        tree, x = self._asked_alone(X)
+        return self.classes_[tree.classes_of(x)]
+
+    def predict_proba(self, X: Any, sparse: bool = False) -> np.ndarray | csr_matrix:
+        """The probability of each class, in the order of ``classes_``.
+
+        Args:
+            X: samples.
+            sparse: True gives a CSR matrix of the classes of each sample's leaf alone; the others
+                have the probability 0.
+
+        Shapes:
+            ``[n, classes]``.
+        """
+        choices = self._choices(X)
+        if sparse:
+            return choices.matrix(len(self.classes_))
+        return np.exp(choices.dense(len(self.classes_)))
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """The logarithm of that, -inf for classes that a leaf lacks. ``[n, classes]``."""
+        return self._choices(X).dense(len(self.classes_))
+
+    def predict_top(self, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
+        """The k likeliest classes of each sample and their probabilities, likeliest first.
+
+        A leaf with fewer classes ends with its likeliest class again, at the probability 0.
+
+        Shapes:
+            both ``[n, k]``.
+        """
+        places, prob = self._choices(X).top(k)
+        return self.classes_[np.where(places < 0, places[:, :1], places)], prob
+
+    def predict_one(self, x: np.ndarray) -> Any:
+        """The class of one row, without any check of it, for latency.
+
+        Shapes:
+            x ``[D]``, an array of numbers.
+        """
+        return self.classes_[self._prepared()(self._row(x))]
+
+    def predict_proba_one(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The classes that one row can have and their probabilities, likewise. ``[D] -> [k]``."""
+        places, prob = self.tree_.predictor().probabilities(self._row(x))
+        return self.classes_[places], prob
+
+    def measure(self, X: Any, y: Any, sample_weight: Any = None) -> Measures:
+        """Error, size and cost of the tree on samples; ``print`` tells them.
+
+        Raises:
+            ValueError: data that do not fit those of ``fit``.
+        """
+        check_is_fitted(self)
+        return measured(self.tree_, self.samples(X, y, sample_weight))
+
+    def to_networkx(self) -> nx.DiGraph:
+        """The tree as a networkx graph with all weights; see :func:`.tree_from_networkx`."""
+        return with_weights(self.tree_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "trained_" in vars(self)
+
+    # Fitting
+
+    def _settings(self) -> SoftmaxTreeSettings:
+        """The hyper-parameters, whose ranges are checked."""
+        check_bool("standardize", self.standardize)
+        return SoftmaxTreeSettings(**_given(self, SoftmaxTreeSettings))
+
+    def _growth(self) -> GrowthSettings | None:
+        """Those of growth; None without it."""
+        return None
+
+    def _parted(self, given: Checked) -> tuple[Checked, Checked | None]:
+        """Samples to learn from, and those by which the round is chosen; None if there are few."""
+        size = len(given.y)
+        labels = given.y if size >= 4 * len(self.classes_) else None
+        try:
+            learn, held = hold_out(size, self.validation_fraction, self.seed_, labels)
+        except ValueError:  # there is hardly one sample a class
+            return given, None
+        return given.take(learn), given.take(held)
+
+    # What the mixins ask for
+
+    def _prepared(self) -> Any:
+        if getattr(self, "_asking", None) is None:
+            self._asking = self.tree_.predictor().class_of
+        return self._asking
+
+    def _row(self, x: np.ndarray) -> np.ndarray:
+        x = x if self.inputs_ is None else (x - self.inputs_.mean) / self.inputs_.sd
+        return x.astype(np.float32)
+
+    def _scaled(self, x: Any) -> Any:
+        x = x if self.inputs_ is None else self.inputs_(x)
+        return x.astype(np.float32)
+
+    def _choices(self, X: Any) -> Choices:
+        tree, x = self._asked_alone(X)
+        return tree.choices(x)
+
+    def _asked_alone(self, X: Any) -> tuple[SoftmaxTree, Any]:
+        check_is_fitted(self)
+        return self._asked(check_inputs(self, X))[0]
+
+    def _trees(self) -> Sequence[SoftmaxTree]:
+        return [self.tree_]
+
+    def _asked(self, x: Any) -> list[tuple[SoftmaxTree, Any]]:
+        if self.inputs_ is not None and issparse(x):
+            x = x.toarray()  # what is centred is full
+        return [(self.tree_, self._scaled(x))]
+
+    def _scales(self) -> tuple[Standardizer | None, None]:
+        return self.inputs_, None
+
+    # On disk
+
+    def _state(self) -> tuple[nn.Module, dict[str, Any]]:
+        inputs = self.inputs_ and [self.inputs_.mean.tolist(), self.inputs_.sd.tolist()]
+        return self.tree_, {"trained": self.trained_.config(), "inputs": inputs}
+
+    def _restore(self, config: dict[str, Any]) -> nn.Module:
+        self.trained_ = Trained.from_config(config["trained"])
+        inputs = config["inputs"]
+        self.inputs_ = inputs and Standardizer(*map(np.array, inputs))
+        return self.tree_
+
+
+def _given(estimator: BaseEstimator, cls: type) -> dict[str, Any]:
+    """The parameters of an estimator that are settings of a kind."""
+    parameters = estimator.get_params(deep=False)
+    return {f.name: parameters[f.name] for f in fields(cls) if f.name in parameters}
+
+
+class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
+    """A classifier that is a softmax tree of a fixed depth, for few classes or very many.
+
+    Each decision is a sparse hyperplane, each leaf a sparse softmax over a few of the classes, so
+    that a prediction costs ``D (depth + k)`` multiplications at most. What is None is chosen by the
+    error on a part of the samples, among them the plain decision tree.
+
+    Args:
+        depth: decisions on each path; 0 is a flat softmax.
+        k: most classes of a leaf.
+        decision_penalty, leaf_penalty, missing_loss, max_iter, tol, solver_steps, start, n_jobs:
+            hyper-parameters, as :class:`.SoftmaxTreeSettings` tells them.
+        standardize: take each column to mean 0 and deviation 1 over the samples to learn from;
+            sparse samples stay as they are.
+        random_state: an int makes everything repeatable.
+
+    Attributes:
+        classes_: classes, sorted.
+        n_features_in_: columns of the table.
+        tree_: tree, which takes scaled inputs: ``samples(X, y)`` gives them.
+        trained_: tree with its history, its trials of growth and the settings that were chosen.
+        history_: records of the iterations.
+
+    Reference:
+        Zharmagambetov, Gabidolla, Carreira-Perpinan: Softmax Tree, EMNLP 2021.
+
+    Example:
+        >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 10, axis=0)
+        >>> y = np.repeat(["a", "b", "c", "d"], 10)
+        >>> model = SoftmaxTreeClassifier(depth=1, k=2, random_state=0).fit(X, y)
+        >>> model.predict([[-3.0], [1.1]]), model.predict_one(np.array([-1.0]))
+        (array(['a', 'c'], dtype='<U1'), np.str_('b'))
+        >>> print(model.export_text())
+        |--- node 0: 1 of 1 weights
+        |   |--- left, node 1: 2 classes, 2 of 2 weights
+        |   |--- right, node 2: 2 classes, 2 of 2 weights
+    """
+
+    def __init__(
+        self,
+        depth: int | None = SoftmaxTreeSettings.depth,
+        k: int | None = SoftmaxTreeSettings.k,
+        *,
+        decision_penalty: float | None = SoftmaxTreeSettings.decision_penalty,
+        leaf_penalty: float | None = SoftmaxTreeSettings.leaf_penalty,
+        missing_loss: float | None = SoftmaxTreeSettings.missing_loss,
+        max_iter: int = SoftmaxTreeSettings.max_iter,
+        tol: float = SoftmaxTreeSettings.tol,
+        solver_steps: int = SoftmaxTreeSettings.solver_steps,
+        start: str | None = SoftmaxTreeSettings.start,
+        n_jobs: int = SoftmaxTreeSettings.n_jobs,
+        standardize: bool = True,
+        random_state: Any = None,
+    ):
+        # scikit-learn asks that every parameter is kept as it is given.
+        self.__dict__.update((name, value) for name, value in locals().items() if name != "self")
+
+
+class AdaptiveSoftmaxTreeClassifier(SoftmaxTreeEstimator):
+    """A classifier that is a softmax tree which grows where leaves are worth dividing.
+
+    Its other parameters and its attributes are those of :class:`SoftmaxTreeClassifier`.
+
+    Args:
+        alpha: factor from a leaf's number of classes to that of the leaves that replace it.
+        rho: ratio of losses below which a subtree replaces a leaf.
+        depth: decisions on each path of the tree that growth begins with.
+        step, ratio_of, k_from, max_depth, max_leaves, max_rounds, min_samples: hyper-parameters, as
+            :class:`.GrowthSettings` tells them.
+        validation_fraction: share of the samples by whose error the round of growth is chosen.
+
+    Reference:
+        Kairgeldin, Gabidolla, Carreira-Perpinan: Adaptive Softmax Trees for Many-Class
+        Classification, UAI 2024.
+
+    Example:
+        >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 20, axis=0)
+        >>> y = np.repeat(["a", "b", "c", "d"], 20)
+        >>> model = AdaptiveSoftmaxTreeClassifier(0.5, 0.9, depth=0, random_state=0).fit(X, y)
+        >>> model.score(X, y), [trial.k for trial in model.trained_.trials][:1]
+        (1.0, [2])
+    """
+
+    def __init__(
+        self,
+        alpha: float | None = GrowthSettings.alpha,
+        rho: float | None = GrowthSettings.rho,
+        depth: int | None = GrowthSettings.start_depth,
+        *,
+        step: int = GrowthSettings.step,
+        ratio_of: str = GrowthSettings.ratio_of,
+        k_from: str = GrowthSettings.k_from,
+        max_depth: int | None = GrowthSettings.max_depth,
+        max_leaves: int | None = GrowthSettings.max_leaves,
+        max_rounds: int = GrowthSettings.max_rounds,
+        min_samples: int = GrowthSettings.min_samples,
+        decision_penalty: float | None = SoftmaxTreeSettings.decision_penalty,
+        leaf_penalty: float | None = SoftmaxTreeSettings.leaf_penalty,
+        missing_loss: float | None = SoftmaxTreeSettings.missing_loss,
+        max_iter: int = SoftmaxTreeSettings.max_iter,
+        tol: float = SoftmaxTreeSettings.tol,
+        solver_steps: int = SoftmaxTreeSettings.solver_steps,
+        start: str | None = SoftmaxTreeSettings.start,
+        n_jobs: int = SoftmaxTreeSettings.n_jobs,
+        validation_fraction: float = 0.1,
+        standardize: bool = True,
+        random_state: Any = None,
+    ):
+        self.__dict__.update((name, value) for name, value in locals().items() if name != "self")
+
+    def _settings(self) -> SoftmaxTreeSettings:
+        return replace(super()._settings(), depth=None)
+
+    def _growth(self) -> GrowthSettings:
+        check_number("validation_fraction", self.validation_fraction, 0, 1, open=True)
+        return GrowthSettings(**_given(self, GrowthSettings), start_depth=self.depth)

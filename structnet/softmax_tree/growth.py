@@ -1,0 +1,156 @@
+"""Adaptive growth: leaves become small trees of narrower leaves, where that pays (Sec. 4).
+
+Every round tries a subtree in the place of each leaf. Its leaves may have ``min(floor(alpha k),
+k - 1)`` classes, if the leaf has k, and begin with the leaf's weights. It is trained by TAO on the
+leaf's points, and accepted if its loss is less than rho times the leaf's. All that are accepted are
+grafted together, TAO trains the whole tree, and what no point comes to is pruned.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from structnet.softmax_tree.draft import Draft
+from structnet.softmax_tree.leaf_update import warm_started
+from structnet.softmax_tree.nodes import Leaf
+from structnet.softmax_tree.objective import Objective
+from structnet.softmax_tree.optimisation import alternate
+from structnet.softmax_tree.points import Points
+from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
+from structnet.softmax_tree.start import axes_draft, complete_draft
+
+CHEAP = 2e7  # rows x features x classes up to which a decision on a single feature is tried, too
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A subtree that was tried in the place of a leaf.
+
+    Attributes:
+        round: round of growth, from 1.
+        leaf: number of the leaf in the tree of that round.
+        samples: number of points there.
+        classes, k: number of classes of the leaf, and the most that the new leaves may have.
+        leaf_loss, subtree_loss: losses on these points, with penalties if those are compared.
+        ratio: the latter divided by the former.
+        accepted: does it take the leaf's place?
+    """
+
+    round: int
+    leaf: int
+    samples: int
+    classes: int
+    k: int
+    leaf_loss: float
+    subtree_loss: float
+    ratio: float
+    accepted: bool
+
+
+def trials(
+    draft: Draft,
+    points: Points,
+    objective: Objective,
+    settings: SoftmaxTreeSettings,
+    growth: GrowthSettings,
+    round: int = 1,
+) -> tuple[list[Trial], dict[int, Draft]]:
+    """Tries a subtree in the place of each leaf, and gives those that are accepted by leaf.
+
+    Args:
+        settings: how a subtree is trained.
+        growth: alpha, rho and limits; alpha and rho are numbers.
+        round: number of the round.
+    """
+    tried: list[tuple[Trial, Draft]] = []
+    depth = draft.topology.depth
+    for leaf, rows in sorted(draft.reach(points).items()):
+        deepest = math.inf if growth.max_depth is None else growth.max_depth
+        if draft.children[leaf] or depth[leaf] + growth.step > deepest:
+            continue
+        if len(rows) >= growth.min_samples:
+            found = _tried(draft.leaf(leaf), points.take(rows), objective, settings, growth)
+            if found is not None:
+                trial, subtree = found
+                tried.append((replace(trial, round=round, leaf=leaf), subtree))
+    accepted = _within_limits(draft, tried, growth)
+    marked = [replace(trial, accepted=trial.leaf in accepted) for trial, _ in tried]
+    return marked, accepted
+
+
+def _within_limits(
+    draft: Draft, tried: list[tuple[Trial, Draft]], growth: GrowthSettings
+) -> dict[int, Draft]:
+    """The subtrees that lower the loss enough, the best ones if there may not be so many leaves."""
+    rho = growth.rho
+    assert rho is not None
+    room = math.inf if growth.max_leaves is None else growth.max_leaves
+    room -= sum(not below for below in draft.children)
+    accepted = {}
+    for trial, subtree in sorted(tried, key=lambda each: each[0].ratio):
+        more = sum(not below for below in subtree.children) - 1
+        if trial.ratio < rho and more <= room:
+            accepted[trial.leaf] = subtree
+            room -= more
+    return accepted
+
+
+def _tried(
+    leaf: Leaf,
+    points: Points,
+    objective: Objective,
+    settings: SoftmaxTreeSettings,
+    growth: GrowthSettings,
+) -> tuple[Trial, Draft] | None:
+    """A subtree for a leaf and its points; None if there is nothing to gain or to part."""
+    assert growth.alpha is not None
+    classes = len(leaf.classes) if growth.k_from == "actual" else leaf.k
+    k = min(math.floor(growth.alpha * classes), classes - 1)
+    alone = Draft([()], [leaf])
+    before = objective.loss(alone, points)
+    if k < 1 or not before:
+        return None
+    subtrees = [
+        _trained(begun, leaf, points, objective, settings, k)
+        for begun in _begun(points, growth.step, k, settings)
+    ]
+    # One leaf of fewer classes is no subtree.
+    subtrees = [each for each in subtrees if len(each.nodes) > 1]
+    if not subtrees:
+        return None
+    subtree = min(subtrees, key=lambda each: objective.of(each, points))
+    after = objective.loss(subtree, points)
+    if growth.ratio_of == "objective":
+        factors = objective.decision_penalty, objective.leaf_penalty
+        before, after = before + alone.penalty(*factors), after + subtree.penalty(*factors)
+    ratio = after / before
+    return Trial(0, 0, len(points), len(leaf.classes), k, before, after, ratio, False), subtree
+
+
+def _begun(points: Points, depth: int, k: int, settings: SoftmaxTreeSettings) -> Iterator[Draft]:
+    """The trees that a subtree may begin as: as told, and of single features if cheap."""
+    assert settings.start is not None
+    if settings.start != "axes":
+        yield complete_draft(points, depth, k, settings.start, settings.seed)
+    if len(points) * points.num_features * points.num_classes <= CHEAP:
+        yield axes_draft(points, depth, k, settings.seed)
+    elif settings.start == "axes":
+        yield complete_draft(points, depth, k, "centroids", settings.seed)
+
+
+def _trained(
+    subtree: Draft,
+    leaf: Leaf,
+    points: Points,
+    objective: Objective,
+    settings: SoftmaxTreeSettings,
+    k: int,
+) -> Draft:
+    """A subtree whose leaves begin with the weights of a leaf, after TAO."""
+    for node, rows in subtree.reach(points).items():
+        if not subtree.children[node]:
+            subtree.nodes[node] = warm_started(replace(leaf, k=k), points, rows)
+    how = settings.max_iter, settings.tol
+    return alternate(subtree, points, objective, *how).pruned(points)

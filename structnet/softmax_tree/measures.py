@@ -1,0 +1,103 @@
+"""What a softmax tree costs and how good it is, in the paper's quantities."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from structnet.routing.samples import Samples
+from structnet.softmax_tree.tree import SoftmaxTree
+
+TIMED = 1000  # rows that are predicted one by one, to time a prediction
+
+
+@dataclass(frozen=True)
+class Measures:
+    """Figures of a tree on samples; ``str`` tells them one a line.
+
+    Attributes:
+        error: share of samples that are taken for another class.
+        depth, leaves: most decisions on a path, and the number of leaves.
+        leaf_classes: mean number of classes of a leaf.
+        path_classes: mean number of classes of the leaf of a sample.
+        nonzeros: number of weights that are not 0, of all nodes.
+        flops: mean over the samples of the weights on the path and in the leaf that are not 0: the
+            multiplications of a prediction, as the papers count FLOPs.
+        dense_flops: mean of ``D (depth + k)``, the same if no weight were 0.
+        microseconds: median time to predict one sample by itself.
+        coverage: share of samples whose class has a probability above 0.
+        perplexity: exponential of the mean negative log-likelihood of the covered samples.
+    """
+
+    error: float
+    depth: int
+    leaves: int
+    leaf_classes: float
+    path_classes: float
+    nonzeros: int
+    flops: float
+    dense_flops: float
+    microseconds: float
+    coverage: float
+    perplexity: float
+
+    def __str__(self) -> str:
+        width = max(len(field.name) for field in fields(self)) + 2
+        named = (
+            (field.name.replace("_", " "), getattr(self, field.name)) for field in fields(self)
+        )
+        return "\n".join(f"{name:<{width}}{_figure(value)}" for name, value in named)
+
+
+def measured(tree: SoftmaxTree, samples: Samples) -> Measures:
+    """Error, size and cost of a tree on samples, each counted by its weight.
+
+    Raises:
+        ValueError: samples of another shape, or classes that the tree does not know.
+    """
+    x, y, counts = samples.x, samples.targets.cpu().numpy(), samples.counts()
+    leaves, choices = tree.leaves_of(x), tree.choices(x)
+    predicted = tree.classes_of(x)
+    own = choices.classes == np.repeat(y, np.diff(choices.starts))
+    rows = np.repeat(np.arange(len(y)), np.diff(choices.starts))[own]
+    log_prob = choices.log_prob[own]
+    sizes, topology = tree.arrays.sizes(), tree.topology
+    used = np.array([tree.used(v) for v in range(topology.num_nodes)])
+    path = topology.sums_above(used)[leaves]
+    covered = counts[rows].sum() / counts.sum()
+    loss = -np.average(log_prob, weights=counts[rows]) if covered else math.inf
+    return Measures(
+        error=float(np.average(predicted != y, weights=counts)),
+        depth=int(topology.depth.max()),
+        leaves=len(topology.leaves),
+        leaf_classes=float(sizes[topology.leaves].mean()),
+        path_classes=float(np.average(sizes[leaves], weights=counts)),
+        nonzeros=int(used.sum()),
+        flops=float(np.average(path, weights=counts)),
+        dense_flops=float(
+            tree.shape[0] * np.average(topology.depth[leaves] + sizes[leaves], weights=counts)
+        ),
+        microseconds=one_by_one(tree, x),
+        coverage=float(covered),
+        perplexity=float(np.exp(loss)),
+    )
+
+
+def one_by_one(tree: SoftmaxTree, x: Any) -> float:
+    """The median time to predict one sample by itself, in microseconds. ``[n, D] -> []``."""
+    class_of, rows = tree.predictor().timed(x[:TIMED])
+    class_of(*rows[0])  # compiled by now
+    times = []
+    for row in rows:
+        start = time.perf_counter()
+        class_of(*row)
+        times.append(time.perf_counter() - start)
+    return 1e6 * float(np.median(times))
+
+
+def _figure(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"

@@ -1,0 +1,51 @@
+"""A softmax tree as a networkx graph with all its weights, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+
+from structnet.errors import GraphError
+from structnet.softmax_tree.draft import Draft, Node
+from structnet.softmax_tree.nodes import Hyperplane, Leaf
+from structnet.softmax_tree.tree import SoftmaxTree
+from structnet.trees.networkx_graph import to_networkx
+
+
+def with_weights(tree: SoftmaxTree) -> nx.DiGraph:
+    """The graph of :func:`structnet.to_networkx`, with each node's weights as an attribute ``own``.
+
+    Example:
+        >>> import numpy as np
+        >>> from structnet.softmax_tree import SoftmaxTreeSettings, train
+        >>> x = np.array([[-2.0], [-1.0], [1.0], [2.0]] * 5)
+        >>> tree = train(x, [0, 1, 2, 3] * 5, SoftmaxTreeSettings(depth=1, k=2)).tree
+        >>> again = tree_from_networkx(with_weights(tree))
+        >>> again.predict(x[:4]).tolist()
+        [0, 1, 2, 3]
+    """
+    digraph = to_networkx(tree)
+    digraph.graph.update(num_features=tree.shape[0], num_classes=tree.num_classes)
+    for number, node in enumerate(tree.draft().nodes):
+        digraph.nodes[number]["own"] = vars(node)
+    return digraph
+
+
+def tree_from_networkx(digraph: nx.DiGraph) -> SoftmaxTree:
+    """The tree that :func:`with_weights` made the graph of.
+
+    Raises:
+        GraphError: a node has no weights.
+    """
+    nodes: list[Node] = []
+    children: list[tuple[int, ...]] = []
+    for number in range(len(digraph)):
+        own: dict[str, Any] | None = digraph.nodes[number].get("own")
+        if own is None:
+            raise GraphError(f"node {number} has no 'own', its weights; expected a softmax tree")
+        below = sorted(digraph.out_edges(number, data="pos"), key=lambda edge: edge[2])
+        children.append(tuple(child for _, child, _ in below))
+        nodes.append(Hyperplane(**own) if below else Leaf(**own))
+    told = digraph.graph
+    return SoftmaxTree.from_draft(Draft(children, nodes), told["num_features"], told["num_classes"])

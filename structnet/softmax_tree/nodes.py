@@ -1,0 +1,123 @@
+"""The two kinds of nodes while a tree is trained: hyperplanes, and softmaxes over some classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from structnet.softmax_tree.points import Points
+
+
+@dataclass(frozen=True, eq=False)
+class Hyperplane:
+    """A decision node: ``w.x + b >= 0`` goes right.
+
+    Attributes:
+        weight: its weights w.
+        bias: its bias b.
+        columns: features of the weights; None if all features have one.
+
+    Shapes:
+        weight ``[D]`` or ``[len(columns)]``, float32.
+    """
+
+    weight: np.ndarray
+    bias: float
+    columns: np.ndarray | None = None
+
+    @property
+    def norm(self) -> float:
+        """``||w||_1``."""
+        return float(np.abs(self.weight).sum(dtype=np.float64))
+
+    def full(self, num_features: int) -> np.ndarray:
+        """The weights of all features. ``[D]``."""
+        if self.columns is None:
+            return self.weight
+        weight = np.zeros(num_features, np.float32)
+        weight[self.columns] = self.weight
+        return weight
+
+    def goes_right(self, points: Points, rows: np.ndarray) -> np.ndarray:
+        """Which rows go right. ``[len(rows)]``, bool."""
+        return points.projections(rows, self.full(points.num_features), self.bias) >= 0
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """A softmax over its own classes; the others have the probability 0.
+
+    Attributes:
+        classes: its classes S_j, ascending.
+        weight, bias: its weights W_j and their biases.
+        columns: features of the weights; None if all features have one.
+        k: most classes that it may have.
+
+    Shapes:
+        classes ``[classes]``; weight ``[D, classes]`` or ``[len(columns), classes]``; bias
+        ``[classes]``; float32.
+    """
+
+    classes: np.ndarray
+    weight: np.ndarray
+    bias: np.ndarray
+    k: int
+    columns: np.ndarray | None = None
+
+    @property
+    def norm(self) -> float:
+        """``||W||_1``."""
+        return float(np.abs(self.weight).sum(dtype=np.float64))
+
+    def log_probs(self, x: Any) -> np.ndarray:
+        """The log-probabilities of its classes for some rows. ``[n, D] -> [n, classes]``."""
+        if self.columns is not None:
+            x = x[:, self.columns]
+        scores = np.asarray(x @ self.weight + self.bias, dtype=np.float64)
+        scores -= scores.max(axis=1, keepdims=True)
+        return scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+
+    def losses(self, points: Points, rows: np.ndarray, missing_loss: float) -> np.ndarray:
+        """The loss of each of some rows, before weights. ``[len(rows)]``, float64."""
+        found = np.full(len(rows), missing_loss)
+        place, there = self.places(points.y[rows])
+        if there.any():
+            log_probs = self.log_probs(points.x[rows[there]])
+            found[there] = -log_probs[np.arange(len(log_probs)), place[there]]
+        return found
+
+    def places(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where classes are among the leaf's own, and whether they are. ``[n]``, both."""
+        place = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
+        return place, self.classes[place] == y
+
+
+def sparse_hyperplane(weight: np.ndarray, bias: float, columns: np.ndarray) -> Hyperplane:
+    """A hyperplane of the weights that are not 0."""
+    kept = weight != 0
+    return Hyperplane(weight[kept], bias, columns[kept])
+
+
+def first_leaf(counts: np.ndarray, k: int, num_features: int, sparse: bool) -> Leaf:
+    """A leaf that knows how frequent its classes are, and nothing else.
+
+    Args:
+        counts: weight of each class there.
+        k: most classes of the leaf; of equally frequent ones the first count.
+        num_features: number of features D.
+        sparse: whether the rows are.
+
+    Shapes:
+        counts ``[K]``.
+    """
+    order = np.lexsort((np.arange(len(counts)), -counts))[:k]
+    classes = np.sort(order[counts[order] > 0])
+    if not len(classes):
+        classes = np.sort(order[:1])
+    share = np.maximum(counts[classes], 1e-12)
+    bias = np.log(share / share.sum()).astype(np.float32)
+    columns = np.zeros(0, np.int32) if sparse else None
+    rows = 0 if sparse else num_features
+    return Leaf(classes, np.zeros((rows, len(classes)), np.float32), bias, k, columns)

@@ -1,0 +1,146 @@
+"""A tree in three flat arrays, which is how it is kept, saved and asked (see ``_kernels.py``)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from structnet.routing.topology import Topology
+from structnet.softmax_tree._kernels import CLASSES, FEATURES, FIELDS, LEFT, RIGHT, SIZE, WEIGHTS
+from structnet.softmax_tree.draft import Draft
+from structnet.softmax_tree.nodes import Hyperplane, Leaf
+
+
+class Packed(NamedTuple):
+    """The arrays of a tree.
+
+    Attributes:
+        table: six numbers a node, then classes and the features of sparse leaves; int64.
+        weights: biases and weights; float32.
+        places: of sparse weights, the feature or the class of each, int32; else empty.
+    """
+
+    table: np.ndarray
+    weights: np.ndarray
+    places: np.ndarray
+
+    @property
+    def nodes(self) -> np.ndarray:
+        """The table of the nodes. ``[nodes, 6]``."""
+        return self.table[: self.table[CLASSES]].reshape(-1, FIELDS)
+
+    def topology(self) -> Topology:
+        """The shape."""
+        return Topology([() if left < 0 else (left, right) for left, right in self.nodes[:, :2]])
+
+    def classes(self, leaf: int) -> np.ndarray:
+        """The classes of a leaf. ``[classes]``."""
+        node = self.nodes[leaf]
+        return self.table[node[CLASSES] : node[CLASSES] + node[SIZE]]
+
+    def sizes(self) -> np.ndarray:
+        """The numbers of classes of leaves, 0 at inner nodes. ``[nodes]``."""
+        return np.where(self.nodes[:, LEFT] < 0, self.nodes[:, SIZE], 0)
+
+    def own(self, node: int, num_features: int) -> Hyperplane | Leaf:
+        """A node by itself, as training has it."""
+        record = self.nodes[node]
+        start, size = record[WEIGHTS], record[SIZE]
+        sparse = record[FEATURES] >= 0
+        if record[LEFT] >= 0:
+            stop = start + 1 + (size if sparse else num_features)
+            columns = self.places[start + 1 : stop].copy() if sparse else None
+            return Hyperplane(self.weights[start + 1 : stop], float(self.weights[start]), columns)
+        bias, k = self.weights[start : start + size], int(size)
+        if not sparse:
+            weight = self.weights[start + k : start + k * (num_features + 1)]
+            return Leaf(self.classes(node), weight.reshape(num_features, k), bias, k)
+        columns, ends = self._features(int(record[FEATURES]))
+        weight = np.zeros((len(columns), k), np.float32)
+        rows = np.repeat(np.arange(len(columns)), np.diff(ends))
+        weight[rows, self.places[ends[0] : ends[-1]]] = self.weights[ends[0] : ends[-1]]
+        return Leaf(self.classes(node), weight, bias, k, columns.astype(np.int32))
+
+    def leaf(self, node: int, num_features: int) -> Leaf:
+        """A leaf by itself."""
+        own = self.own(node, num_features)
+        assert isinstance(own, Leaf)
+        return own
+
+    def _features(self, at: int) -> tuple[np.ndarray, np.ndarray]:
+        """The features of a sparse leaf, and where the weights of each begin and end."""
+        number = self.table[at]
+        return self.table[at + 1 : at + 1 + number], self.table[at + 1 + number :][: number + 1]
+
+    def extent(self, node: int, num_features: int) -> slice:
+        """Where a node's weights are, without its biases."""
+        record = self.nodes[node]
+        inner, size = record[LEFT] >= 0, int(record[SIZE])
+        start = int(record[WEIGHTS]) + (1 if inner else size)
+        if record[FEATURES] < 0:
+            return slice(start, start + num_features * (1 if inner else size))
+        if inner:
+            return slice(start, start + size)
+        ends = self._features(int(record[FEATURES]))[1]
+        return slice(int(ends[0]), int(ends[-1]))
+
+
+def packed(draft: Draft) -> Packed:
+    """The arrays of a tree."""
+    pack = _Pack(len(draft.nodes))
+    for number, (node, children) in enumerate(zip(draft.nodes, draft.children, strict=True)):
+        pack.add(number, node, children)
+    return pack.done()
+
+
+class _Pack:
+    """Arrays that grow node by node."""
+
+    def __init__(self, number: int):
+        self.nodes = np.full((number, FIELDS), -1, np.int64)
+        self.more: list[np.ndarray] = []  # of the table
+        self.weights: list[np.ndarray] = []
+        self.places: list[np.ndarray] = []
+        self.next, self.filled = number * FIELDS, 0
+        self.sparse = False
+
+    def add(self, number: int, node: Hyperplane | Leaf, children: tuple[int, ...]) -> None:
+        record = self.nodes[number]
+        record[WEIGHTS] = self.filled
+        if isinstance(node, Hyperplane):
+            record[[LEFT, RIGHT]] = children
+            record[SIZE], record[CLASSES] = len(node.weight), self.nodes.size
+            self._write(np.array([node.bias], np.float32), np.zeros(1, np.int32))
+            if node.columns is not None:
+                record[FEATURES], self.sparse = 0, True
+            self._write(node.weight, node.columns)
+            return
+        record[SIZE], record[CLASSES] = len(node.classes), self._tell(node.classes)
+        self._write(node.bias, np.zeros(len(node.bias), np.int32))
+        if node.columns is None:
+            self._write(node.weight.ravel(), None)
+            return
+        self.sparse = True
+        rows, places = np.nonzero(node.weight)
+        features, counts = np.unique(rows, return_counts=True)
+        ends = self.filled + np.append(0, np.cumsum(counts))
+        columns = node.columns[features]
+        record[FEATURES] = self._tell(np.concatenate([[len(columns)], columns, ends]))
+        self._write(node.weight[rows, places], places.astype(np.int32))
+
+    def _tell(self, numbers: np.ndarray) -> int:
+        self.more.append(np.asarray(numbers, np.int64))
+        self.next += len(numbers)
+        return self.next - len(numbers)
+
+    def _write(self, weights: np.ndarray, places: np.ndarray | None) -> None:
+        self.weights.append(weights)
+        self.places.append(np.zeros(0, np.int32) if places is None else places)
+        self.filled += len(weights)
+
+    def done(self) -> Packed:
+        table = np.concatenate([self.nodes.ravel(), *self.more])
+        places = np.concatenate(self.places) if self.sparse else np.zeros(0, np.int32)
+        weights = np.concatenate(self.weights).astype(np.float32)
+        return Packed(table, weights, places.astype(np.int32))

@@ -1,0 +1,87 @@
+"""What a softmax tree is trained on: rows, in full or sparse, their classes and weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from structnet.softmax_tree import _kernels
+
+NO_ROWS = np.zeros((0, 0), np.float32)
+NO_NUMBERS = np.zeros(0, np.float32)
+NO_PLACES = np.zeros(0, np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Samples to learn from, some of them in all.
+
+    Args:
+        x: rows, a C-ordered array or CSR with ascending columns.
+        y: classes.
+        weights: count of each row.
+        num_classes: number of classes K.
+
+    Shapes:
+        x ``[n, D]``, float32; y ``[n]``, int64; weights ``[n]``, float64.
+    """
+
+    x: Any
+    y: np.ndarray
+    weights: np.ndarray
+    num_classes: int
+
+    @classmethod
+    def made(cls, x: Any, y: Any, num_classes: int, weights: Any = None) -> Points:
+        """Points of rows and classes in any precision."""
+        x = x.astype(np.float32) if issparse(x) else np.ascontiguousarray(x, np.float32)
+        weights = np.ones(len(y)) if weights is None else np.asarray(weights, np.float64)
+        return cls(x, np.asarray(y, np.int64), weights, num_classes)
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def num_features(self) -> int:
+        """The number of features D."""
+        return self.x.shape[1]
+
+    @cached_property
+    def sparse(self) -> bool:
+        """Are the rows sparse?"""
+        return issparse(self.x)
+
+    def take(self, rows: np.ndarray) -> Points:
+        """Some of them."""
+        return Points(self.x[rows], self.y[rows], self.weights[rows], self.num_classes)
+
+    def counts(self, rows: np.ndarray) -> np.ndarray:
+        """The weight of each class among some rows. ``[classes]``."""
+        return np.bincount(self.y[rows], self.weights[rows], self.num_classes)
+
+    def projections(self, rows: np.ndarray, weight: np.ndarray, bias: float) -> np.ndarray:
+        """``w.x + b`` of some rows, summed as predictions are. ``[len(rows)]``, float32."""
+        out, constant = np.empty(len(rows), np.float32), np.float32(bias)
+        if self.sparse:
+            x = self.x
+            _kernels.thin_projections(x.indptr, x.indices, x.data, rows, weight, constant, out)
+        else:
+            _kernels.projections(self.x, rows, weight, constant, out)
+        return out
+
+
+def used_columns(x: Any) -> tuple[Any, np.ndarray | None]:
+    """Sparse rows without the columns that are empty, and the columns that are left.
+
+    Shapes:
+        x ``[n, D]`` -> ``[n, used]``, columns ``[used]``; None of rows in full, which stay.
+    """
+    if not issparse(x):
+        return x, None
+    columns, places = np.unique(x.indices, return_inverse=True)
+    kept = (x.data, places.astype(np.int32), x.indptr)
+    return type(x)(kept, shape=(x.shape[0], len(columns))), columns.astype(np.int32)

@@ -1,0 +1,84 @@
+"""A softmax tree as any model tree (:mod:`structnet.routing.protocol`): all its paths are hard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from structnet.checks import check_one_of
+from structnet.routing.protocol import Facts, Visit
+from structnet.routing.topology import Topology
+
+if TYPE_CHECKING:
+    from structnet.softmax_tree.packed import Packed
+    from structnet.softmax_tree.tree import Choices
+
+
+class Routed:
+    """What a :class:`~structnet.softmax_tree.tree.SoftmaxTree` answers as a model tree."""
+
+    topology: Topology
+    shape: tuple[int, ...]
+
+    if TYPE_CHECKING:
+
+        @property
+        def arrays(self) -> Packed: ...
+        @property
+        def num_classes(self) -> int: ...
+        def leaves_of(self, x: Any) -> np.ndarray: ...
+        def choices(self, x: Any) -> Choices: ...
+
+    def visits(self, x: Any, path: str = "multi", max_depth: int | None = None) -> Iterator[Visit]:
+        """The nodes that samples ``[n, D]`` come to, as :meth:`.RoutedTree.visits` tells it."""
+        check_one_of("path", path, ("multi", "greedy"))
+        leaves = self.leaves_of(x)
+        depth = self.topology.num_nodes if max_depth is None else max_depth
+        arriving = np.zeros((self.topology.num_nodes, len(leaves)))
+        arriving[leaves, np.arange(len(leaves))] = 1
+        arriving = self.topology.sums_below(arriving)
+        for node in range(self.topology.num_nodes):
+            here, children = arriving[node], self.topology.children_of(node)
+            if self.topology.depth[node] <= depth and (path == "multi" or here.any()):
+                branch = arriving[list(children)].T if children else None
+                yield Visit(node, here, branch)
+
+    def predicted(self, x: Any, path: str = "multi") -> np.ndarray:
+        """Log-probabilities, -inf outside of the leaf. ``[n, D] -> [n, K]``."""
+        check_one_of("path", path, ("multi", "greedy"))
+        return self.choices(x).dense(self.num_classes)
+
+    def predicted_at(self, x: Any, leaf: int) -> np.ndarray:
+        """What one leaf predicts by itself. ``[n, D] -> [n, K]``."""
+        own = self.arrays.leaf(leaf, self.shape[0])
+        found = np.full((x.shape[0], self.num_classes), -np.inf)
+        found[:, own.classes] = own.log_probs(x)
+        return found
+
+    def facts(self, node: int) -> Facts:
+        """What a node is made of."""
+        used, all_, classes = self.used(node), self.most(node), int(self.arrays.sizes()[node])
+        weights = f"{used:,} of {all_:,} weights"
+        if self.topology.inner[node]:
+            return Facts("hyperplane", weights, used + 1)
+        words = f"{classes:,} class{'es' * (classes != 1)}, {weights}"
+        return Facts("softmax", words, used + classes)
+
+    def used(self, node: int) -> int:
+        """The number of a node's weights that are not 0, biases apart."""
+        arrays = self.arrays
+        return int(np.count_nonzero(arrays.weights[arrays.extent(node, self.shape[0])]))
+
+    def most(self, node: int) -> int:
+        """The number of weights that a node could have."""
+        return self.shape[0] * max(1, int(self.arrays.sizes()[node]))
+
+    def flops(self, node: int) -> int:
+        """The FLOPs of one sample at a node: 2 a weight that is not 0."""
+        return 2 * self.used(node)
+
+    def branch_names(self, node: int) -> tuple[str, ...]:
+        """The two sides of a hyperplane; none of a leaf."""
+        return ("left", "right") if self.topology.inner[node] else ()

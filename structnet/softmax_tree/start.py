@@ -1,0 +1,207 @@
+"""The tree that training begins with: hyperplanes between the means of classes.
+
+The paper begins with random hyperplanes or with a tree of its own; balanced 2-means is ours. On the
+classes at a node, it parts their means into two groups of about equal weight; the hyperplane is
+normal to the line between the groups' means, with the median of the points as threshold. A decision
+tree of single features is the other way to begin: it is where data are made of such decisions.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn.tree import DecisionTreeClassifier
+
+from structnet.softmax_tree.draft import Draft
+from structnet.softmax_tree.nodes import Hyperplane, Leaf, first_leaf, sparse_hyperplane
+from structnet.softmax_tree.points import Points
+from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
+
+MEANS_STEPS = 10
+LARGEST = 100  # weights of a first hyperplane on sparse rows
+
+
+def first_draft(
+    points: Points, settings: SoftmaxTreeSettings, growth: GrowthSettings | None
+) -> Draft:
+    """The tree that a training begins with: of the whole depth, or of that which growth begins at.
+
+    Of one leaf alone the classes are not cut down.
+    """
+    assert settings.start is not None
+    depth, k = settings.depth, settings.k
+    if growth is not None:
+        assert growth.start_depth is not None and growth.alpha is not None
+        depth = growth.start_depth
+        share = 1.0 if depth == 0 else growth.alpha
+        k = max(1, math.floor(share * points.num_classes))
+    assert depth is not None and k is not None
+    if settings.start == "axes":
+        return axes_draft(points, depth, k, settings.seed)
+    return complete_draft(points, depth, k, settings.start, settings.seed)
+
+
+def same_shape(draft: Draft, points: Points, seed: int) -> Draft:
+    """A tree of the shape of another, begun anew: its leaves may have as many classes as there.
+
+    Where a node's points cannot be parted, its own hyperplane stays.
+    """
+    rng, new = np.random.default_rng(seed), draft.copy()
+    reach = {0: np.arange(len(points))}
+    for node, below in enumerate(draft.children):
+        here, old = reach.get(node, np.zeros(0, np.int64)), draft.nodes[node]
+        if not below:
+            k = len(old.classes) if isinstance(old, Leaf) else 1
+            counts = points.counts(here)
+            new.nodes[node] = first_leaf(counts, k, points.num_features, points.sparse)
+            continue
+        plane = _plane(points, here, "centroids", rng) or old
+        new.nodes[node] = plane
+        assert isinstance(plane, Hyperplane)
+        right = plane.goes_right(points, here)
+        reach |= dict(zip(below, (here[~right], here[right]), strict=True))
+    return new
+
+
+def axes_draft(points: Points, depth: int | None, k: int, seed: int) -> Draft:
+    """A decision tree of single features, as scikit-learn grows it.
+
+    Args:
+        depth: most decisions on a path; None is without limit.
+        k: most classes of a leaf.
+        seed: seed of the random numbers.
+    """
+    if depth == 0:
+        return complete_draft(points, 0, k, "centroids", seed)
+    grower = DecisionTreeClassifier(max_depth=depth, random_state=seed)
+    found = grower.fit(points.x, points.y, sample_weight=points.weights).tree_
+    left, right = found.children_left, found.children_right
+    draft = Draft([(a, b) if a > 0 else () for a, b in zip(left, right, strict=True)], [])
+    counts = found.value[:, 0] * found.weighted_n_node_samples[:, None]
+    for node, below in enumerate(draft.children):
+        if below:
+            draft.nodes.append(_axis(points, found.feature[node], found.threshold[node]))
+            continue
+        here = np.zeros(points.num_classes)
+        here[grower.classes_] = counts[node]
+        draft.nodes.append(first_leaf(here, k, points.num_features, points.sparse))
+    return draft
+
+
+def _axis(points: Points, feature: int, threshold: float) -> Hyperplane:
+    """The hyperplane of ``x[feature] > threshold``."""
+    bias = -float(np.nextafter(np.float32(threshold), np.float32(np.inf)))
+    if np.float32(threshold) > threshold:
+        bias = -float(np.float32(threshold))
+    if points.sparse:
+        return Hyperplane(np.ones(1, np.float32), bias, np.array([feature], np.int32))
+    weight = np.zeros(points.num_features, np.float32)
+    weight[feature] = 1
+    return Hyperplane(weight, bias)
+
+
+def complete_draft(
+    points: Points, depth: int, k: int, start: str, seed: int, rows: np.ndarray | None = None
+) -> Draft:
+    """A complete tree, each half of whose points go to either side, and whose leaves know classes.
+
+    Args:
+        depth: decisions on each path; a node of one class alone, or of one point, stays a leaf.
+        k: most classes of a leaf.
+        start: "centroids" or "random", as in :class:`.SoftmaxTreeSettings`.
+        seed: seed of the random numbers.
+        rows: rows at the root; all by default.
+    """
+    rng = np.random.default_rng(seed)
+    draft = Draft([], [])
+    waiting = [(np.arange(len(points)) if rows is None else rows, depth)]
+    for here, left in waiting:
+        plane = _plane(points, here, start, rng) if left else None
+        if plane is not None:
+            right = plane.goes_right(points, here)
+            if right.any() and not right.all():
+                draft.nodes.append(plane)
+                draft.children.append((len(waiting), len(waiting) + 1))
+                waiting += [(here[~right], left - 1), (here[right], left - 1)]
+                continue
+        counts = points.counts(here)
+        draft.nodes.append(first_leaf(counts, k, points.num_features, points.sparse))
+        draft.children.append(())
+    return draft
+
+
+def _plane(
+    points: Points, rows: np.ndarray, start: str, rng: np.random.Generator
+) -> Hyperplane | None:
+    """A hyperplane through the median of some rows; None if they have one class alone."""
+    counts = points.counts(rows)
+    classes = np.flatnonzero(counts)
+    if len(classes) < 2:
+        return None
+    if start == "random":
+        direction = rng.standard_normal(points.num_features).astype(np.float32)
+    else:
+        direction = _between(_means(points, rows, classes, counts), counts[classes], rng)
+    if points.sparse:  # the longest entries alone
+        places = np.argsort(-np.abs(direction))[:LARGEST]
+        direction[np.setdiff1d(np.arange(len(direction)), places)] = 0
+    norm = np.abs(direction).sum()
+    if not norm:
+        return None
+    direction = (direction / norm).astype(np.float32)
+    bias = -_median(points.projections(rows, direction, 0.0), points.weights[rows])
+    if points.sparse:
+        return sparse_hyperplane(direction, bias, np.arange(len(direction), dtype=np.int32))
+    return Hyperplane(direction, bias)
+
+
+def _median(scores: np.ndarray, weights: np.ndarray) -> float:
+    """A number at which the scores fall into two halves, as equal as they can be."""
+    values, place = np.unique(scores, return_inverse=True)
+    if len(values) < 2:
+        return float(values[0])
+    below = np.cumsum(np.bincount(place, weights))[:-1]  # at a threshold of the next value
+    return float(values[1 + np.argmin(np.abs(below - weights.sum() / 2))])
+
+
+def _means(points: Points, rows: np.ndarray, classes: np.ndarray, counts: np.ndarray) -> Any:
+    """The mean of each class. ``[classes, D]``; of sparse rows in CSR."""
+    place = np.searchsorted(classes, points.y[rows])
+    share = points.weights[rows] / counts[points.y[rows]]
+    matrix = csr_matrix((share, (place, np.arange(len(rows)))), shape=(len(classes), len(rows)))
+    return matrix.astype(np.float32) @ points.x[rows]
+
+
+def _between(means: Any, counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The way from one group of means to the other, groups of about equal weight. ``[D]``."""
+    share = (counts / counts.sum()).astype(np.float32)
+    direction = _scattered(means, share, rng)
+    order = None
+    for _ in range(MEANS_STEPS):
+        new = np.argsort(means @ direction, kind="stable")
+        if order is not None and (new == order).all():
+            break
+        order = new
+        left = np.cumsum(share[order]) <= 0.5
+        left[0], left[-1] = True, False
+        groups = [np.where(side, share[order], 0) for side in (left, ~left)]
+        ends = [(part / part.sum()).astype(np.float32) @ means[order] for part in groups]
+        direction = np.asarray(ends[1] - ends[0]).ravel()
+    return direction
+
+
+def _scattered(means: Any, share: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A direction along which the means lie far apart: a few steps of the power method. ``[D]``."""
+    centre = np.asarray(share @ means).ravel()
+    direction = rng.standard_normal(means.shape[1]).astype(np.float32)
+    for _ in range(5):
+        along = share * np.asarray(means @ direction - centre @ direction).ravel()
+        direction = np.asarray(along @ means).ravel() - along.sum() * centre
+        norm = np.linalg.norm(direction)
+        if not norm:
+            return centre * 0
+        direction = direction / norm
+    return direction.astype(np.float32)

@@ -1,0 +1,287 @@
+"""A softmax tree: hyperplanes send a row to one leaf, whose softmax knows its own classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from scipy.sparse import csr_matrix, issparse
+from torch import Tensor, nn
+
+from structnet.routing.samples import Samples
+from structnet.softmax_tree import _kernels
+from structnet.softmax_tree._kernels import FIELDS, SIZE, WEIGHTS
+from structnet.softmax_tree.draft import Draft
+from structnet.softmax_tree.packed import Packed, packed
+from structnet.softmax_tree.points import NO_NUMBERS, NO_PLACES, NO_ROWS
+from structnet.softmax_tree.routed import Routed
+
+
+class Choices(NamedTuple):
+    """The classes of each row's leaf; all others have the probability 0.
+
+    Attributes:
+        classes: classes of row i, ascending, at ``starts[i]:starts[i + 1]``.
+        log_prob: log-probabilities of them.
+        starts: where each row begins.
+
+    Shapes:
+        classes, log_prob ``[all]``, int64 and float64; starts ``[n + 1]``.
+    """
+
+    classes: np.ndarray
+    log_prob: np.ndarray
+    starts: np.ndarray
+
+    def top(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """The k likeliest classes of each row and their probabilities, likeliest first.
+
+        Shapes:
+            both ``[n, k]``; where a leaf has fewer classes, -1 and 0.
+        """
+        n = len(self.starts) - 1
+        found, prob = np.full((n, k), -1), np.zeros((n, k))
+        for i in range(n):
+            here = slice(self.starts[i], self.starts[i + 1])
+            best = np.argsort(-self.log_prob[here], kind="stable")[:k]
+            found[i, : len(best)] = self.classes[here][best]
+            prob[i, : len(best)] = np.exp(self.log_prob[here][best])
+        return found, prob
+
+    def matrix(self, num_classes: int) -> csr_matrix:
+        """Probabilities in CSR. ``[n, num_classes]``."""
+        shape = len(self.starts) - 1, num_classes
+        return csr_matrix((np.exp(self.log_prob), self.classes, self.starts), shape=shape)
+
+    def dense(self, num_classes: int, dtype: Any = np.float64) -> np.ndarray:
+        """Log-probabilities in full, -inf outside of the leaf. ``[n, num_classes]``."""
+        found = np.full((len(self.starts) - 1, num_classes), -np.inf, dtype)
+        found[np.repeat(np.arange(len(found)), np.diff(self.starts)), self.classes] = self.log_prob
+        return found
+
+
+class SoftmaxTree(Routed, nn.Module):
+    """A decision tree with a softmax at each leaf.
+
+    ``p(y | x) = softmax(W_j x + c_j)_y`` where j is the leaf to which x comes, for the classes S_j
+    of that leaf; outside of them it is 0. At node i, x goes right where ``w_i.x + b_i >= 0``.
+
+    Its parameters are the weights of all nodes in one array, of which the loss has gradients at
+    the leaves; hyperplanes are found by :func:`.train`.
+
+    Args:
+        arrays: arrays of the tree.
+        num_features: number of features D.
+        num_classes: number of classes K.
+
+    Shapes:
+        samples ``[n, D]``: a tensor, an array, or CSR with ascending columns.
+
+    Reference:
+        Zharmagambetov, Gabidolla, Carreira-Perpinan: Softmax Tree, EMNLP 2021.
+
+    Example:
+        >>> from structnet.softmax_tree import SoftmaxTreeSettings, train
+        >>> x = np.array([[-2.0], [-1.0], [1.0], [2.0]] * 5)
+        >>> tree = train(x, [0, 1, 2, 3] * 5, SoftmaxTreeSettings(depth=1, k=2)).tree
+        >>> tree.predict(x[:4]).tolist(), tree.topology.num_nodes
+        ([0, 1, 2, 3], 3)
+    """
+
+    table: Tensor
+    places: Tensor
+
+    def __init__(self, arrays: Packed, num_features: int, num_classes: int):
+        super().__init__()
+        self.register_buffer("table", torch.from_numpy(arrays.table))
+        self.register_buffer("places", torch.from_numpy(arrays.places))
+        self.weights = nn.Parameter(torch.from_numpy(arrays.weights))
+        self.shape, self._num_classes = (num_features,), num_classes
+        self.topology = arrays.topology()
+
+    @classmethod
+    def from_draft(cls, draft: Draft, num_features: int, num_classes: int) -> SoftmaxTree:
+        """The tree that a draft has become."""
+        return cls(packed(draft), num_features, num_classes)
+
+    @property
+    def num_classes(self) -> int:
+        """The number of classes K."""
+        return self._num_classes
+
+    @property
+    def arrays(self) -> Packed:
+        """The arrays, as numpy has them."""
+        parts = (self.table, self.weights, self.places)
+        return Packed(*(part.detach().cpu().numpy() for part in parts))
+
+    def draft(self) -> Draft:
+        """The tree node by node, to be trained on."""
+        arrays = self.arrays
+        nodes = [arrays.own(v, self.shape[0]) for v in range(self.topology.num_nodes)]
+        return Draft(self.topology.to_lists(), nodes)
+
+    # What it is asked
+
+    def leaves_of(self, x: Any) -> np.ndarray:
+        """The leaf of each sample. ``[n, D] -> [n]``, int64."""
+        rows, arrays = self._taken(x), self.arrays
+        leaves = np.empty(x.shape[0], np.int64)
+        _kernels.leaves_of(*rows, *arrays, leaves)
+        return leaves
+
+    def classes_of(self, x: Any) -> np.ndarray:
+        """The likeliest class of each sample. ``[n, D] -> [n]``, int64."""
+        rows, arrays, leaves = self._taken(x), self.arrays, self.leaves_of(x)
+        found = np.empty(len(leaves), np.int64)
+        order = np.argsort(leaves, kind="stable")  # a leaf's weights stay in the processor's cache
+        _kernels.classes_of(*rows, order, leaves, *arrays, found)
+        return found
+
+    def choices(self, x: Any) -> Choices:
+        """The classes that each sample can have, and their log-probabilities.
+
+        Shapes:
+            x ``[n, D]``.
+        """
+        rows, arrays, leaves = self._taken(x), self.arrays, self.leaves_of(x)
+        starts = np.append(0, np.cumsum(arrays.sizes()[leaves]))
+        classes, log_prob = np.empty(starts[-1], np.int64), np.empty(starts[-1])
+        _kernels.log_probs_of(*rows, leaves, starts, *arrays, classes, log_prob)
+        return Choices(classes, log_prob, starts)
+
+    def predictor(self) -> Predictor:
+        """What answers for one sample at a time, without checks, as long as the tree stays so."""
+        return Predictor(self)
+
+    # As a module
+
+    def predict_log_proba(self, samples: Any) -> Tensor:
+        """Log-probabilities, -inf outside of the leaf. ``[n, K]``."""
+        x = samples.x if isinstance(samples, Samples) else samples
+        return torch.from_numpy(self.choices(x).dense(self.num_classes)).to(self.weights.dtype)
+
+    def predict_proba(self, samples: Any) -> Tensor:
+        """Probabilities. ``[n, K]``."""
+        return self.predict_log_proba(samples).exp()
+
+    def predict(self, samples: Any) -> Tensor:
+        """The likeliest classes. ``[n]``, int64."""
+        return self.predict_proba(samples).argmax(-1)
+
+    def loss(self, samples: Samples) -> Tensor:
+        """The mean negative log-likelihood; a sample whose class its leaf lacks costs 2 log K.
+
+        Shapes:
+            x in full or sparse; -> ``[]``.
+        """
+        leaves, x = self.leaves_of(samples.x), samples.x
+        found = self.weights.new_full((len(samples),), 2 * np.log(self.num_classes))
+        for leaf in np.unique(leaves):
+            rows = np.flatnonzero(leaves == leaf)
+            own = torch.from_numpy(self.arrays.classes(leaf).copy())
+            same = samples.targets[rows][:, None] == own
+            there, place = same.any(1), same.int().argmax(1)
+            log_prob = self._scores(x[rows], leaf).log_softmax(-1)
+            picked = -log_prob.gather(1, place[:, None]).squeeze(1)
+            found[rows] = torch.where(there, picked, found[rows])
+        return samples.mean(found)
+
+    def _scores(self, x: Any, leaf: int) -> Tensor:
+        """The scores of a leaf's classes, with gradients. ``[n, k]``."""
+        arrays, dtype = self.arrays, self.weights.dtype
+        node, extent = arrays.nodes[leaf], arrays.extent(leaf, self.shape[0])
+        k, start = int(node[SIZE]), int(node[WEIGHTS])
+        bias, weights = self.weights[start : start + k], self.weights[extent]
+        own = arrays.leaf(leaf, self.shape[0])
+        if own.columns is not None:
+            full = weights.new_zeros(own.weight.shape)
+            full[tuple(map(torch.from_numpy, np.nonzero(own.weight)))] = weights
+            x, weights = x[:, own.columns], full
+        x = torch.as_tensor(x.toarray() if issparse(x) else x, dtype=dtype)
+        return x @ weights.reshape(-1, k) + bias
+
+    def _taken(self, x: Any) -> tuple[np.ndarray, ...]:
+        """Samples as the kernels take them: rows, or nothing and CSR; in the tree's precision."""
+        if tuple(x.shape[1:]) != self.shape or len(x.shape) != 2:
+            raise ValueError(f"x must be [n, {self.shape[0]}]. Got {list(x.shape)}.")
+        dtype = np.float64 if self.weights.dtype == torch.float64 else np.float32
+        if issparse(x):
+            x = x.tocsr()
+            return _empty(dtype)[0], x.indptr, x.indices, x.data.astype(dtype, copy=False)
+        x = x.detach().cpu().numpy() if isinstance(x, Tensor) else x
+        return np.ascontiguousarray(x, dtype), NO_PLACES, NO_PLACES, _empty(dtype)[1]
+
+    # On disk
+
+    def config(self) -> dict[str, Any]:
+        """All but the weights, as JSON, from which :meth:`from_config` builds it again."""
+        sizes = [len(part) for part in self.arrays]
+        return {
+            "sizes": sizes,
+            "children": self.topology.to_lists(),
+            "num_features": self.shape[0],
+            "num_classes": self.num_classes,
+        }
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> SoftmaxTree:
+        """The same tree again, with weights that are to come."""
+        number = len(config["children"])
+        table, weights, places = config["sizes"]
+        nodes = np.full((number, FIELDS), -1, np.int64)
+        nodes[:, 4] = number * FIELDS
+        for v, below in enumerate(config["children"]):
+            nodes[v, : len(below)] = below
+        filled = np.append(nodes.ravel(), np.zeros(table - nodes.size, np.int64))
+        arrays = Packed(filled, np.zeros(weights, np.float32), np.zeros(places, np.int32))
+        return cls(arrays, config["num_features"], config["num_classes"])
+
+
+class Predictor:
+    """One sample at a time, without checks and without a copy of anything: for latency.
+
+    Rows in full are float32 arrays ``[D]``; sparse ones their ascending columns, int32, and values,
+    float32.
+
+    Args:
+        tree: tree whose weights it reads.
+
+    Attributes:
+        class_of: function from a row in full to its class.
+        class_of_sparse: function from the columns and values of a sparse row to its class.
+    """
+
+    def __init__(self, tree: SoftmaxTree):
+        self._arrays = tree.arrays
+        table, weights, places = self._arrays
+        self.class_of = partial(_kernels.class_of, *self._arrays, NO_PLACES)
+        if not len(places):
+            self.class_of = partial(_kernels.class_of_full, table, weights)
+        self.class_of_sparse = partial(_kernels.class_of, *self._arrays)
+
+    def probabilities(self, *row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The classes that a row can have, and their probabilities. ``[k]``, both."""
+        row = row if len(row) == 2 else (NO_PLACES, *row)
+        leaf = _kernels.leaf_of(*row, *self._arrays)
+        classes = self._arrays.classes(leaf)
+        log_prob = np.empty(len(classes))
+        _kernels.log_probs(*row, leaf, *self._arrays, log_prob)
+        return classes, np.exp(log_prob)
+
+    def timed(self, x: Any) -> tuple[Callable[..., int], list[tuple[np.ndarray, ...]]]:
+        """What gives the class of a row, and rows as it takes them, to be timed. ``[n, D]``."""
+        if not issparse(x):
+            rows = np.ascontiguousarray(x, np.float32)
+            return self.class_of, [(row,) for row in rows]
+        ends = zip(x.indptr, x.indptr[1:], strict=False)
+        data = x.data.astype(np.float32)
+        return self.class_of_sparse, [(x.indices[a:b], data[a:b]) for a, b in ends]
+
+
+def _empty(dtype: Any) -> tuple[np.ndarray, np.ndarray]:
+    """No rows in full, and no values."""
+    return NO_ROWS.astype(dtype), NO_NUMBERS.astype(dtype)

@@ -1,0 +1,158 @@
+"""Softmax trees: a prediction beside a flat softmax in numpy and torch, and the cost of training.
+
+Predictions are of trees with drawn weights: what a product costs does not depend on them. ``flat``
+is the product with all classes and the place of its maximum; ``gather`` that of the columns of a
+sparse row. Training is timed on clusters of several modes a class, against the number of rows,
+classes and features. One thread, processor time; ``jobs`` is wall-clock time with two threads.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import torch
+from common import arguments, report, seconds, spread
+from scipy.sparse import csr_matrix
+from scipy.sparse import random as random_rows
+
+from structnet.datasets import clusters
+from structnet.softmax_tree import GrowthSettings, SoftmaxTree, SoftmaxTreeSettings, train
+from structnet.softmax_tree.draft import Draft
+from structnet.softmax_tree.nodes import Hyperplane, Leaf
+
+CALLS = 200
+
+
+def drawn_tree(depth: int, k: int, features: int, classes: int, seed: int) -> SoftmaxTree:
+    """A complete tree whose weights are drawn."""
+    rng, inner = np.random.default_rng(seed), 2**depth - 1
+    children = [(2 * v + 1, 2 * v + 2) for v in range(inner)] + [()] * (inner + 1)
+    nodes = []
+    for below in children:
+        if below:
+            nodes.append(Hyperplane(rng.standard_normal(features).astype(np.float32), 0.0))
+            continue
+        own = np.sort(rng.choice(classes, k, replace=False))
+        weight = rng.standard_normal((features, k)).astype(np.float32)
+        nodes.append(Leaf(own, weight, np.zeros(k, np.float32), k))
+    return SoftmaxTree.from_draft(Draft(children, nodes), features, classes)
+
+
+def each(ask: Callable, rows: list) -> None:
+    for row in rows:
+        ask(*row)
+
+
+def latency(depth: int, k: int, features: int, classes: int, seed: int, repeats: int) -> dict:
+    """Microseconds of one prediction: of a tree, of all classes, and of a sparse row's columns."""
+    rng = np.random.default_rng(seed)
+    tree = drawn_tree(depth, k, features, classes, seed)
+    weight = rng.standard_normal((classes, features)).astype(np.float32)
+    by_column, tensor = np.ascontiguousarray(weight.T), torch.from_numpy(weight)
+    sparse = random_rows(CALLS, features, 0.05, "csr", np.float32, rng)
+    sparse.sort_indices()
+    x = rng.standard_normal((CALLS, features)).astype(np.float32)
+    class_of, rows = tree.predictor().timed(x)
+    thin_of, thin = tree.predictor().timed(sparse)
+    tensors = [(torch.from_numpy(row),) for row in x]
+    times = seconds(
+        partial(each, class_of, rows),
+        partial(each, lambda row: (weight @ row).argmax(), rows),
+        partial(each, lambda row: (tensor @ row).argmax(), tensors),
+        partial(each, thin_of, thin),
+        partial(each, lambda at, v: (v @ by_column[at]).argmax(), thin),
+        repeats=repeats,
+    )
+    one, flat, in_torch, one_thin, gather = (1e6 * spread(t)["median"] / CALLS for t in times)
+    return {
+        "what": "one prediction, us",
+        "K": classes,
+        "D": features,
+        "k": k,
+        "tree": one,
+        "flat numpy": flat,
+        "flat torch": in_torch,
+        "ratio": flat / one,
+        "sparse tree": one_thin,
+        "gather": gather,
+        "sparse ratio": gather / one_thin,
+    }
+
+
+def batches(depth: int, k: int, features: int, classes: int, seed: int, repeats: int) -> dict:
+    """Microseconds a row of a batch."""
+    rng, number = np.random.default_rng(seed), 5000
+    tree = drawn_tree(depth, k, features, classes, seed)
+    weight = rng.standard_normal((classes, features)).astype(np.float32)
+    x = rng.standard_normal((number, features)).astype(np.float32)
+    ours, flat = (
+        1e6 * spread(t)["median"] / number
+        for t in seconds(
+            partial(tree.classes_of, x), lambda: (x @ weight.T).argmax(axis=1), repeats=repeats
+        )
+    )
+    found = {"what": "a row of a batch, us", "K": classes, "D": features, "k": k}
+    return found | {"tree": ours, "flat numpy": flat, "ratio": flat / ours}
+
+
+def training(what: str, rows: int, classes: int, features: int, seed: int, **told: object) -> dict:
+    """Processor seconds of a training, its error, and the most memory of the process so far."""
+    growth = told.pop("growth", None)
+    data = clusters.generate(rows, 1000, classes=classes, features=features, seed=seed)
+    x = csr_matrix(np.where(data.x_train > 1.5, data.x_train, 0)) if told.pop("sparse", 0) else None
+    own: dict = {"start": "centroids", "decision_penalty": 1.0, "leaf_penalty": 1.0, "depth": 5}
+    own |= {"k": min(classes, max(10, classes // 5)), **told}
+    begin, wall = time.process_time(), time.perf_counter()
+    given = data.x_train if x is None else x
+    trained = train(given, data.y_train, SoftmaxTreeSettings(**own), growth, num_classes=classes)
+    spent = time.process_time() - begin
+    error = (
+        None
+        if x is not None
+        else float((trained.tree.classes_of(data.x_test) != data.y_test).mean())
+    )
+    return {
+        "what": what,
+        "N": rows,
+        "K": classes,
+        "D": features,
+        "seconds": spent,
+        "wall": time.perf_counter() - wall,
+        "error": error,
+        "MB so far": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
+
+
+def main() -> None:
+    options = arguments(__doc__)
+    torch.set_num_threads(1)
+    repeats = 5 if options.quick else 15
+    rows = [
+        latency(5, 60, 128, 1000, options.seed, repeats),
+        latency(6, 100, 1000, 12_000, options.seed, repeats),
+        batches(5, 60, 128, 1000, options.seed, repeats),
+    ]
+    few = {"max_iter": 2} if options.quick else {}
+    sizes = (1000, 4000) if options.quick else (1000, 10_000, 100_000, 1_000_000)
+    rows += [training("rows", n, 50, 32, options.seed, **few) for n in sizes]
+    sizes = (10, 100) if options.quick else (10, 100, 1000, 10_000)
+    number = 4000 if options.quick else 20_000
+    rows += [training("classes", number, k, 32, options.seed, **few) for k in sizes]
+    sizes = (10, 1000) if options.quick else (10, 100, 1000, 10_000)
+    for features in sizes:
+        given = {"sparse": 1, **few}
+        rows.append(training("sparse features", 2000, 20, features, options.seed, **given))
+    size = (4000, 100, 64) if options.quick else (20_000, 200, 64)
+    rows.append(training("ST", *size, options.seed, k=size[1] // 5, **few))
+    growth = GrowthSettings(alpha=0.6, rho=0.95, start_depth=3, max_rounds=3)
+    rows.append(training("AST", *size, options.seed, depth=None, k=None, growth=growth, **few))
+    rows += [training(f"{n} jobs", *size, options.seed, n_jobs=n, **few) for n in (1, 2)]
+    report(rows, threads=torch.get_num_threads(), seed=options.seed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""Backward through time by hand equals autograd, and both equal finite differences."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from naru_networks import LENGTHS, sentences, small
+
+from structnet.naru import RoutedNetwork, Wiring
+
+
+def loss_of(network: RoutedNetwork, x: torch.Tensor, backend: str) -> torch.Tensor:
+    """A number that depends on every prediction and every gate, each in its own way."""
+    routed = network.route(x, LENGTHS, backend)
+    generator = torch.Generator().manual_seed(5)
+    weights = [
+        torch.randn(each.shape, generator=generator, dtype=each.dtype)
+        for each in (routed.predictions, *routed.gates)
+    ]
+    both = zip((routed.predictions.square(), *routed.gates), weights, strict=True)
+    return sum((each * weight).sum() for each, weight in both)
+
+
+def test_the_sweep_goes_back_as_autograd_does() -> None:
+    found = {}
+    for backend in ("sweep", "autograd"):
+        network, x = small(), sentences().requires_grad_()
+        loss_of(network, x, backend).backward()
+        found[backend] = {"x": x.grad} | {n: p.grad for n, p in network.named_parameters()}
+    assert found["sweep"].keys() == found["autograd"].keys()
+    for name, grad in found["sweep"].items():
+        plain = found["autograd"][name]
+        assert (grad is None) == (plain is None), name
+        if grad is not None:
+            torch.testing.assert_close(grad, plain, rtol=1e-10, atol=1e-12, msg=name)
+
+
+def test_a_bundle_that_nobody_visits_has_no_gradient() -> None:
+    network = small()
+    x = sentences()[:1, :3]
+    routed = network.route(x)
+    routed.predictions.sum().backward()
+    for p, bundles in enumerate(network.bundles):
+        for a, bundle in enumerate(bundles):
+            visited = bool((routed.record[..., p] == a).any())
+            assert (bundle.weight.grad is not None) == visited
+
+
+@pytest.mark.parametrize("input_layer", [True, False])
+def test_gradcheck(input_layer: bool) -> None:
+    torch.manual_seed(3)
+    network = RoutedNetwork(Wiring((1, 2, 2, 1), (2, 3, 2, 2)), input_layer=input_layer).double()
+    with torch.no_grad():
+        for name, parameter in network.named_parameters():
+            if "gate" in name:  # no ties, which the slightest change would decide
+                parameter.normal_()
+    x = torch.randn(3, 5, 2, dtype=torch.float64, requires_grad=True)
+    lengths = torch.tensor([5, 2, 4])
+
+    def function(x: torch.Tensor, *parameters: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        routed = network.route(x, lengths)
+        return routed.predictions, *routed.gates
+
+    # The choices are constant near where they were made.
+    assert torch.autograd.gradcheck(function, (x, *network.parameters()), atol=1e-6)
+
+
+def test_results_may_be_changed_before_backward() -> None:
+    grads = []
+    for change in (False, True):
+        network = small()
+        routed = network.route(sentences(), LENGTHS)
+        loss = routed.predictions.sum() * 2
+        if change:
+            with torch.no_grad():
+                routed.gates[1].zero_()
+        loss.backward()
+        grads.append(network.bundles[1][0].weight.grad)
+    assert torch.equal(*grads)
+
+
+def test_frozen_parameters_get_no_gradient() -> None:
+    network = small()
+    network.bundles[1][0].requires_grad_(False)
+    network(sentences(), LENGTHS).sum().backward()
+    assert network.bundles[1][0].weight.grad is None
+    assert network.bundles[0][0].weight.grad is not None

@@ -1,0 +1,246 @@
+"""The language model: what it learns, what it says, what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+
+from structnet import CheckpointError
+from structnet.naru import (
+    NaruSettings,
+    NextWord,
+    RoutedLanguageModel,
+    RoutedNetwork,
+    Sentences,
+    Wiring,
+    train,
+)
+from structnet.naru.preparation import vectors_of
+from structnet.naru.training import adam
+from structnet.text import Encoded, Words
+
+SMALL = {"sizes": (1, 2, 3, 1), "dims": (8, 8), "vector_size": 6, "random_state": 0}
+TEXT = ["the cat sees the dog .", "a dog sees the cat .", "the owl hears a cat ."] * 40
+
+
+@pytest.fixture(scope="module")
+def fitted() -> RoutedLanguageModel:
+    return RoutedLanguageModel(**SMALL, epochs=30, learning_rate=1e-2, patience=None).fit(TEXT)
+
+
+def test_it_learns_a_grammar(fitted: RoutedLanguageModel) -> None:
+    losses = fitted.history_["validation_loss"]
+    assert min(losses) < 0.6 * losses[0]
+    assert fitted.score(TEXT) > 0.5
+    assert fitted.predict(["the owl hears"]) == ["a"]
+    prob = fitted.predict_proba(["the owl"])
+    assert prob.sum() == pytest.approx(1, abs=1e-5)
+    assert prob.shape == (1, len(fitted.words_))
+
+
+def test_the_unknown_word_is_never_the_answer(fitted: RoutedLanguageModel) -> None:
+    assert (fitted.predict_proba(TEXT[:3])[:, fitted.words_.unknown] == 0).all()
+    assert fitted.predict(["xyzzy plugh"])[0] in fitted.words_
+
+
+def test_paths_and_statistics(fitted: RoutedLanguageModel) -> None:
+    [path] = fitted.paths(TEXT[:1])
+    assert path.shape == (6, 4)
+    assert (path[:, 0] == 0).all() and (path[:-1] >= 0).all() and path[-1, -1] == -1
+    stats = fitted.statistics(TEXT)
+    assert stats.visits[0].sum() == sum(len(each.split()) for each in TEXT)
+
+
+def test_it_is_the_same_on_disk(fitted: RoutedLanguageModel, tmp_path: Path) -> None:
+    fitted.save(tmp_path / "model")
+    found = RoutedLanguageModel.load(tmp_path / "model")
+    assert np.array_equal(found.predict_proba(TEXT[:3]), fitted.predict_proba(TEXT[:3]))
+    assert found.get_params() == fitted.get_params()
+    assert list(found.history_) == list(fitted.history_)
+    (tmp_path / "other").write_text("no model")
+    with pytest.raises(CheckpointError):
+        RoutedLanguageModel.load(tmp_path / "other")
+
+
+def test_a_file_is_a_text(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("\n".join(TEXT), encoding="utf-8")
+    one, other = (RoutedLanguageModel(**SMALL, epochs=1).fit(each) for each in (path, TEXT))
+    ours, theirs = one.predict_proba(TEXT[:2]), other.predict_proba(path)[:2]
+    assert ours == pytest.approx(theirs, abs=1e-6)
+
+
+def test_a_training_goes_on(tmp_path: Path) -> None:
+    short = RoutedLanguageModel(**SMALL, epochs=2).fit(TEXT, folder=tmp_path / "run")
+    longer = clone(short).set_params(epochs=4).fit(TEXT, folder=tmp_path / "run")
+    whole = clone(short).set_params(epochs=4).fit(TEXT)
+    for ours, theirs in zip(
+        longer.model_.state_dict().values(), whole.model_.state_dict().values(), strict=True
+    ):
+        assert torch.equal(ours, theirs)
+    assert longer.history_["route_changes"] == whole.history_["route_changes"]
+    assert (tmp_path / "run" / "vectors.npy").exists()
+
+
+def test_parameters_are_those_of_the_settings() -> None:
+    settings, model = NaruSettings(), RoutedLanguageModel()
+    told = model.get_params()
+    for name, value in vars(settings).items():
+        assert told["random_state" if name == "seed" else name] == value
+
+
+def test_cross_entropy_and_balance() -> None:
+    own = {"objective": "cross-entropy", "balance": 0.1, "gate_noise": 0.1, "lazy": False}
+    model = RoutedLanguageModel(**SMALL, **own, epochs=30, learning_rate=1e-2, patience=None)
+    model.fit(TEXT)
+    assert model.score(TEXT) > 0.6
+    assert model.history_["loss"][-1] < model.history_["loss"][0] / 2
+
+
+def test_given_vectors(tmp_path: Path) -> None:
+    words = sorted({word for each in TEXT for word in each.split()})
+    vectors = {word: np.eye(len(words))[i].tolist() for i, word in enumerate(words)}
+    path = tmp_path / "vectors.txt"
+    path.write_text("".join(f"{w} {' '.join(map(str, v))}\n" for w, v in vectors.items()))
+    found = []
+    for given in (vectors, path):
+        model = RoutedLanguageModel(**SMALL, vectors=given, epochs=1).fit(TEXT)
+        assert model.model_.vectors.shape[1] == len(words)
+        found.append(model.predict_proba(TEXT[:2]))
+    assert np.array_equal(*found)
+
+
+# ---- the training
+
+
+def model_of(seed: int = 0, **options) -> NextWord:
+    torch.manual_seed(seed)
+    network = RoutedNetwork(Wiring((1, 3, 4, 1), (4, 5, 6, 4)))
+    return NextWord(network, torch.randn(9, 4), **options)
+
+
+def encoded(lengths: list[int], seed: int = 0) -> Sentences:
+    ids = np.random.default_rng(seed).integers(0, 9, sum(lengths))
+    return Sentences(Encoded(ids, np.append(0, np.cumsum(lengths))))
+
+
+@pytest.mark.parametrize("lazy", [True, False])
+def test_unvisited_bundles_stay_put_unless_adam_is_dense(lazy: bool) -> None:
+    model = model_of()
+    first, second = encoded([9] * 8), encoded([2])
+    settings = NaruSettings(epochs=1, lazy=lazy, batch_size=8, learning_rate=0.01)
+    optimizer = adam(model, settings, list(model.parameters()))
+    for batch in (first, second):
+        before = {name: each.detach().clone() for name, each in model.named_parameters()}
+        optimizer.zero_grad()
+        model.loss(batch).backward()
+        optimizer.step()
+    record = model.route(second).record
+    idle = moved = 0
+    for p in range(4):
+        for a, bundle in enumerate(model.network.capsule(p)):
+            if not (record[..., p] == a).any():
+                idle += 1
+                moved += not torch.equal(bundle.weight, before[f"network.bundles.{p}.{a}.weight"])
+    assert idle >= 4
+    assert (moved == 0) == lazy
+
+
+def test_nothing_moves_where_nothing_is_learned() -> None:
+    model = model_of()
+    history = train(
+        model, NaruSettings(epochs=2, learning_rate=1e-30), encoded([5] * 20), encoded([5] * 4)
+    )
+    assert history["route_changes"] == [None, 0.0]
+    assert set(history[-1]) >= {"utilisation", "normalised_bias", "dead_bundles"}
+
+
+def test_the_loss_is_the_mean_of_sentences() -> None:
+    model, batch = model_of().double(), encoded([5, 2, 8, 1])
+    alone = torch.stack([model.loss(batch[[i]]) for i in range(3)])
+    torch.testing.assert_close(model.loss(batch), alone.mean())
+    assert model.loss(batch[[3]]) == 0  # there is nothing to predict
+
+
+def test_imbalance_is_least_where_all_are_elected_alike() -> None:
+    model = model_of(balance=0.5)
+    routed = model.route(encoded([9] * 30))
+    value = model.imbalance(routed)
+    assert value > 1
+    plain = model_of()
+    torch.testing.assert_close(
+        model.loss(encoded([9] * 30)), plain.loss(encoded([9] * 30)) + 0.5 * value
+    )
+    value.backward()
+    assert model.network.capsule(0)[0].read_gate.grad.abs().max() > 0
+
+
+def test_long_sentences_are_cut_and_every_word_is_predicted_once() -> None:
+    text = Encoded(np.arange(23), np.array([0, 12, 13, 23]))
+    pieces = Sentences.to_predict(text, 5).texts()
+    assert max(map(len, pieces)) == 5 and min(map(len, pieces)) >= 2
+    predicted = [word for piece in pieces for word in piece[1:]]
+    assert predicted == [*range(1, 12), *range(14, 23)]
+
+
+# ---- what is refused
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ([], "there are no sentences"),
+        (["a b", ""], "sentence 1 must be words, at least one"),
+        ([["a", 3]], "sentence 0 must be words"),
+        (["a", "b"], "got 0 sentences of two words or more; expected at least 2"),
+    ],
+)
+def test_texts_that_are_none(text: list, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        RoutedLanguageModel(**SMALL, epochs=1).fit(text)
+
+
+def test_an_empty_file(tmp_path: Path) -> None:
+    path = tmp_path / "empty.txt"
+    path.write_text("\n\n")
+    with pytest.raises(ValueError, match=r"empty.txt holds no word"):
+        RoutedLanguageModel().fit(path)
+
+
+@pytest.mark.parametrize(
+    ("vectors", "said"),
+    [
+        ({"cat": [1, np.nan]}, "2 finite numbers a word. Got 'cat'"),
+        ({"cat": [1, 2], "dog": [1]}, "2 finite numbers a word. Got 'dog'"),
+        ({"zebra": [1, 2]}, "no word of the text has a vector"),
+    ],
+)
+def test_vectors_that_do_not_fit(vectors: dict, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        RoutedLanguageModel(**SMALL, vectors=vectors, epochs=1).fit(TEXT)
+
+
+def test_dims_that_do_not_fit() -> None:
+    with pytest.raises(ValueError, match="'dims' parameter must be 5 numbers, one a capsule"):
+        RoutedLanguageModel(dims=(4, 4)).fit(TEXT)
+    with pytest.raises(ValueError, match="the vectors have 3 numbers a word; expected as many as"):
+        NextWord(RoutedNetwork(Wiring((1, 2, 1), (4, 4, 4))), torch.eye(3))
+    bad = torch.eye(4)
+    bad[2, 1] = torch.nan
+    with pytest.raises(ValueError, match="the vector of word 2 is not finite"):
+        NextWord(RoutedNetwork(Wiring((1, 2, 1), (4, 4, 4))), bad)
+
+
+def test_learned_vectors_are_kept(tmp_path: Path) -> None:
+    sentences = [each.split() for each in TEXT]
+    words = Words.from_sentences(sentences)
+    cache = tmp_path / "vectors.npy"
+    settings = NaruSettings(vector_size=5)
+    first = vectors_of(words, sentences, settings, cache=cache)
+    assert torch.equal(vectors_of(words, [], settings, cache=cache), first)
+    share = torch.from_numpy(words.counts / words.counts.sum())
+    assert (share @ first.double().square().mean(1)).item() == pytest.approx(1, rel=1e-5)

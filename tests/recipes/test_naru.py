@@ -1,0 +1,104 @@
+"""Routed language models through the command: train, resume, ask, draw, and the thesis' figures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from commands import Done, call
+
+SMALL = ["--sizes", "1,2,2,1", "--dims", "6,6", "--vector-size", "5"]
+TEXT = ["the cat sees the dog .", "a dog hears the cat .", "the owl sees a cat ."] * 20
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("text") / "animals.txt"
+    path.write_text("\n".join(TEXT), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def run(file: Path) -> tuple[Path, Done]:
+    folder = file.parent / "run"
+    done = call("train", "naru", "--data", file, *SMALL, "--epochs", "3", "--out", folder)
+    assert done.status == 0, done.err
+    return folder, done
+
+
+def test_a_run(run: tuple[Path, Done]) -> None:
+    folder, done = run
+    assert set(done.json["test"]) == {"loss", "accuracy"}
+    assert done.json["sizes"] == {"train": 48, "validation": 6, "test": 6}
+    details = done.json["details"]
+    assert details["mean_vector_loss"] > 0
+    assert details["trained"]["loss"] == pytest.approx(done.json["test"]["loss"])
+    names = {path.name for path in folder.iterdir()}
+    pictures = {"history.png", "utilisation.png", "route_changes.png", "bias.png", "network.png"}
+    assert pictures | {"routing.json", "routing.npz", "vectors.npy"} <= names
+    routing = json.loads((folder / "routing.json").read_text())
+    assert routing["sentences"] == 6
+
+
+def test_it_goes_on(run: tuple[Path, Done], file: Path) -> None:
+    folder, done = run
+    assert call("train", "--resume", folder).json["test"] == done.json["test"]
+    refused = call("train", "--resume", folder, "--sizes", "1,3,2,1")
+    assert "was started with sizes 1,2,2,1" in refused.err
+
+
+def test_it_answers(run: tuple[Path, Done], file: Path) -> None:
+    folder, done = run
+    asked = call("predict", folder, "the cat", "an xyzzy", "--top", "2").json["answers"]
+    assert [len(each["next"]) for each in asked] == [2, 2]
+    assert asked[1]["unknown_words"] == ["an", "xyzzy"]
+    assert asked[0]["path"][0] == asked[0]["path"][-1] == 0
+    assert call("evaluate", folder).json["test"] == pytest.approx(done.json["test"])
+    assert call("evaluate", folder, "--data", file).json["sizes"] == {"test": 60}
+    assert "there is no word to go on from" in call("predict", folder, " ").err
+    drawn = call("plot", folder, "--out", folder / "pictures").json
+    assert set(drawn) == {"history", "utilisation", "route_changes", "bias", "network"}
+    assert "leave out 'cat'" in call("plot", folder, "cat").err
+
+
+def test_the_baseline(file: Path) -> None:
+    folder = file.parent / "gru"
+    command = ["train", "naru", "--data", file, *SMALL, "--epochs", "2", "--network", "gru"]
+    done = call(*command, "--out", folder)
+    assert done.json["settings"]["learning_rate"] == 1e-3
+    assert "utilisation" not in done.json["details"]["trained"]
+    assert (folder / "history.png").exists() and not (folder / "network.png").exists()
+    assert "path" not in call("predict", folder, "the cat").json["answers"][0]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--data", "browm"], "did you mean 'brown'?"),
+        (["--data", "text.csv"], "FILE.txt; got 'text.csv'"),
+        (["--data", "pydoc", "--sizes", "1,x,1"], "whole numbers, separated by commas"),
+        (["--data", "pydoc", "--batch-size", "0"], "--batch-size must be an int"),
+        (["--data", "pydoc", "--dims", "4,4"], "5 numbers, one a capsule"),
+        (["--data", "pydoc", "--sizes", "1,2,3,2", "--dims", "4,4"], "1 at both ends"),
+        (["--data", "pydoc", "--sizes", "1,12,1", "--dims", "4"], "cannot be reached from"),
+    ],
+)
+def test_bad_words_are_refused(words: list[str], said: str, tmp_path: Path) -> None:
+    done = call("train", "naru", *words, "--out", tmp_path / "run", "--train-size", "20")
+    assert done.status == 2 and said in done.err and done.err.count("\n") == 1
+
+
+def test_the_figures_of_the_thesis(tmp_path: Path) -> None:
+    command = ["reproduce", "naru", "--data", "pydoc", "--train-size", "30", "--epochs", "2"]
+    for number, rows, more in (
+        (20, {"NARU, untrained", "NARU, trained"}, "--table"),
+        (18, {"NARU, untrained", "NARU, trained"}, "--figure"),
+        (19, {"NARU"}, "--figure"),
+    ):
+        done = call(*command, more, number, "--out", tmp_path)
+        assert done.status == 0, done.err
+        assert set(done.json["rows"]) == rows
+        assert (tmp_path / f"figure{number}-pydoc.md").exists()
+        assert len(done.json["pictures"]) == 2
+    assert "must be one of 17, 18, 19, 20" in call("reproduce", "naru", "--figure", "7").err

@@ -1,0 +1,162 @@
+"""Softmax trees for scikit-learn: labels, sparse tables, files, latency; and what is refused."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from softmax_trees import clusters, thinned
+
+from structnet.softmax_tree import (
+    AdaptiveSoftmaxTreeClassifier,
+    GrowthSettings,
+    SoftmaxTreeClassifier,
+    SoftmaxTreeSettings,
+    tree_from_networkx,
+)
+
+X, Y = clusters(240, classes=6)
+NAMES = np.array(["ape", "bee", "cow", "dog", "eel", "fox"])[Y]
+QUICK = {"leaf_penalty": 1.0, "max_iter": 3, "solver_steps": 15, "random_state": 0}
+Classifiers = (SoftmaxTreeClassifier, AdaptiveSoftmaxTreeClassifier)
+
+
+def quick(cls: type = SoftmaxTreeClassifier, **how: object):
+    own = {"depth": 2, "k": 4} if cls is SoftmaxTreeClassifier else {"depth": 1, "max_rounds": 2}
+    return cls(**{"start": "centroids", **own, **QUICK, **how})
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("cls", Classifiers)
+def test_fit_and_ask(cls: type, sparse: bool, tmp_path: Path) -> None:
+    x = thinned(X) if sparse else X
+    model = quick(cls).fit(x, NAMES)
+    labels, prob = model.predict(x), model.predict_proba(x)
+    assert model.score(x, NAMES) > (0.5 if sparse else 0.8)
+    assert (model.classes_[prob.argmax(axis=1)] == labels).all()
+    assert np.array_equal(model.predict_proba(x, sparse=True).toarray(), prob)
+    np.testing.assert_allclose(prob.sum(axis=1), 1)
+    top, sure = model.predict_top(x, 2)
+    assert (top[:, 0] == labels).all() and (sure[:, 0] == prob.max(axis=1)).all()
+    rows = x.toarray() if sparse else x
+    assert [model.predict_one(row) for row in rows[:20]] == labels[:20].tolist()
+    names, one = model.predict_proba_one(rows[0])
+    np.testing.assert_allclose(one, prob[0][np.searchsorted(model.classes_, names)], rtol=1e-6)
+    path = model.decision_path(x)
+    assert path.shape == (240, model.tree_.topology.num_nodes)
+    assert (path[np.arange(240), model.apply(x)] == 1).all()
+    model.save(tmp_path / "model.safetensors")
+    again = cls.load(tmp_path / "model.safetensors")
+    assert np.array_equal(again.predict_proba(x), prob) and again.trained_ is not model.trained_
+    assert list(again.history_) == list(model.history_)
+    assert again.predict_one(rows[3]) == labels[3]
+    found = model.measure(x, NAMES)
+    assert found.error == pytest.approx(1 - model.score(x, NAMES)) and found.microseconds > 0
+    tree = tree_from_networkx(model.to_networkx())
+    same = model.samples(x, NAMES).x
+    same = same if sparse else same.numpy()
+    assert np.array_equal(tree.classes_of(same), model.tree_.classes_of(same))
+    assert "hyperplane" in str(model.summary(x)) or model.get_depth() == 0
+
+
+def test_sparse_and_full_tables_are_answered_alike() -> None:
+    x = thinned(X)
+    for fitted in (quick().fit(x, Y), quick().fit(x.toarray(), Y)):
+        ours, theirs = fitted.predict_proba(x), fitted.predict_proba(x.toarray())
+        assert np.array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("cls", Classifiers)
+def test_nothing_is_told(cls: type) -> None:
+    model = cls(random_state=0).fit(X, NAMES)
+    assert model.score(X, NAMES) > 0.9
+    chosen = model.trained_.settings
+    assert None not in (chosen.start, chosen.decision_penalty, chosen.leaf_penalty)
+
+
+def test_where_data_are_made_of_single_features() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=(600, 4))
+    y = np.floor(4 * x[:, 0]).astype(int) % 2 * 2 + (x[:, 3] > 0.3)
+    model = SoftmaxTreeClassifier(random_state=0).fit(x[:400], y[:400])
+    assert model.score(x[400:], y[400:]) > 0.95
+    assert model.trained_.settings.start == "axes"
+
+
+@pytest.mark.parametrize("cls", Classifiers)
+def test_defaults_are_those_of_the_settings(cls: type) -> None:
+    found = inspect.signature(cls).parameters
+    known = {**vars(SoftmaxTreeSettings), **vars(GrowthSettings)}
+    for name, parameter in found.items():
+        if name in known and name not in ("depth", "seed"):
+            assert parameter.default == known[name], name
+
+
+def test_weights_count() -> None:
+    weights = np.where(Y < 3, 1.0, 0.0)
+    model = quick(k=3).fit(X, Y, weights)
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert quick(depth=0, k=6).fit(X, Y, np.full(240, 5.0)).score(X, Y) > 0.8
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"k": 7}, "The 'k' parameter must be at most 6, the number of classes. Got 7 instead."),
+        ({"k": 0}, r"The 'k' parameter must be an int in the range \[1, inf\) or None. Got 0"),
+        ({"depth": -1}, "The 'depth' parameter must be an int"),
+        ({"leaf_penalty": -1.0}, r"The 'leaf_penalty' parameter must be a number in .* Got -1.0"),
+        ({"decision_penalty": np.nan}, "The 'decision_penalty' parameter must be a number"),
+        ({"missing_loss": 0}, "The 'missing_loss' parameter must be a number"),
+        ({"start": "axis"}, "The 'start' parameter must be one of"),
+        ({"n_jobs": 0}, "The 'n_jobs' parameter must be an int"),
+        ({"standardize": "no"}, "The 'standardize' parameter must be True or False"),
+    ],
+)
+def test_bad_parameters(parameters: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        quick(**parameters).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"alpha": 1.0}, r"The 'alpha' parameter must be a number in the range \(0, 1\) or None"),
+        ({"rho": 0.0}, "The 'rho' parameter must be a number"),
+        ({"step": 3}, "The 'step' parameter must be 1 or 2. Got 3 instead."),
+        ({"ratio_of": "all"}, "The 'ratio_of' parameter must be one of"),
+        ({"validation_fraction": 1.0}, "The 'validation_fraction' parameter must be a number"),
+    ],
+)
+def test_bad_growth(parameters: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        quick(AdaptiveSoftmaxTreeClassifier, **parameters).fit(X, Y)
+
+
+def test_a_loss_that_collapses_is_warned_of() -> None:
+    with pytest.warns(UserWarning, match=r"missing_loss 0.5 is below log K = 1.79"):
+        quick(missing_loss=0.5).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "message"),
+    [
+        (np.where(X > 5, np.nan, X), Y, "Input X contains NaN"),
+        (X, np.zeros(240), "y has one class alone, 0.0"),
+        (csr_matrix(np.where(X > 5, np.inf, X)), Y, "Input X contains infinity"),
+    ],
+)
+def test_bad_data(x: object, y: np.ndarray, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        quick().fit(x, y)
+
+
+def test_classes_that_training_did_not_have() -> None:
+    model = quick().fit(X[Y < 5], NAMES[Y < 5])
+    with pytest.raises(ValueError, match="got the class 'fox', which is not in the y to learn"):
+        model.measure(X, NAMES)
+    with pytest.raises(ValueError, match="X has 5 features"):
+        model.predict(X[:, :5])

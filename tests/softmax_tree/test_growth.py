@@ -1,0 +1,90 @@
+"""Adaptive growth: what is tried, what is accepted, and when it ends."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from softmax_trees import clusters, objective, points_of
+
+from structnet.softmax_tree import GrowthSettings, SoftmaxTreeSettings, train
+from structnet.softmax_tree.growth import trials
+from structnet.softmax_tree.optimisation import alternate
+from structnet.softmax_tree.start import complete_draft
+
+SETTINGS = SoftmaxTreeSettings(
+    start="centroids", decision_penalty=1.0, leaf_penalty=1.0, max_iter=3, solver_steps=15
+)
+
+
+def grown(alpha: float = 0.6, rho: float = 0.95, classes: int = 12, **how: object):
+    x, y = clusters(500, classes=classes)
+    growth = GrowthSettings(alpha=alpha, rho=rho, start_depth=1, **how)
+    return train(x[:400], y[:400], SETTINGS, growth, validation=(x[400:], y[400:]))
+
+
+def test_ratios_recomputed() -> None:
+    points, aim = points_of(500), objective()
+    draft = alternate(complete_draft(points, 1, 8, "centroids", 0), points, aim, 3)
+    with pytest.warns(UserWarning, match="rho 100 is 1 or more"):
+        growth = GrowthSettings(alpha=0.6, rho=100.0, start_depth=1)
+    tried, accepted = trials(draft, points, aim, SETTINGS, growth)
+    reach = draft.reach(points)
+    assert {trial.leaf for trial in tried} == {1, 2}
+    for trial in tried:
+        rows, k = reach[trial.leaf], len(draft.nodes[trial.leaf].classes)
+        leaf = points.weights[rows] @ draft.nodes[trial.leaf].losses(points, rows, aim.missing_loss)
+        assert trial.leaf_loss == pytest.approx(leaf, rel=1e-5)
+        assert (trial.samples, trial.k) == (len(rows), min(int(0.6 * k), k - 1))
+        assert (trial.leaf in accepted) == trial.accepted == (trial.ratio < 100)
+        if trial.accepted:
+            subtree = accepted[trial.leaf]
+            loss = aim.loss(subtree, points.take(rows))
+            assert loss / leaf == pytest.approx(trial.ratio, rel=1e-5)
+            assert all(len(n.classes) <= trial.k for v, n in enumerate(subtree.nodes)
+                       if not subtree.children[v])  # fmt: skip
+    both = draft.grafted(accepted)
+    losses = sum(t.subtree_loss if t.accepted else t.leaf_loss for t in tried)
+    assert aim.loss(both, points) == pytest.approx(losses, rel=1e-5)
+    assert accepted, "nothing was tested"
+
+
+def test_a_tiny_rho_gives_the_same_tree_back() -> None:
+    points, aim = points_of(), objective()
+    draft = alternate(complete_draft(points, 1, 8, "centroids", 0), points, aim, 2)
+    growth = GrowthSettings(alpha=0.6, rho=1e-6, start_depth=1)
+    tried, accepted = trials(draft, points, aim, SETTINGS, growth)
+    assert tried and not accepted
+    trained = grown(rho=1e-6)
+    assert trained.tree.topology.num_nodes <= 3
+    assert trained.trials and not any(trial.accepted for trial in trained.trials)
+
+
+def test_it_ends() -> None:
+    with pytest.warns(UserWarning, match="rho 100 is 1 or more"):
+        trained = grown(alpha=0.9, rho=100.0, classes=5, max_rounds=30)
+    assert max(trial.round for trial in trained.trials) < 30
+
+
+def test_limits() -> None:
+    with pytest.warns(UserWarning, match="rho 9 is 1 or more"):
+        trained = grown(rho=9.0, max_leaves=3, max_depth=2)
+    assert len(trained.tree.topology.leaves) <= 3 and trained.tree.topology.depth.max() <= 2
+    assert not grown(max_depth=1).trials
+    assert not grown(min_samples=10_000).trials
+
+
+def test_the_best_round_is_kept() -> None:
+    trained = grown()
+    x, y = clusters(500)
+    error = np.mean(trained.tree.classes_of(x[400:]) != y[400:])
+    last = {record["round"]: record["validation_error"] for record in trained.history}
+    assert error <= min(last.values()) + 1e-9
+    assert [record["epoch"] for record in trained.history] == list(range(len(trained.history)))
+
+
+@pytest.mark.parametrize(("ratio_of", "k_from"), [("objective", "actual"), ("loss", "nominal")])
+def test_other_readings(ratio_of: str, k_from: str) -> None:
+    trained = grown(ratio_of=ratio_of, k_from=k_from)
+    assert trained.trials
+    if k_from == "nominal":  # of the first leaves, which may have 0.6 * 12 classes
+        assert {trial.k for trial in trained.trials if trial.round == 1} == {4}

@@ -1,0 +1,164 @@
+"""Alternating optimisation: no update of any node raises the objective, whatever the data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.datasets import load_digits
+from softmax_trees import clusters, objective, points_of, thinned, value_of
+
+from structnet.softmax_tree.draft import Draft
+from structnet.softmax_tree.nodes import Hyperplane
+from structnet.softmax_tree.objective import Objective
+from structnet.softmax_tree.optimisation import alternate, updated
+from structnet.softmax_tree.points import Points
+from structnet.softmax_tree.start import axes_draft, complete_draft
+
+
+def digits(number: int = 300) -> Points:
+    x, y = load_digits(return_X_y=True)
+    return Points.made(x[:number] / 16, y[:number], 10)
+
+
+def duplicates() -> Points:
+    x, y = clusters(60)
+    x[:, 2] = 5  # a constant feature
+    weights = np.random.default_rng(0).uniform(0.1, 3, 240)
+    return Points.made(np.tile(x, (4, 1)), np.append(np.tile(y, 3), y[::-1]), 12, weights)
+
+
+HARSH = [
+    (digits, 3, 4, objective(classes=10)),
+    (points_of, 3, 4, objective()),
+    (lambda: points_of(sparse=True), 3, 4, objective()),
+    (points_of, 3, 12, objective(decision=300, leaf=300)),
+    (points_of, 3, 4, objective(steps=3)),
+    (points_of, 4, 1, objective()),
+    (duplicates, 3, 5, objective()),
+    (points_of, 2, 6, objective(0, 0)),
+    (lambda: points_of(sparse=True), 3, 1, objective(decision=30, steps=3)),
+]
+NAMES = ["digits", "clusters", "sparse", "lambda 300", "3 steps", "k 1", "duplicates", "no penalty",
+         "sparse, harsh"]  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "depth", "k", "aim"), HARSH, ids=NAMES)
+def test_no_update_raises_the_objective(make, depth: int, k: int, aim: Objective) -> None:
+    points = make()
+    draft = complete_draft(points, depth, k, "centroids", 0)
+    before, changed = value_of(draft, points, aim), 0
+    first = before
+    for _ in range(2):
+        reach, depths = draft.reach(points), draft.topology.depth
+        for node in sorted(reach, key=lambda v: -depths[v]):
+            new = updated(draft, node, points, reach[node], aim)
+            changed += new is not draft.nodes[node]
+            draft.nodes[node] = new
+            after = value_of(draft, points, aim)
+            assert after <= before + 1e-6 * abs(before), node
+            before = after
+        assert aim.of(draft, points) == pytest.approx(before, rel=1e-5)
+    assert changed and before < first
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_threads_train_the_same_tree(sparse: bool) -> None:
+    points = points_of(sparse=sparse)
+    start = complete_draft(points, 3, 4, "centroids", 0)
+    one, two = (alternate(start, points, objective(), 2, n_jobs=n) for n in (1, 2))
+    for ours, theirs in zip(one.nodes, two.nodes, strict=True):
+        assert np.array_equal(ours.weight, theirs.weight)
+        assert np.array_equal(ours.bias, theirs.bias)
+
+
+def test_the_start_is_left_as_it_is() -> None:
+    points = points_of()
+    start = complete_draft(points, 2, 4, "centroids", 0)
+    nodes = list(start.nodes)
+    told = []
+    alternate(start, points, objective(), 3, told=lambda draft, value: told.append(value))
+    assert all(a is b for a, b in zip(nodes, start.nodes, strict=True))
+    assert told == sorted(told, reverse=True) and told
+
+
+def test_scaling_a_hyperplane_changes_no_prediction() -> None:
+    points = points_of()
+    draft = alternate(complete_draft(points, 3, 4, "centroids", 0), points, objective(), 2)
+    scaled = draft.copy()
+    for v, node in enumerate(scaled.nodes):
+        if isinstance(node, Hyperplane):
+            scaled.nodes[v] = Hyperplane(8 * node.weight, 8 * node.bias)
+    ours, theirs = draft.reach(points), scaled.reach(points)
+    assert ours.keys() == theirs.keys()
+    assert all(np.array_equal(ours[v], theirs[v]) for v in ours)
+
+
+def test_a_huge_penalty_leaves_one_leaf() -> None:
+    points = points_of()
+    draft = complete_draft(points, 3, 12, "centroids", 0)
+    pruned = alternate(draft, points, objective(decision=1e6), 5).pruned(points)
+    assert len(pruned.nodes) == 1 and pruned.children == [()]
+
+
+@pytest.mark.parametrize("which", ["decision", "leaf"])
+def test_penalties_make_weights_zero(which: str) -> None:
+    points, counts = points_of(600), []
+    for penalty in (0.1, 3.0, 100.0):
+        aim = objective(**{which: penalty})
+        draft = alternate(complete_draft(points, 2, 6, "centroids", 0), points, aim, 4)
+        kind = [node for node in draft.nodes if isinstance(node, Hyperplane) == (which[0] == "d")]
+        counts.append(sum(np.count_nonzero(node.weight) for node in kind))
+    assert counts[0] > counts[1] > counts[2]
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_pruning_keeps_every_prediction(sparse: bool) -> None:
+    points = points_of(sparse=sparse)
+    draft = complete_draft(points, 5, 2, "random", 0)
+    nothing = np.zeros(0 if sparse else 6, np.float32)
+    columns = np.zeros(0, np.int32) if sparse else None
+    draft.nodes[0] = Hyperplane(nothing, 1.0, columns)  # nobody goes left
+    pruned = draft.pruned(points)
+    assert len(pruned.nodes) < len(draft.nodes) and len(pruned.nodes) % 2 == 1
+    assert draft.losses(points, 9.0).tolist() == pruned.losses(points, 9.0).tolist()
+
+
+def test_equal_points_come_to_one_leaf() -> None:
+    points = Points.made(np.ones((10, 3)), np.arange(10) % 2, 2)
+    assert complete_draft(points, 3, 2, "centroids", 0).children == [()]
+    sparse = Points.made(csr_matrix((10, 3)), np.arange(10) % 2, 2)
+    assert complete_draft(sparse, 3, 2, "centroids", 0).children == [()]
+
+
+def test_the_start_parts_the_points_in_halves() -> None:
+    points = points_of(400)
+    draft = complete_draft(points, 3, 4, "centroids", 0)
+    sizes = [len(rows) for v, rows in draft.reach(points).items() if not draft.children[v]]
+    assert len(sizes) == 8 and max(sizes) - min(sizes) <= 2
+    for node in draft.nodes:
+        if not isinstance(node, Hyperplane):
+            assert len(node.classes) <= 4 and np.exp(node.bias).sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_decision_tree_is_a_softmax_tree(sparse: bool) -> None:
+    from sklearn.tree import DecisionTreeClassifier
+
+    x, y = clusters(300)
+    x = thinned(x) if sparse else x
+    points = Points.made(x, y, 12)
+    theirs = DecisionTreeClassifier(random_state=0).fit(x, y)
+    draft = axes_draft(points, None, 12, 0)
+    wrong = draft.mistakes(points)
+    assert np.array_equal(wrong, theirs.predict(x) != y)
+    other = thinned(clusters(200, seed=3)[0]) if sparse else clusters(200, seed=3)[0]
+    guess = Points.made(other, theirs.predict(other), 12)
+    assert not draft.mistakes(guess).any()
+
+
+def test_a_class_that_lacks_is_not_free() -> None:
+    points = points_of()
+    leaf = Draft([()], [complete_draft(points, 0, 1, "centroids", 0).nodes[0]])
+    losses = leaf.losses(points, 7.0)
+    assert set(losses.tolist()) == {0.0, 7.0}

@@ -1,0 +1,89 @@
+"""Data, and the softmax tree as the papers write it: one point at a time, in double precision."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.sparse import csr_matrix, issparse
+
+from structnet.softmax_tree.draft import Draft
+from structnet.softmax_tree.nodes import Hyperplane
+from structnet.softmax_tree.objective import Objective
+from structnet.softmax_tree.points import Points
+
+
+def clusters(
+    number: int, classes: int = 12, modes: int = 2, features: int = 6, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows around several means a class, and their classes; all classes occur."""
+    rng = np.random.default_rng(seed)
+    means = 3 * rng.normal(size=(classes, modes, features))
+    y = np.append(np.arange(classes), rng.integers(classes, size=number - classes))
+    x = means[y, rng.integers(modes, size=number)] + rng.normal(size=(number, features))
+    return x.astype(np.float32), y
+
+
+def thinned(x: np.ndarray) -> csr_matrix:
+    """The same rows with most of their entries left out."""
+    return csr_matrix(np.where(np.abs(x) > 2, x, 0).astype(np.float32))
+
+
+def points_of(number: int = 300, sparse: bool = False, **how: int) -> Points:
+    x, y = clusters(number, **how)
+    return Points.made(thinned(x) if sparse else x, y, int(y.max()) + 1)
+
+
+def objective(
+    decision: float = 1.0, leaf: float = 1.0, classes: int = 12, steps: int = 20
+) -> Objective:
+    return Objective(decision, leaf, 2 * math.log(classes), steps)
+
+
+# ---- the oracle
+
+
+def end_of(draft: Draft, row: np.ndarray) -> int:
+    """The leaf of one row in full."""
+    node = 0
+    while draft.children[node]:
+        plane = draft.nodes[node]
+        weight = plane.weight if plane.columns is None else _full(plane, len(row))
+        # As float32: where a row lies on a hyperplane, the sum's rounding would decide.
+        score = np.float64(weight) @ np.float64(row) + plane.bias
+        node = draft.children[node][int(score >= 0)]
+    return node
+
+
+def value_of(draft: Draft, points: Points, objective: Objective) -> float:
+    """The objective, point by point; where routing hangs on rounding, as the library routes."""
+    x = points.x.toarray() if issparse(points.x) else points.x
+    total = 0.0
+    ends = {
+        row: node
+        for node, rows in draft.reach(points).items()
+        for row in rows
+        if not draft.children[node]
+    }
+    for i, row in enumerate(np.float64(x)):
+        leaf = draft.nodes[ends[i]]
+        weight = np.float64(leaf.weight)
+        scores = (
+            np.float64(leaf.bias) + (row if leaf.columns is None else row[leaf.columns]) @ weight
+        )
+        loss = objective.missing_loss
+        if points.y[i] in leaf.classes:
+            own = list(leaf.classes).index(points.y[i])
+            loss = math.log(sum(math.exp(s - scores[own]) for s in scores))
+        total += points.weights[i] * loss
+    for node in draft.nodes:
+        is_plane = isinstance(node, Hyperplane)
+        factor = objective.decision_penalty if is_plane else objective.leaf_penalty
+        total += factor * np.abs(np.float64(node.weight)).sum()
+    return total
+
+
+def _full(plane: Hyperplane, size: int) -> np.ndarray:
+    weight = np.zeros(size)
+    weight[plane.columns] = plane.weight
+    return weight
