@@ -115,7 +115,7 @@ class LogBilinearLM(nn.Module):
         >>> words = Words.from_sentences([["a", "b", "a", "c"]] * 9)
         >>> model = LogBilinearLM(words, LanguageModelSettings(size=4, arity=2, max_depth=None))
         >>> model.next_words(["a"], k=2)  # nothing is learned
-        [('a', 0.5), ('b', 0.25)]
+        [('a', 0.5), ('c', 0.25)]
     """
 
     since: Tensor

@@ -120,7 +120,7 @@ def clustered(
 
     Example:
         >>> clustered(np.array([[0.0], [9.0], [0.1], [9.1]])).to_nested()
-        [[0, 2], [1, 3]]
+        [[3, 1], [0, 2]]
     """
     vectors = np.asarray(vectors, np.float64)
     if vectors.ndim != 2 or not np.isfinite(vectors).all():
