@@ -12,11 +12,8 @@ choices along a path.
 ``tensor_tree``         Tree-LSTMs with tensors: one paper, one folder
 ``routing``             trees that are the model: paths, and all that is said of any such tree
 ``neural_tree``         adaptive neural trees: one paper, one folder
-<<<<<<< HEAD
 ``softmax_tree``        softmax trees for many classes, fixed or grown: one family, one folder
-=======
 ``naru``                routed networks, of which each word activates a path: one paper, one folder
->>>>>>> main
 ``estimators``          what the scikit-learn classes share
 ``training``            one loop for every model: :func:`fit`, :class:`History`, checkpoints
 ``plot``                pictures of trees, models and training
