@@ -16,6 +16,9 @@ def updated_leaf(leaf: Leaf, points: Points, rows: np.ndarray, objective: Object
     Args:
         leaf: the leaf, from which the solver starts.
         rows: rows that come there.
+
+    Shapes:
+        rows ``[m]``, their places among the points.
     """
     new = warm_started(leaf, points, rows)
     place, there = new.places(points.y[rows])

@@ -95,7 +95,7 @@ class Leaf:
 
 
 def sparse_hyperplane(weight: np.ndarray, bias: float, columns: np.ndarray) -> Hyperplane:
-    """A hyperplane of the weights that are not 0."""
+    """A hyperplane of the weights that are not 0. ``[columns], [columns]``."""
     kept = weight != 0
     return Hyperplane(weight[kept], bias, columns[kept])
 
