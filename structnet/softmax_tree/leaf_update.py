@@ -34,7 +34,7 @@ def updated_leaf(leaf: Leaf, points: Points, rows: np.ndarray, objective: Object
 
 
 def warm_started(leaf: Leaf, points: Points, rows: np.ndarray) -> Leaf:
-    """The k commonest classes of some rows, those that a leaf knows with its weights."""
+    """The k commonest classes of some rows ``[m]``, those that a leaf knows with its weights."""
     new = first_leaf(points.counts(rows), leaf.k, points.num_features, points.sparse)
     place, known = leaf.places(new.classes)
     if len(new.classes) < 2 or not known.any():
