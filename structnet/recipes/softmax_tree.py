@@ -50,7 +50,7 @@ class SoftmaxTreeRecipe:
     Choice: ClassVar[type[Any]] = Choice
     tables: ClassVar[Mapping[int, PaperTable]] = TABLES
 
-    def load(self, settings: SoftmaxTreeRunSettings, say: Say) -> ArrayData:
+    def load(self, settings: SoftmaxTreeRunSettings, say: Say) -> Any:
         """The data of a run, with a word on them; what does not go together is refused."""
         from structnet.recipes.softmax_tree_data import load_data
 

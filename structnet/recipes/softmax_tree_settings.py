@@ -62,7 +62,7 @@ class Growth(GrowthSettings):
     """how far it grows
 
     Args:
-        ratio_of: what is compared with rho: losses, or objectives with their penalties
+        ratio_of: quantity that rho is about: losses, or objectives with their penalties
         k_from: number of classes that alpha contracts: those that a leaf has, or may have
     """
 

@@ -22,7 +22,7 @@ does.
 ====================  ============================================================================
 ``tree``              :class:`SoftmaxTree`, and :class:`Predictor` for one sample at a time
 ``routed``            the same tree as any model tree: what is told and drawn of it
-``packed``            a tree in three flat arrays, as it is kept and asked
+``arrays``            a tree in three flat arrays, as it is kept and asked
 ``_kernels``          products along a path, compiled by numba
 ``points``            what is trained on: rows, in full or sparse
 ``nodes``, ``draft``  hyperplanes and softmaxes; a tree of them while it is trained

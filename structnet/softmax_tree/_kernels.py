@@ -5,7 +5,7 @@ sparse likewise, with columns in ``places``. Whatever the forms, a number is sum
 entry d of a dot product goes to sum ``d % 8``, and a leaf's scores grow feature by feature. A zero
 adds nothing, so rows in full and in CSR, alone and in a batch, give the same to the last bit.
 
-A packed tree (see ``packed.py``) is ``table``, six numbers a node, and what they point to: classes
+A packed tree (see ``arrays.py``) is ``table``, six numbers a node, and what they point to: classes
 and, of sparse leaves, features, further on in ``table``; numbers in ``weights``. A node's numbers
 begin with its bias, or a leaf's biases; those of a full leaf follow as ``[D, k]``.
 """

@@ -51,6 +51,9 @@ def updated_hyperplane(
         draft: the tree; what is below the node is as it will be.
         node: the node.
         rows: rows that come there.
+
+    Shapes:
+        rows ``[m]``, their places among the points.
     """
     plane = draft.plane(node)
     left, right = (

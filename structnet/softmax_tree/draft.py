@@ -52,6 +52,9 @@ class Draft:
         Args:
             rows: rows at the root; all by default.
             root: node to begin with.
+
+        Shapes:
+            rows ``[m]``, their places among the points; of each node ``[m_v]``.
         """
         found = {root: np.arange(len(points)) if rows is None else rows}
         waiting = [root]

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from structnet.checks import check_bool, check_number
-from structnet.estimators.checked import Checked, mean_one, seed_from
+from structnet.estimators.checked import Checked, seed_from
 from structnet.estimators.held_out import hold_out
 from structnet.estimators.inputs import check_inputs
 from structnet.estimators.scale import Standardizer
@@ -73,7 +73,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
             settings,
             growth,
             num_classes=len(self.classes_),
-            weights=mean_one(learn.weights),
+            weights=learn.weights,  # as they are: a weight of 2 is a row that occurs twice
             validation=held_out and (self._scaled(held_out.x), *held_out[1:]),
         )
         self._asking = None
@@ -90,6 +90,11 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         """A record an iteration; see :class:`structnet.softmax_tree.Trained`."""
         check_is_fitted(self)
         return self.trained_.history
+
+    @property
+    def n_iter_(self) -> int:
+        """The number of iterations over all nodes, of all rounds; at least 1."""
+        return max(1, len(self.history_) - 1)
 
     # Answers
 

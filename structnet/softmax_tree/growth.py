@@ -60,8 +60,8 @@ def trials(
     """Tries a subtree in the place of each leaf, and gives those that are accepted by leaf.
 
     Args:
-        settings: how a subtree is trained.
-        growth: alpha, rho and limits; alpha and rho are numbers.
+        settings: hyper-parameters of a subtree's training.
+        growth: hyper-parameters of growth; alpha and rho are numbers.
         round: number of the round.
     """
     tried: list[tuple[Trial, Draft]] = []

@@ -16,6 +16,9 @@ def updated_leaf(leaf: Leaf, points: Points, rows: np.ndarray, objective: Object
     Args:
         leaf: the leaf, from which the solver starts.
         rows: rows that come there.
+
+    Shapes:
+        rows ``[m]``, their places among the points.
     """
     new = warm_started(leaf, points, rows)
     place, there = new.places(points.y[rows])
@@ -31,7 +34,7 @@ def updated_leaf(leaf: Leaf, points: Points, rows: np.ndarray, objective: Object
 
 
 def warm_started(leaf: Leaf, points: Points, rows: np.ndarray) -> Leaf:
-    """The k commonest classes of some rows, those that a leaf knows with its weights."""
+    """The k commonest classes of some rows ``[m]``, those that a leaf knows with its weights."""
     new = first_leaf(points.counts(rows), leaf.k, points.num_features, points.sparse)
     place, known = leaf.places(new.classes)
     if len(new.classes) < 2 or not known.any():

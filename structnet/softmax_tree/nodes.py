@@ -95,7 +95,7 @@ class Leaf:
 
 
 def sparse_hyperplane(weight: np.ndarray, bias: float, columns: np.ndarray) -> Hyperplane:
-    """A hyperplane of the weights that are not 0."""
+    """A hyperplane of the weights that are not 0. ``[columns], [columns]``."""
     kept = weight != 0
     return Hyperplane(weight[kept], bias, columns[kept])
 
@@ -107,7 +107,7 @@ def first_leaf(counts: np.ndarray, k: int, num_features: int, sparse: bool) -> L
         counts: weight of each class there.
         k: most classes of the leaf; of equally frequent ones the first count.
         num_features: number of features D.
-        sparse: whether the rows are.
+        sparse: True gives weights of the features that are there, of none so far.
 
     Shapes:
         counts ``[K]``.

@@ -41,6 +41,6 @@ class Objective(NamedTuple):
     def loss(
         self, draft: Draft, points: Points, rows: np.ndarray | None = None, root: int = 0
     ) -> float:
-        """The weighted sum of the losses of all rows, or of some that start at a node."""
+        """The weighted sum of the losses of all rows, or of some ``[m]`` that start at a node."""
         weights = points.weights if rows is None else points.weights[rows]
         return float(weights @ draft.losses(points, self.missing_loss, rows, root))

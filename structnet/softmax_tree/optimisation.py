@@ -69,7 +69,7 @@ def alternate(
 def updated(
     draft: Draft, node: int, points: Points, rows: np.ndarray, objective: Objective
 ) -> Node:
-    """The node that takes a node's place: better on the rows that come there, or itself."""
+    """The node that takes a node's place: better on the rows ``[m]`` there, or itself."""
     here = draft.nodes[node]
     if isinstance(here, Leaf):
         return updated_leaf(here, points, rows, objective)

@@ -12,8 +12,7 @@ from structnet.routing.protocol import Facts, Visit
 from structnet.routing.topology import Topology
 
 if TYPE_CHECKING:
-    from structnet.softmax_tree.packed import Packed
-    from structnet.softmax_tree.tree import Choices
+    from structnet.softmax_tree.arrays import Packed
 
 
 class Routed:
@@ -29,7 +28,7 @@ class Routed:
         @property
         def num_classes(self) -> int: ...
         def leaves_of(self, x: Any) -> np.ndarray: ...
-        def choices(self, x: Any) -> Choices: ...
+        def choices(self, x: Any) -> Any: ...
 
     def visits(self, x: Any, path: str = "multi", max_depth: int | None = None) -> Iterator[Visit]:
         """The nodes that samples ``[n, D]`` come to, as :meth:`.RoutedTree.visits` tells it."""

@@ -79,7 +79,7 @@ def binary(
         signs: classes.
 
     Shapes:
-        as there, with k = 1.
+        signs ``[n]``; weights ``[D, 1]``, biases ``[1]``.
     """
     signs, counts = signs.astype(np.float32), counts.astype(np.float32)
 

@@ -114,6 +114,9 @@ def complete_draft(
         start: "centroids" or "random", as in :class:`.SoftmaxTreeSettings`.
         seed: seed of the random numbers.
         rows: rows at the root; all by default.
+
+    Shapes:
+        rows ``[m]``, their places among the points.
     """
     rng = np.random.default_rng(seed)
     draft = Draft([], [])

@@ -30,7 +30,8 @@ class Trained:
         history: a record an iteration: ``epoch``, ``round`` (0 before growth), ``objective``,
             ``error`` and, with validation data, ``validation_error``, and ``leaves``, ``seconds``.
         trials: all subtrees that were tried, accepted or not.
-        settings, growth: what was used, without None but for limits; growth is None without it.
+        settings, growth: hyper-parameters that were used, without None but for limits; growth is
+            None where nothing grew.
     """
 
     tree: SoftmaxTree

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from structnet.routing.samples import Samples
 from structnet.softmax_tree import _kernels
 from structnet.softmax_tree._kernels import FIELDS, SIZE, WEIGHTS
+from structnet.softmax_tree.arrays import Packed, packed
 from structnet.softmax_tree.draft import Draft
-from structnet.softmax_tree.packed import Packed, packed
 from structnet.softmax_tree.points import NO_NUMBERS, NO_PLACES, NO_ROWS
 from structnet.softmax_tree.routed import Routed
 
@@ -26,7 +26,7 @@ class Choices(NamedTuple):
     Attributes:
         classes: classes of row i, ascending, at ``starts[i]:starts[i + 1]``.
         log_prob: log-probabilities of them.
-        starts: where each row begins.
+        starts: places at which the rows begin.
 
     Shapes:
         classes, log_prob ``[all]``, int64 and float64; starts ``[n + 1]``.

@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from structnet.label_tree import LabelTreeClassifier
 from structnet.neural_tree.estimator import NeuralTreeClassifier, NeuralTreeRegressor
 from structnet.softmax_tree import AdaptiveSoftmaxTreeClassifier, SoftmaxTreeClassifier
+from structnet.softmax_tree.estimator import SoftmaxTreeEstimator
 
 # Enough to learn the checks' toy data, and no more.
 SMALL = {
@@ -27,6 +28,7 @@ REPEATED = (
 FAILING = {
     f"check_sample_weight_equivalence_on_{kind}_data": REPEATED for kind in ("dense", "sparse")
 }
+EARLY = "the solver stops before its sums are equal to the last digits, however rows are counted"
 
 # What is chosen by held-out samples takes longer; its own tests leave it open.
 TOLD = {"depth": 1, "leaf_penalty": 0.1, "start": "centroids", "max_iter": 3, "solver_steps": 10}
@@ -38,7 +40,15 @@ ESTIMATORS = [
     LabelTreeClassifier(epochs=30),
 ]
 
-CHECKS = parametrize_with_checks(ESTIMATORS, expected_failed_checks=lambda estimator: FAILING)
+
+def failing(estimator: Any) -> dict[str, str]:
+    """The checks that an estimator cannot pass, and why."""
+    if not isinstance(estimator, SoftmaxTreeEstimator):
+        return FAILING
+    return dict.fromkeys(FAILING, EARLY)
+
+
+CHECKS = parametrize_with_checks(ESTIMATORS, expected_failed_checks=failing)
 
 
 # A list, as pytest wants it: older releases of scikit-learn give a generator.

@@ -16,9 +16,12 @@ class Packed(NamedTuple):
     """The arrays of a tree.
 
     Attributes:
-        table: six numbers a node, then classes and the features of sparse leaves; int64.
+        table: numbers, six a node, then classes and the features of sparse leaves; int64.
         weights: biases and weights; float32.
-        places: of sparse weights, the feature or the class of each, int32; else empty.
+
+    Shapes:
+        each of one axis.
+        places: feature or class of each sparse weight, int32; empty if weights are full.
     """
 
     table: np.ndarray
