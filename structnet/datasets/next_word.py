@@ -49,8 +49,8 @@ def load(
 
     Example:
         >>> data = load("pydoc", classes=50, size=8, num_train=500, num_test=100)
-        >>> data.x_train.shape, data.classes[:2]
-        ((500, 32), (',', 'the'))
+        >>> data.x_train.shape, len(data.classes)
+        ((500, 32), 50)
     """
     for what, value in {"classes": classes, "context": context, "size": size}.items():
         check_integer(what, value, 2 if what == "classes" else 1)

@@ -95,8 +95,15 @@ def load(
     )
 
 
-def read(files: Sequence[Path]) -> list[tuple[csr_matrix, np.ndarray]]:
+def read(files: Sequence[Path], beside: Path | None = None) -> list[tuple[csr_matrix, np.ndarray]]:
     """The rows of files whose columns mean the same.
+
+    Columns are numbered from 1, or from 0 if any of the files has a column 0.
+
+    Args:
+        files: files to read.
+        beside: another file whose columns mean the same, such as that which was learned from; only
+            its numbering counts.
 
     Shapes:
         of each file, values ``[n, columns]``, CSR, float32, and labels ``[n]``, float64.
@@ -106,10 +113,12 @@ def read(files: Sequence[Path]) -> list[tuple[csr_matrix, np.ndarray]]:
     """
     from sklearn.datasets import load_svmlight_files
 
+    every = [*files, *([beside] if beside is not None and beside.exists() else [])]
     try:
-        found = load_svmlight_files([str(file) for file in files], dtype=np.float64)
+        found = load_svmlight_files([str(file) for file in every], dtype=np.float64)
+        found = found[: 2 * len(files)]
     except ValueError as error:
-        for file in files:
+        for file in every:
             _check_lines(file)
         raise TableError(f"{files[0]}: {error}") from None
     for file, x, labels in zip(files, found[::2], found[1::2], strict=True):

@@ -69,11 +69,12 @@ def filled_in(
 
 def base_rate(examples: Examples, settings: LabelTreeSettings) -> float:
     """The rate at which a step moves a decision about as far as it is wrong."""
-    if settings.embedding_size:
-        return VECTORS
     features = examples.features
     squares = (features.table if features.is_table else features.weights).astype(np.float64) ** 2
-    return float(1 / max(squares.sum() / max(len(examples), 1), 1e-6))
+    size = squares.sum() / max(len(examples), 1)  # of a row
+    if settings.embedding_size:  # bags of words have rows of size 1 at most
+        return float(VECTORS / max(size, 1.0))
+    return float(1 / max(size, 1e-6))
 
 
 def _tries(

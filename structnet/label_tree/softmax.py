@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from structnet.checks import check_bool, check_integer, check_number, check_one_of
 from structnet.label_tree._kernels import EMPTY
 from structnet.label_tree._sgd_kernels import score_all, score_labels, search
-from structnet.label_tree.codes import LabelCodes
+from structnet.label_tree.codes import LabelCodes, least_nodes
 from structnet.label_tree.decision_quality import GAINS
 from structnet.label_tree.features import Features
 from structnet.label_tree.reassignment import (
@@ -174,13 +174,22 @@ class TreeSoftmaxLoss(nn.Module):
         Args:
             optimizer: optimizer of this module's parameters, whose state of nodes that begin anew
                 is set to 0.
+
+        Raises:
+            ValueError: the tree has more nodes than it takes, as one of the user's own may have.
         """
+        least = least_nodes(self._codes.num_labels, self._codes.arity)
+        if self._codes.num_nodes != least:
+            raise ValueError(
+                f"the tree has {self._codes.num_nodes} nodes; labels move in one of {least}, the "
+                f"fewest for {self._codes.num_labels} labels at arity {self._codes.arity}"
+            )
         found = reassign(
             self._codes,
             self.statistics,
             self.counts.cpu().numpy(),
             max_depth=self.max_depth,
-            **self.rules,  # type: ignore[arg-type]
+            **self.rules,  # type: ignore[arg-type]  # checked words
         )
         is_new = torch.from_numpy(found.is_new).to(self.weight.device)
         with torch.no_grad():

@@ -75,7 +75,8 @@ def begin(
     if codes is not None:
         shape = codes
     elif shape == "clusters" or (settings.tree == "learned" and settings.start == "clusters"):
-        shape = clustered(label_means(examples, num_classes), arity, seed=settings.seed)
+        means = label_means(examples, num_classes)
+        shape = clustered(means, arity, settings.max_depth, settings.seed)
     return LabelTree(
         examples.features.size,
         num_classes,
@@ -198,7 +199,7 @@ class Training:
         # What the tree began with counts the first examples already.
         softmax.counts += torch.from_numpy(counts * (self.done > 0))
         order = epoch_order(len(examples), self.settings.seed, self.done)
-        loss = self._pass(examples[order], rate, rate) / len(examples)
+        loss = self._pass(examples[order], rate, rate, streams=True) / len(examples)
         self.done += len(examples)
         self.epochs.append({"epoch": len(self.epochs) + 1, "loss": loss})
         self._check(loss, examples)
@@ -227,11 +228,13 @@ class Training:
             return rate * (1 - done / total)
         return rate * min(1.0, 2 * (1 - done / total))
 
-    def _pass(self, part: Examples, first_rate: float, last_rate: float) -> float:
+    def _pass(
+        self, part: Examples, first_rate: float, last_rate: float, streams: bool = False
+    ) -> float:
         """Goes through examples once, on all threads, and gives the sum of their losses."""
         softmax = self.tree.softmax
         codes, rows = softmax.codes, softmax.statistics
-        if not self._keeps_statistics():
+        if not (streams or self._keeps_statistics()):
             rows = Statistics(rows.sums[:0], rows.seen[:0])
         embedding, weight, bias = softmax.arrays(self.tree.vectors())
 

@@ -117,7 +117,7 @@ def small_products(
             continue
         width = num_routes[a] * dim_ahead + (n - num_routes[a]) * dim_behind
         shape = (width, product.shape[1])
-        weight = carray(at_address(addresses[a]), shape, weighed.dtype)  # type: ignore[call-arg]
+        weight = carray(at_address(addresses[a]), shape, weighed.dtype)  # type: ignore[call-arg]  # numba's
         if not back:
             product[starts[a] : starts[a + 1]] = 0
         begin = 0

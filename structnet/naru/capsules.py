@@ -91,12 +91,15 @@ class Capsules(nn.Module):
         return self._connections[p][0].shape[1]
 
     def routes(self, p: int) -> tuple[Tensor, Tensor]:
-        """The targets of a capsule's bundles, ``[bundles, most routes]``, and their numbers."""
+        """The targets of a capsule's bundles, ``[bundles, most routes]``, -1 behind the last, and
+        their numbers."""
         others, num_routes, _ = self._connections[p]
         device = self.capsule(p)[0].weight.device
         most = int(num_routes.max())
+        # Behind a bundle's routes stand its sources, which are bundles of another capsule.
+        targets = np.where(np.arange(most) < num_routes[:, None], others[:, :most], -1)
         return (
-            torch.from_numpy(others[:, :most]).to(device),
+            torch.from_numpy(targets).to(device),
             torch.from_numpy(num_routes).to(device),
         )
 

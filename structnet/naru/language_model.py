@@ -128,7 +128,7 @@ class RoutedLanguageModel(BaseEstimator):
         check_number("validation_fraction", self.validation_fraction, 0, 1, open=True)
         held_out, kept = held_out_of(sentences, self.validation_fraction, settings.seed)
         words = known_words(kept, settings)
-        cache = None if folder is None else Path(folder, "vectors.npy")
+        cache = None if folder is None else Path(folder, "vectors.safetensors")
         vectors = vectors_of(words, kept, settings, self.vectors, cache)
         self.words_ = words
         self.model_ = build(settings, words, vectors)
@@ -193,11 +193,7 @@ class RoutedLanguageModel(BaseEstimator):
         return found
 
     def save(self, path: str | Path) -> None:
-        """Writes the fitted model to one safetensors file.
-
-        Raises:
-            TypeError: the vectors were neither learned nor of a file.
-        """
+        """Writes the fitted model to one safetensors file."""
         check_is_fitted(self)
         parameters = {k: v for k, v in self.get_params().items() if k != "vectors"}
         config = {

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,8 @@ from torch import Tensor
 
 from structnet.checks import wrong
 from structnet.naru.settings import NaruSettings
-from structnet.text import Words, learn_vectors, read_sentences, read_vectors
+from structnet.text import Encoded, Words, learn_vectors, read_sentences, read_vectors
+from structnet.training.checkpoint import CheckpointError, load_state, save_state
 
 Text = str | Path | Iterable[str | Sequence[str]]
 
@@ -28,6 +31,10 @@ def sentences_of(text: Text) -> list[list[str]]:
         [['a', 'b'], ['c', 'd']]
     """
     if isinstance(text, str | Path):
+        if not Path(text).exists():
+            raise ValueError(
+                f"{str(text)[:60]!r} is no file; expected a path, or a list of sentences"
+            )
         return read_sentences(text)
     found = [each.split() if isinstance(each, str) else list(each) for each in text]
     if not found:
@@ -64,8 +71,8 @@ def held_out_of(
 def known_words(sentences: list[list[str]], settings: NaruSettings) -> Words:
     """The vocabulary of the training sentences; of a text whose words all occur once, all."""
     most = settings.max_words
-    counts = Words.from_sentences(sentences, max_size=most).counts
-    least = min(settings.min_count, int(counts.max()))
+    counts = Words.from_sentences(sentences, max_size=most, unknown=None).counts
+    least = min(settings.min_count, int(counts[0]))
     return Words.from_sentences(sentences, min_count=least, max_size=most)
 
 
@@ -90,14 +97,10 @@ def vectors_of(
 
     Raises:
         ValueError: no word has a vector, or a vector is not of finite numbers.
+        CheckpointError: the file is of another text.
     """
-    if given is None and cache is not None and cache.exists():
-        found = np.load(cache)
-    elif given is None:
-        found = learn_vectors(words.encode(sentences), len(words), settings.vector_size)
-        if cache is not None:
-            cache.parent.mkdir(parents=True, exist_ok=True)
-            np.save(cache, found)
+    if given is None:
+        found = _learned(words.encode(sentences), len(words), settings.vector_size, cache)
     elif isinstance(given, dict):
         found = _from_dict(given, words)
     else:
@@ -107,6 +110,32 @@ def vectors_of(
     if not scale:
         raise ValueError("no word of the text has a vector; expected vectors of its words")
     return torch.from_numpy((found / scale).astype(np.float32))
+
+
+def _learned(text: Encoded, num_words: int, size: int, cache: Path | None) -> np.ndarray:
+    """The vectors of a text, from the file if they were learned of the same one.
+
+    Raises:
+        CheckpointError: they were learned of another text, or in another size.
+    """
+    sha = hashlib.sha256(f"{num_words} {size}".encode())
+    for part in text:
+        sha.update(part.tobytes())
+    if cache is not None and cache.exists():
+        kept = None
+        with suppress(CheckpointError):  # what is damaged is made anew
+            kept = load_state(cache)
+        if kept is not None and kept.get("text") != sha.hexdigest():
+            raise CheckpointError(
+                f"{cache.parent} belongs to a training on another text, or with vectors of another "
+                "size; name another folder"
+            )
+        if kept is not None:
+            return kept["vectors"].numpy()
+    found = learn_vectors(text, num_words, size)
+    if cache is not None:
+        save_state(cache, {"text": sha.hexdigest(), "vectors": torch.from_numpy(found)})
+    return found
 
 
 def _from_dict(given: dict[str, Any], words: Words) -> np.ndarray:

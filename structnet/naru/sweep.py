@@ -237,6 +237,7 @@ class Swept(Function):
         """See :class:`Sweep`; x ``[places, dims[0]]``."""
         sweep.forward()
         ctx.sweep = sweep
+        ctx.save_for_backward(*parameters)  # so that torch knows whether they were changed since
         ctx.set_materialize_grads(False)
         predictions = torch.from_numpy(sweep.capsules[-1].state)
         # Copies: whoever changes a result must not change what backward reads.
@@ -247,6 +248,7 @@ class Swept(Function):
     def backward(ctx: Any, grad: Tensor | None, *grad_gates: Tensor | None) -> tuple[Any, ...]:
         """See :meth:`Sweep.backward`; grad ``[places, dims[-1]]``."""
         sweep: Sweep = ctx.sweep
+        _ = ctx.saved_tensors  # raises if they were
         given = sweep.nothing
         grad_x, of_bundles = sweep.backward(
             np.zeros_like(sweep.capsules[-1].mean) if grad is None else grad.numpy(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from structnet.naru.next_word import NextWord
 from structnet.naru.sentences import Sentences
 from structnet.naru.settings import NaruSettings
 from structnet.naru.statistics import RoutingStats, route_changes
+from structnet.training.checkpoint import CheckpointError, load_state, save_state
 from structnet.training.fitting import fit
 from structnet.training.history import History
 from structnet.training.metrics import evaluate
@@ -129,7 +131,7 @@ class Watch:
 
     def __init__(self, sentences: Sentences, folder: str | Path | None = None):
         self.sentences = sentences
-        self.file = None if folder is None else Path(folder, "paths.npz")
+        self.file = None if folder is None else Path(folder, "paths.safetensors")
 
     def __call__(self, model: nn.Module, history: History) -> None:
         assert isinstance(model, NextWord) and isinstance(model.network, RoutedNetwork)
@@ -149,13 +151,14 @@ class Watch:
         }
         self.last = (epoch, record)
         if self.file is not None:
-            np.savez_compressed(self.file, epoch=epoch, record=record)
+            save_state(self.file, {"epoch": epoch, "record": torch.from_numpy(record)})
 
     last: tuple[int, np.ndarray] | None = None
 
     def _before(self, epoch: int) -> np.ndarray | None:
         """The paths after the epoch before, if they are known."""
         if self.last is None and self.file is not None and self.file.exists():
-            with np.load(self.file) as found:
-                self.last = int(found["epoch"]), found["record"]
+            with suppress(CheckpointError):  # else nothing is known of it
+                found = load_state(self.file)
+                self.last = found["epoch"], found["record"].numpy()
         return self.last[1] if self.last is not None and self.last[0] == epoch - 1 else None

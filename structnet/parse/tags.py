@@ -21,6 +21,7 @@ _BETWEEN = re.compile(r"[ \t\n\f/]*")
 _ATTRIBUTE = re.compile(r"=?[^ \t\n\f/>=]*")
 _EQUALS = re.compile(r"[ \t\n\f]*=[ \t\n\f]*")
 _BARE = re.compile(r"[^ \t\n\f>]*")
+_COMMENT_END = re.compile("--!?>")
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 # Elements that hold text alone, and whether character references in it count.
 _TEXT_ALONE = {
@@ -74,7 +75,8 @@ def tokens(text: str) -> Iterator[Token]:
             at, found = _until_tag(text, at, at + 1)
         if found is not None:
             yield found
-        if found is not None and found.kind == "start" and found.content in _TEXT_ALONE:
+        opens = found is not None and found.kind == "start" and not found.closed
+        if found is not None and opens and found.content in _TEXT_ALONE:
             at, inside = _text_alone(text, at, found.content)
             if inside is not None:
                 yield inside
@@ -132,10 +134,10 @@ def _comment_end(text: str, start: int) -> int:
     for empty in ("<!-->", "<!--->"):
         if text.startswith(empty, start):
             return start + len(empty)
-    end = text.find("-->", start + 4)
-    if end < 0:
+    end = _COMMENT_END.search(text, start + 4)
+    if end is None:
         raise ParseError.at("a comment is not closed by '-->'", text, start)
-    return end + 3
+    return end.end()
 
 
 def _closed(text: str, start: int, what: str) -> int:

@@ -6,6 +6,7 @@ Nothing here imports torch before it is needed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from structnet.recipes.label_tree_paper import TABLES
@@ -93,8 +94,8 @@ class LabelTreeRecipe(Recipe):
 
         if file is None:
             return load_data(run.settings(LabelTreeRunSettings, place), lambda line: None).test
-        model = opened(run, place)
-        return read_examples(file, model.labels, model.text, model.tree.shape[0])
+        model, learnt = opened(run, place), Path(run.settings(LabelTreeRunSettings).data)
+        return read_examples(file, model.labels, model.text, model.tree.shape[0], learnt)
 
     def measure(self, model: Opened, examples: Examples, ask: AskOfLabels) -> dict[str, float]:
         """Precision at 1 and at k, the perplexity, and what a prediction costs."""

@@ -157,9 +157,22 @@ def _split(whole: Examples, settings: LabelTreeRunSettings) -> tuple[Examples, E
 
 
 def read_examples(
-    file: str, labels: Sequence[str], text: TextFeatures | None, size: int, say: Say = print
+    file: str,
+    labels: Sequence[str],
+    text: TextFeatures | None,
+    size: int,
+    beside: Path | None = None,
+    say: Say = print,
 ) -> Examples:
     """The examples of a user's file for a trained tree; unknown labels have the number -1.
+
+    Args:
+        file: path of the file.
+        labels: names of the labels that the tree knows.
+        text: words that it knows; None where it learnt from sparse rows.
+        size: number of its features.
+        beside: file of sparse rows that it learnt from, which says how columns are numbered.
+        say: function that takes a line for the user.
 
     Raises:
         LabelledTextError, TableError: the file is not of the format.
@@ -175,7 +188,7 @@ def read_examples(
             )
         return examples_of_text(found, text)
     if text is None and is_file(file, SPARSE):
-        ((x, values),) = read_svmlight([Path(file)])
+        ((x, values),) = read_svmlight([Path(file)], beside)
         number = {name: i for i, name in enumerate(labels)}
         y = np.array([number.get(f"{value:.17g}", -1) for value in values])
         kept = x[:, :size] if x.shape[1] >= size else x

@@ -104,7 +104,7 @@ def opened(run: Run) -> LogBilinearLM:
         words = Words(content["words"], content["counts"], named)
         return model_of(run.settings(LanguageModelRunSettings), words)
 
-    return run.load_model(build)  # type: ignore[return-value]
+    return run.load_model(build)  # type: ignore[return-value]  # as built
 
 
 def places(model: LogBilinearLM, file: str) -> NextWords:

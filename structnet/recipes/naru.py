@@ -70,7 +70,7 @@ class NaruRecipe:
             set_threads(1)  # the products are of a few rows; vectors and tests, too, are small
         training = settings.training.told()
         words = known_words(data.train, training)
-        cache, given = run.folder / "vectors.npy", settings.sentences.vectors
+        cache, given = run.folder / "vectors.safetensors", settings.sentences.vectors
         say(f"{counted(len(words), 'known word')}; vectors ...")
         vectors = vectors_of(words, data.train, training, given, cache)
         model = model_of(settings.training, words, vectors)

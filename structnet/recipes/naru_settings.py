@@ -58,11 +58,11 @@ class Training(NaruSettings):
     """
 
     network: Literal["naru", "gru"] = "naru"
-    sizes: str = ",".join(map(str, NaruSettings.sizes))  # type: ignore[assignment]
-    dims: str = ",".join(map(str, NaruSettings.dims))  # type: ignore[assignment]
+    sizes: str = ",".join(map(str, NaruSettings.sizes))  # type: ignore[assignment]  # as typed
+    dims: str = ",".join(map(str, NaruSettings.dims))  # type: ignore[assignment]  # as typed
     objective: Literal["regression", "cross-entropy"] = "regression"
     decoding: Literal["likeliest", "nearest"] = "likeliest"
-    learning_rate: float | None = None  # type: ignore[assignment]
+    learning_rate: float | None = None  # type: ignore[assignment]  # until resolved
 
     def __post_init__(self) -> None:
         self.told()

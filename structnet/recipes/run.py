@@ -82,7 +82,8 @@ class Run:
             )
         config = upgraded(config)
         missing = [key for key in KEYS if not config.get(key)]
-        wrong = [key for key in KEYS[1:] if not isinstance(config.get(key), dict)]
+        wrong = not isinstance(config.get("settings"), dict)
+        wrong |= not isinstance(config.get("data"), dict | str)  # of a baseline, their name
         if missing or wrong or not isinstance(config["model"], str):
             raise CheckpointError(
                 f"{self}/config.json is not one that structnet train wrote"

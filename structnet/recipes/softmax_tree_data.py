@@ -56,7 +56,7 @@ def rows_of_file(file: str, settings: SoftmaxTreeRunSettings, data: dict[str, An
     if is_file(file, TABLES):
         samples = labelled_rows(file, data, settings.samples.target)
         return Samples(samples.x.numpy().reshape(len(samples), -1), samples.targets)
-    (x, labels), width = sparse_rows.read([Path(file)])[0], data["shape"][0]
+    (x, labels), width = sparse_rows.read([Path(file)], Path(settings.data))[0], data["shape"][0]
     if x.shape[1] > width:
         raise ValueError(f"{file} has {x.shape[1]} columns; the tree was trained on {width}")
     x.resize((x.shape[0], width))

@@ -62,6 +62,8 @@ class Growth(GrowthSettings):
     """how far it grows
 
     Args:
+        max_depth: most decisions on a path (default: without limit)
+        max_leaves: most leaves of the tree (default: without limit)
         ratio_of: quantity that rho is about: losses, or objectives with their penalties
         k_from: number of classes that alpha contracts: those that a leaf has, or may have
     """
@@ -123,7 +125,9 @@ class SoftmaxTreeRunSettings:
         if not is_file(self.data, FILES):
             return self
         whole = Path(self.place.data_dir or "", self.data).resolve()
-        return replace(self, data=str(whole))
+        test = self.samples.test_file
+        samples = replace(self.samples, test_file=None if test is None else test.resolve())
+        return replace(self, data=str(whole), samples=samples)
 
 
 @dataclass(frozen=True)

@@ -182,9 +182,10 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
     def _parted(self, given: Checked) -> tuple[Checked, Checked | None]:
         """Samples to learn from, and those by which the round is chosen; None if there are few."""
         size = len(given.y)
-        labels = given.y if size >= 4 * len(self.classes_) else None
-        try:
-            learn, held = hold_out(size, self.validation_fraction, self.seed_, labels)
+        if size < 4:
+            return given, None
+        try:  # the last sample of a class is not held out
+            learn, held = hold_out(size, self.validation_fraction, self.seed_, given.y)
         except ValueError:  # there is hardly one sample a class
             return given, None
         return given.take(learn), given.take(held)

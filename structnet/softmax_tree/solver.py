@@ -27,6 +27,7 @@ POWER_STEPS = 6
 FIRST = 0.25  # share of the curvature's bound to begin with
 PATIENCE = 5  # steps over which the objective must fall
 TOLERANCE = 5e-4  # by which share
+STEEPEST = 1e30  # curvature, within single precision
 Solution = tuple[np.ndarray, np.ndarray]  # weights [D, k] and biases [k], float32
 # Scores [k, n] -> the sum of the losses and, in the scores' place, its derivatives.
 Losses = Callable[[np.ndarray], float]
@@ -51,9 +52,9 @@ def multinomial(
     Example:
         >>> x, y = np.float32([[-1], [1]]), np.array([0, 1])
         >>> begin = np.zeros((1, 2), np.float32), np.zeros(2, np.float32)
-        >>> weights, biases = multinomial(x, y, np.ones(2), begin, 0.1, 100)
+        >>> weights, biases = multinomial(x, y, np.ones(2), begin, 0.1, 100)  # log(19) / 2
         >>> weights.round(1).tolist(), biases.round(1).tolist()
-        ([[-1.1, 1.1]], [0.0, 0.0])
+        ([[-1.5, 1.5]], [0.0, 0.0])
     """
     own, counts = (y, np.arange(len(y))), counts.astype(np.float32)
 
@@ -185,7 +186,9 @@ def _fista(
             way = (new.weights - ahead.weights).astype(np.float64)
             found = losses(new.scores.copy())
             bound = loss + np.vdot(gradient, way) + curvature / 2 * np.vdot(way, way)
-            if found <= bound + 1e-6 * abs(loss) or not np.isfinite(bound):
+            # Where next to nothing is lost, rounding is larger than what is compared.
+            slack = 1e-6 * (abs(loss) + 1.0)
+            if found <= bound + slack or not np.isfinite(bound) or curvature > STEEPEST:
                 break
             curvature *= 2
         value = found + float((threshold * np.abs(new.weights[:-1])).sum())

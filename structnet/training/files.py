@@ -13,7 +13,7 @@ from typing import BinaryIO
 try:
     import fcntl
 except ImportError:  # not on Windows, where nobody is kept out
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None  # type: ignore[assignment]  # Windows has none
 
 LOCK = ".lock"
 _held: set[Path] = set()  # folders that this process works in

@@ -201,6 +201,8 @@ class Loop:
             self._stop("gradient", epoch, batch, indices)
         try:
             self.optimizer.step()
+        except torch.OutOfMemoryError:
+            raise
         except RuntimeError as error:  # a rate that no float can hold
             rate = float(self.optimizer.param_groups[0]["lr"])
             raise StepError(epoch, batch, rate, str(error)) from error

@@ -42,8 +42,8 @@ def drawn(number: int, labels: int, seed: int) -> Examples:
 
 def training_row(examples: Examples, labels: int, tree: str, arity: int, threads: int) -> dict:
     settings = LabelTreeSettings(tree, arity, SIZE, EPOCHS, 0.05, "huffman")
-    begin(examples[:200], labels, settings)
-    Training(begin(examples[:200], labels, settings), settings).run(examples[:200])  # compiled
+    few = drawn(2000, 20, 0)
+    Training(begin(few, 20, settings), settings).run(few)  # compiled
     model, start = begin(examples, labels, settings), time.process_time()
     training = Training(model, settings, threads=threads).run(examples)
     spent = time.process_time() - start

@@ -11,6 +11,7 @@ import pytest
 from scipy.sparse import issparse
 
 from structnet.datasets import TableError, load, svmlight_file
+from structnet.datasets.svmlight_file import read
 
 TREES = "5 1:3.5 4:1  # an oak\n\n7 qid:3 2:4.5\n" * 10
 
@@ -104,3 +105,13 @@ def test_files_that_teach_nothing(write) -> None:
         svmlight_file.load(write(TREES), test=write("9 1:1\n", "other.svm"))
     with pytest.raises(ValueError, match=r"there is no data set 'a\.arff'.* or FILE\.svm"):
         load("a.arff")
+
+
+def test_columns_are_numbered_as_in_the_file_beside(tmp_path: Path) -> None:
+    learnt, new = tmp_path / "learnt.svm", tmp_path / "new.svm"
+    learnt.write_text("1 0:5 2:1\n")
+    new.write_text("1 1:7\n")
+    ((alone, _),) = read([new])
+    ((x, _),) = read([new], learnt)
+    assert (alone.indices.tolist(), x.indices.tolist()) == ([0], [1])
+    assert read([new], tmp_path / "gone.svm")[0][0].indices.tolist() == [0]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from label_trees import planted
 from scipy.sparse import csr_matrix
+from sklearn.datasets import load_digits
 
 from structnet.label_tree import LabelTreeClassifier, LabelTreeSettings
 
@@ -137,3 +138,20 @@ def test_defaults_are_those_of_the_settings() -> None:
     }
     with pytest.raises(ValueError, match="'arity' parameter must be an int in the range"):
         LabelTreeClassifier(arity=1).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_sparse_rows_of_any_size_are_learnt_untouched() -> None:
+    x, y = load_digits(return_X_y=True)
+    for scale in (1.0, 0.01):
+        rows = csr_matrix(x * scale)
+        model = LabelTreeClassifier(random_state=0).fit(rows[:1400], y[:1400])
+        assert model.score(rows[1400:], y[1400:]) > 0.8
+
+
+def test_a_long_stream_goes_on_counting() -> None:
+    x, y = np.eye(6)[np.arange(60) % 6], np.arange(60) % 6
+    model = LabelTreeClassifier(arity=2, random_state=0)
+    for _ in range(60):  # more than there are reassignments in a fit
+        model.partial_fit(x, y, classes=np.unique(y))
+    # A reassignment keeps half; so what is left comes to as much as a part has.
+    assert float(model.tree_.softmax.seen.sum()) >= 0.4 * len(x)

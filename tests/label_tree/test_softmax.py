@@ -13,6 +13,7 @@ from torch import Tensor
 
 from structnet.label_tree import LabelTree, TreeSoftmaxLoss, random_tree
 from structnet.label_tree import rows as rows_module
+from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.features import Features
 from structnet.routing import Samples, export_text, reach, summary
 
@@ -266,3 +267,10 @@ def test_copies_are_independent() -> None:
     model.softmax.sums += 1
     model.softmax.reassign()
     assert twin.softmax.sums.sum() == 0
+
+
+def test_a_tree_with_spare_nodes_stays_as_it_is() -> None:
+    loss = TreeSoftmaxLoss(4, 6, tree=LabelCodes.from_nested([[0, 1], [2, 3], [4, 5]]))
+    loss(torch.randn(5, 4), torch.arange(5)).loss.backward()
+    with pytest.raises(ValueError, match="has 4 nodes; labels move in one of 3, the fewest for 6"):
+        loss.reassign()

@@ -85,3 +85,24 @@ def test_frozen_parameters_get_no_gradient() -> None:
     network(sentences(), LENGTHS).sum().backward()
     assert network.bundles[1][0].weight.grad is None
     assert network.bundles[0][0].weight.grad is not None
+
+
+@pytest.mark.parametrize("backend", ["sweep", "autograd"])
+def test_weights_that_were_changed_since_are_noticed(backend: str) -> None:
+    network, x = small(), sentences()
+    loss = loss_of(network, x, backend)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+
+
+def test_routes_of_bundles_with_fewer_of_them() -> None:
+    targets = [[range(8)], [[i % 6] for i in range(8)], [[0, 1]] + [[i % 2] for i in range(1, 6)]]
+    wiring = Wiring((1, 8, 6, 2, 1), (3, 4, 4, 4, 3), targets=[*targets, [[0], [0]]])
+    network = RoutedNetwork(wiring)
+    for p in range(wiring.depth - 1):
+        found, numbers = network.routes(p)
+        for row, number, a in zip(found.tolist(), numbers.tolist(), range(99), strict=False):
+            assert row == [*wiring.routes_of(p, a)] + [-1] * (len(row) - number)

@@ -19,7 +19,7 @@ from structnet.naru import (
     Wiring,
     train,
 )
-from structnet.naru.preparation import vectors_of
+from structnet.naru.preparation import known_words, vectors_of
 from structnet.naru.training import adam
 from structnet.text import Encoded, Words
 
@@ -83,7 +83,7 @@ def test_a_training_goes_on(tmp_path: Path) -> None:
     ):
         assert torch.equal(ours, theirs)
     assert longer.history_["route_changes"] == whole.history_["route_changes"]
-    assert (tmp_path / "run" / "vectors.npy").exists()
+    assert (tmp_path / "run" / "vectors.safetensors").exists()
 
 
 def test_parameters_are_those_of_the_settings() -> None:
@@ -238,9 +238,28 @@ def test_dims_that_do_not_fit() -> None:
 def test_learned_vectors_are_kept(tmp_path: Path) -> None:
     sentences = [each.split() for each in TEXT]
     words = Words.from_sentences(sentences)
-    cache = tmp_path / "vectors.npy"
+    cache = tmp_path / "vectors.safetensors"
     settings = NaruSettings(vector_size=5)
     first = vectors_of(words, sentences, settings, cache=cache)
-    assert torch.equal(vectors_of(words, [], settings, cache=cache), first)
+    begun = cache.stat().st_mtime_ns
+    assert torch.equal(vectors_of(words, sentences, settings, cache=cache), first)
+    assert cache.stat().st_mtime_ns == begun  # read, not made again
+    for other in (sentences[1:], sentences[::-1]):
+        with pytest.raises(CheckpointError, match="belongs to a training on another text"):
+            vectors_of(words, other, settings, cache=cache)
+    with pytest.raises(CheckpointError, match="vectors of another size"):
+        vectors_of(words, sentences, NaruSettings(vector_size=4), cache=cache)
+    cache.write_bytes(cache.read_bytes()[:-1])  # what is damaged is made anew
+    assert torch.equal(vectors_of(words, sentences, settings, cache=cache), first)
     share = torch.from_numpy(words.counts / words.counts.sum())
     assert (share @ first.double().square().mean(1)).item() == pytest.approx(1, rel=1e-5)
+
+
+def test_a_sentence_in_place_of_sentences() -> None:
+    with pytest.raises(ValueError, match="'the cat sees' is no file; expected a path, or a list"):
+        RoutedLanguageModel().fit("the cat sees")
+
+
+def test_words_that_all_occur_once_are_all_known() -> None:
+    sentences = [[f"w{5 * i + k}" for k in range(5)] for i in range(20)]
+    assert len(known_words(sentences, NaruSettings(max_words=50))) == 51  # and the unknown one

@@ -6,7 +6,6 @@ import re
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from forests import exactly
@@ -141,8 +140,8 @@ def test_settings_and_likelihoods_are_what_they_should_be() -> None:
         Growth(make_tree(), make_samples(60), make_samples(40), {"max_leaves": 3})
     with pytest.raises(TypeError, match=r"^the likelihood must be one, such as Sq.* Got 'gauss'"):
         NeuralTree(make_primitives(), (3,), "gauss")
-    with pytest.raises(TypeError, match=r"^x must be a tensor. Got ndarray"):
-        Samples(np.zeros((3, 2)), torch.zeros(3))
+    with pytest.raises(TypeError, match=r"^x must be a tensor, an array or a CSR matrix. Got list"):
+        Samples([[0.0, 0.0]] * 3, torch.zeros(3))
 
 
 @pytest.mark.parametrize(("train", "validation"), [(0, 40), (60, 0)])

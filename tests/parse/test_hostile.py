@@ -61,8 +61,13 @@ def test_html_as_the_standard_reads_it():
     assert start.attributes == (("b", "x>"), ("c", "1/2"), ("d", None), ("e", None), ("f", "g/"))
     assert (start.content, start.closed, i.closed, end.kind) == ("a", False, True, "end")
     assert [each.content for each in (one, two, i, more)] == ["1 ", "< 2 ", "i", "&"]
-    assert str(parse.html("<a><!--> x <!-- y --!> z --><?php ?><!x></ 1>b</a>")) == "(a x b)"
+    assert (
+        str(parse.html("<a><!--> x <!-- y --!> z <!-- --><?php ?><!x></ 1>b</a>")) == "(a x  z b)"
+    )
     assert str(parse.html("<title>&lt;b></title>")) == "(title <b>)"
+    text = "<html><head><script src=a /><title/></head><body>x</body></html>"
+    assert str(parse.html(text)) == "(html (head (script (@src a)) title) (body x))"
+    assert str(parse.html("<div><iframe src=x /><p>y</p></div>")) == "(div (iframe (@src x)) (p y))"
     assert str(parse.html("<STYLE>a</b>&lt;</Style  >")) == "(style a</b>&lt;)"
 
 

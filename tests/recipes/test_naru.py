@@ -36,7 +36,7 @@ def test_a_run(run: tuple[Path, Done]) -> None:
     assert details["trained"]["loss"] == pytest.approx(done.json["test"]["loss"])
     names = {path.name for path in folder.iterdir()}
     pictures = {"history.png", "utilisation.png", "route_changes.png", "bias.png", "network.png"}
-    assert pictures | {"routing.json", "routing.npz", "vectors.npy"} <= names
+    assert pictures | {"routing.json", "routing.npz", "vectors.safetensors"} <= names
     routing = json.loads((folder / "routing.json").read_text())
     assert routing["sentences"] == 6
 

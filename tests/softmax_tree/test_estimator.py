@@ -160,3 +160,12 @@ def test_classes_that_training_did_not_have() -> None:
         model.measure(X, NAMES)
     with pytest.raises(ValueError, match="X has 5 features"):
         model.predict(X[:, :5])
+
+
+def test_the_only_sample_of_a_class_is_learnt_from() -> None:
+    y = np.array([f"c{i}" for i in [*range(10), *range(5)]])
+    x = np.eye(10)[[*range(10), *range(5)]]
+    model = AdaptiveSoftmaxTreeClassifier(depth=0, leaf_penalty=0.01, start="centroids")
+    assert model.fit(x, y).score(x, y) == 1
+    pair = AdaptiveSoftmaxTreeClassifier(depth=0, leaf_penalty=0.01, start="centroids")
+    assert pair.fit([[0.0], [1.0]], ["a", "b"]).predict([[0.0], [1.0]]).tolist() == ["a", "b"]
