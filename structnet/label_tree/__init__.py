@@ -35,7 +35,7 @@ Sec. 5.2        the log-bilinear language model                   :class:`.LogBi
 Where this is not the paper:
 
 - Steps follow the gradient of the log-likelihood; that of p itself, as Algorithm 1 prints it,
-  trains badly (0.23 against 0.38 accuracy on planted hierarchies).
+  vanishes where p is small, and trains badly.
 - Eq. (10) leaves out what a label does to the others by moving the mean; ``gain="exact"`` has it.
   The default, ``"margin"``, is ``q_i (p_{j|i} - p_j)``: shallower trees than Eq. (12).
 - CheckFull as printed gets stuck for 4 children and more: a child is full only where its size is

@@ -198,7 +198,7 @@ def optimal(scores, capacity, limit):
 
 @compiled
 def scores_of(kind, q, p):
-    """What each label gains a node by going to each child; see :mod:`.objective`."""
+    """What each label gains a node by going to each child; see :mod:`.decision_quality`."""
     n, arity = p.shape
     mean = np.zeros(arity)
     for i in range(n):
