@@ -50,6 +50,15 @@ class Standardizer:
         constant = sd <= 10 * np.finfo(values.dtype).eps * np.abs(mean)
         return cls(mean, np.where(constant, 1.0, sd))
 
+    def to_lists(self) -> list[list]:
+        """The means and the deviations as JSON has them, for :meth:`from_lists`."""
+        return [self.mean.tolist(), self.sd.tolist()]
+
+    @classmethod
+    def from_lists(cls, lists: list[list] | None) -> Standardizer | None:
+        """The scaler of such lists; None for None, as where nothing is scaled."""
+        return None if lists is None else cls(*map(np.array, lists))
+
     def __call__(self, values: np.ndarray) -> np.ndarray:
         """Standardized values, in the precision of the values. ``[n, *shape] -> [n, *shape]``."""
         found = (values - self.mean) / self.sd

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from structnet.label_tree import settings
 from structnet.label_tree._kernels import EQ10, EXACT, MARGIN, PAPER, scores_of
 
-GAINS = {"margin": MARGIN, "exact": EXACT, "paper": PAPER, "eq10": EQ10}
+GAINS = dict(zip(settings.GAINS, (MARGIN, EXACT, PAPER, EQ10), strict=True))
 
 
 def objective(q: np.ndarray, p: np.ndarray) -> float:

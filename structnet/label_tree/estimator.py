@@ -331,7 +331,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         return self.scale_, None
 
     def _state(self) -> tuple[nn.Module, dict[str, Any]]:
-        scale = self.scale_ and [self.scale_.mean.tolist(), self.scale_.sd.tolist()]
+        scale = self.scale_ and self.scale_.to_lists()
         settings = {
             each.name: getattr(self.settings_, each.name) for each in fields(self.settings_)
         }
@@ -342,7 +342,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         }
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
-        self.scale_ = config["scale"] and Standardizer(*map(np.array, config["scale"]))
+        self.scale_ = Standardizer.from_lists(config["scale"])
         self.settings_ = LabelTreeSettings(**config["settings"])
         size = self.settings_.embedding_size or None
         how = {"arity": self.settings_.arity, **self.settings_.rules}

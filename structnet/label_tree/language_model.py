@@ -137,7 +137,6 @@ class LogBilinearLM(nn.Module):
         self.register_buffer("since", torch.zeros((), dtype=torch.int64))
         self.reassign_every: int | None = None  # examples; whoever trains says it
         self.optimizer: Adagrad | None = None
-        self.rebuilds: list[dict[str, float]] = []
 
     @property
     def boundary(self) -> int:
@@ -157,9 +156,7 @@ class LogBilinearLM(nn.Module):
         return self.head(self.represent(batch.words), batch.target).loss
 
     def _reassign(self) -> None:
-        quality = self.head.node_report().mean()
-        found = self.head.reassign(self.optimizer)
-        self.rebuilds.append({"objective": quality, "moved": found.moved})
+        self.head.reassign(self.optimizer)
         self.since.zero_()
 
     @torch.no_grad()

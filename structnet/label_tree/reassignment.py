@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from structnet.checks import check_integer, check_number, check_one_of
+from structnet.label_tree import settings
 from structnet.label_tree._kernels import ANCHORED, INDEX, UNIFORM, kept_rows, rebuilt
 from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.decision_quality import GAINS, best_objective
 from structnet.label_tree.shapes import check_depth
 
-PRIORS = {"anchored": ANCHORED, "uniform": UNIFORM, "index": INDEX}
-METHODS = ("greedy", "optimal")
+PRIORS = dict(zip(settings.PRIORS, (ANCHORED, UNIFORM, INDEX), strict=True))
 WAYS = 100  # assignment problems that are solved at a node, at most
 DEEP = 40  # depth at which a tree has come to nothing
 
@@ -102,7 +102,7 @@ def reassign(
     """
     check_one_of("gain", gain, GAINS, "reassign")
     check_one_of("prior", prior, PRIORS, "reassign")
-    check_one_of("method", method, METHODS, "reassign")
+    check_one_of("method", method, settings.METHODS, "reassign")
     check_integer("max_depth", max_depth, 1, optional=True, owner="reassign")
     check_number("prior_weight", prior_weight, 0, open=True, owner="reassign")
     if max_depth is not None:

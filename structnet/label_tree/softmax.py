@@ -12,11 +12,8 @@ from structnet.checks import check_bool, check_integer, check_number, check_one_
 from structnet.label_tree._kernels import EMPTY
 from structnet.label_tree._sgd_kernels import score_all, score_labels, search
 from structnet.label_tree.codes import LabelCodes, least_nodes
-from structnet.label_tree.decision_quality import GAINS
 from structnet.label_tree.features import Features
 from structnet.label_tree.reassignment import (
-    METHODS,
-    PRIORS,
     NodeReport,
     Reassigned,
     Statistics,
@@ -24,6 +21,7 @@ from structnet.label_tree.reassignment import (
     reassign,
 )
 from structnet.label_tree.rows import path_log_prob
+from structnet.label_tree.settings import GAINS, METHODS, PRIORS
 from structnet.label_tree.shapes import check_depth, complete, huffman, random_tree
 from structnet.routing.path_log_prob import leaf_log_prob
 

@@ -199,9 +199,7 @@ class RoutedLanguageModel(BaseEstimator):
         config = {
             "estimator": type(self).__name__,
             "parameters": parameters,
-            "words": list(self.words_.words),
-            "counts": self.words_.counts.tolist(),
-            "unknown": self.words_.unknown,
+            **self.words_.config(),
             "history": list(self.history_),
         }
         save_model(path, self.model_, config)
@@ -221,9 +219,7 @@ class RoutedLanguageModel(BaseEstimator):
         given: dict[str, Any] = config["parameters"]
         given |= {name: tuple(given[name]) for name in ("sizes", "dims")}
         model = cls(**given)
-        unknown = config["unknown"]
-        name = None if unknown is None else config["words"][unknown]
-        model.words_ = Words(config["words"], config["counts"], name)
+        model.words_ = Words.from_config(config)
         model.model_ = build(model._settings(), model.words_, weights["vectors"])
         model.model_.load_state_dict(weights)
         model.model_.eval()

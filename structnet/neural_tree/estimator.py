@@ -92,8 +92,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         folder: str | Path | None = None,
     ):
         # scikit-learn asks that every parameter is kept as it is given.
-        given = {name: value for name, value in locals().items() if name != "self"}
-        self.__dict__ |= given
+        self.__dict__.update((name, value) for name, value in locals().items() if name != "self")
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, validation: tuple | None = None
@@ -281,7 +280,10 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
             )
         members = [
             member.config()
-            | {"inputs": _as_lists(member.inputs), "targets": _as_lists(member.targets)}
+            | {
+                "inputs": member.inputs and member.inputs.to_lists(),
+                "targets": member.targets and member.targets.to_lists(),
+            }
             for member in self.members_
         ]
         return nn.ModuleList(self._trees()), {"members": members}
@@ -291,16 +293,9 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         primitives, self.members_ = self._primitives(outputs), []
         for told in config["members"]:
             trained = Trained.from_config(told, primitives, likelihood)
-            scales: dict[str, Any] = {
-                name: told[name] and Standardizer(*map(np.array, told[name]))
-                for name in ("inputs", "targets")
-            }
-            self.members_.append(Member(**vars(trained), **scales))
+            inputs, targets = map(Standardizer.from_lists, (told["inputs"], told["targets"]))
+            self.members_.append(Member(**vars(trained), inputs=inputs, targets=targets))
         return nn.ModuleList(self._trees())
-
-
-def _as_lists(scale: Standardizer | None) -> list[list] | None:
-    return None if scale is None else [scale.mean.tolist(), scale.sd.tolist()]
 
 
 class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):

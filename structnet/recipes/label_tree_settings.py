@@ -9,7 +9,7 @@ from typing import Literal
 from structnet.checks import check_integer, check_number
 from structnet.datasets.catalogue import SPARSE
 from structnet.label_tree.settings import LabelTreeSettings
-from structnet.recipes.recipe import Ask, Place, check_data, is_file
+from structnet.recipes.recipe import Ask, Place, check_data, is_file, whole_path
 
 NAMES = ("planted", "brown", "pydoc")
 LABELLED = (".txt", ".ft")  # how the name of a file of labelled text ends
@@ -127,9 +127,7 @@ class LabelTreeRunSettings:
 
     def resolved(self) -> LabelTreeRunSettings:
         """The same with the whole path of a file."""
-        if not is_file(self.data, FILES):
-            return self
-        return replace(self, data=str(Path(self.place.data_dir or "", self.data).resolve()))
+        return replace(self, data=whole_path(self.data, FILES, self.place.data_dir))
 
 
 @dataclass(frozen=True)

@@ -69,8 +69,7 @@ class LanguageModelRecipe(Recipe):
 
         model = runs.model_of(settings, data.words, data.encoded)
         seconds, details = runs.trained(model, data, run, say)
-        words = {"words": list(data.words.words), "counts": data.words.counts.tolist()}
-        run.save_model(model, words | {"unknown": data.words.unknown})
+        run.save_model(model, data.words.config())
         text = runs.neighbours(model)
         (run.folder / "neighbours.txt").write_text(text, encoding="utf-8")
         return Outcome(seconds, details)

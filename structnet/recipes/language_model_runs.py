@@ -99,10 +99,7 @@ def opened(run: Run) -> LogBilinearLM:
     """The trained model of a run."""
 
     def build(content: dict[str, Any]) -> LogBilinearLM:
-        unknown = content["unknown"]
-        named = None if unknown is None else content["words"][unknown]
-        words = Words(content["words"], content["counts"], named)
-        return model_of(run.settings(LanguageModelRunSettings), words)
+        return model_of(run.settings(LanguageModelRunSettings), Words.from_config(content))
 
     return run.load_model(build)  # type: ignore[return-value]  # as built
 

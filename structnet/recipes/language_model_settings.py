@@ -9,7 +9,7 @@ from typing import Literal
 from structnet.checks import check_integer
 from structnet.datasets.catalogue import TEXT_SETS, TEXTS
 from structnet.label_tree.language_settings import HEADS, LanguageModelSettings
-from structnet.recipes.recipe import Ask, Place, check_data, is_file, parts
+from structnet.recipes.recipe import Ask, Place, check_data, parts, whole_path
 
 NAMES = tuple(TEXT_SETS)
 
@@ -93,9 +93,7 @@ class LanguageModelRunSettings:
 
     def resolved(self) -> LanguageModelRunSettings:
         """The same with the whole path of a file."""
-        if not is_file(self.data, TEXTS):
-            return self
-        return replace(self, data=str(Path(self.place.data_dir or "", self.data).resolve()))
+        return replace(self, data=whole_path(self.data, TEXTS, self.place.data_dir))
 
 
 @dataclass(frozen=True)

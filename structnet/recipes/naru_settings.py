@@ -8,7 +8,7 @@ from typing import Literal
 
 from structnet.checks import check_integer, wrong
 from structnet.naru.settings import NaruSettings
-from structnet.recipes.recipe import Ask, Place, check_data, is_file
+from structnet.recipes.recipe import Ask, Place, check_data, whole_path
 
 DATA_SETS = ("brown", "wikitext-2", "pydoc")
 FILES = (".txt",)
@@ -118,12 +118,10 @@ class NaruRunSettings:
             0.0003
         """
         rate = self.training.told().learning_rate
-        data, vectors = self.data, self.sentences.vectors
-        if is_file(data, FILES):  # whoever resumes may stand in another folder
-            data = str(Path(data).resolve())
+        vectors = self.sentences.vectors
         return replace(
             self,
-            data=data,
+            data=whole_path(self.data, FILES),
             sentences=replace(self.sentences, vectors=vectors and vectors.resolve()),
             training=replace(self.training, learning_rate=rate),
         )

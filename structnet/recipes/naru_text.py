@@ -101,8 +101,7 @@ def model_of(training: Training, words: Words, vectors: Tensor) -> NextWord:
 
 def saved(run: Run, model: NextWord, words: Words) -> None:
     """Writes the model of a run with its vocabulary."""
-    listed = {"words": list(words.words), "counts": words.counts.tolist()}
-    run.save_model(model, {**listed, "unknown": words.unknown, "dim": model.vectors.shape[1]})
+    run.save_model(model, {**words.config(), "dim": model.vectors.shape[1]})
 
 
 def opened(run: Run, device: torch.device | str = "cpu") -> Opened:
@@ -110,10 +109,8 @@ def opened(run: Run, device: torch.device | str = "cpu") -> Opened:
     training, found = run.settings(NaruRunSettings).training, []
 
     def make(content: dict[str, Any]) -> NextWord:
-        listed, unknown = content["words"], content["unknown"]
-        name = None if unknown is None else listed[unknown]
-        found.append(Words(listed, content["counts"], name))
-        return model_of(training, found[0], torch.zeros(len(listed), content["dim"]))
+        found.append(Words.from_config(content))
+        return model_of(training, found[0], torch.zeros(len(found[0]), content["dim"]))
 
     model = run.load_model(make).to(device)
     assert isinstance(model, NextWord)

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, get_args
 from structnet.checks import check_integer, check_number, check_one_of
 from structnet.datasets.catalogue import TABLES
 from structnet.neural_tree.settings import NeuralTreeSettings
-from structnet.recipes.recipe import Ask, Place, check_data, filled, is_file
+from structnet.recipes.recipe import Ask, Place, check_data, filled, is_file, whole_path
 
 Way = Literal["multi", "greedy", "stochastic", "most_likely", "least_likely"]
 PATHS: tuple[str, ...] = get_args(Way)
@@ -189,8 +189,7 @@ class NeuralTreeRunSettings:
             )
         return replace(
             self,
-            # Whoever resumes may stand in another folder.
-            data=str(Path(self.place.data_dir or "", self.data).resolve()) if table else self.data,
+            data=whole_path(self.data, TABLES, self.place.data_dir),
             modules=filled(modules, {"width": WIDTHS.get(modules.primitives)}),
             training=filled(self.training, known),
         )

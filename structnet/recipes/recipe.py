@@ -158,6 +158,21 @@ def is_file(data: str, files: Sequence[str]) -> bool:
     return data.lower().endswith(tuple(files))
 
 
+def whole_path(data: str, files: Sequence[str], folder: Path | None = None) -> str:
+    """The whole path of a user's file, as whoever resumes may stand in another folder.
+
+    Args:
+        data: path, or the name of a data set, which stays as it is.
+        files: endings of users' files.
+        folder: folder that the path is taken from; the present one by default.
+
+    Example:
+        >>> whole_path("mnist", (".csv",)), Path(whole_path("houses.csv", (".csv",))).is_absolute()
+        ('mnist', True)
+    """
+    return str(Path(folder or "", data).resolve()) if is_file(data, files) else data
+
+
 def did_you_mean(word: str, known: Sequence[str]) -> str:
     """The end of a sentence on a word that is not known: the known one that is nearest, if any.
 

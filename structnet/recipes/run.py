@@ -98,7 +98,9 @@ class Run:
             return None
         status = file.stat()
         content = _content(file, status.st_mtime_ns, status.st_size)
-        return copy.deepcopy(content) if set(KEYS) <= content.keys() else None
+        if not set(KEYS) <= content.keys():
+            return None
+        return copy.deepcopy({key: content[key] for key in KEYS})  # the rest may be large
 
     def settings(self, cls: type[S], place: Place | None = None) -> S:
         """What the run was told, as an instance of its recipe's settings.

@@ -8,7 +8,7 @@ from typing import Literal
 
 from structnet.checks import check_integer, check_number
 from structnet.datasets.catalogue import SPARSE, TABLES
-from structnet.recipes.recipe import Place, check_data, is_file
+from structnet.recipes.recipe import Place, check_data, is_file, whole_path
 from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
 
 FILES = TABLES + SPARSE
@@ -122,12 +122,10 @@ class SoftmaxTreeRunSettings:
 
     def resolved(self) -> SoftmaxTreeRunSettings:
         """The same with whole paths: whoever resumes may stand in another folder."""
-        if not is_file(self.data, FILES):
-            return self
-        whole = Path(self.place.data_dir or "", self.data).resolve()
         test = self.samples.test_file
         samples = replace(self.samples, test_file=None if test is None else test.resolve())
-        return replace(self, data=str(whole), samples=samples)
+        whole = whole_path(self.data, FILES, self.place.data_dir)
+        return replace(self, data=whole, samples=samples)
 
 
 @dataclass(frozen=True)

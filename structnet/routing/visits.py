@@ -151,8 +151,14 @@ def _terms(
     targets = samples.targets.cpu().numpy()
     if tree.num_classes is not None:
         check_targets(samples.targets, tree.num_classes)
-        one_hot = np.insert(np.eye(tree.num_classes), 0, 1, axis=1)
-        return lambda rows: one_hot[targets[rows]], None
+        width = 1 + tree.num_classes
+
+        def one_hot(rows: slice) -> np.ndarray:
+            found = np.zeros((len(targets[rows]), width))
+            found[:, 0] = found[np.arange(len(found)), 1 + targets[rows]] = 1
+            return found
+
+        return one_hot, None
     targets = targets.reshape(len(targets), -1).astype(np.float64)
     center = targets.mean(axis=0)  # the squares of what is far from 0 would cancel
     y = targets - center

@@ -227,13 +227,12 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
     # On disk
 
     def _state(self) -> tuple[nn.Module, dict[str, Any]]:
-        inputs = self.inputs_ and [self.inputs_.mean.tolist(), self.inputs_.sd.tolist()]
+        inputs = self.inputs_ and self.inputs_.to_lists()
         return self.tree_, {"trained": self.trained_.config(), "inputs": inputs}
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
         self.trained_ = Trained.from_config(config["trained"])
-        inputs = config["inputs"]
-        self.inputs_ = inputs and Standardizer(*map(np.array, inputs))
+        self.inputs_ = Standardizer.from_lists(config["inputs"])
         return self.tree_
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -115,6 +115,20 @@ class Words:
             listed.sort(key=lambda item: (-item[1], item[0]))
         words, counts = zip(*listed, strict=True)
         return cls(words, counts, unknown)
+
+    def config(self) -> dict[str, Any]:
+        """The vocabulary as JSON, from which :meth:`from_config` makes it again."""
+        return {
+            "words": list(self.words),
+            "counts": self.counts.tolist(),
+            "unknown": self.unknown,
+        }
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Words:
+        """The vocabulary that :meth:`config` wrote, which may stand among other things."""
+        listed, unknown = config["words"], config["unknown"]
+        return cls(listed, config["counts"], None if unknown is None else listed[unknown])
 
     def __len__(self) -> int:
         return len(self.words)

@@ -75,3 +75,10 @@ def test_numbers_of_any_size_are_standardized(unit: float, weights: np.ndarray |
     np.testing.assert_array_equal(found.mean / unit, plain.mean)
     np.testing.assert_array_equal(found.sd / unit, plain.sd)
     np.testing.assert_array_equal(found(values * unit), plain(values))
+
+
+def test_a_scaler_is_made_again_from_lists() -> None:
+    scale = Standardizer.fitted(np.array([[1.0, 5.0], [3.0, 5.0]]))
+    again = Standardizer.from_lists(scale.to_lists())
+    assert (again.mean.tolist(), again.sd.tolist()) == (scale.mean.tolist(), scale.sd.tolist())
+    assert Standardizer.from_lists(None) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from itertools import chain
 
@@ -68,3 +69,11 @@ def test_an_unknown_word_is_refused_where_none_stands_for_it():
 def test_what_gives_no_vocabulary_is_refused(make, words):
     with pytest.raises(ValueError, match=words):
         make()
+
+
+@pytest.mark.parametrize("unknown", ["<unk>", None])
+def test_a_vocabulary_is_made_again_from_json(unknown):
+    words = Words.from_sentences(SENTENCES, unknown=unknown)
+    again = Words.from_config(json.loads(json.dumps(words.config())))
+    assert (again.words, again.unknown) == (words.words, words.unknown)
+    assert again.counts.tolist() == words.counts.tolist()
