@@ -62,10 +62,10 @@ class TreeLSTMEstimator(BaseEstimator):
         hidden_size: int = TreeLSTMSettings.hidden_size,
         rank: int | None = TreeLSTMSettings.rank,
         pools: Sequence[str] | None = TreeLSTMSettings.pools,
-        bag: bool | None = TreeLSTMSettings.bag,
+        bag: bool = TreeLSTMSettings.bag,
         min_count: int = TreeLSTMSettings.min_count,
         dropout: float = TreeLSTMSettings.dropout,
-        label_dropout: float = TreeLSTMSettings.label_dropout,
+        label_dropout: float | None = TreeLSTMSettings.label_dropout,
         epochs: int | None = TreeLSTMSettings.epochs,
         batch_size: int | None = TreeLSTMSettings.batch_size,
         learning_rate: float = TreeLSTMSettings.learning_rate,
@@ -197,7 +197,7 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
     """A classifier of trees, or of pairs of trees.
 
     With the defaults it is a Child-Sum Tree-LSTM with a vector for each label, read at the root
-    and by its maximum over all nodes.
+    and by its maximum over all nodes, beside a logistic regression on how often each label occurs.
 
     Args: those of :class:`TreeLSTMEstimator`, and
         class_weight: what each class counts: a dictionary, "balanced", or None for all alike.
@@ -227,10 +227,10 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
         hidden_size: int = TreeLSTMSettings.hidden_size,
         rank: int | None = TreeLSTMSettings.rank,
         pools: Sequence[str] | None = TreeLSTMSettings.pools,
-        bag: bool | None = TreeLSTMSettings.bag,
+        bag: bool = TreeLSTMSettings.bag,
         min_count: int = TreeLSTMSettings.min_count,
         dropout: float = TreeLSTMSettings.dropout,
-        label_dropout: float = TreeLSTMSettings.label_dropout,
+        label_dropout: float | None = TreeLSTMSettings.label_dropout,
         epochs: int | None = TreeLSTMSettings.epochs,
         batch_size: int | None = TreeLSTMSettings.batch_size,
         learning_rate: float = TreeLSTMSettings.learning_rate,
@@ -311,7 +311,7 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
         return (found.sigmoid() if several else found.softmax(-1)).numpy()
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """The logarithm of that."""
+        """The logarithm of that, ``[n, classes]``."""
         found = self._outputs(X).double()
         several = self.trained_.question.kind == "labels"
         return (nn.functional.logsigmoid(found) if several else found.log_softmax(-1)).numpy()
@@ -321,8 +321,8 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
     """Numbers from trees, or from pairs of trees.
 
     With the defaults it is a Child-Sum Tree-LSTM with a vector for each label, read at the root
-    and by its maximum and sum over all nodes, beside a linear model of how often each label
-    occurs.
+    and by its maximum and sum over all nodes, which says what a ridge regression on how often
+    each label occurs leaves open.
 
     Args: those of :class:`TreeLSTMEstimator`.
 
@@ -487,19 +487,31 @@ def targets(
     weights: np.ndarray | None,
     chosen: np.ndarray,
 ) -> Targets:
-    """Some of the samples with their answers."""
+    """Some of the samples with their answers.
+
+    Shapes:
+        answers ``[n, ..]``; weights ``[n]``; chosen ``[m]``, places.
+    """
     trees = [tree for i in chosen for tree in samples[i]]
     return Targets(trees, answers[chosen], mean_one(None if weights is None else weights[chosen]))
 
 
 def check_lengths(samples: Any, y: Any) -> None:
-    """Refuses another number of answers than of samples."""
+    """Refuses another number of answers than of samples.
+
+    Raises:
+        ValueError: there is.
+    """
     if len(samples) != len(y):
         raise ValueError(f"got {len(samples)} samples and {len(y)} answers in y; expected as many")
 
 
 def check_validation(validation: Any) -> tuple:
-    """A validation set, ``(X, y)``."""
+    """A validation set, ``(X, y)``.
+
+    Raises:
+        ValueError: it is something else.
+    """
     if not isinstance(validation, tuple) or len(validation) != 2:
         raise ValueError(
             f"the validation set must be a tuple (X, y). Got {type(validation).__name__}."
