@@ -123,8 +123,8 @@ def from_networkx(digraph: nx.DiGraph) -> DGLGraph:
 
     Args:
         digraph: edges parent -> child with ``pos``; nodes with ``type`` and ``token`` (-1 where
-            there is none); also a MultiDiGraph. Nodes are numbered in the digraph's order. A digraph whose nodes have
-            labels is read by :func:`structnet.parse.networkx_tree` instead.
+            there is none); a MultiDiGraph too. Nodes are numbered in the digraph's order. A digraph
+            whose nodes have labels is read by :func:`structnet.parse.networkx_tree` instead.
 
     Raises:
         GraphError: a node or an edge lacks an attribute, or it is no int.
