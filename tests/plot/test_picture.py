@@ -260,8 +260,12 @@ def test_pictures_say_what_their_panels_are() -> None:
 MANY = [tuple(range(1, 13)), *[()] * 12]
 
 
-def test_captions_stand_beside_thick_stems() -> None:
-    ax = plot_neural_tree(toy_tree(MANY), Samples(torch.randn(40, 2), torch.zeros(40).long()))
+def test_captions_stand_beside_thick_stems(monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = toy_tree(MANY)
+    monkeypatch.setattr(
+        tree, "branch_names", lambda v: () if v else ("longer than it is wide",) * 12
+    )
+    ax = plot_neural_tree(tree, Samples(torch.randn(40, 2), torch.zeros(40).long()))
     ax.figure.draw_without_rendering()
     small = [text for text in ax.texts if text.get_fontsize() < 7 * 1.5]
     pixel = ax.figure.dpi / 72
