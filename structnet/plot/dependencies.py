@@ -49,7 +49,7 @@ def plot_dependencies(
         words: the words, in the order of the sentence.
         heads: the number of each word's head, from 1 on; 0 for the root, or for several.
         relations: the relation of each word to its head; None draws none.
-        tags: what to write below the words, such as parts of speech.
+        tags: words in grey below the words, such as their parts of speech.
         ax: the axes to draw on; by default new ones in which all can be read.
         form: "across", "down", or "auto" for the one that fits.
 

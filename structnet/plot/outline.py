@@ -182,6 +182,7 @@ def _rail(outline: Outline, row: int, column: int) -> float:
 
 
 def middle(outline: Outline, row: int) -> float:
+    """How far below the upper edge the middle of a row is."""
     return ROW * (float(outline.line[row]) + 0.5)
 
 

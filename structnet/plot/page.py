@@ -37,7 +37,7 @@ EDGE = 3.0  # points around all, where letters have 10, for the edges of boxes
 
 
 def outline_of(nodes: list[Tree | Collapsed], parent: np.ndarray, labels: Labels) -> list:
-    """The rows of the nodes."""
+    """The rows of the nodes, whose parents are ``[nodes]``."""
     widths = [_box_width(labels, labels.on_one_line(node)) for node in nodes]
     return rows_of(parent.tolist(), widths, _box_width(labels, "(999)"))
 
@@ -48,7 +48,8 @@ def fit_page(rows: list) -> tuple[Outline, float, np.ndarray]:
     Where letters would come out too small, the page is larger, in the shape of A4.
 
     Returns:
-        The outline, the scale of the letters, and the width and the height of the page in points.
+        The outline, the scale of the letters, and the width and the height of the page in points,
+        ``[2]``.
     """
     best: tuple[Outline, float] | None = None
     for page in (A4, A4[::-1]):

@@ -73,7 +73,7 @@ class Sentence:
         self.roots = [word for word, head in enumerate(self.heads) if not head]
 
     def widths(self, texts: Iterable[str], size: float = 1.0) -> np.ndarray:
-        """The widths in points of texts whose letters have so much of the usual size."""
+        """The widths in points, ``[texts]``, of letters of so much of the usual size."""
         return np.array([size * text_width(text, self.fonts) for text in texts])
 
 

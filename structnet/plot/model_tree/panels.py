@@ -121,7 +121,7 @@ def draw_captions(
 
 
 def edge_width(share: np.ndarray) -> np.ndarray:
-    """The width of an edge in points, by the share of the samples that take it."""
+    """The width of edges in points, by the share of the samples that take them. ``[n] -> [n]``."""
     return THIN + THICK * share
 
 
