@@ -24,7 +24,8 @@
 Each format has a file: ``expressions`` (ListOps), ``sentences`` (logic), ``brackets``,
 ``dependencies`` (CoNLL-U), ``json_tree``, ``markup`` (XML, HTML, whose ``tags`` are found in one
 pass), ``python_source``, ``graphs``
-(networkx) and ``objects`` (other libraries' parses); ``conversion`` tells them apart. They share ``reading`` (lines and tokens),
+(networkx) and ``objects`` (other libraries' parses), which ``conversion`` tells apart. They share
+``reading`` (lines and tokens),
 ``files`` (a file of many texts) and ``errors``.
 
 A text that is not of its format raises :class:`ParseError`, which shows the line and a caret under

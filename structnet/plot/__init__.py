@@ -4,6 +4,7 @@
 ``tree``                :func:`plot_tree`: a tree of data
 ``svg``                 :func:`.tree_svg`: the same for notebooks
 ``dependencies``        :func:`plot_dependencies`: a sentence with arcs from heads to dependents
+``explanation``         :func:`plot_explanation`: a tree coloured by what matters in it
 ``model_tree``          pictures of any tree that is a model
 ``growth``              :func:`plot_growth`: how such a tree grew
 ``history``             :func:`plot_history`: losses and metrics, epoch by epoch

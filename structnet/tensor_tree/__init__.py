@@ -25,6 +25,7 @@ Tai et al.   labels as vectors, shared weights           :class:`ChildSumTreeLST
 ``label_bag``           counts of labels and pairs, and a linear model of them
 ``settings``            the hyper-parameters of a model of users' trees
 ``training``            from trees to a trained model
+``explanation``         how much each part of a tree matters to what is said of it
 ``estimator``           the same for users of scikit-learn
 ``compiled``            the same sweep as compiled loops, on a CPU
 ``parameters``          parameters of known shapes, made only if they fit in memory
