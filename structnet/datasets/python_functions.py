@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sysconfig
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,32 +32,47 @@ class PythonFunctions(NamedTuple):
     files: list[str]
 
 
-def python_functions(packages: int = 8, max_size: int = 2000) -> PythonFunctions:
-    """The functions, methods too, of the packages of the running Python that have the most.
+def python_functions(packages: int | Sequence[str] = 8, max_size: int = 2000) -> PythonFunctions:
+    """The functions of the running Python's library, methods too.
 
     Args:
-        packages: number of packages.
+        packages: names of packages; or the number of those that have the most functions.
         max_size: nodes of the largest function that is taken.
 
     Raises:
-        FileNotFoundError: this Python comes without the source of its library.
+        FileNotFoundError: this Python comes without the source of its library, or of a package.
+
+    Example:
+        >>> found = python_functions(["json"], max_size=100)
+        >>> found.trees[0].label, set(found.packages), found.files[0]
+        ('FunctionDef', {'json'}, 'json/__init__.py')
     """
-    check_integer("packages", packages, 1, owner="python_functions")
-    check_integer("max_size", max_size, 1, owner="python_functions")
     root = Path(sysconfig.get_paths()["stdlib"])
-    found = [each for path in _sources(root) for each in _functions(path, root, max_size)]
-    if not found:
-        raise FileNotFoundError(f"there is no source of Python's library in {root}")
+    check_integer("max_size", max_size, 1, owner="python_functions")
+    names: set[str] | None = None
+    if isinstance(packages, (str, Sequence)):
+        names = {packages} if isinstance(packages, str) else set(packages)
+    else:
+        check_integer("packages", packages, 1, owner="python_functions")
+    sources = _sources(root, names)
+    found = [each for path in sources for each in _functions(path, root, max_size)]
+    missing = sorted((names or set()) - {package for _, package, _ in found})
+    if missing or not found:
+        raise FileNotFoundError(
+            f"there is no source of Python's {', '.join(missing) or 'library'} in {root}"
+        )
     count = Counter(package for _, package, _ in found)
-    kept = {name for name, _ in count.most_common(packages)}
+    kept = names or {name for name, _ in count.most_common(packages)}  # type: ignore[arg-type]  # an int
     chosen = [each for each in found if each[1] in kept]
-    trees, names, files = (list(column) for column in zip(*chosen, strict=True))
-    return PythonFunctions(trees, names, files)
+    trees, of, files = (list(column) for column in zip(*chosen, strict=True))
+    return PythonFunctions(trees, of, files)
 
 
-def _sources(root: Path) -> Iterator[Path]:
-    """The files of all packages of the library."""
+def _sources(root: Path, names: set[str] | None) -> Iterator[Path]:
+    """The files of these packages of the library, or of all."""
     for package in sorted(path.parent for path in root.glob("*/__init__.py")):
+        if names is not None and package.name not in names:
+            continue
         for path in sorted(package.rglob("*.py")):
             if not LEFT_OUT & set(path.relative_to(root).parts):
                 yield path

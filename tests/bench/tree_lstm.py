@@ -4,7 +4,8 @@ A step is: choose a minibatch at random, plan it, forward, backward, optimiser s
 ``dgl`` rows run the reference backend on trees without sharing, as released code does, and on the
 same shared forest. ``products`` is the time of a step's matrix products alone: forward, and
 backward to both factors. Medians; the columns ``best`` are of the fastest step, which on a busy
-machine says more of the code. On a machine with a GPU there are rows for it, and its values and
+machine says more of the code. ``default, functions`` is the model that the estimators of trees take, on
+syntax trees of Python functions. On a machine with a GPU there are rows for it, and its values and
 gradients are compared with the CPU's.
 """
 
@@ -18,8 +19,17 @@ import numpy as np
 import torch
 from common import arguments, report, seconds, spread
 
-from structnet.datasets import listops
-from structnet.tensor_tree import FullTensor, TreeClassifier, TreeLSTM, Tucker, WeightedSum
+from structnet.datasets import listops, python_functions
+from structnet.tensor_tree import (
+    ChildSumTreeLSTM,
+    FullTensor,
+    TreeClassifier,
+    TreeLSTM,
+    TreePredictor,
+    TreeReadout,
+    Tucker,
+    WeightedSum,
+)
 from structnet.tensor_tree.compiled.products import TypedProduct
 from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest
@@ -51,7 +61,7 @@ def make_examples(num_trees: int, seed: int) -> tuple[TreeExamples, TreeExamples
 
 
 def make_step(
-    model: TreeClassifier, examples: TreeExamples, batch_size: int, backend: str, seed: int
+    model: torch.nn.Module, examples: TreeExamples, batch_size: int, backend: str, seed: int
 ) -> Callable[[], None]:
     fused = backend == "levels"  # the reference steps as plainly as it propagates
     optimizer = torch.optim.Adam(model.parameters(), fused=fused)
@@ -125,6 +135,40 @@ def measure(name: str, batch_size: int, repeats: int, data: tuple, seed: int) ->
     }
 
 
+def own_trees(packages: list[str], repeats: int, seed: int) -> list[dict]:
+    """The default model of users' trees, on functions of Python's library."""
+    functions = python_functions(packages)
+    vocabulary = Vocabulary.from_trees(functions.trees, unknown=True, min_count=2, any_arity=True)
+    names = sorted(set(functions.packages))
+    targets = [names.index(package) for package in functions.packages]
+    examples = TreeExamples(Forest.from_trees(functions.trees, vocabulary), targets)
+    sizes = vocabulary.num_types, vocabulary.num_tokens
+
+    def step_of(batch_size: int, backend: str) -> Callable[[], None]:
+        torch.manual_seed(seed)
+        encoder = ChildSumTreeLSTM(64, *sizes, label_dropout=0.2)
+        model = TreePredictor(TreeReadout(encoder, len(names), ("root", "max", "attention")))
+        return make_step(model, examples, batch_size, backend, seed)
+
+    rows = []
+    for batch_size in (32, 100):
+        ours = step_of(batch_size, "levels")
+        (fast,) = (spread(t) for t in seconds(ours, repeats=repeats, warm_up=3))
+        ours, plain = step_of(batch_size, "levels"), step_of(batch_size, "dgl")
+        again, slow = (spread(t) for t in seconds(ours, plain, repeats=3))
+        rows.append(
+            {
+                "model": "default, functions",
+                "batch": batch_size,
+                "trees/s": batch_size / fast["median"],
+                "best trees/s": batch_size / fast["min"],
+                "times dgl": slow["median"] / again["median"],
+                "nodes/s": batch_size / fast["median"] * np.mean([t.size for t in functions.trees]),
+            }
+        )
+    return rows
+
+
 def on_gpu(name: str, repeats: int, data: tuple, seed: int) -> list[dict]:
     """Speed on the GPU, and its largest difference from the CPU in value and gradient."""
     shared = data[0]
@@ -168,6 +212,9 @@ def main() -> None:
     ]
     if torch.cuda.is_available():
         rows += [row for name in MODELS for row in on_gpu(name, repeats, data, options.seed)]
+    rows += own_trees(
+        ["email"] if options.quick else ["asyncio", "email", "xml"], repeats, options.seed
+    )
     report(rows, threads=torch.get_num_threads(), trees=len(data[0]), seed=options.seed)
 
 
