@@ -46,9 +46,7 @@ print(python("def double(x):\n    return 2 * x", contexts=False).pretty())
 
 # %%
 start = time.perf_counter()
-packages = (
-    ["json", "logging"] if SMOKE else ["asyncio", "email", "logging", "unittest", "urllib", "xml"]
-)
+packages = ["json", "logging"] if SMOKE else ["asyncio", "email", "logging", "unittest"]
 found = python_functions(packages, max_size=400)
 print(f"{len(found.trees):,} functions, {sum(tree.size for tree in found.trees):,} nodes, ", end="")
 print(f"{time.perf_counter() - start:.1f} s")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -139,6 +140,34 @@ class ChildSumTreeLSTM(nn.Module):
         if self.order:
             self.place_gate.normal_(1.0, 0.1)
             self.place_bias.normal_(0.0, 0.1)
+
+    @torch.no_grad()
+    def set_vectors(self, vectors: np.ndarray, which: np.ndarray, frozen: bool = False) -> None:
+        """Gives tokens known vectors, such as :func:`structnet.text.read_vectors` reads.
+
+        They are scaled to numbers of mean square 1/4; those of other tokens stay as they are.
+
+        Args:
+            vectors: a row a token.
+            which: which of the rows to take.
+            frozen: do not train the vectors of tokens, of none of them.
+
+        Shapes:
+            vectors ``[num_tokens, input_size]``; which ``[num_tokens]``, bool.
+
+        Raises:
+            ValueError: vectors of another shape than the tokens'.
+        """
+        table = self.token_vectors.weight
+        if vectors.shape != tuple(table.shape) or which.shape != (len(table),):
+            raise ValueError(
+                f"vectors must have shape {list(table.shape)}, a row a token; got "
+                f"{list(vectors.shape)} and {list(which.shape)} to choose them"
+            )
+        known = torch.from_numpy(np.asarray(vectors, np.float64)[which])
+        scale = 0.5 / known.square().mean().sqrt().clamp_min(1e-12) if len(known) else 1.0
+        table[torch.from_numpy(which)] = (known * scale).to(table)
+        table.requires_grad_(not frozen)
 
     def inputs(self, forest: Forest) -> Tensor:
         """The label vector of each node, ``[num_nodes, input_size]``.

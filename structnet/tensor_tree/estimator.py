@@ -43,6 +43,8 @@ class TreeLSTMEstimator(BaseEstimator):
         cell, hidden_size, rank, pools, bag, min_count, dropout, label_dropout, epochs, batch_size,
         learning_rate, weight_decay, patience: hyper-parameters of
             :class:`structnet.tensor_tree.settings.TreeLSTMSettings`, with its defaults.
+        vectors: file of words' vectors, as GloVe and word2vec write them as text, for the tokens.
+        train_vectors: train these further.
         validation_fraction: share of the samples of ``fit`` that are held out to choose the epoch.
         random_state: seed of everything random, as in scikit-learn.
         device: "cpu", "cuda", ...
@@ -72,6 +74,8 @@ class TreeLSTMEstimator(BaseEstimator):
         learning_rate: float = TreeLSTMSettings.learning_rate,
         weight_decay: float = TreeLSTMSettings.weight_decay,
         patience: int | None = TreeLSTMSettings.patience,
+        vectors: str | Path | None = None,
+        train_vectors: bool = True,
         validation_fraction: float = 0.1,
         random_state: Any = None,
         device: str = "cpu",
@@ -137,6 +141,8 @@ class TreeLSTMEstimator(BaseEstimator):
             device=self.device,
             folder=self.folder,
             progress=self.verbose,
+            vectors=self.vectors,
+            train_vectors=self.train_vectors,
         )
         return self
 
@@ -168,6 +174,7 @@ class TreeLSTMEstimator(BaseEstimator):
     def _begin(self) -> None:
         check_number("validation_fraction", self.validation_fraction, 0, 1, open=True)
         check_bool("verbose", self.verbose)
+        check_bool("train_vectors", self.train_vectors)
         self.seed_ = seed_from(self.random_state)
 
     # Answers
@@ -248,6 +255,8 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
         learning_rate: float = TreeLSTMSettings.learning_rate,
         weight_decay: float = TreeLSTMSettings.weight_decay,
         patience: int | None = TreeLSTMSettings.patience,
+        vectors: str | Path | None = None,
+        train_vectors: bool = True,
         validation_fraction: float = 0.1,
         random_state: Any = None,
         device: str = "cpu",

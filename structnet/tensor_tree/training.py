@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from structnet.checks import wrong
 from structnet.tensor_tree.aggregators.names import AGGREGATORS
 from structnet.tensor_tree.child_sum_tree_lstm import ChildSumTreeLSTM
 from structnet.tensor_tree.label_bag import LabelBag
@@ -19,6 +20,8 @@ from structnet.tensor_tree.predictor import BesideBag, NodePredictor, TreePredic
 from structnet.tensor_tree.readout import TreeReadout
 from structnet.tensor_tree.settings import TreeLSTMSettings
 from structnet.tensor_tree.tree_lstm import TreeLSTM
+from structnet.text.vectors import read_vectors
+from structnet.text.words import Words
 from structnet.training.fitting import fit
 from structnet.training.history import History
 from structnet.training.loop import steps_per_epoch
@@ -42,12 +45,14 @@ class Question:
         num_outputs: classes, labels or numbers.
         roots: trees an example.
         carried: do nodes carry tokens beside their labels?
+        input_size: numbers in a label's vector; None for those in a state.
     """
 
     kind: str
     num_outputs: int
     roots: int = 1
     carried: bool = False
+    input_size: int | None = None
 
 
 @dataclass(frozen=True)
@@ -126,6 +131,8 @@ def train(
     device: str | torch.device = "cpu",
     folder: str | Path | None = None,
     progress: bool = False,
+    vectors: str | Path | None = None,
+    train_vectors: bool = True,
 ) -> Trained:
     """Trains a model of trees; it keeps the weights of its best epoch on the validation examples.
 
@@ -136,9 +143,12 @@ def train(
         device: place of the training.
         folder: place of its state after each epoch, from which it goes on when called again.
         progress: show a bar.
+        vectors: file of words' vectors, as GloVe and word2vec write them as text.
+        train_vectors: train these further.
 
     Raises:
         ValueError: settings that do not fit the trees.
+        TextError: the file does not hold vectors.
     """
     carried = any(node.token is not None for tree in learn.trees for node in tree.preorder())
     question = replace(question, carried=carried)
@@ -150,11 +160,16 @@ def train(
     )
     labels = vocabulary.num_types + vocabulary.num_tokens
     given = settings.resolved(len(learn.answers), labels, question.kind)
+    known = None if vectors is None else known_vectors(vectors, vocabulary, given)
+    if known is not None:
+        question = replace(question, input_size=known[0].shape[1])
     examples = learn.examples(question, vocabulary)
     held_out = None if validation is None else validation.examples(question, vocabulary)
     with random_states_kept(torch.device(device)):
         torch.manual_seed(given.seed)
         model = build(given, vocabulary, question)
+        if known is not None:
+            _child_sum(model).set_vectors(*known, frozen=not train_vectors)
     assert given.epochs is not None and given.batch_size is not None  # as resolved
     steps = max(given.epochs * steps_per_epoch(len(examples), given.batch_size), 1)
     mixed, left = None, (examples, held_out)
@@ -254,7 +269,7 @@ def build(
     Raises:
         ValueError: the cell cannot have parameters for so many labels and places.
     """
-    encoder = _encoder(settings, vocabulary, question.carried)
+    encoder = _encoder(settings, vocabulary, question)
     if question.kind == "nodes":
         return NodePredictor(encoder, question.num_outputs)
     assert settings.pools is not None  # as resolved
@@ -262,8 +277,38 @@ def build(
     return TreePredictor(readout, question.kind)
 
 
+def known_vectors(
+    path: str | Path, vocabulary: Vocabulary, settings: TreeLSTMSettings
+) -> tuple[np.ndarray, np.ndarray]:
+    """The vectors of a file for the tokens of a vocabulary, and which tokens have one.
+
+    Shapes:
+        ``[num_tokens, size]``; ``[num_tokens]``, bool.
+
+    Raises:
+        ValueError: the cell has no vectors of its own, or the file none of the words.
+        TextError: the file does not hold vectors.
+    """
+    if settings.cell != "child-sum":
+        raise wrong("vectors", "None, but for the cell 'child-sum'", str(path))
+    tokens = [token if isinstance(token, str) else None for token in vocabulary.tokens]
+    words = [token for token in tokens if token is not None]
+    read, found = read_vectors(path, Words(words, [1] * len(words)))
+    if not found.any():
+        raise ValueError(f"{path} has a vector for none of the {len(words)} words of the trees")
+    vectors = np.zeros((vocabulary.num_tokens, read.shape[1]))
+    which = np.zeros(vocabulary.num_tokens, bool)
+    places = [i for i, token in enumerate(tokens) if token is not None]
+    vectors[places], which[places] = read, found
+    return vectors, which
+
+
+def _child_sum(model: nn.Module) -> ChildSumTreeLSTM:
+    return next(part for part in model.modules() if isinstance(part, ChildSumTreeLSTM))
+
+
 def _encoder(
-    settings: TreeLSTMSettings, vocabulary: Vocabulary, carried: bool
+    settings: TreeLSTMSettings, vocabulary: Vocabulary, question: Question
 ) -> ChildSumTreeLSTM | TreeLSTM:
     c, num_types, num_tokens = settings.hidden_size, vocabulary.num_types, vocabulary.num_tokens
     if settings.cell == "child-sum":
@@ -271,6 +316,7 @@ def _encoder(
             c,
             num_types,
             num_tokens,
+            question.input_size,
             dropout=settings.dropout,
             label_dropout=settings.label_dropout or 0.0,
         )
@@ -285,7 +331,7 @@ def _encoder(
             vocabulary.arity,
             nn.Embedding(num_tokens, c),
             aggregator,
-            inner_inputs=carried,
+            inner_inputs=question.carried,
         )
     except ValueError as error:
         raise ValueError(

@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from structnet.checks import check_one_of
@@ -181,6 +180,14 @@ class TreeLSTM(nn.Module):
         """The input vectors, ``[num_tokens, input_size]``."""
         return self.embedding.weight if self.learned_inputs else self.inputs
 
+    def look_up(self, tokens: Tensor) -> Tensor:
+        """The input vectors of tokens, as an embedding with its options gives them.
+
+        Shapes:
+            tokens ``[n]`` -> ``[n, input_size]``.
+        """
+        return self.embedding(tokens) if self.learned_inputs else self.inputs[tokens]
+
     def states(
         self,
         forest: Forest,
@@ -260,11 +267,9 @@ class _Cell:
         if model.forget == "child":
             places = self.layout.num_keys // max(len(model.forget_bias), 1)
             self.forget_bias = model.forget_bias.repeat_interleave(places, 0)  # [num_keys, c]
-        if model.inner_inputs:
-            self.table = F.pad(model.input_table(), (0, 0, 0, 1))  # the last row: no token
 
     def leaf(self, nodes: Nodes) -> State:
-        x = self.model.input_table().index_select(0, nodes.tokens)
+        x = self.model.look_up(nodes.tokens)
         i, o, u = torch.addmm(self.model.leaf_bias, x, self.model.leaf_weight).chunk(3, -1)
         h, c = lstm_state(i, o, u, None, nodes.plain)
         return {"h": h, "c": c}
@@ -294,7 +299,8 @@ class _Cell:
     def reduce(self, nodes: Nodes) -> State:
         x = None
         if self.model.inner_inputs:
-            x = self.table.index_select(0, nodes.tokens.remainder(len(self.table)))
+            there = (nodes.tokens >= 0).unsqueeze(1)
+            x = self.model.look_up(nodes.tokens.clamp_min(0)) * there
         received = nodes.mailbox["joined" if self.joined else "aggregate"]
         kept = None
         if self.joined:

@@ -4,9 +4,9 @@ A step is: choose a minibatch at random, plan it, forward, backward, optimiser s
 ``dgl`` rows run the reference backend on trees without sharing, as released code does, and on the
 same shared forest. ``products`` is the time of a step's matrix products alone: forward, and
 backward to both factors. Medians; the columns ``best`` are of the fastest step, which on a busy
-machine says more of the code. ``default, functions`` is the model that the estimators of trees take, on
-syntax trees of Python functions. On a machine with a GPU there are rows for it, and its values and
-gradients are compared with the CPU's.
+machine says more of the code. ``default, functions`` is the model that the estimators of trees
+take, on syntax trees of Python functions. On a machine with a GPU there are rows for it, and its
+values and gradients are compared with the CPU's.
 """
 
 from __future__ import annotations
@@ -150,6 +150,7 @@ def own_trees(packages: list[str], repeats: int, seed: int) -> list[dict]:
         model = TreePredictor(TreeReadout(encoder, len(names), ("root", "max", "attention")))
         return make_step(model, examples, batch_size, backend, seed)
 
+    size = float(np.mean([tree.size for tree in functions.trees]))
     rows = []
     for batch_size in (32, 100):
         ours = step_of(batch_size, "levels")
@@ -163,7 +164,7 @@ def own_trees(packages: list[str], repeats: int, seed: int) -> list[dict]:
                 "trees/s": batch_size / fast["median"],
                 "best trees/s": batch_size / fast["min"],
                 "times dgl": slow["median"] / again["median"],
-                "nodes/s": batch_size / fast["median"] * np.mean([t.size for t in functions.trees]),
+                "nodes/s": batch_size / fast["median"] * size,
             }
         )
     return rows

@@ -264,3 +264,25 @@ def test_the_defaults_are_those_of_the_settings(estimator: type):
     assert {name: given[name] for name in settings if name != "seed"} == {
         name: value for name, value in settings.items() if name != "seed"
     }
+
+
+def test_known_vectors_of_words(tmp_path: Path):
+    file = tmp_path / "vectors.txt"
+    file.write_text("0 1 0 0\n1 0 2 0\nelephant 5 5 5\n", encoding="utf-8")
+    X, y = data(60)
+    model = TreeLSTMClassifier(vectors=file, train_vectors=False, **QUICK).fit(X, y)
+    table = model.model_.tree.readout.encoder.token_vectors.weight
+    rows = [table[model.trained_.vocabulary.token_of(word)].tolist() for word in "01"]
+    scale = rows[0][0]
+    assert rows == [pytest.approx([scale, 0, 0]), pytest.approx([0, 2 * scale, 0])]
+    assert np.mean(np.square(rows)) == pytest.approx(0.25)
+    model.save(tmp_path / "model.safetensors")
+    again = TreeLSTMClassifier.load(tmp_path / "model.safetensors")
+    assert (again.predict_proba(X) == model.predict_proba(X)).all()
+    trained = TreeLSTMClassifier(vectors=file, **QUICK).fit(X, y).model_
+    assert trained.tree.readout.encoder.token_vectors.weight[0].tolist() != rows[0]
+    file.write_text("yak 1 2\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="has a vector for none of the 2 words of the trees"):
+        TreeLSTMClassifier(vectors=file, **QUICK).fit(X, y)
+    with pytest.raises(ValueError, match="'vectors' parameter must be None, but for the cell"):
+        TreeLSTMClassifier(vectors=file, cell="sum", **QUICK).fit(X, y)

@@ -239,3 +239,26 @@ def test_a_leaf_that_carries_nothing():
 def test_wrong_inputs(inputs: object):
     with pytest.raises((TypeError, ValueError), match="inputs"):
         TreeLSTM(3, 2, 3, inputs)
+
+
+@pytest.mark.parametrize("inner", [False, True])
+def test_learned_inputs_keep_the_options_of_their_embedding(inner: bool):
+    """Rows of padding get no gradient, long rows are shortened, sparse gradients stay sparse."""
+    trees = [Tree("A", [Tree("x"), Tree("y")], token="z" if inner else None), Tree("y")]
+    forest = Forest.from_trees(trees, VOCABULARY)
+
+    def gradient(**options: object) -> tuple[TreeLSTM, Tensor]:
+        torch.manual_seed(0)
+        embedding = torch.nn.Embedding(len(TOKENS), 4, **options)
+        model = TreeLSTM(3, len(TYPES), ARITY, embedding, WeightedSum, inner_inputs=inner)
+        model(forest).sum().backward()
+        return model, embedding.weight.grad
+
+    plain = gradient()[1]
+    padded = gradient(padding_idx=1)[1]
+    assert plain[1].abs().max() > 0 and padded[1].abs().max() == 0
+    model, _ = gradient(max_norm=0.1)
+    assert model.embedding.weight.norm(dim=1)[:2].max() < 0.1001
+    sparse = gradient(sparse=True)[1]
+    assert sparse.is_sparse
+    torch.testing.assert_close(sparse.to_dense(), plain)

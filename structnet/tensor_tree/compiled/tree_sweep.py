@@ -44,7 +44,7 @@ class _Model(Protocol):
     forget_bias: nn.Parameter
     bottom_state: Tensor
 
-    def input_table(self) -> Tensor: ...
+    def look_up(self, tokens: Tensor) -> Tensor: ...
     def parameters(self) -> Iterator[Tensor]: ...
     def buffers(self) -> Iterator[Tensor]: ...
 
@@ -83,7 +83,7 @@ def sweep(model: _Model, forest: Forest, nodes: np.ndarray) -> State:
     """
     # Without padding: one run of rows more is not a dozen calls more here.
     plan = arrange(forest, model.layout._replace(slack=0, node_slack=0))
-    x = model.input_table().index_select(0, torch.from_numpy(plan.leaf_tokens))
+    x = model.look_up(torch.from_numpy(plan.leaf_tokens))
     leaves = torch.addmm(model.leaf_bias, x, model.leaf_weight)
     combine = combine_for(model.aggregator)
     assert combine is not None  # or it would not be covered
