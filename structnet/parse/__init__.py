@@ -4,7 +4,7 @@
 ``listops``                 ``[MAX 2 9 [MIN 4 7 ] ]``, plain or with the published parentheses
 ``logic``                   ``( a ( and ( not b ) ) )``, the sentences of the logical relations
 ``bracketed``               ``(NP (DT the) (NN cat))``: Penn Treebank, Stanford Sentiment Treebank
-``conllu``                  dependency trees of Universal Dependencies
+``conllu``                  dependency trees: Universal Dependencies, CoNLL-X, ``.dp`` files
 ``json``                    JSON documents, as text or as Python values
 ``xml``, ``html``           documents as trees of elements
 ``python``                  source code as its abstract syntax tree
@@ -21,10 +21,12 @@
 ==========================  ====================================================================
 
 Each format has a file: ``expressions`` (ListOps), ``sentences`` (logic), ``brackets``,
-``dependencies`` (CoNLL-U), ``json_tree``, ``markup`` (XML, HTML, whose ``tags`` are found in one
-pass), ``python_source``, ``graphs``
-(networkx) and ``objects`` (other libraries' parses). They share ``reading`` (lines and tokens),
-``files`` (a file of many texts) and ``errors``.
+``dependencies`` (CoNLL-U and its kin, whose columns ``word_tables`` reads), ``json_tree``,
+``markup`` (XML, HTML, whose ``tags`` are found in one pass), ``python_source``, ``graphs``
+(networkx) and ``objects`` (other libraries' parses). They share ``lines`` (texts, files and bytes
+as lines), ``reading`` (tokens), ``files`` (a file of many texts) and ``errors``.
+
+A text may be given as bytes: UTF-8, or what an XML document or Python source declares.
 
 A text that is not of its format raises :class:`ParseError`, which shows the line and a caret under
 the place. No parser recurses, so a chain of 100,000 nodes is read like any other tree; Python

@@ -15,9 +15,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from structnet.parse.errors import ParseError
+from structnet.parse.lines import numbered_lines
 from structnet.parse.reading import (
     ATOM_OR_PARENTHESIS,
-    numbered_lines,
     spelled,
     split_parentheses,
     token_offset,

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import Literal
 
 from structnet.checks import check_one_of
 from structnet.parse.errors import ParseError
+from structnet.parse.lines import UTF_8, file_name, line_text, raw_lines
 from structnet.trees.memory import collector_paused
 
 
@@ -28,23 +29,27 @@ class ParsedLines:
 
 
 def read_lines(
-    path_or_lines: str | PathLike[str] | Iterable[str],
+    path_or_lines: str | PathLike[str] | Iterable[str] | Iterable[bytes],
     parse: Callable[[str], object],
     errors: Literal["raise", "skip"] = "raise",
+    *,
+    encoding: str = UTF_8,
 ) -> ParsedLines:
     """Parse a file line by line; blank lines are passed over.
 
     Args:
-        path_or_lines: the path of a file in UTF-8; or its lines, as an open file gives them.
+        path_or_lines: the path of a file; or its lines, as an open file gives them.
         parse: called with each line without its end: a parser of this package, or a function that
             takes the line apart and calls one. It may return anything.
         errors: "raise" stops at the first line that does not parse. "skip" keeps all the others,
             lists it in ``skipped``, and ends with one warning that says how many there were.
+        encoding: the encoding of a file, and of lines that are bytes.
 
     Raises:
         ParseError: the first bad line, with its number in the file and the file's name. Any
             ValueError of ``parse`` counts as a bad line.
         ValueError: ``errors`` is neither of the two.
+        LookupError: Python knows no such encoding.
         OSError: the file cannot be read.
 
     Warns:
@@ -63,22 +68,18 @@ def read_lines(
                    ^
     """
     check_one_of("errors", errors, ("raise", "skip"), "read_lines")
-    name: str | None = None
-    lines: Iterable[str | bytes]
-    if isinstance(path_or_lines, (str, PathLike)):
-        name, lines = fspath(path_or_lines), _bytes_of(path_or_lines)
-    else:
-        lines = path_or_lines
+    source = Path(path_or_lines) if isinstance(path_or_lines, str) else path_or_lines
+    name = file_name(source)
     result = ParsedLines()
     number = 0
     with collector_paused():
-        for number, line in enumerate[str | bytes](lines, start=1):
+        for number, line in enumerate(raw_lines(source, encoding), start=1):
             try:
-                text = _text(line, first=number == 1)
+                text = line_text(line, number, encoding)
                 if text and not text.isspace():
                     result.values.append(parse(text))
             except ValueError as error:
-                located = _located(error, line, number, name)
+                located = _located(error, line, number, name, encoding)
                 if errors == "raise":
                     raise located from (None if isinstance(error, ParseError) else error)
                 result.skipped.append((number, f"column {located.column}: {located.message}"))
@@ -87,22 +88,12 @@ def read_lines(
     return result
 
 
-def _bytes_of(path: str | PathLike[str]) -> Iterator[bytes]:
-    # Decoding each line by itself confines a byte that is not UTF-8 to its own line.
-    with Path(path).open("rb") as file:
-        yield from file
-
-
-def _text(line: str | bytes, first: bool) -> str:
-    if isinstance(line, bytes):  # some editors begin a file with a byte order mark
-        line = line.decode("utf-8-sig" if first else "utf-8")
-    return line.rstrip("\r\n")
-
-
-def _located(error: ValueError, line: str | bytes, number: int, name: str | None) -> ParseError:
+def _located(
+    error: ValueError, line: str | bytes, number: int, name: str | None, encoding: str
+) -> ParseError:
     """The error of a line with its place in the file."""
     if isinstance(line, bytes):
-        line = line.decode(errors="replace")
+        line = line.decode(encoding, errors="replace")
     line = line.rstrip("\r\n")
     if not isinstance(error, ParseError):
         return ParseError(f"{error}", number, 1, line, name)

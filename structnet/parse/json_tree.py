@@ -12,6 +12,7 @@ from json import JSONDecodeError, dumps
 from json.decoder import scanstring  # type: ignore[attr-defined]  # typeshed leaves it out
 
 from structnet.parse.errors import ParseError
+from structnet.parse.lines import text_of
 from structnet.parse.reading import Builder, unfold
 from structnet.trees.tree import Tree
 
@@ -31,7 +32,7 @@ def json(text_or_value: object) -> Tree:
 
     Args:
         text_or_value: the text of a document, of any depth; or a value of dicts, lists, tuples,
-            strings, numbers, booleans and None. A string is always taken as text. A key that a
+            strings, numbers, booleans and None. A string, and bytes, are always taken as text. A key that a
             text repeats is kept each time.
 
     Raises:
@@ -51,8 +52,8 @@ def json(text_or_value: object) -> Tree:
             [1, 2
             ^
     """
-    if isinstance(text_or_value, str):
-        return _Reader(text_or_value).tree()
+    if isinstance(text_or_value, (str, bytes)):
+        return _Reader(text_of(text_or_value)).tree()
     return unfold(text_or_value, _expand)
 
 

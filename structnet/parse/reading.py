@@ -1,9 +1,9 @@
-"""What the parsers share: numbered lines, places of tokens, building without recursion."""
+"""What the parsers share: places of tokens, building without recursion."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -13,18 +13,6 @@ from structnet.trees.tree import Tree
 ATOM_OR_PARENTHESIS = re.compile(r"[()]|[^\s()]+")
 
 N = TypeVar("N", bound=Hashable)  # a node, by its name or number
-
-
-def numbered_lines(text: str | Iterable[str]) -> Iterator[tuple[int, str]]:
-    """The lines of a text or of an open file, numbered from 1, without their line ends.
-
-    Example:
-        >>> list(numbered_lines("one\\r\\ntwo"))
-        [(1, 'one'), (2, 'two')]
-    """
-    # str.splitlines would also split at a form feed or U+2028, which no editor counts as a line.
-    lines = text.split("\n") if isinstance(text, str) else text
-    return ((number, line.rstrip("\r\n")) for number, line in enumerate(lines, start=1))
 
 
 def split_parentheses(text: str) -> list[str]:

@@ -114,7 +114,7 @@ def test_conllu_columns():
     )
     assert str(parse.conllu(text)) == "(root/bark nsubj/Dogs)"
     assert str(parse.conllu(text, label="upos", token="lemma")) == "(VERB/bark NOUN/dog)"
-    with pytest.raises(ValueError, match=r"label must be a column of CoNLL-U, .*; got 'pos'"):
+    with pytest.raises(ValueError, match=r"label must be a column of \('id', .*; got 'pos'"):
         parse.conllu(text, label="pos")
     with pytest.raises(ValueError, match="token must be a column"):
         parse.conllu_many(text, token="word")
