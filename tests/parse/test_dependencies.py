@@ -52,9 +52,9 @@ def test_a_file_is_named_and_nothing_is_said_where_nothing_is_skipped(tmp_path):
         warnings.simplefilter("error")
         assert list(map(str, conllu_many(path, errors="skip"))) == [TREE] * 2
     path.write_text(GOOD + BAD["head"], encoding="utf-8")
-    with pytest.warns(UserWarning, match=r"a\.conllu: 1 of 2 .* line 4, column 16: the head must"):
+    with pytest.warns(UserWarning, match=r"a\.conllu: 1 of 2 .* line 4, column 17: the head must"):
         list(conllu_many(path, errors="skip"))
-    with pytest.raises(ParseError, match=r"a\.conllu, line 4, column 16: the head must"):
+    with pytest.raises(ParseError, match=r"a\.conllu, line 4, column 17: the head must"):
         list(conllu_many(path))
 
 
