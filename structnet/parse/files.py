@@ -47,7 +47,8 @@ def read_lines(
 
     Raises:
         ParseError: the first bad line, with its number in the file and the file's name. Any
-            ValueError of ``parse`` counts as a bad line.
+            ValueError of ``parse`` counts as a bad line. Also with "skip": most trees span lines,
+            of which only fragments would be read; :func:`bracketed_many` reads such treebanks.
         ValueError: ``errors`` is neither of the two.
         LookupError: Python knows no such encoding.
         OSError: the file cannot be read.
@@ -71,6 +72,7 @@ def read_lines(
     source = Path(path_or_lines) if isinstance(path_or_lines, str) else path_or_lines
     name = file_name(source)
     result = ParsedLines()
+    spread = _Spread()
     number = 0
     with collector_paused():
         for number, line in enumerate(raw_lines(source, encoding), start=1):
@@ -78,14 +80,57 @@ def read_lines(
                 text = line_text(line, number, encoding)
                 if text and not text.isspace():
                     result.values.append(parse(text))
+                    spread.good()
             except ValueError as error:
                 located = _located(error, line, number, name, encoding)
                 if errors == "raise":
+                    located = _hinted(located)
                     raise located from (None if isinstance(error, ParseError) else error)
+                spread.bad(located)
                 result.skipped.append((number, f"column {located.column}: {located.message}"))
+    if spread.first is not None and 1 < spread.spanning > spread.outside:
+        raise spread.error()
     if result.skipped:
         warnings.warn(_report(result, number, name), stacklevel=2)
     return result
+
+
+class _Spread:
+    """Do trees span lines? Told by brackets that close on another line than they open on."""
+
+    def __init__(self) -> None:
+        self.depth = 0  # brackets left open by bad lines
+        self.spanning = 0  # trees that bad lines open and close again
+        self.outside = 0  # good lines while none is open
+        self.first: ParseError | None = None  # that left brackets open
+
+    def good(self) -> None:
+        self.outside += not self.depth
+
+    def bad(self, error: ParseError) -> None:
+        line = error.source
+        opened = sum(map(line.count, "([{")) - sum(map(line.count, ")]}"))
+        if opened > 0:
+            self.first = self.first or error
+        if self.depth > 0 and self.depth + opened <= 0:
+            self.spanning += 1
+        self.depth = max(self.depth + opened, 0)
+
+    def error(self) -> ParseError:
+        assert self.first is not None
+        message = (
+            f"{self.spanning} trees span lines, and read_lines reads one a line; bracketed_many "
+            f"reads a treebank"
+        )
+        return ParseError(message, self.first.line, 1, self.first.source, self.first.file)
+
+
+def _hinted(error: ParseError) -> ParseError:
+    """The error of a line; if it leaves a bracket open, with what to do if trees span lines."""
+    if " unclosed '('" not in error.message:
+        return error
+    message = f"{error.message}; if trees span lines, bracketed_many reads them"
+    return ParseError(message, error.line, error.column, error.source, error.file)
 
 
 def _located(

@@ -32,8 +32,8 @@ def json(text_or_value: object) -> Tree:
 
     Args:
         text_or_value: the text of a document, of any depth; or a value of dicts, lists, tuples,
-            strings, numbers, booleans and None. A string, and bytes, are always taken as text. A key that a
-            text repeats is kept each time.
+            strings, numbers, booleans and None. A string is always taken as text, and so are
+            bytes. A key that a text repeats is kept each time.
 
     Raises:
         ParseError: the text is not JSON.
