@@ -12,8 +12,9 @@
 ``from_nltk``,              parses made by those libraries, none of which is needed
 ``from_spacy``,
 ``from_conllu``
-``bracketed_many``,         many trees in one text or open file
-``conllu_many``
+``bracketed_many``,         many trees in one text or file
+``conllu_many``,
+``xml_many``, ``html_many``
 ``read_lines``              a file of one tree a line, bad lines raised or skipped and counted
 ``to_listops``,             back to text
 ``to_logic``,
@@ -22,9 +23,10 @@
 
 Each format has a file: ``expressions`` (ListOps), ``sentences`` (logic), ``brackets``,
 ``dependencies`` (CoNLL-U and its kin, whose columns ``word_tables`` reads), ``json_tree``,
-``markup`` (XML, HTML, whose ``tags`` are found in one pass), ``python_source``, ``graphs``
-(networkx) and ``objects`` (other libraries' parses). They share ``lines`` (texts, files and bytes
-as lines), ``reading`` (tokens), ``files`` (a file of many texts) and ``errors``.
+``xml_document`` and ``html_document`` (whose ``elements`` become trees; the ``tags`` of HTML are
+found in one pass), ``python_source``, ``graphs`` (networkx) and ``objects`` (other libraries'
+parses). They share ``lines`` (texts, files and bytes as lines), ``reading`` (tokens), ``files`` (a
+file of many texts) and ``errors``.
 
 A text may be given as bytes: UTF-8, or what an XML document or Python source declares.
 

@@ -18,6 +18,7 @@ from structnet.parse.errors import ParseError
 from structnet.parse.lines import UTF_8, Lines, file_name, numbered_lines
 from structnet.parse.reading import (
     ATOM_OR_PARENTHESIS,
+    Leaves,
     spelled,
     split_parentheses,
     token_offset,
@@ -163,7 +164,7 @@ def _trees(
 ) -> Iterator[Tree]:
     # One loop over split tokens, with the state of the innermost bracket in variables: a treebank
     # has millions of tokens, and a call for each would take most of the time.
-    leaves: dict[str, Tree] = {}  # a word is stored once, however often it occurs
+    leaves = Leaves()
     opened: list[_Open] = []
     label: str | None = None  # of the innermost open bracket, once it is known
     children: list[Any] = []  # of it; trees read before, where no bracket is open
@@ -177,10 +178,7 @@ def _trees(
                 label, children = None, []
             elif token != ")":
                 if label is not None:
-                    leaf = leaves.get(token)
-                    if leaf is None:
-                        leaf = leaves[token] = Tree(token)
-                    children.append(leaf)
+                    children.append(leaves[token])
                 elif opened:
                     label = token
                 else:

@@ -67,42 +67,18 @@ def cycle_above(node: N, parent: Callable[[N], N]) -> list[N]:
     return list(path)[path[node] :]
 
 
-class Builder:
-    """Trees from a stream of events ``open``, ``leaf``, ``close``.
+class Leaves(dict[Hashable, Tree]):
+    """The leaf of each label, stored once however often it occurs.
 
     Example:
-        >>> builder = Builder()
-        >>> builder.open("MAX")
-        >>> builder.leaf("2")
-        >>> builder.close()
-        >>> builder.roots
-        [<Tree (MAX 2)>]
+        >>> leaves = Leaves()
+        >>> leaves["the"] is leaves["the"]
+        True
     """
 
-    def __init__(self) -> None:
-        self.roots: list[Tree] = []
-        self._children = self.roots  # of the innermost open node
-        self._open: list[tuple[Hashable, list[Tree]]] = []
-
-    @property
-    def innermost(self) -> Hashable | None:
-        """The label of the innermost open node; None if no node is open."""
-        return self._open[-1][0] if self._open else None
-
-    def open(self, label: Hashable) -> None:
-        """Start a node; what follows are its children."""
-        self._open.append((label, self._children))
-        self._children = []
-
-    def leaf(self, label: Hashable) -> None:
-        """Add a leaf to the innermost open node."""
-        self._children.append(Tree(label))
-
-    def close(self) -> None:
-        """Finish the innermost open node."""
-        label, siblings = self._open.pop()
-        siblings.append(Tree(label, self._children))
-        self._children = siblings
+    def __missing__(self, label: Hashable) -> Tree:
+        leaf = self[label] = Tree(label)
+        return leaf
 
 
 def unfold(
