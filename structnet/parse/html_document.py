@@ -150,11 +150,12 @@ class _Reader:
         self.elements = elements
         self.lenient = lenient
         self.unclosed: list[tuple[str, int]] = []  # tags and where they start
-        self.counts: Counter[str] = Counter()  # of the unclosed tags
+        self.counts: Counter[str] = Counter()  # of the unclosed tags, where tag soup is read
         self.seen = 0  # outermost ones
 
     def read(self) -> Iterator[None]:
-        """Reads all; gives a sign at every tag."""
+        """Reads all; stops where trees are complete."""
+        roots = self.elements.roots
         for token in tokens(self.document, self.lenient):
             if token.kind == "text":
                 self._read_text(token)
@@ -163,7 +164,8 @@ class _Reader:
                 self._open(token)
             else:
                 self._end(token)
-            yield
+            if roots:
+                yield
         self.elements.end_text()
         while self.unclosed and (self.lenient or self.unclosed[-1][0] in _ENDED_BY):
             self._close()
@@ -182,7 +184,8 @@ class _Reader:
             self.seen += 1
         self.elements.start(tag, token.attributes)
         self.unclosed.append((tag, token.offset))
-        self.counts[tag] += 1
+        if self.lenient:
+            self.counts[tag] += 1
         if tag in _VOID or token.closed:
             self._close()
 
@@ -218,6 +221,7 @@ class _Reader:
 
     def _close(self) -> str:
         tag, _ = self.unclosed.pop()
-        self.counts[tag] -= 1
+        if self.lenient:
+            self.counts[tag] -= 1
         self.elements.close()
         return tag

@@ -7,9 +7,10 @@ Reference:
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from json import JSONDecodeError, dumps
 from json.decoder import scanstring  # type: ignore[attr-defined]  # typeshed leaves it out
+from math import isfinite
 
 from structnet.parse.errors import ParseError
 from structnet.parse.lines import text_of
@@ -84,8 +85,12 @@ def _expand(value: object) -> tuple[Hashable, Sequence, None]:
 
 
 def _written(value: float | None) -> str:
+    if type(value) is int or (type(value) is float and isfinite(value)):
+        write: Callable[[float | None], str] = repr
+    else:
+        write = dumps
     try:
-        return dumps(value)
+        return write(value)
     except ValueError as error:  # Python writes no int of thousands of digits
         raise ValueError(f"a number of a JSON value cannot be written: {error}") from None
 
@@ -101,7 +106,8 @@ class _Reader:
         text, unclosed = self.text, self.unclosed
         leaves = Leaves()
         above: list[tuple[str, list[Tree], str]] = []  # what a bracket resumes when it closes
-        bracket, children, key = "", [], ""  # the innermost one, what is in it, and a last key
+        bracket, key = "", ""  # the innermost one that is open, and the last key in it
+        children: list[Tree] = []
         at = 0
         while True:
             found = _VALUE.match(text, at)
@@ -124,7 +130,7 @@ class _Reader:
                     bracket, children, key = above.pop()
                     unclosed.pop()
                 else:
-                    node = leaves[found.group(found.lastindex)]
+                    node = leaves[found.group(found.lastindex or 0)]
             while True:  # a value is read, and so are those that end behind it
                 children.append(node if bracket != "{" else Tree(key, (node,)))
                 if not unclosed:

@@ -83,8 +83,11 @@ def numbered_lines(source: Lines, encoding: str = UTF_8) -> Iterator[tuple[int, 
         >>> list(numbered_lines("one\\r\\ntwo"))
         [(1, 'one'), (2, 'two')]
     """
-    lines = enumerate(raw_lines(source, encoding), start=1)
-    return ((number, line_text(line, number, encoding)) for number, line in lines)
+    for number, line in enumerate(raw_lines(source, encoding), start=1):
+        if type(line) is str and number > 1:  # without a call for each of millions
+            yield number, line.rstrip("\r\n")
+        else:
+            yield number, line_text(line, number, encoding)
 
 
 def file_name(source: Lines) -> str | None:

@@ -101,27 +101,32 @@ def unfold(
     kept: list[object] = []  # ... which nothing else may take meanwhile
     above: set[int] = set()
     built: list[Tree] = []
-    # A node is taken twice: before its children, and when they are built.
-    stack: list[tuple[Any, tuple[Hashable, int, Hashable | None] | None]] = [(root, None)]
+    stack: list[Any] = [root]
     while stack:
-        node, found = stack.pop()
-        if found is not None:
-            label, count, token = found
-            built[-count:] = [Tree(label, built[-count:], token)]
-            done[id(node)] = built[-1]
-            above.discard(id(node))
+        node = stack.pop()
+        if type(node) is _Expanded:
+            key, label, count, token = node
+            tree = Tree(label, built[-count:], token)
+            built[-count:] = [tree]
+            done[key] = tree
+            above.discard(key)
             continue
-        if id(node) in done:  # the same object in two places is one subtree, built once
-            built.append(done[id(node)])
+        key = id(node)
+        if key in done:  # the same object in two places is one subtree, built once
+            built.append(done[key])
             continue
         label, below, token = expand(node)
         if not len(below):
             built.append(Tree(label, (), token))
             continue
-        if id(node) in above:
+        if key in above:
             raise ValueError(f"a {type(node).__name__} contains itself; a tree cannot")
-        above.add(id(node))
+        above.add(key)
         kept.append(node)
-        stack.append((node, (label, len(below), token)))
-        stack.extend((child, None) for child in reversed(below))
+        stack.append(_Expanded((key, label, len(below), token)))
+        stack.extend(reversed(below))
     return built[0]
+
+
+class _Expanded(tuple):
+    """An object whose children are being built: its identity, label, their number, its token."""

@@ -20,10 +20,16 @@ from structnet.parse.errors import ParseError
 _NAME = re.compile(r"[^ \t\n\f/>]+")
 _BETWEEN = re.compile(r"[ \t\n\f/]*")
 _ATTRIBUTE = re.compile(r"=?[^ \t\n\f/>=]*")
+# One that is written as most are, with its value, and the blanks behind it.
+_PLAIN_ATTRIBUTE = re.compile(
+    r"([^ \t\n\f/>=]+)(?:=(?:\"([^\"]*)\"|'([^']*)'|([^ \t\n\f>\"'][^ \t\n\f>]*)))?"
+    r"([ \t\n\f/]*)"
+)
 _EQUALS = re.compile(r"[ \t\n\f]*=[ \t\n\f]*")
 _BARE = re.compile(r"[^ \t\n\f>]*")
 _REFERENCE = re.compile("&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[0-9A-Za-z]+;?)")
-_PLAIN_TAG = re.compile(r"<(/?)([A-Za-z][^ \t\n\f/>]*)>")
+_PLAIN = re.compile(r"([^<&]+)(?=<)|<([A-Za-z][^ \t\n\f/>]*)>|</([A-Za-z][^ \t\n\f/>]*)>")
+_KINDS = ("", "text", "start", "end")  # of the groups of _PLAIN
 _COMMENT_END = re.compile("--!?>")
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 # Elements that hold text alone, and whether character references in it count.
@@ -67,9 +73,22 @@ def tokens(text: str, lenient: bool = False) -> Iterator[Token]:
     """
     at = 0
     while at < len(text):
+        plain = _PLAIN.match(text, at)
+        if plain is not None:  # a tag without attributes or a text without references, as most are
+            kind, start, at = _KINDS[plain.lastindex or 0], at, plain.end()
+            content = plain.group(plain.lastindex or 0)
+            if kind != "text":
+                content = content.lower()
+            yield Token(kind, start, content)
+            if kind != "start" or content not in _TEXT_ALONE:
+                continue
+            at, found = _text_alone(text, at, content)
+            if found is not None:
+                yield found
+            continue
         try:
-            at, found = _next(text, at)
-            yield from found
+            at, others = _next(text, at)
+            yield from others
         except ParseError:
             if not lenient:
                 raise
@@ -80,10 +99,6 @@ def _next(text: str, at: int) -> tuple[int, tuple[Token, ...]]:
     """The token that begins at a place, with the text of an element that holds text alone."""
     if text[at] != "<":
         return _until_tag(text, at, at)
-    plain = _PLAIN_TAG.match(text, at)
-    if plain is not None:  # a tag without attributes, as most are
-        kind = "end" if plain.group(1) else "start"
-        return _with_text(text, plain.end(), Token(kind, at, plain.group(2).lower()))
     if text[at + 1 : at + 2] in _LETTERS:
         return _with_text(text, *_start_tag(text, at))
     if text.startswith("</", at):
@@ -116,11 +131,21 @@ def _start_tag(text: str, start: int) -> tuple[int, Token]:
     end = name.end()
     at = _after(_BETWEEN, text, end)
     while at < len(text) and text[at] != ">":
-        end = _after(_ATTRIBUTE, text, at)
-        key = text[at:end].lower()
-        end, value = _value(text, end, key)
+        plain = _PLAIN_ATTRIBUTE.match(text, at)
+        if plain is not None and text[plain.end() : plain.end() + 1] != "=":
+            at, end = plain.end(), plain.start(5)
+            key, double, single, bare, _ = plain.groups()
+            value = double if double is not None else single if single is not None else bare
+            if value is not None and "&" in value:
+                group = 2 if double is not None else 3 if single is not None else 4
+                value = _resolved(text, *plain.span(group), _reference)
+            key = key.lower()
+        else:
+            end = _after(_ATTRIBUTE, text, at)
+            key = text[at:end].lower()
+            end, value = _value(text, end, key)
+            at = _after(_BETWEEN, text, end)
         attributes.setdefault(key, value)  # of two of one name the first counts
-        at = _after(_BETWEEN, text, end)
     if at >= len(text):
         raise ParseError.at(f"the tag <{name.group()[:20]}> is not closed by '>'", text, start)
     closed = at > end and text[at - 1] == "/"  # not the last character of a bare value

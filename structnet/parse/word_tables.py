@@ -141,7 +141,10 @@ def sentence_of(block: list[Line], layout: Layout, encoding: str) -> Sentence:
     sentence = Sentence(layout, [], [], [])
     _, lines, rows, heads = sentence
     for number, line in block:
-        source = line_text(line, number, encoding)
+        if type(line) is str and number > 1:  # without a call for each of millions
+            source = line.rstrip("\r\n")
+        else:
+            source = line_text(line, number, encoding)
         fields = source.split("\t") if numbered or "\t" in source else source.split()
         if len(fields) not in widths:
             kind = "tabs" if numbered else "tabs or blanks"

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from structnet import parse
-from structnet.parse import ParseError
+from structnet.parse import ParseError, tags
 from structnet.parse.tags import tokens
 
 CORPUS = """<?xml version="1.0"?>
@@ -157,6 +161,42 @@ def test_references_in_attributes():
     assert inside.content == "©="
     (start, _) = tokens("<a b=&lt;&amp c='&ampx &unknown; & &;'></a>")
     assert start.attributes == (("b", "<&"), ("c", "&ampx &unknown; & &;"))
+
+
+PIECES = [
+    "<",
+    ">",
+    "/",
+    "=",
+    " ",
+    "\n",
+    '"',
+    "'",
+    "a",
+    "B",
+    "b2",
+    "&",
+    "amp",
+    ";",
+    "<!--",
+    "-->",
+    "é",
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join), st.booleans())
+def test_what_is_plain_is_read_as_the_rest_is(text, lenient):
+    def read():
+        try:
+            return list(tokens(text, lenient))
+        except ParseError as error:
+            return str(error)
+
+    fast = read()
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("_PLAIN", "_PLAIN_ATTRIBUTE"):
+            patch.setattr(tags, name, re.compile("(?!)"))
+        assert read() == fast
 
 
 def test_of_two_attributes_of_one_name_the_first_counts():

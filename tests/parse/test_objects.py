@@ -100,7 +100,7 @@ def test_spacy_spans_hold_their_own_words_only():
         parse.from_spacy(doc[:2])
     assert str(parse.from_spacy(doc[:2], roots="join")) == "(<roots> det/the amod/old)"
     assert str(parse.from_spacy(doc[4:], roots="join")) == "(advmod/well advmod/very)"
-    with pytest.raises(ValueError, match="'roots' .* Got 'skip'"):
+    with pytest.raises(ValueError, match=r"'roots' .* Got 'skip'"):
         parse.from_spacy(doc, roots="skip")
 
 
