@@ -113,8 +113,8 @@ def _written(value: object) -> str:
 
 
 def _decoded(source: str | bytes) -> str:
-    if isinstance(source, str):
-        return source
+    if not isinstance(source, (bytes, bytearray)):
+        return text_of(source)
     try:
         encoding, _ = detect_encoding(io.BytesIO(source).readline)
     except SyntaxError as error:  # of an encoding that Python does not know, or no UTF-8

@@ -172,8 +172,8 @@ def _entity_within(document: bytes, start: int) -> str | None:
 
 def _decoded(text: str | bytes) -> str:
     """A document as text, its bytes by their byte order mark or as it declares."""
-    if isinstance(text, str):
-        return text
+    if not isinstance(text, (bytes, bytearray)):
+        return text_of(text)
     marked = (name for mark, name in _BYTE_ORDER_MARKS.items() if text.startswith(mark))
     encoding = next(marked, None)
     if encoding is None:
