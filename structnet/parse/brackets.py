@@ -19,11 +19,11 @@ from structnet.parse.lines import UTF_8, Lines, file_name, numbered_lines
 from structnet.parse.reading import (
     ATOM_OR_PARENTHESIS,
     Leaves,
+    collector_paused_for,
     spelled,
     split_parentheses,
     token_offset,
 )
-from structnet.trees.memory import collector_paused
 from structnet.trees.tree import Tree
 
 
@@ -62,7 +62,7 @@ def bracketed(
     """
     lines = numbered_lines(text)
     nodes = _Nodes(unwrap, remove_traces, strip_functions)
-    with collector_paused():
+    with collector_paused_for(text):
         trees = list(_trees(lines, nodes, only_one=True))
     if not trees:
         raise ParseError("no tree", 1, 1, "")

@@ -194,14 +194,16 @@ class _Reader:
         self, sentence: Sentence, below: list[list[int]], order: list[int]
     ) -> dict[int, Tree]:
         leaves, token, label = self.leaves, self.token, self._label(sentence)
+        rows, heads = sentence.rows, sentence.heads
         nodes: dict[int, Tree] = {}
         for number in reversed(order):
-            fields = sentence.rows[number - 1]
+            fields = rows[number - 1]
             name, word = fields[label], fields[token]
-            if self.sides and (head := sentence.heads[number - 1]):
+            if self.sides and (head := heads[number - 1]):
                 name += "<" if number < head else ">"
-            if below[number]:
-                nodes[number] = Tree(name, [nodes[child] for child in below[number]], word)
+            children = below[number]
+            if children:
+                nodes[number] = Tree(name, [nodes[child] for child in children], word)
                 continue
             leaf = leaves.get((name, word))
             if leaf is None:

@@ -14,8 +14,8 @@ from pathlib import Path
 from structnet.parse.elements import Elements
 from structnet.parse.errors import ParseError
 from structnet.parse.lines import UTF_8, file_name, text_of
+from structnet.parse.reading import collector_paused_for
 from structnet.parse.tags import Token, tokens
-from structnet.trees.memory import collector_paused
 from structnet.trees.tree import Tree
 
 FRAGMENT = "#fragment"  # the label of the node over several outermost elements
@@ -89,7 +89,7 @@ def html(
         <Tree (#fragment (b (i one)) two p)>
     """
     reader = _Reader(text_of(text), Elements(attributes, label), lenient)
-    with collector_paused():
+    with collector_paused_for(text):
         for _ in reader.read():
             pass
     roots = reader.elements.roots

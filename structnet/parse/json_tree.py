@@ -14,8 +14,7 @@ from math import isfinite
 
 from structnet.parse.errors import ParseError
 from structnet.parse.lines import text_of
-from structnet.parse.reading import Leaves, unfold
-from structnet.trees.memory import collector_paused
+from structnet.parse.reading import Leaves, collector_paused_for, unfold
 from structnet.trees.tree import Tree
 
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -57,31 +56,45 @@ def json(text_or_value: object) -> Tree:
             [1, 2
             ^
     """
-    with collector_paused():
+    with collector_paused_for(text_or_value):
         if isinstance(text_or_value, (str, bytes)):
             return _Reader(text_of(text_or_value)).tree()
-        return unfold(text_or_value, _expand)
+        return _of_value(text_or_value)
 
 
 class _Member(tuple):
     """A key and its value."""
 
 
-def _expand(value: object) -> tuple[Hashable, Sequence, None]:
-    if isinstance(value, _Member):
-        return value[0], [value[1]], None
-    if isinstance(value, dict):
-        for key in value:
-            if not isinstance(key, str):
-                raise TypeError(f"a key of a JSON object must be a str; got {key!r}")
-        return "object", [_Member(member) for member in value.items()], None
-    if isinstance(value, (list, tuple)):
-        return "array", value, None
-    if isinstance(value, str):
-        return value, (), None
-    if value is None or isinstance(value, (bool, int, float)):
-        return _written(value), (), None
-    raise TypeError(f"JSON has no value of type {type(value).__name__}")
+def _of_value(value: object) -> Tree:
+    leaves = Leaves()
+
+    def item(value: object) -> object:
+        """A scalar's leaf; anything else as it is."""
+        if type(value) is str:
+            return leaves[value]
+        if value is None or isinstance(value, (bool, int, float)):
+            return leaves[_written(value)]
+        if not isinstance(value, (dict, list, tuple, str)):
+            raise TypeError(f"JSON has no value of type {type(value).__name__}")
+        return value
+
+    def expand(value: object) -> tuple[Hashable, Sequence, None]:
+        if isinstance(value, _Member):
+            return value[0], [value[1]], None
+        if isinstance(value, dict):
+            return "object", [member(*pair) for pair in value.items()], None
+        if isinstance(value, (list, tuple)):
+            return "array", [item(below) for below in value], None
+        return value, (), None  # a str of a class of its own
+
+    def member(key: object, value: object) -> object:
+        if not isinstance(key, str):
+            raise TypeError(f"a key of a JSON object must be a str; got {key!r}")
+        below = item(value)
+        return Tree(key, (below,)) if isinstance(below, Tree) else _Member((key, below))
+
+    return unfold(item(value), expand)
 
 
 def _written(value: float | None) -> str:

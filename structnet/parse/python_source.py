@@ -11,8 +11,7 @@ from typing import Any
 
 from structnet.parse.errors import ParseError
 from structnet.parse.lines import text_of
-from structnet.parse.reading import Leaves
-from structnet.trees.memory import collector_paused
+from structnet.parse.reading import Leaves, collector_paused_for
 from structnet.trees.tree import Tree
 
 
@@ -46,7 +45,7 @@ def python(source: str | bytes, *, fields: bool = False, contexts: bool = True) 
     """
 
     text = _decoded(source)
-    with collector_paused():
+    with collector_paused_for(text):
         return _tree(_syntax_tree(text), fields, contexts)
 
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
 from typing import Any, TypeVar
 
+from structnet.trees.memory import collector_paused
 from structnet.trees.tree import Tree
 
 # The tokens of split_parentheses, with their places.
 ATOM_OR_PARENTHESIS = re.compile(r"[()]|[^\s()]+")
+
+_LONG = 50_000  # characters
 
 N = TypeVar("N", bound=Hashable)  # a node, by its name or number
 
@@ -67,6 +71,15 @@ def cycle_above(node: N, parent: Callable[[N], N]) -> list[N]:
     return list(path)[path[node] :]
 
 
+def collector_paused_for(text: object) -> AbstractContextManager[None]:
+    """No garbage collection inside, if a text is long.
+
+    The collector starts anew behind every pause, which costs more than reading a short text.
+    """
+    short = isinstance(text, (str, bytes)) and len(text) < _LONG
+    return nullcontext() if short else collector_paused()
+
+
 class Leaves(dict[Hashable, Tree]):
     """The leaf of each label, stored once however often it occurs.
 
@@ -88,7 +101,8 @@ def unfold(
 
     Args:
         root: the outermost object.
-        expand: gives an object's label, the objects below it in order, and its token or None.
+        expand: gives an object's label, the objects below it in order, and its token or None. What
+            is a Tree already is taken as it is.
 
     Raises:
         ValueError: an object contains itself.
@@ -110,6 +124,9 @@ def unfold(
             built[-count:] = [tree]
             done[key] = tree
             above.discard(key)
+            continue
+        if type(node) is Tree:
+            built.append(node)
             continue
         key = id(node)
         if key in done:  # the same object in two places is one subtree, built once

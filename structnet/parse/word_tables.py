@@ -16,6 +16,8 @@ from structnet.parse.reading import cycle_above
 
 DIGITS = 19  # no sentence has so many words that it takes them to number one
 
+_NUMBERS = {str(number): number for number in range(200)}  # those that most sentences need
+
 Format: TypeAlias = Literal["conllu", "conllx", "dp"]
 Line: TypeAlias = tuple[int, str | bytes]  # and its number
 
@@ -157,13 +159,16 @@ def sentence_of(block: list[Line], layout: Layout, encoding: str) -> Sentence:
             message = f"word number {fields[0]!r}; expected {len(rows) + 1}"
             raise _error(message, number, source, fields, 0)
         head = fields[at]
-        if not (head.isdigit() and head.isascii()):
-            message = f"the head must be a number; got {head!r}"
-            raise _error(message, number, source, fields, at)
+        above = _NUMBERS.get(head)
+        if above is None:
+            if not (head.isdigit() and head.isascii()):
+                message = f"the head must be a number; got {head!r}"
+                raise _error(message, number, source, fields, at)
+            # A number of more digits than Python reads is far outside.
+            above = int(head) if len(head) < DIGITS else 10**DIGITS
         lines.append((number, source))
         rows.append(fields)
-        # A number of more digits than Python reads is far outside.
-        heads.append(int(head) if len(head) < DIGITS else 10**DIGITS)
+        heads.append(above)
     return sentence
 
 

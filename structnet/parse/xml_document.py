@@ -17,7 +17,7 @@ from xml.parsers import expat
 from structnet.parse.elements import Elements
 from structnet.parse.errors import ParseError
 from structnet.parse.lines import UTF_8, file_name, text_of
-from structnet.trees.memory import collector_paused
+from structnet.parse.reading import collector_paused_for
 from structnet.trees.tree import Tree
 
 _TAG = re.compile(rb"""<(?:[^>"']+|"[^"]*"|'[^']*')*>""")
@@ -65,7 +65,7 @@ def xml(
                     ^
     """
     elements = Elements(attributes, label)
-    with collector_paused():
+    with collector_paused_for(text):
         for _ in _fed(_decoded(text), elements):
             pass
     return elements.roots[0]
