@@ -79,7 +79,7 @@ class Tree(_Unsealed):
         # To set six fields past a __setattr__ that refuses would take twice as long.
         if cls is Tree:
             tree.__class__ = Tree
-            return tree  # type: ignore[return-value]
+            return tree  # type: ignore[return-value]  # of that class since the line above
         sealed = super().__new__(cls)  # of a subclass, which may have fields of its own
         for name in _Unsealed.__slots__:
             object.__setattr__(sealed, name, getattr(tree, name))
