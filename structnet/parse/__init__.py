@@ -4,7 +4,7 @@
 ``listops``                 ``[MAX 2 9 [MIN 4 7 ] ]``, plain or with the published parentheses
 ``logic``                   ``( a ( and ( not b ) ) )``, the sentences of the logical relations
 ``bracketed``               ``(NP (DT the) (NN cat))``: Penn Treebank, Stanford Sentiment Treebank
-``conllu``                  dependency trees of Universal Dependencies
+``conllu``                  dependency trees: Universal Dependencies, CoNLL-X, ``.dp`` files
 ``json``                    JSON documents, as text or as Python values
 ``xml``, ``html``           documents as trees of elements
 ``python``                  source code as its abstract syntax tree
@@ -12,8 +12,9 @@
 ``from_nltk``,              parses made by those libraries, none of which is needed
 ``from_spacy``,
 ``from_conllu``
-``bracketed_many``,         many trees in one text or open file
-``conllu_many``
+``bracketed_many``,         many trees in one text or file
+``conllu_many``,
+``xml_many``, ``html_many``
 ``as_tree``                 whatever of these one has
 ``read_lines``              a file of one tree a line, bad lines raised or skipped and counted
 ``to_listops``,             back to text
@@ -22,11 +23,13 @@
 ==========================  ====================================================================
 
 Each format has a file: ``expressions`` (ListOps), ``sentences`` (logic), ``brackets``,
-``dependencies`` (CoNLL-U), ``json_tree``, ``markup`` (XML, HTML, whose ``tags`` are found in one
-pass), ``python_source``, ``graphs``
-(networkx) and ``objects`` (other libraries' parses), which ``conversion`` tells apart. They share
-``reading`` (lines and tokens),
-``files`` (a file of many texts) and ``errors``.
+``dependencies`` (CoNLL-U and its kin, whose columns ``word_tables`` reads), ``json_tree``,
+``xml_document`` and ``html_document`` (whose ``elements`` become trees; the ``tags`` of HTML are
+found in one pass), ``python_source``, ``graphs`` (networkx) and ``objects`` (other libraries'
+parses), which ``conversion`` tells apart. They share ``lines`` (texts, files and bytes as lines),
+``reading`` (tokens), ``files`` (a file of many texts) and ``errors``.
+
+A text may be given as bytes: UTF-8, or what an XML document or Python source declares.
 
 A text that is not of its format raises :class:`ParseError`, which shows the line and a caret under
 the place. No parser recurses, so a chain of 100,000 nodes is read like any other tree; Python

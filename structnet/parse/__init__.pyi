@@ -10,12 +10,14 @@ from .expressions import to_listops as to_listops
 from .files import ParsedLines as ParsedLines
 from .files import read_lines as read_lines
 from .graphs import networkx_tree as networkx_tree
+from .html_document import html as html
+from .html_document import html_many as html_many
 from .json_tree import json as json
-from .markup import html as html
-from .markup import xml as xml
 from .objects import from_conllu as from_conllu
 from .objects import from_nltk as from_nltk
 from .objects import from_spacy as from_spacy
 from .python_source import python as python
 from .sentences import logic as logic
 from .sentences import to_logic as to_logic
+from .xml_document import xml as xml
+from .xml_document import xml_many as xml_many

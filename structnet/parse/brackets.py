@@ -12,12 +12,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, TypeAlias
 
 from structnet.parse.errors import ParseError
+from structnet.parse.lines import UTF_8, Lines, file_name, numbered_lines
 from structnet.parse.reading import (
     ATOM_OR_PARENTHESIS,
-    numbered_lines,
+    Leaves,
+    collector_paused_for,
     spelled,
     split_parentheses,
     token_offset,
@@ -26,7 +28,7 @@ from structnet.trees.tree import Tree
 
 
 def bracketed(
-    text: str | Iterable[str],
+    text: str | bytes | Iterable[str] | Iterable[bytes],
     *,
     unwrap: bool = True,
     remove_traces: bool = False,
@@ -38,7 +40,8 @@ def bracketed(
     ``-LRB-`` and ``\\/`` included; labels are strings, those of sentiment trees too.
 
     Args:
-        text: ``(label child child ...)``, a child being a word or a bracket; or lines of it.
+        text: ``(label child child ...)``, a child being a word or a bracket; or lines of it. In
+            UTF-8, if it is bytes.
         unwrap: drop an outer bracket that has no label and only one child, as in ``( (S ...) )``.
         remove_traces: drop empty elements, labelled ``-NONE-``, and the nodes that they leave
             without a word.
@@ -57,34 +60,43 @@ def bracketed(
         >>> bracketed("(VP (VB go) (NP-TMP (-NONE- *T*-1)))", remove_traces=True)
         <Tree (VP (VB go))>
     """
-    reader = _Reader(True, unwrap, remove_traces, strip_functions)
-    trees = list(reader.trees(text))
+    lines = numbered_lines(text)
+    nodes = _Nodes(unwrap, remove_traces, strip_functions)
+    with collector_paused_for(text):
+        trees = list(_trees(lines, nodes, only_one=True))
     if not trees:
         raise ParseError("no tree", 1, 1, "")
     return trees[0]
 
 
 def bracketed_many(
-    text: str | Iterable[str],
+    text: Lines,
     *,
     unwrap: bool = True,
     remove_traces: bool = False,
     strip_functions: bool = False,
+    encoding: str = UTF_8,
 ) -> Iterator[Tree]:
-    """The trees of a text or an open file one after the other, each as :func:`bracketed` reads it.
+    """The trees of a text or a file one after the other, each as :func:`bracketed` reads it.
 
     Args:
-        text: any number of trees, each on one line or on several; or an iterable of lines.
+        text: any number of trees, each on one line or on several; a ``Path`` to a file of them; or
+            its lines.
         unwrap, remove_traces, strip_functions: arguments of :func:`bracketed`.
+        encoding: the encoding of a file, and of lines that are bytes.
 
     Raises:
         ParseError: as for :func:`bracketed`, but for the number of trees.
+        OSError: the file cannot be read.
+        LookupError: Python knows no such encoding.
 
     Example:
         >>> list(bracketed_many("(NN dog) (NP (DT the)\\n (NN cat))"))
         [<Tree (NN dog)>, <Tree (NP (DT the) (NN cat))>]
     """
-    return _Reader(False, unwrap, remove_traces, strip_functions).trees(text)
+    lines = numbered_lines(text, encoding)
+    nodes = _Nodes(unwrap, remove_traces, strip_functions)
+    return _trees(lines, nodes, only_one=False, name=file_name(text))
 
 
 def to_bracketed(tree: Tree) -> str:
@@ -111,116 +123,111 @@ def to_bracketed(tree: Tree) -> str:
     return "".join(spelled(tree, spell)).lstrip()
 
 
-class _Position(NamedTuple):
-    line: int
-    source: str
-    place: int  # of the token, in its line
-
-    def error(self, message: str) -> ParseError:
-        offset = token_offset(ATOM_OR_PARENTHESIS, self.source, self.place)
-        return ParseError(message, self.line, offset + 1, self.source)
+# What an open bracket resumes when it closes, and where it stands: the label of the bracket around
+# it and its children so far, the line's number, the line, and the place among its tokens.
+_Open: TypeAlias = tuple[str | None, list, int, str, int]
 
 
-class _Open(NamedTuple):
-    """What an open bracket resumes when it closes, and where it stands."""
+class _Nodes:
+    """The nodes of trees as they were asked for; a word below its tag is stored once."""
 
-    label: str | None  # of the bracket around it
-    siblings: list[Tree]
-    position: _Position
-
-
-class _Reader:
-    """Trees from lines of tokens; holds what is open between two lines."""
-
-    def __init__(
-        self, only_one: bool, unwrap: bool, remove_traces: bool, strip_functions: bool
-    ) -> None:
-        self.only_one, self.unwrap = only_one, unwrap
+    def __init__(self, unwrap: bool, remove_traces: bool, strip_functions: bool) -> None:
+        self.unwrap = unwrap
         self.remove_traces, self.strip_functions = remove_traces, strip_functions
-        self.line, self.source, self.place = 0, "", 0  # of the token being read
-        self.leaves: dict[str, Tree] = {}  # a word is stored once, however often it occurs
-        self.unclosed: list[_Open] = []
-        self.label: str | None = None  # of the innermost open bracket, once it is known
-        self.children: list[Tree] = []  # of the innermost open bracket
+        self.tagged: dict[tuple[str, str], Tree] = {}
 
-    def trees(self, text: str | Iterable[str]) -> Iterator[Tree]:
-        for line, source in numbered_lines(text):
-            self.line, self.source = line, source
-            for place, token in enumerate(split_parentheses(source)):
-                self.place = place
-                if token == "(":
-                    self._open()
-                elif token != ")":
-                    self._word(token)
-                elif (tree := self._close()) is not None:
-                    yield tree
-        if self.unclosed:
-            message = f"{len(self.unclosed)} unclosed '('" + self._where()
-            raise self.unclosed[-1].position.error(message)
+    def node(self, label: str, children: list[Any]) -> Tree | None:
+        """A bracket's node; None if nothing is left of it, as of some of its children."""
+        if self.remove_traces:
+            children = [child for child in children if child is not None]
+            if label == "-NONE-" or not children:
+                return None
+        if self.strip_functions:
+            label = _category(label)
+        if len(children) > 1 or children[0].children:
+            return Tree(label, children)
+        key = label, children[0].label
+        node = self.tagged.get(key)
+        if node is None:
+            node = self.tagged[key] = Tree(label, children)
+        return node
 
-    def _here(self) -> _Position:
-        return _Position(self.line, self.source, self.place)
+    def root(self, label: str, children: list[Any]) -> Tree | None:
+        """The node of an outermost bracket."""
+        if self.unwrap and not label and len(children) == 1:
+            return children[0]
+        return self.node(label, children)
 
-    def _open(self) -> None:
-        if not self.unclosed and self.children:
-            raise self._here().error("text after the end of the tree")
-        if self.unclosed and self.label is None:
-            # Only the outermost bracket may go without a label.
-            if len(self.unclosed) > 1:
-                raise self.unclosed[-1].position.error("a bracket without a label" + self._where())
-            self.label = ""
-        self.unclosed.append(_Open(self.label, self.children, self._here()))
-        self.label, self.children = None, []
 
-    def _word(self, token: str) -> None:
-        if not self.unclosed:
-            raise self._here().error(f"{token!r} stands outside of brackets")
-        if self.label is None:
-            self.label = token
-            return
-        leaf = self.leaves.get(token)
-        if leaf is None:
-            leaf = self.leaves[token] = Tree(token)
-        self.children.append(leaf)
+def _trees(
+    lines: Iterable[tuple[int, str]], nodes: _Nodes, only_one: bool, name: str | None = None
+) -> Iterator[Tree]:
+    # One loop over split tokens, with the state of the innermost bracket in variables: a treebank
+    # has millions of tokens, and a call for each would take most of the time.
+    leaves = Leaves()
+    opened: list[_Open] = []
+    label: str | None = None  # of the innermost open bracket, once it is known
+    children: list[Any] = []  # of it; trees read before, where no bracket is open
+    for number, source in lines:
+        for place, token in enumerate(split_parentheses(source)):
+            if token == "(":
+                if label is None:
+                    _check_open(opened, children, (number, source, place), name)
+                    label = "" if opened else None  # which only an outermost bracket may have
+                opened.append((label, children, number, source, place))
+                label, children = None, []
+            elif token != ")":
+                if label is not None:
+                    children.append(leaves[token])
+                elif opened:
+                    label = token
+                else:
+                    message = f"{token!r} stands outside of brackets"
+                    raise _error(message, number, source, place, name)
+            elif not opened or label is None or not children:
+                raise _error(_bad_close(opened, label), number, source, place, name)
+            elif len(opened) > 1:
+                node = nodes.node(label, children)
+                label, children, _, _, _ = opened.pop()
+                children.append(node)
+            else:
+                tree = nodes.root(label, children)
+                if tree is None:
+                    message = "nothing is left of this tree without its traces"
+                    raise _error(message, *opened[0][2:], name)
+                label, children, _, _, _ = opened.pop()
+                if only_one:
+                    children.append(tree)
+                yield tree
+    if opened:
+        message = f"{len(opened)} unclosed '('" + _where(opened)
+        raise _error(message, *opened[-1][2:], name)
 
-    def _close(self) -> Tree | None:
-        if not self.unclosed:
-            raise self._here().error("unopened ')'")
-        if not self.children:
-            what = "an empty bracket" if self.label is None else f"{self.label!r} without a child"
-            raise self._here().error(what)
-        node = Tree(self.label, self.children)
-        self.label, self.children, opened = self.unclosed.pop()
-        if self.unclosed:
-            self.children.append(node)
-            return None
-        tree = self._rewritten(node)
-        if tree is None:
-            raise opened.error("nothing is left of this tree without its traces")
-        if self.only_one:
-            self.children.append(tree)
-        return tree
 
-    def _rewritten(self, tree: Tree) -> Tree | None:
-        """A tree that was read as it was asked for; None if nothing is left of it."""
-        if self.unwrap and tree.label == "" and len(tree.children) == 1:
-            tree = tree.children[0]
-        if self.remove_traces or self.strip_functions:
-            return tree.fold(self._rebuilt)
-        return tree
+def _error(message: str, number: int, source: str, place: int, name: str | None) -> ParseError:
+    offset = token_offset(ATOM_OR_PARENTHESIS, source, place)
+    return ParseError(message, number, offset + 1, source, name)
 
-    def _rebuilt(self, node: Tree, children: list[Tree | None]) -> Tree | None:
-        if not node.children:
-            return node
-        kept = [child for child in children if child is not None]
-        if self.remove_traces and (node.label == "-NONE-" or not kept):
-            return None
-        return Tree(_category(node.label) if self.strip_functions else node.label, kept)
 
-    def _where(self) -> str:
-        first = self.unclosed[0].position.line
-        here = self.unclosed[-1].position.line
-        return "" if here == first else f" in the tree that starts on line {first}"
+def _check_open(
+    opened: list[_Open], trees: list[Any], here: tuple[int, str, int], name: str | None
+) -> None:
+    """Refuses a bracket before which a label is missing, or another tree stands."""
+    if len(opened) > 1:
+        raise _error("a bracket without a label" + _where(opened), *opened[-1][2:], name)
+    if trees and not opened:
+        raise _error("text after the end of the tree", *here, name)
+
+
+def _bad_close(opened: list[_Open], label: str | None) -> str:
+    if not opened:
+        return "unopened ')'"
+    return "an empty bracket" if label is None else f"{label!r} without a child"
+
+
+def _where(opened: list[_Open]) -> str:
+    first, here = opened[0][2], opened[-1][2]
+    return "" if here == first else f" in the tree that starts on line {first}"
 
 
 @lru_cache(maxsize=4096)

@@ -1,164 +1,227 @@
-"""Dependency trees in the CoNLL-U format of Universal Dependencies.
+"""Dependency trees, from tables of one word a line.
 
-Reference:
+A sentence is a run of lines; blank lines separate sentences.
+
+============  ===================================================================================
+``format``    columns
+============  ===================================================================================
+``"conllu"``  ``id form lemma upos xpos feats head deprel deps misc``, ten columns separated by
+              tabs. Lines that begin with ``#`` are comments; multiword tokens (``1-2``) and empty
+              nodes (``1.1``) are passed over.
+``"conllx"``  ``id form lemma cpostag postag feats head deprel phead pdeprel``, ten columns or the
+              first eight, separated by tabs. Comments are passed over too.
+``"dp"``      ``form tag head deprel``, or without ``deprel``, separated by tabs or by blanks. Words
+              count from 1 by their places; there are no comments.
+============  ===================================================================================
+
+References:
     Nivre et al., "Universal Dependencies v2", LREC 2020; https://universaldependencies.org/format
+    Buchholz and Marsi, "CoNLL-X shared task on multilingual dependency parsing", CoNLL 2006.
 """
 
 from __future__ import annotations
 
-import re
+import warnings
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Literal
 
+from structnet.checks import check_one_of
 from structnet.parse.errors import ParseError
-from structnet.parse.reading import cycle_above, numbered_lines
+from structnet.parse.lines import UTF_8, Lines, file_name, line_text, raw_lines
+from structnet.parse.word_tables import Format, Line, Sentence, blocks, layout_of, sentence_of
 from structnet.trees.tree import Tree
 
-COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
-DIGITS = 19  # no sentence has so many words that it takes them to number one
-_HEAD = COLUMNS.index("head")
+JOINED = "<roots>"  # the label of the node over several roots
 
 
-def conllu(text: str | Iterable[str], *, label: str = "deprel", token: str = "form") -> Tree:
+def conllu(
+    text: str | bytes | Iterable[str] | Iterable[bytes],
+    *,
+    label: str | None = None,
+    token: str = "form",
+    format: Format = "conllu",
+    roots: Literal["raise", "join"] = "raise",
+    sides: bool = False,
+) -> Tree:
     """The dependency tree of a text of one sentence.
 
     Every word is a node: its relation to its head is the label, the word itself the token, and
-    its children are the words that depend on it, in the order of the sentence. Comments,
-    multiword tokens (``1-2``) and empty nodes (``1.1``) are skipped.
+    its children are the words that depend on it, in the order of the sentence. Where the head
+    stands among them is told by ``sides``.
 
     Args:
-        text: the lines of a sentence, ten columns each, separated by tabs.
-        label: the column that becomes a node's label.
+        text: the lines of a sentence, in UTF-8 if they are bytes.
+        label: the column that becomes a node's label; None takes ``deprel``, or ``tag`` where a
+            sentence has no relations.
         token: the column that becomes its token.
+        format: "conllu", "conllx" or "dp", as the head of this module describes them.
+        roots: "raise" takes one root, "join" puts several under a node ``<roots>``.
+        sides: mark each label with the side of the head on which the word stands, ``nsubj<``
+            before it and ``obj>`` behind it, so that "John sees Mary" and "John Mary sees" differ.
+            The marks are in the labels because models that sum over children keep them too.
 
     Raises:
-        ParseError: a line without ten columns, words not numbered 1, 2, 3 ..., a head outside of
-            the sentence, no root or two, a cycle, a second sentence, or none.
-        ValueError: ``label`` or ``token`` is not the name of a column.
+        ParseError: a line with another number of columns, words not numbered 1, 2, 3 ..., a head
+            outside of the sentence, no root, a second one that may not be, a cycle, a second
+            sentence, or none.
+        ValueError: ``label`` or ``token`` is not the name of a column, or ``format`` or ``roots``
+            none of those listed.
 
     Example:
         >>> row = "{}\\t{}\\t_\\t_\\t_\\t_\\t{}\\t{}\\t_\\t_".format
         >>> text = [row(1, "Dogs", 2, "nsubj"), row(2, "bark", 0, "root")]
         >>> conllu(text)
         <Tree (root/bark nsubj/Dogs)>
+        >>> conllu(["Dogs NNS 2", "bark VBP 0"], format="dp", sides=True)
+        <Tree (VBP/bark NNS</Dogs)>
     """
-    sentences = _sentences(text)
-    words = next(sentences, None)
-    if words is None:
+    check_one_of("roots", roots, ("raise", "join"), "conllu")
+    reader = _Reader(label, token, format, roots, sides, UTF_8)
+    tree = None
+    for block in blocks(raw_lines(text), reader.layout):
+        if tree is not None:
+            number, line = block[0]
+            message = "a second sentence; conllu_many reads several"
+            raise ParseError(message, number, 1, line_text(line, number))
+        tree = reader.tree(block)  # None of a block that holds no word
+    if tree is None:
         raise ParseError("no sentence", 1, 1, "")
-    second = next(sentences, None)
-    if second is not None:
-        raise second[0].error("a second sentence; conllu_many reads several", 0)
-    return _tree(words, _column("label", label), _column("token", token))
+    return tree
 
 
 def conllu_many(
-    text: str | Iterable[str], *, label: str = "deprel", token: str = "form"
+    text: Lines,
+    *,
+    label: str | None = None,
+    token: str = "form",
+    format: Format = "conllu",
+    roots: Literal["raise", "join", "skip"] = "raise",
+    sides: bool = False,
+    errors: Literal["raise", "skip"] = "raise",
+    encoding: str = UTF_8,
 ) -> Iterator[Tree]:
-    """The dependency trees of a text or an open file, one a sentence, as :func:`conllu` reads it.
+    """The dependency trees of a text or a file, one a sentence, as :func:`conllu` reads it.
 
     Args:
-        text: sentences separated by blank lines; or an iterable of lines.
-        label, token: arguments of :func:`conllu`.
+        text: sentences separated by blank lines; a ``Path`` to a file of them; or its lines.
+        label, token, format, sides: arguments of :func:`conllu`.
+        roots: "raise" takes one root, "join" puts several under a node ``<roots>``, "skip" leaves
+            out sentences that have several.
+        errors: "raise" stops at the first sentence that is none; "skip" leaves it out, goes on,
+            and ends with one warning that says how many there were.
+        encoding: the encoding of a file, and of lines that are bytes.
 
     Raises:
         ParseError, ValueError: as for :func:`conllu`, but for the number of sentences.
+        OSError: the file cannot be read.
+        LookupError: Python knows no such encoding.
+
+    Warns:
+        UserWarning: sentences were left out because of ``errors``.
 
     Example:
         >>> row = "1\\t{}\\t_\\t_\\t_\\t_\\t0\\troot\\t_\\t_".format
         >>> list(conllu_many([row("Yes"), "", "# a comment", row("No")]))
         [<Tree root/Yes>, <Tree root/No>]
     """
-    columns = _column("label", label), _column("token", token)
-    return (_tree(words, *columns) for words in _sentences(text))
+    check_one_of("roots", roots, ("raise", "join", "skip"), "conllu_many")
+    check_one_of("errors", errors, ("raise", "skip"), "conllu_many")
+    reader = _Reader(label, token, format, roots, sides, encoding)
+    sentences = blocks(raw_lines(text, encoding), reader.layout)
+    return _trees(reader, sentences, errors == "skip", file_name(text))
 
 
-class _Word(NamedTuple):
-    line: int
-    source: str
-    fields: list[str]
-    head: int
-
-    def error(self, message: str, field: int) -> ParseError:
-        """The error in one field of this word."""
-        column = sum(len(text) + 1 for text in self.fields[:field]) + 1
-        return ParseError(message, self.line, column, self.source)
-
-
-def _column(argument: str, name: str) -> int:
-    if name not in COLUMNS:
-        raise ValueError(f"{argument} must be a column of CoNLL-U, {COLUMNS}; got {name!r}")
-    return COLUMNS.index(name)
-
-
-def _sentences(text: str | Iterable[str]) -> Iterator[list[_Word]]:
-    words: list[_Word] = []
-    for number, line in numbered_lines(text):
-        if not line.strip():
-            if words:
-                yield words
-            words = []
-        elif not line.startswith("#"):
-            word = _word(number, line, len(words) + 1)
-            if word is not None:
-                words.append(word)
-    if words:
-        yield words
+def _trees(
+    reader: _Reader, sentences: Iterable[list[Line]], skip: bool, name: str | None
+) -> Iterator[Tree]:
+    total = 0
+    bad: list[ParseError] = []
+    for block in sentences:
+        total += 1
+        try:
+            tree = reader.tree(block)
+        except ParseError as error:
+            bad.append(ParseError(error.message, error.line, error.column, error.source, name))
+            if not skip:
+                raise bad[0] from None
+            continue
+        if tree is not None:
+            yield tree
+    if bad:
+        where = f"line {bad[0].line}, column {bad[0].column}"
+        warnings.warn(
+            f"{name or 'input'}: {len(bad)} of {total} sentences were skipped, as they are no "
+            f"trees; the first error is in {where}: {bad[0].message}",
+            stacklevel=2,
+        )
 
 
-def _word(number: int, line: str, expected_id: int) -> _Word | None:
-    """One line as a word; None for a multiword token or an empty node."""
-    fields = line.split("\t")
-    if len(fields) != len(COLUMNS):
-        message = f"{len(fields)} columns separated by tabs; expected {len(COLUMNS)}"
-        raise ParseError(message, number, 1, line)
-    if re.fullmatch(r"[0-9]+[-.][0-9]+", fields[0]):  # 3-4 is a multiword token, 3.1 is empty
-        return None
-    head = -1
-    if re.fullmatch(r"[0-9]+", fields[_HEAD]):  # of more digits than Python reads: far outside
-        head = int(fields[_HEAD]) if len(fields[_HEAD]) < DIGITS else 10**DIGITS
-    word = _Word(number, line, fields, head)
-    if fields[0] != str(expected_id):
-        raise word.error(f"word number {fields[0]!r}; expected {expected_id}", 0)
-    if head < 0:
-        raise word.error(f"the head must be a number; got {fields[_HEAD]!r}", _HEAD)
-    return word
+class _Reader:
+    """Trees from the lines of sentences."""
 
+    def __init__(
+        self, label: str | None, token: str, format: str, roots: str, sides: bool, encoding: str
+    ) -> None:
+        self.layout = layout = layout_of(format, "conllu")
+        self.label = None if label is None else layout.column("label", label)
+        self.token = layout.column("token", token)
+        self.roots, self.sides, self.encoding = roots, sides, encoding
+        self.leaves: dict[tuple[str, str], Tree] = {}  # stored once, however often they occur
 
-def _tree(words: list[_Word], label: int, token: int) -> Tree:
-    dependents = _dependents(words)
-    # Heads before their dependents; so the reversed order builds children before parents.
-    order = [dependents[0][0]]
-    for number in order:  # the list grows while it is walked: it is its own queue
-        order.extend(dependents[number])
-    if len(order) < len(words):
-        raise _cycle(words, set(order))
-    nodes: dict[int, Tree] = {}
-    for number in reversed(order):
-        children = [nodes.pop(child) for child in dependents[number]]
-        fields = words[number - 1].fields
-        nodes[number] = Tree(fields[label], children, fields[token])
-    return nodes[order[0]]
+    def tree(self, block: list[Line]) -> Tree | None:
+        """The tree of a sentence; None if it has no words, or several roots that are skipped."""
+        sentence = sentence_of(block, self.layout, self.encoding)
+        if not sentence.rows:
+            return None
+        below = sentence.dependents()
+        roots = below[0]
+        if len(roots) > 1 and self.roots != "join":
+            if self.roots == "skip":
+                return None
+            first = sentence.lines[roots[0] - 1][0]
+            raise sentence.head_error(f"a second root; the first one is on line {first}", roots[1])
+        # Heads before their dependents; so the reversed order builds children before parents.
+        order = list(roots)
+        for number in order:  # the list grows while it is walked: it is its own queue
+            order += below[number]
+        if len(order) < len(sentence.rows):
+            raise sentence.cycle(set(order))
+        nodes = self._nodes(sentence, below, order)
+        trees = [nodes[number] for number in roots]
+        return trees[0] if len(trees) == 1 else Tree(JOINED, trees)
 
+    def _nodes(
+        self, sentence: Sentence, below: list[list[int]], order: list[int]
+    ) -> dict[int, Tree]:
+        leaves, token, label = self.leaves, self.token, self._label(sentence)
+        rows, heads = sentence.rows, sentence.heads
+        nodes: dict[int, Tree] = {}
+        for number in reversed(order):
+            fields = rows[number - 1]
+            name, word = fields[label], fields[token]
+            if self.sides and (head := heads[number - 1]):
+                name += "<" if number < head else ">"
+            children = below[number]
+            if children:
+                nodes[number] = Tree(name, [nodes[child] for child in children], word)
+                continue
+            leaf = leaves.get((name, word))
+            if leaf is None:
+                leaf = leaves[name, word] = Tree(name, (), word)
+            nodes[number] = leaf
+        return nodes
 
-def _dependents(words: list[_Word]) -> list[list[int]]:
-    """For each number of a word, and 0 for the root's head, the words below it, in order."""
-    dependents: list[list[int]] = [[] for _ in range(len(words) + 1)]
-    for number, word in enumerate(words, start=1):
-        if word.head > len(words):
-            message = f"head {word.fields[_HEAD][:DIGITS]} in a sentence of {len(words)} words"
-            raise word.error(message, _HEAD)
-        if word.head == 0 and dependents[0]:
-            first = words[dependents[0][0] - 1].line
-            raise word.error(f"a second root; the first one is on line {first}", _HEAD)
-        dependents[word.head].append(number)
-    if not dependents[0]:
-        raise words[0].error("no root; one word of the sentence must have head 0", _HEAD)
-    return dependents
-
-
-def _cycle(words: list[_Word], reached: set[int]) -> ParseError:
-    start = next(n for n in range(1, len(words) + 1) if n not in reached)
-    cycle = cycle_above(start, lambda number: words[number - 1].head)
-    shown = " -> ".join(map(str, cycle[:8])) + " -> ..." * (len(cycle) > 8)
-    return words[cycle[0] - 1].error(f"a cycle of heads: {shown} -> {cycle[0]}", _HEAD)
+    def _label(self, sentence: Sentence) -> int:
+        """The column of labels, once every line of a sentence has it."""
+        columns = self.layout.columns
+        width = min(map(len, sentence.rows))
+        label = self.label
+        if label is None:
+            label = columns.index("deprel")
+            label = columns.index("tag") if label >= width else label
+        column = max(label, self.token)
+        if column >= width:
+            place = next(i for i, row in enumerate(sentence.rows) if len(row) <= column)
+            message = f"no column {columns[column]!r} in a line of {width} columns"
+            raise sentence.error(message, place, 0)
+        return label

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from structnet.parse.errors import ParseError
+from structnet.parse.lines import text_of
 from structnet.parse.reading import spelled, token_offset
 from structnet.trees.tree import Tree
 
@@ -18,7 +19,7 @@ _TRAILING = "text after the end of the expression"
 _TOKEN = re.compile(r"[()\]]|\[[^\s()\[\]]*|[^\s()\[\]]+")
 
 
-def listops(text: str) -> Tree:
+def listops(text: str | bytes) -> Tree:
     """The tree of a ListOps expression.
 
     Two notations are read: the plain one, and the published one in which parentheses pair the
@@ -44,6 +45,7 @@ def listops(text: str) -> Tree:
             [MAX 1 [MIN 2
                    ^
     """
+    text = text_of(text)
     roots: list[Tree] = []
     children = roots
     unclosed: list[tuple[str, list[Tree]]] = []  # the open operators, each with its siblings

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import Literal
 
 from structnet.checks import check_one_of
 from structnet.parse.errors import ParseError
+from structnet.parse.lines import UTF_8, file_name, line_text, raw_lines
 from structnet.trees.memory import collector_paused
 
 
@@ -28,23 +29,28 @@ class ParsedLines:
 
 
 def read_lines(
-    path_or_lines: str | PathLike[str] | Iterable[str],
+    path_or_lines: str | PathLike[str] | Iterable[str] | Iterable[bytes],
     parse: Callable[[str], object],
     errors: Literal["raise", "skip"] = "raise",
+    *,
+    encoding: str = UTF_8,
 ) -> ParsedLines:
     """Parse a file line by line; blank lines are passed over.
 
     Args:
-        path_or_lines: the path of a file in UTF-8; or its lines, as an open file gives them.
+        path_or_lines: the path of a file; or its lines, as an open file gives them.
         parse: called with each line without its end: a parser of this package, or a function that
             takes the line apart and calls one. It may return anything.
         errors: "raise" stops at the first line that does not parse. "skip" keeps all the others,
             lists it in ``skipped``, and ends with one warning that says how many there were.
+        encoding: the encoding of a file, and of lines that are bytes.
 
     Raises:
         ParseError: the first bad line, with its number in the file and the file's name. Any
-            ValueError of ``parse`` counts as a bad line.
+            ValueError of ``parse`` counts as a bad line. Also with "skip": most trees span lines,
+            of which only fragments would be read; :func:`bracketed_many` reads such treebanks.
         ValueError: ``errors`` is neither of the two.
+        LookupError: Python knows no such encoding.
         OSError: the file cannot be read.
 
     Warns:
@@ -63,46 +69,76 @@ def read_lines(
                    ^
     """
     check_one_of("errors", errors, ("raise", "skip"), "read_lines")
-    name: str | None = None
-    lines: Iterable[str | bytes]
-    if isinstance(path_or_lines, (str, PathLike)):
-        name, lines = fspath(path_or_lines), _bytes_of(path_or_lines)
-    else:
-        lines = path_or_lines
+    source = Path(path_or_lines) if isinstance(path_or_lines, str) else path_or_lines
+    name = file_name(source)
     result = ParsedLines()
+    spread = _Spread()
     number = 0
     with collector_paused():
-        for number, line in enumerate[str | bytes](lines, start=1):
+        for number, line in enumerate(raw_lines(source, encoding), start=1):
             try:
-                text = _text(line, first=number == 1)
+                text = line_text(line, number, encoding)
                 if text and not text.isspace():
                     result.values.append(parse(text))
+                    spread.good()
             except ValueError as error:
-                located = _located(error, line, number, name)
+                located = _located(error, line, number, name, encoding)
                 if errors == "raise":
+                    located = _hinted(located)
                     raise located from (None if isinstance(error, ParseError) else error)
+                spread.bad(located)
                 result.skipped.append((number, f"column {located.column}: {located.message}"))
+    if spread.first is not None and 1 < spread.spanning > spread.outside:
+        raise spread.error()
     if result.skipped:
         warnings.warn(_report(result, number, name), stacklevel=2)
     return result
 
 
-def _bytes_of(path: str | PathLike[str]) -> Iterator[bytes]:
-    # Decoding each line by itself confines a byte that is not UTF-8 to its own line.
-    with Path(path).open("rb") as file:
-        yield from file
+class _Spread:
+    """Do trees span lines? Told by brackets that close on another line than they open on."""
+
+    def __init__(self) -> None:
+        self.depth = 0  # brackets left open by bad lines
+        self.spanning = 0  # trees that bad lines open and close again
+        self.outside = 0  # good lines while none is open
+        self.first: ParseError | None = None  # that left brackets open
+
+    def good(self) -> None:
+        self.outside += not self.depth
+
+    def bad(self, error: ParseError) -> None:
+        line = error.source
+        opened = sum(map(line.count, "([{")) - sum(map(line.count, ")]}"))
+        if opened > 0:
+            self.first = self.first or error
+        if self.depth > 0 and self.depth + opened <= 0:
+            self.spanning += 1
+        self.depth = max(self.depth + opened, 0)
+
+    def error(self) -> ParseError:
+        assert self.first is not None
+        message = (
+            f"{self.spanning} trees span lines, and read_lines reads one a line; bracketed_many "
+            f"reads a treebank"
+        )
+        return ParseError(message, self.first.line, 1, self.first.source, self.first.file)
 
 
-def _text(line: str | bytes, first: bool) -> str:
-    if isinstance(line, bytes):  # some editors begin a file with a byte order mark
-        line = line.decode("utf-8-sig" if first else "utf-8")
-    return line.rstrip("\r\n")
+def _hinted(error: ParseError) -> ParseError:
+    """The error of a line; if it leaves a bracket open, with what to do if trees span lines."""
+    if " unclosed '('" not in error.message:
+        return error
+    message = f"{error.message}; if trees span lines, bracketed_many reads them"
+    return ParseError(message, error.line, error.column, error.source, error.file)
 
 
-def _located(error: ValueError, line: str | bytes, number: int, name: str | None) -> ParseError:
+def _located(
+    error: ValueError, line: str | bytes, number: int, name: str | None, encoding: str
+) -> ParseError:
     """The error of a line with its place in the file."""
     if isinstance(line, bytes):
-        line = line.decode(errors="replace")
+        line = line.decode(encoding, errors="replace")
     line = line.rstrip("\r\n")
     if not isinstance(error, ParseError):
         return ParseError(f"{error}", number, 1, line, name)

@@ -10,15 +10,20 @@ import re
 from collections.abc import Callable, Hashable, Sequence
 from json import JSONDecodeError, dumps
 from json.decoder import scanstring  # type: ignore[attr-defined]  # typeshed leaves it out
+from math import isfinite
 
 from structnet.parse.errors import ParseError
-from structnet.parse.reading import Builder, unfold
+from structnet.parse.lines import text_of
+from structnet.parse.reading import Leaves, collector_paused_for, unfold
 from structnet.trees.tree import Tree
 
 _SPACE = re.compile(r"[ \t\n\r]*")
-_SCALAR = re.compile(
-    r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?(?![\w.])|(?:true|false|null)\b"
-)
+_PLAIN = r'"([^"\\\x00-\x1f]*)"'  # a string as it is written
+_SCALAR = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?(?![\w.])|(?:true|false|null)\b"
+_VALUE = re.compile(rf"{_SPACE.pattern}(?:{_PLAIN}|({_SCALAR})|([\[{{]))")
+_KEY = re.compile(rf"{_SPACE.pattern}{_PLAIN}{_SPACE.pattern}:")
+_EMPTY = {"{": re.compile(rf"{_SPACE.pattern}}}"), "[": re.compile(rf"{_SPACE.pattern}]")}
+_AFTER = re.compile(rf"{_SPACE.pattern}([],}}])")
 
 
 def json(text_or_value: object) -> Tree:
@@ -31,8 +36,8 @@ def json(text_or_value: object) -> Tree:
 
     Args:
         text_or_value: the text of a document, of any depth; or a value of dicts, lists, tuples,
-            strings, numbers, booleans and None. A string is always taken as text. A key that a
-            text repeats is kept each time.
+            strings, numbers, booleans and None. A string is always taken as text, and so are
+            bytes. A key that a text repeats is kept each time.
 
     Raises:
         ParseError: the text is not JSON.
@@ -51,132 +56,149 @@ def json(text_or_value: object) -> Tree:
             [1, 2
             ^
     """
-    if isinstance(text_or_value, str):
-        return _Reader(text_or_value).tree()
-    return unfold(text_or_value, _expand)
+    with collector_paused_for(text_or_value):
+        if isinstance(text_or_value, (str, bytes)):
+            return _Reader(text_of(text_or_value)).tree()
+        return _of_value(text_or_value)
 
 
 class _Member(tuple):
     """A key and its value."""
 
 
-def _expand(value: object) -> tuple[Hashable, Sequence, None]:
-    if isinstance(value, _Member):
-        return value[0], [value[1]], None
-    if isinstance(value, dict):
-        for key in value:
-            if not isinstance(key, str):
-                raise TypeError(f"a key of a JSON object must be a str; got {key!r}")
-        return "object", [_Member(member) for member in value.items()], None
-    if isinstance(value, (list, tuple)):
-        return "array", value, None
-    if isinstance(value, str):
-        return value, (), None
-    if value is None or isinstance(value, (bool, int, float)):
-        return _written(value), (), None
-    raise TypeError(f"JSON has no value of type {type(value).__name__}")
+def _of_value(value: object) -> Tree:
+    leaves = Leaves()
+
+    def item(value: object) -> object:
+        """A scalar's leaf; anything else as it is."""
+        if type(value) is str:
+            return leaves[value]
+        if value is None or isinstance(value, (bool, int, float)):
+            return leaves[_written(value)]
+        if not isinstance(value, (dict, list, tuple, str)):
+            raise TypeError(f"JSON has no value of type {type(value).__name__}")
+        return value
+
+    def expand(value: object) -> tuple[Hashable, Sequence, None]:
+        if isinstance(value, _Member):
+            return value[0], [value[1]], None
+        if isinstance(value, dict):
+            return "object", [member(*pair) for pair in value.items()], None
+        if isinstance(value, (list, tuple)):
+            return "array", [item(below) for below in value], None
+        return value, (), None  # a str of a class of its own
+
+    def member(key: object, value: object) -> object:
+        if not isinstance(key, str):
+            raise TypeError(f"a key of a JSON object must be a str; got {key!r}")
+        below = item(value)
+        return Tree(key, (below,)) if isinstance(below, Tree) else _Member((key, below))
+
+    return unfold(item(value), expand)
 
 
 def _written(value: float | None) -> str:
+    if type(value) is int or (type(value) is float and isfinite(value)):
+        write: Callable[[float | None], str] = repr
+    else:
+        write = dumps
     try:
-        return dumps(value)
+        return write(value)
     except ValueError as error:  # Python writes no int of thousands of digits
         raise ValueError(f"a number of a JSON value cannot be written: {error}") from None
 
 
-_Step = Callable[[], "_Step | None"]
-
-
 class _Reader:
-    """A reader of JSON text whose every step returns the next one, so that no depth is too much."""
+    """A reader of JSON text, in one loop, so that no depth is too much."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.offset = 0
-        self.builder = Builder()
         self.unclosed: list[int] = []  # where the open brackets stand
 
     def tree(self) -> Tree:
-        step: _Step | None = self._value
-        while step is not None:
-            step = step()
-        return self.builder.roots[0]
+        text, unclosed = self.text, self.unclosed
+        leaves = Leaves()
+        above: list[tuple[str, list[Tree], str]] = []  # what a bracket resumes when it closes
+        bracket, key = "", ""  # the innermost one that is open, and the last key in it
+        children: list[Tree] = []
+        at = 0
+        while True:
+            found = _VALUE.match(text, at)
+            if found is None:
+                string, at = self._string(at, "a value")
+                node = leaves[string]
+            else:
+                at = found.end()
+                if found.lastindex == 3:
+                    above.append((bracket, children, key))
+                    unclosed.append(at - 1)
+                    bracket, children = text[at - 1], []
+                    empty = _EMPTY[bracket].match(text, at)
+                    if empty is None:
+                        if bracket == "{":
+                            key, at = self._key(at)
+                        continue
+                    at = empty.end()
+                    node = leaves["object" if bracket == "{" else "array"]
+                    bracket, children, key = above.pop()
+                    unclosed.pop()
+                else:
+                    node = leaves[found.group(found.lastindex or 0)]
+            while True:  # a value is read, and so are those that end behind it
+                children.append(node if bracket != "{" else Tree(key, (node,)))
+                if not unclosed:
+                    self._check_end(at)
+                    return node
+                found = _AFTER.match(text, at)
+                closing = "}" if bracket == "{" else "]"
+                if found is None or found.group(1) not in (",", closing):
+                    raise self._unexpected(f"',' or {closing!r}", at)
+                at = found.end()
+                if text[at - 1] == ",":
+                    break
+                node = Tree("object" if bracket == "{" else "array", children)
+                bracket, children, key = above.pop()
+                unclosed.pop()
+            if bracket == "{":
+                key, at = self._key(at)
 
-    def _value(self) -> _Step:
-        next_character = self._peek()
-        if next_character == '"':
-            self.builder.leaf(self._string())
-        elif next_character in ("{", "["):
-            return self._enter("object" if next_character == "{" else "array")
-        else:
-            scalar = _SCALAR.match(self.text, self.offset)
-            if scalar is None:
-                raise self._unexpected("a value")
-            self.builder.leaf(scalar.group())
-            self.offset = scalar.end()
-        return self._after_value
+    def _key(self, at: int) -> tuple[str, int]:
+        """A key, and where its value may begin."""
+        found = _KEY.match(self.text, at)
+        if found is not None:
+            return found.group(1), found.end()
+        key, at = self._string(at, "a key in double quotes")
+        at = self._past_blanks(at)
+        if self.text[at : at + 1] != ":":
+            raise self._unexpected("':'", at)
+        return key, at + 1
 
-    def _enter(self, label: str) -> _Step:
-        self.builder.open(label)
-        self.unclosed.append(self.offset)
-        self.offset += 1
-        if self._peek() == ("}" if label == "object" else "]"):
-            return self._leave
-        return self._member if label == "object" else self._value
-
-    def _member(self) -> _Step:
-        if self._peek() != '"':
-            raise self._unexpected("a key in double quotes")
-        self.builder.open(self._string())
-        if self._peek() != ":":
-            raise self._unexpected("':'")
-        self.offset += 1
-        return self._value
-
-    def _after_value(self) -> _Step:
-        if not self.unclosed:
-            return self._end
-        in_object = self.text[self.unclosed[-1]] == "{"
-        if in_object:
-            self.builder.close()  # a key is a node whose one child is its value
-        closing = "}" if in_object else "]"
-        next_character = self._peek()
-        if next_character == closing:
-            return self._leave
-        if next_character != ",":
-            raise self._unexpected(f"',' or {closing!r}")
-        self.offset += 1
-        return self._member if in_object else self._value
-
-    def _leave(self) -> _Step:
-        self.builder.close()
-        self.unclosed.pop()
-        self.offset += 1
-        return self._after_value
-
-    def _end(self) -> None:
-        if self._peek():
-            raise ParseError.at("text after the end of the document", self.text, self.offset)
-
-    def _peek(self) -> str:
-        """The next character that is no blank; empty at the end of the text."""
-        blanks = _SPACE.match(self.text, self.offset)
-        assert blanks is not None  # it matches nothing, too
-        self.offset = blanks.end()
-        return self.text[self.offset : self.offset + 1]
-
-    def _string(self) -> str:
+    def _string(self, at: int, expected: str) -> tuple[str, int]:
+        """A string, which may have escapes, and where it ends."""
+        at = self._past_blanks(at)
+        if self.text[at : at + 1] != '"':
+            raise self._unexpected(expected, at)
         try:
-            string, self.offset = scanstring(self.text, self.offset + 1)
+            return scanstring(self.text, at + 1)
         except JSONDecodeError as error:
             message = error.msg.removesuffix(" at").removesuffix(" starting")
             raise ParseError.at(message[0].lower() + message[1:], self.text, error.pos) from None
-        return string
 
-    def _unexpected(self, expected: str) -> ParseError:
-        if self.offset < len(self.text):
-            message = f"expected {expected}; got {self.text[self.offset]!r}"
-            return ParseError.at(message, self.text, self.offset)
+    def _check_end(self, at: int) -> None:
+        at = self._past_blanks(at)
+        if at < len(self.text):
+            raise ParseError.at("text after the end of the document", self.text, at)
+
+    def _past_blanks(self, at: int) -> int:
+        blanks = _SPACE.match(self.text, at)
+        assert blanks is not None  # it matches nothing, too
+        return blanks.end()
+
+    def _unexpected(self, expected: str, at: int) -> ParseError:
+        at = self._past_blanks(at)
+        if at < len(self.text):
+            message = f"expected {expected}; got {self.text[at]!r}"
+            return ParseError.at(message, self.text, at)
         if not self.unclosed:
             return ParseError.at("no document", self.text, len(self.text.rstrip()))
         innermost = self.unclosed[-1]

@@ -7,8 +7,10 @@ one's own that has them is read as well.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, Literal
 
+from structnet.checks import check_one_of
+from structnet.parse.dependencies import JOINED
 from structnet.parse.reading import unfold
 from structnet.trees.tree import Tree
 
@@ -42,17 +44,24 @@ def from_nltk(tree: object) -> Tree:
     return unfold(tree, expand)
 
 
-def from_spacy(parse: Any) -> Tree:
+def from_spacy(
+    parse: Any, *, roots: Literal["raise", "join"] = "raise", sides: bool = False
+) -> Tree:
     """The dependency tree of a spaCy ``Doc`` of one sentence, ``Span`` or ``Token``.
 
     A node's label is ``dep_``, its token ``text``; its children are in the order of the sentence.
 
     Args:
-        parse: a Doc (its ``sents`` must be one), a Span (the tree below its ``root``) or a Token
+        parse: a Doc (its ``sents`` must be one), a Span (the words in it and no others) or a Token
             (the tree below it).
+        roots: "raise" takes a Span in which one word has its head outside, "join" puts several
+            under a node ``<roots>``.
+        sides: mark each label with the side of its head on which the word stands, as
+            :func:`conllu` does.
 
     Raises:
-        ValueError: a Doc of no sentence or several.
+        ValueError: a Doc of no sentence or several; a Span of several roots; or ``roots`` is
+            neither of the two.
         TypeError: none of the three.
 
     Example:
@@ -69,18 +78,54 @@ def from_spacy(parse: Any) -> Tree:
                 f"read them one by one: [from_spacy(s) for s in doc.sents]"
             )
         parse = sentences[0]
-    token = getattr(parse, "root", parse)
-    _expect(hasattr(token, "dep_"), parse, "a parsed spaCy Doc, Span or Token")
-    return unfold(token, lambda node: (node.dep_, list(node.children), node.text))
+    check_one_of("roots", roots, ("raise", "join"), "from_spacy")
+    _expect(
+        hasattr(getattr(parse, "root", parse), "dep_"), parse, "a parsed spaCy Doc, Span or Token"
+    )
+    if not hasattr(parse, "root"):
+        return unfold(parse, _SpacyWords(None, parse, sides))
+    words = range(parse.start, parse.end)
+    tops = [word for word in parse if word.head.i == word.i or word.head.i not in words]
+    if len(tops) > 1 and roots == "raise":
+        raise ValueError(
+            f"{len(tops)} words of the Span have their head outside of it, {tops[0].text!r} and "
+            f"{tops[1].text!r} first; a tree has one root, unless roots='join'"
+        )
+    trees = [unfold(top, _SpacyWords(words, top, sides)) for top in tops]
+    return trees[0] if len(trees) == 1 else Tree(JOINED, trees)
 
 
-def from_conllu(parse: Any, *, label: str = "deprel", token: str = "form") -> Tree:
+class _SpacyWords:
+    """How a spaCy token becomes a node, for :func:`unfold`.
+
+    Args:
+        words: numbers of the words that may be nodes; None is all.
+        top: root, whose label bears no mark.
+        sides: mark labels with the side of the head?
+    """
+
+    def __init__(self, words: range | None, top: Any, sides: bool) -> None:
+        self.words, self.top, self.sides = words, top, sides
+
+    def __call__(self, word: Any) -> tuple[Hashable, Sequence, Hashable]:
+        label = word.dep_
+        if self.sides and word.i != self.top.i:
+            label += "<" if word.i < word.head.i else ">"
+        below = [child for child in word.children if self.words is None or child.i in self.words]
+        return label, below, word.text
+
+
+def from_conllu(
+    parse: Any, *, label: str = "deprel", token: str = "form", sides: bool = False
+) -> Tree:
     """The dependency tree of a ``TokenList`` or ``TokenTree`` of the conllu package.
 
     Args:
         parse: an object with ``to_tree()``, or one with ``token`` (a mapping) and ``children``.
         label: the field that becomes a node's label.
         token: the field that becomes its token.
+        sides: mark each label with the side of its head on which the word stands, as
+            :func:`conllu` does.
 
     Raises:
         TypeError: neither of the two.
@@ -95,7 +140,14 @@ def from_conllu(parse: Any, *, label: str = "deprel", token: str = "form") -> Tr
         parse = parse.to_tree()
     known = hasattr(parse, "token") and hasattr(parse, "children")
     _expect(known, parse, "a conllu TokenList or TokenTree")
-    return unfold(parse, lambda node: (node.token[label], list(node.children), node.token[token]))
+
+    def expand(node: Any) -> tuple[Hashable, Sequence, Hashable]:
+        word, name = node.token, node.token[label]
+        if sides and word["head"]:
+            name += "<" if word["id"] < word["head"] else ">"
+        return name, list(node.children), word[token]
+
+    return unfold(parse, expand)
 
 
 def _expect(is_so: bool, got: object, expected: str) -> None:

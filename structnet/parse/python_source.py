@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ast
+import io
 import warnings
-from collections.abc import Hashable, Sequence
 from itertools import accumulate
+from tokenize import detect_encoding
+from typing import Any
 
 from structnet.parse.errors import ParseError
-from structnet.parse.reading import unfold
+from structnet.parse.lines import text_of
+from structnet.parse.reading import Leaves, collector_paused_for
 from structnet.trees.tree import Tree
 
 
-def python(source: str, *, fields: bool = False, contexts: bool = True) -> Tree:
+def python(source: str | bytes, *, fields: bool = False, contexts: bool = True) -> Tree:
     """The abstract syntax tree of Python source.
 
     A node is labelled with its class in :mod:`ast`, the outermost one ``Module``; its children are
@@ -21,7 +24,7 @@ def python(source: str, *, fields: bool = False, contexts: bool = True) -> Tree:
     out, but the constant None is not.
 
     Args:
-        source: the text of a module.
+        source: the text of a module; bytes are of the encoding that it declares, or UTF-8.
         fields: put a node with the field's name over the values of each field that is not empty.
             Without them the body of an ``if`` and its ``else`` are one row of children.
         contexts: False leaves out ``Load``, ``Store`` and ``Del``, which say how a name is used.
@@ -41,33 +44,63 @@ def python(source: str, *, fields: bool = False, contexts: bool = True) -> Tree:
                  ^
     """
 
-    def expand(item: object) -> tuple[Hashable, Sequence, None]:
-        if isinstance(item, ast.AST):
-            parts = [(name, _values(item, name, contexts)) for name in item._fields]
-            if fields:
-                return type(item).__name__, [_Field(part) for part in parts if part[1]], None
-            return type(item).__name__, [value for _, values in parts for value in values], None
-        if isinstance(item, _Field):
-            return item[0], item[1], None
-        return item, (), None
+    text = _decoded(source)
+    with collector_paused_for(text):
+        return _tree(_syntax_tree(text), fields, contexts)
 
-    return unfold(_syntax_tree(source), expand)
+
+def _tree(module: ast.Module, fields: bool, contexts: bool) -> Tree:
+    leaves = Leaves()
+    built: list[Tree] = []
+    # A node is taken twice: itself, and when its children are built, as its label and their number.
+    stack: list[Any] = [module]
+    while stack:
+        item = stack.pop()
+        if type(item) is str:
+            built.append(leaves[item])
+            continue
+        if type(item) is tuple:
+            label, count = item
+            built[-count:] = [Tree(label, built[-count:])]
+            continue
+        if type(item) is _Field:
+            label, below = item
+        else:
+            label, below = type(item).__name__, _below(item, fields, contexts)
+        if below:
+            stack.append((label, len(below)))
+            stack.extend(reversed(below))
+        else:
+            built.append(leaves[label])
+    return built[0]
 
 
 class _Field(tuple):
     """A field's name and its values."""
 
 
-def _values(node: ast.AST, name: str, contexts: bool) -> list:
-    """The values of one field that become children: nodes, and leaves as text."""
-    value = getattr(node, name, None)
-    if name == "value" and isinstance(node, ast.Constant):
-        return [_written(value)]
-    values = value if isinstance(value, list) else [value]
-    values = [
-        item if isinstance(item, ast.AST) else str(item) for item in values if item is not None
-    ]
-    return [v for v in values if contexts or not isinstance(v, ast.expr_context)]
+def _below(node: ast.AST, fields: bool, contexts: bool) -> list[Any]:
+    """What stands below a node: other nodes, leaves as text, fields if they are asked for."""
+    below: list[Any] = []
+    constant = isinstance(node, ast.Constant)
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if constant and name == "value":
+            values = [_written(value)]
+        elif value is None:
+            continue
+        else:
+            values = value if isinstance(value, list) else [value]
+            values = [
+                item if isinstance(item, ast.AST) else str(item)
+                for item in values
+                if item is not None and (contexts or not isinstance(item, ast.expr_context))
+            ]
+        if not fields:
+            below += values
+        elif values:
+            below.append(_Field((name, values)))
+    return below
 
 
 def _written(value: object) -> str:
@@ -76,6 +109,16 @@ def _written(value: object) -> str:
         return repr(value)
     except ValueError:
         return f"{value:#x}"
+
+
+def _decoded(source: str | bytes) -> str:
+    if not isinstance(source, (bytes, bytearray)):
+        return text_of(source)
+    try:
+        encoding, _ = detect_encoding(io.BytesIO(source).readline)
+    except SyntaxError as error:  # of an encoding that Python does not know, or no UTF-8
+        raise ParseError(str(error), 1, 1, "") from None
+    return text_of(source, encoding)
 
 
 def _syntax_tree(source: str) -> ast.Module:

@@ -1,30 +1,22 @@
-"""What the parsers share: numbered lines, places of tokens, building without recursion."""
+"""What the parsers share: places of tokens, building without recursion."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
 from typing import Any, TypeVar
 
+from structnet.trees.memory import collector_paused
 from structnet.trees.tree import Tree
 
 # The tokens of split_parentheses, with their places.
 ATOM_OR_PARENTHESIS = re.compile(r"[()]|[^\s()]+")
 
+_LONG = 50_000  # characters
+
 N = TypeVar("N", bound=Hashable)  # a node, by its name or number
-
-
-def numbered_lines(text: str | Iterable[str]) -> Iterator[tuple[int, str]]:
-    """The lines of a text or of an open file, numbered from 1, without their line ends.
-
-    Example:
-        >>> list(numbered_lines("one\\r\\ntwo"))
-        [(1, 'one'), (2, 'two')]
-    """
-    # str.splitlines would also split at a form feed or U+2028, which no editor counts as a line.
-    lines = text.split("\n") if isinstance(text, str) else text
-    return ((number, line.rstrip("\r\n")) for number, line in enumerate(lines, start=1))
 
 
 def split_parentheses(text: str) -> list[str]:
@@ -79,42 +71,27 @@ def cycle_above(node: N, parent: Callable[[N], N]) -> list[N]:
     return list(path)[path[node] :]
 
 
-class Builder:
-    """Trees from a stream of events ``open``, ``leaf``, ``close``.
+def collector_paused_for(text: object) -> AbstractContextManager[None]:
+    """No garbage collection inside, if a text is long.
+
+    The collector starts anew behind every pause, which costs more than reading a short text.
+    """
+    short = isinstance(text, (str, bytes)) and len(text) < _LONG
+    return nullcontext() if short else collector_paused()
+
+
+class Leaves(dict[Hashable, Tree]):
+    """The leaf of each label, stored once however often it occurs.
 
     Example:
-        >>> builder = Builder()
-        >>> builder.open("MAX")
-        >>> builder.leaf("2")
-        >>> builder.close()
-        >>> builder.roots
-        [<Tree (MAX 2)>]
+        >>> leaves = Leaves()
+        >>> leaves["the"] is leaves["the"]
+        True
     """
 
-    def __init__(self) -> None:
-        self.roots: list[Tree] = []
-        self._children = self.roots  # of the innermost open node
-        self._open: list[tuple[Hashable, list[Tree]]] = []
-
-    @property
-    def innermost(self) -> Hashable | None:
-        """The label of the innermost open node; None if no node is open."""
-        return self._open[-1][0] if self._open else None
-
-    def open(self, label: Hashable) -> None:
-        """Start a node; what follows are its children."""
-        self._open.append((label, self._children))
-        self._children = []
-
-    def leaf(self, label: Hashable) -> None:
-        """Add a leaf to the innermost open node."""
-        self._children.append(Tree(label))
-
-    def close(self) -> None:
-        """Finish the innermost open node."""
-        label, siblings = self._open.pop()
-        siblings.append(Tree(label, self._children))
-        self._children = siblings
+    def __missing__(self, label: Hashable) -> Tree:
+        leaf = self[label] = Tree(label)
+        return leaf
 
 
 def unfold(
@@ -124,7 +101,8 @@ def unfold(
 
     Args:
         root: the outermost object.
-        expand: gives an object's label, the objects below it in order, and its token or None.
+        expand: gives an object's label, the objects below it in order, and its token or None. What
+            is a Tree already is taken as it is.
 
     Raises:
         ValueError: an object contains itself.
@@ -137,27 +115,35 @@ def unfold(
     kept: list[object] = []  # ... which nothing else may take meanwhile
     above: set[int] = set()
     built: list[Tree] = []
-    # A node is taken twice: before its children, and when they are built.
-    stack: list[tuple[Any, tuple[Hashable, int, Hashable | None] | None]] = [(root, None)]
+    stack: list[Any] = [root]
     while stack:
-        node, found = stack.pop()
-        if found is not None:
-            label, count, token = found
-            built[-count:] = [Tree(label, built[-count:], token)]
-            done[id(node)] = built[-1]
-            above.discard(id(node))
+        node = stack.pop()
+        if type(node) is _Expanded:
+            key, label, count, token = node
+            tree = Tree(label, built[-count:], token)
+            built[-count:] = [tree]
+            done[key] = tree
+            above.discard(key)
             continue
-        if id(node) in done:  # the same object in two places is one subtree, built once
-            built.append(done[id(node)])
+        if type(node) is Tree:
+            built.append(node)
+            continue
+        key = id(node)
+        if key in done:  # the same object in two places is one subtree, built once
+            built.append(done[key])
             continue
         label, below, token = expand(node)
         if not len(below):
             built.append(Tree(label, (), token))
             continue
-        if id(node) in above:
+        if key in above:
             raise ValueError(f"a {type(node).__name__} contains itself; a tree cannot")
-        above.add(id(node))
+        above.add(key)
         kept.append(node)
-        stack.append((node, (label, len(below), token)))
-        stack.extend((child, None) for child in reversed(below))
+        stack.append(_Expanded((key, label, len(below), token)))
+        stack.extend(reversed(below))
     return built[0]
+
+
+class _Expanded(tuple):
+    """An object whose children are being built: its identity, label, their number, its token."""

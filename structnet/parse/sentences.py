@@ -10,6 +10,7 @@ from collections.abc import Hashable
 from string import ascii_lowercase
 
 from structnet.parse.errors import ParseError
+from structnet.parse.lines import text_of
 from structnet.parse.reading import ATOM_OR_PARENTHESIS, spelled, split_parentheses, token_offset
 from structnet.trees.tree import Tree
 
@@ -17,7 +18,7 @@ _BINARY = ("and", "or")
 _VARIABLES = {letter: Tree(letter) for letter in ascii_lowercase}
 
 
-def logic(text: str) -> Tree:
+def logic(text: str | bytes) -> Tree:
     """The operator tree of a logical sentence.
 
     A binary operator is written in two steps, ``( left ( and right ) )``, and becomes one node
@@ -43,6 +44,7 @@ def logic(text: str) -> Tree:
             ( a and b )
                       ^
     """
+    text = text_of(text)
     # An item is a Tree, an operator that waits for its operands (str), or one that has its right
     # operand and waits for the left (str, Tree).
     items: list = []

@@ -10,8 +10,9 @@ Reference:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html import unescape
+from html.entities import html5
 from typing import NamedTuple
 
 from structnet.parse.errors import ParseError
@@ -19,8 +20,16 @@ from structnet.parse.errors import ParseError
 _NAME = re.compile(r"[^ \t\n\f/>]+")
 _BETWEEN = re.compile(r"[ \t\n\f/]*")
 _ATTRIBUTE = re.compile(r"=?[^ \t\n\f/>=]*")
+# One that is written as most are, with its value, and the blanks behind it.
+_PLAIN_ATTRIBUTE = re.compile(
+    r"([^ \t\n\f/>=]+)(?:=(?:\"([^\"]*)\"|'([^']*)'|([^ \t\n\f>\"'][^ \t\n\f>]*)))?"
+    r"([ \t\n\f/]*)"
+)
 _EQUALS = re.compile(r"[ \t\n\f]*=[ \t\n\f]*")
 _BARE = re.compile(r"[^ \t\n\f>]*")
+_REFERENCE = re.compile("&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[0-9A-Za-z]+;?)")
+_PLAIN = re.compile(r"([^<&]+)(?=<)|<([A-Za-z][^ \t\n\f/>]*)>|</([A-Za-z][^ \t\n\f/>]*)>")
+_KINDS = ("", "text", "start", "end")  # of the groups of _PLAIN
 _COMMENT_END = re.compile("--!?>")
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 # Elements that hold text alone, and whether character references in it count.
@@ -48,8 +57,12 @@ class Token(NamedTuple):
     closed: bool = False
 
 
-def tokens(text: str) -> Iterator[Token]:
+def tokens(text: str, lenient: bool = False) -> Iterator[Token]:
     """The tags and texts of a document, in order; without comments and declarations.
+
+    Args:
+        text: the document.
+        lenient: drop what is not closed at the end of the document.
 
     Raises:
         ParseError: a tag, an attribute's value or a comment is not closed.
@@ -59,52 +72,85 @@ def tokens(text: str) -> Iterator[Token]:
         ['p', '1 < 2', 'p']
     """
     at = 0
-    found: Token | None
     while at < len(text):
-        if text[at] != "<":
-            at, found = _until_tag(text, at, at)
-        elif text[at + 1 : at + 2] in _LETTERS:
-            at, found = _start_tag(text, at)
-        elif text.startswith("</", at):
-            at, found = _end_tag(text, at)
-        elif text.startswith("<!--", at):
-            at, found = _comment_end(text, at), None
-        elif text.startswith(("<!", "<?"), at):
-            at, found = _closed(text, at, "a declaration"), None
-        else:  # a sign of its own
-            at, found = _until_tag(text, at, at + 1)
-        if found is not None:
-            yield found
-        opens = found is not None and found.kind == "start" and not found.closed
-        if found is not None and opens and found.content in _TEXT_ALONE:
-            at, inside = _text_alone(text, at, found.content)
-            if inside is not None:
-                yield inside
+        plain = _PLAIN.match(text, at)
+        if plain is not None:  # a tag without attributes or a text without references, as most are
+            kind, start, at = _KINDS[plain.lastindex or 0], at, plain.end()
+            content = plain.group(plain.lastindex or 0)
+            if kind != "text":
+                content = content.lower()
+            yield Token(kind, start, content)
+            if kind != "start" or content not in _TEXT_ALONE:
+                continue
+            at, found = _text_alone(text, at, content)
+            if found is not None:
+                yield found
+            continue
+        try:
+            at, others = _next(text, at)
+            yield from others
+        except ParseError:
+            if not lenient:
+                raise
+            return
 
 
-def _until_tag(text: str, start: int, after: int) -> tuple[int, Token]:
+def _next(text: str, at: int) -> tuple[int, tuple[Token, ...]]:
+    """The token that begins at a place, with the text of an element that holds text alone."""
+    if text[at] != "<":
+        return _until_tag(text, at, at)
+    if text[at + 1 : at + 2] in _LETTERS:
+        return _with_text(text, *_start_tag(text, at))
+    if text.startswith("</", at):
+        return _end_tag(text, at)
+    if text.startswith("<!--", at):
+        return _comment_end(text, at), ()
+    if text.startswith(("<!", "<?"), at):
+        return _closed(text, at, "a declaration"), ()
+    return _until_tag(text, at, at + 1)  # a sign of its own
+
+
+def _with_text(text: str, at: int, tag: Token) -> tuple[int, tuple[Token, ...]]:
+    if tag.kind == "start" and not tag.closed and tag.content in _TEXT_ALONE:
+        at, inside = _text_alone(text, at, tag.content)
+        return at, (tag,) if inside is None else (tag, inside)
+    return at, (tag,)
+
+
+def _until_tag(text: str, start: int, after: int) -> tuple[int, tuple[Token]]:
     """A text up to the next sign that may begin a tag."""
     end = text.find("<", after)
     end = len(text) if end < 0 else end
-    return end, Token("text", start, _resolved(text, start, end))
+    return end, (Token("text", start, _resolved(text, start, end)),)
 
 
 def _start_tag(text: str, start: int) -> tuple[int, Token]:
     name = _NAME.match(text, start + 1)
     assert name is not None  # as a letter stands there
-    attributes = []
+    attributes: dict[str, str | None] = {}
     end = name.end()
     at = _after(_BETWEEN, text, end)
     while at < len(text) and text[at] != ">":
-        end = _after(_ATTRIBUTE, text, at)
-        key = text[at:end].lower()
-        end, value = _value(text, end, key)
-        attributes.append((key, value))
-        at = _after(_BETWEEN, text, end)
+        plain = _PLAIN_ATTRIBUTE.match(text, at)
+        if plain is not None and text[plain.end() : plain.end() + 1] != "=":
+            at, end = plain.end(), plain.start(5)
+            key, double, single, bare, _ = plain.groups()
+            value = double if double is not None else single if single is not None else bare
+            if value is not None and "&" in value:
+                group = 2 if double is not None else 3 if single is not None else 4
+                value = _resolved(text, *plain.span(group), _reference)
+            key = key.lower()
+        else:
+            end = _after(_ATTRIBUTE, text, at)
+            key = text[at:end].lower()
+            end, value = _value(text, end, key)
+            at = _after(_BETWEEN, text, end)
+        attributes.setdefault(key, value)  # of two of one name the first counts
     if at >= len(text):
         raise ParseError.at(f"the tag <{name.group()[:20]}> is not closed by '>'", text, start)
     closed = at > end and text[at - 1] == "/"  # not the last character of a bare value
-    return at + 1, Token("start", start, name.group().lower(), tuple(attributes), closed)
+    pairs = tuple(attributes.items())
+    return at + 1, Token("start", start, name.group().lower(), pairs, closed)
 
 
 def _value(text: str, at: int, name: str) -> tuple[int, str | None]:
@@ -116,18 +162,18 @@ def _value(text: str, at: int, name: str) -> tuple[int, str | None]:
     quote = text[at : at + 1]
     if quote not in ("'", '"'):
         end = _after(_BARE, text, at)
-        return end, _resolved(text, at, end)
+        return end, _resolved(text, at, end, _reference)
     end = text.find(quote, at + 1)
     if end < 0:
         raise ParseError.at(f"the value of {name[:20]!r} is not closed by {quote}", text, at)
-    return end + 1, _resolved(text, at + 1, end)
+    return end + 1, _resolved(text, at + 1, end, _reference)
 
 
-def _end_tag(text: str, start: int) -> tuple[int, Token | None]:
+def _end_tag(text: str, start: int) -> tuple[int, tuple[Token, ...]]:
     if text[start + 2 : start + 3] not in _LETTERS:  # of no element: as a comment
-        return _closed(text, start, "an end tag"), None
+        return _closed(text, start, "an end tag"), ()
     end, tag = _start_tag(text, start + 1)  # which may have attributes, too
-    return end, Token("end", start, tag.content)
+    return end, (Token("end", start, tag.content),)
 
 
 def _comment_end(text: str, start: int) -> int:
@@ -157,13 +203,33 @@ def _text_alone(text: str, start: int, tag: str) -> tuple[int, Token | None]:
     return end, Token("text", start, inside)
 
 
-def _resolved(text: str, start: int, end: int) -> str:
+def _resolved(
+    text: str, start: int, end: int, reference: Callable[[re.Match[str]], str] | None = None
+) -> str:
+    """A part of a text, its character references resolved, as in an attribute if so asked."""
+    part = text[start:end]
+    if "&" not in part:
+        return part
     try:
-        return unescape(text[start:end])
+        return unescape(part) if reference is None else _REFERENCE.sub(reference, part)
     except ValueError:  # Python reads no number of thousands of digits
         place = re.compile(r"&#[xX]?[0-9a-fA-F]{1000}").search(text, start, end)
         assert place is not None
         raise ParseError.at("a character reference that is none", text, place.start()) from None
+
+
+def _reference(found: re.Match[str]) -> str:
+    """What a reference in an attribute stands for.
+
+    A name without its semicolon counts only if neither "=" nor a letter or digit follows: the
+    ``&copy=1`` of an address is no sign of copyright.
+    """
+    name = found.group()[1:]
+    if name[0] == "#":
+        return unescape(found.group())
+    if not name.endswith(";") and found.string[found.end() : found.end() + 1] == "=":
+        return found.group()
+    return html5.get(name, found.group())
 
 
 def _after(pattern: re.Pattern[str], text: str, at: int) -> int:

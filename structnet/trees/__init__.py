@@ -2,6 +2,9 @@
 
 ======================  ==========================================================================
 ``tree``                :class:`Tree`, plain and immutable: what parsers give
+``notation``            how a tree is written in brackets or as an outline, and read
+``spans``               :func:`leaf_spans`: which leaves a node covers
+``binarization``        :func:`binarize` and :func:`unbinarize`: at most two children a node
 ``vocabulary``          :class:`Vocabulary`: the labels of inner nodes as types, of leaves as tokens
 ``forest``              :class:`Forest`: many trees in one graph, equal subtrees stored once
 ``arrays``              what the arrays of a forest must hold

@@ -5,14 +5,30 @@ Nothing here recurses, so a chain of 100,000 nodes is a tree like any other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from importlib import import_module
+from operator import index
 from typing import TypeVar
+
+from structnet.trees.notation import outlined, postorder_of, written
 
 Value = TypeVar("Value")
 
 
-class Tree:
+class _Unsealed:
+    """A tree while it is built: its fields, which may still be set."""
+
+    __slots__ = ("_hash", "children", "height", "label", "size", "token")
+
+    label: Hashable
+    children: tuple[Tree, ...]
+    token: Hashable | None
+    size: int  # nodes in this tree, itself included
+    height: int  # edges on the longest way down to a leaf
+    _hash: int
+
+
+class Tree(_Unsealed):
     """An immutable, hashable, ordered tree.
 
     A *leaf* is a node without children; its label is what a model reads there (a digit, a word).
@@ -34,38 +50,41 @@ class Tree:
         (MAX 2 (MIN 4 7))
         >>> tree.size, tree.height, [leaf.label for leaf in tree.leaves()]
         (5, 2, ['2', '4', '7'])
+        >>> tree[0], tree[1, -1]
+        (<Tree 2>, <Tree 7>)
     """
 
-    __slots__ = ("_hash", "children", "height", "label", "size", "token")
+    __slots__ = ()
 
-    label: Hashable
-    children: tuple[Tree, ...]
-    token: Hashable | None
-    size: int  # nodes in this tree, itself included
-    height: int  # edges on the longest way down to a leaf
-    _hash: int
-
-    def __init__(
-        self, label: Hashable, children: Iterable[Tree] = (), token: Hashable | None = None
-    ):
-        children = tuple(children)
-        size, height = 1, -1
+    def __new__(
+        cls, label: Hashable, children: Iterable[Tree] = (), token: Hashable | None = None
+    ) -> Tree:
+        tree = _Unsealed()
+        tree.label = label
+        tree.children = children = tuple(children)
+        tree.token = token
+        size = 1
+        height = 0
         for child in children:
             if not isinstance(child, Tree):
                 raise TypeError(
                     f"a child of a Tree must be a Tree; node {label!r} got {type(child).__name__}"
                 )
             size += child.size
-            if child.height > height:
-                height = child.height
-        assign = object.__setattr__
-        assign(self, "label", label)
-        assign(self, "children", children)
-        assign(self, "token", token)
-        assign(self, "size", size)
-        assign(self, "height", height + 1)
+            if child.height >= height:
+                height = child.height + 1
+        tree.size = size
+        tree.height = height
         # The children's hashes are cached, so this never descends.
-        assign(self, "_hash", hash((label, token, children)))
+        tree._hash = hash((label, token, children))
+        # To set six fields past a __setattr__ that refuses would take twice as long.
+        if cls is Tree:
+            tree.__class__ = Tree
+            return tree  # type: ignore[return-value]  # of that class since the line above
+        sealed = super().__new__(cls)  # of a subclass, which may have fields of its own
+        for name in _Unsealed.__slots__:
+            object.__setattr__(sealed, name, getattr(tree, name))
+        return sealed
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Tree is immutable; cannot set {name!r}")
@@ -94,6 +113,59 @@ class Tree:
             raise ValueError(f"a postorder ends with one root; this one leaves {len(done)}")
         return done[0]
 
+    @classmethod
+    def fromstring(cls, text: str, separator: str | None = None) -> Tree:
+        """The tree of a text in brackets, ``(label child child ...)``, as ``str(tree)`` writes it.
+
+        Labels are the strings between blanks and brackets; ``(x)`` is a leaf like ``x``. Treebanks
+        are read with :func:`structnet.parse.bracketed`, which knows traces and functions, and shows
+        the place of an error.
+
+        Args:
+            text: one tree.
+            separator: characters between a node's label and its token, the first ones counting;
+                None takes labels whole.
+
+        Raises:
+            ValueError: brackets that do not balance, an empty one, two trees or none.
+
+        Example:
+            >>> Tree.fromstring("(NP (DT the) (NN cat))")[1, 0]
+            <Tree cat>
+            >>> Tree.fromstring("(root/bark nsubj/Dogs)", separator="/").token
+            'bark'
+        """
+        return cls.from_postorder(postorder_of(text, separator))
+
+    def __getitem__(self, place: int | tuple[int, ...]) -> Tree:
+        """The child at a place; or, at a tuple of places, the node at the end of that path down.
+
+        A tree has neither length nor iterator: ``tree.children`` has both, and a tree in the place
+        of a list of trees is an error, not the list of its children.
+
+        Raises:
+            IndexError: a node has no such child.
+            TypeError: a place is not an int.
+        """
+        node = self
+        for step in place if isinstance(place, tuple) else (place,):
+            try:
+                node = node.children[index(step)]
+            except TypeError:
+                raise TypeError(
+                    f"a place in a tree is an int, or a tuple of them from the top down; "
+                    f"got {place!r}"
+                ) from None
+            except IndexError:
+                raise IndexError(
+                    f"place {place!r}: node {node.label!r} has {len(node.children)} children; "
+                    f"got {step!r}"
+                ) from None
+        return node
+
+    # Else Python would iterate with __getitem__.
+    __iter__ = None
+
     def preorder(self) -> Iterator[Tree]:
         """Every node, parents before children, children in order."""
         stack = [self]
@@ -102,8 +174,14 @@ class Tree:
             yield node
             stack.extend(reversed(node.children))
 
-    def postorder(self) -> Iterator[Tree]:
-        """Every node, children before parents, children in order."""
+    def postorder(self, once: bool = False) -> Iterator[Tree]:
+        """Every node, children before parents, children in order.
+
+        Args:
+            once: visit a subtree that stands in several places as one object only once.
+        """
+        if once:
+            return self._distinct()
         reversed_order = []
         stack = [self]
         while stack:
@@ -112,9 +190,58 @@ class Tree:
             stack.extend(node.children)
         return reversed(reversed_order)
 
+    def _distinct(self) -> Iterator[Tree]:
+        seen: set[int] = set()
+        stack: list[tuple[Tree, bool]] = [(self, False)]  # and whether its children are done
+        while stack:
+            node, done = stack.pop()
+            if done:
+                yield node
+            elif id(node) not in seen:
+                seen.add(id(node))
+                stack.append((node, True))
+                stack.extend((child, False) for child in reversed(node.children))
+
     def leaves(self) -> Iterator[Tree]:
         """The nodes without children, from left to right."""
         return (node for node in self.preorder() if not node.children)
+
+    def map(
+        self,
+        label: Callable[[Tree], Hashable] | None = None,
+        token: Callable[[Tree], Hashable | None] | None = None,
+    ) -> Tree:
+        """A tree of the same shape with new labels, or tokens, or both.
+
+        Args:
+            label: function of a node that gives its new label; None keeps labels.
+            token: function of a node that gives its new token, or None; None keeps tokens.
+
+        Example:
+            >>> tree = Tree.fromstring("(NP (DT The) (NN cat))")
+            >>> tree.map(lambda node: node.label if node.children else node.label.lower())
+            <Tree (NP (DT the) (NN cat))>
+        """
+        made: dict[int, Tree] = {}  # a subtree in several places is made once
+        for node in self.postorder(once=True):
+            made[id(node)] = Tree(
+                node.label if label is None else label(node),
+                [made[id(child)] for child in node.children],
+                node.token if token is None else token(node),
+            )
+        return made[id(self)]
+
+    def relabel(self, labels: Mapping[Hashable, Hashable]) -> Tree:
+        """The tree with some labels replaced, of inner nodes and of leaves.
+
+        Args:
+            labels: old labels and the new ones; a label that is not in it stays.
+
+        Example:
+            >>> Tree.fromstring("(NP (NNS cats))").relabel({"NNS": "NN"})
+            <Tree (NP (NN cats))>
+        """
+        return self.map(lambda node: labels.get(node.label, node.label))
 
     def fold(self, function: Callable[[Tree, list[Value]], Value]) -> Value:
         """``function(node, results of its children)`` from the leaves up; the result at the root.
@@ -154,22 +281,9 @@ class Tree:
             pairs.extend(zip(a.children, b.children, strict=True))
         return True
 
-    def _text(self) -> str:
-        return str(self.label) if self.token is None else f"{self.label}/{self.token}"
-
     def __str__(self) -> str:
         """The tree in brackets, ``(label child child)``; a token follows its label, after "/"."""
-        parts: list[str] = []
-        stack: list[Tree | None] = [self]
-        while stack:
-            node = stack.pop()
-            if node is None:
-                parts[-1] += ")"
-                continue
-            parts.append("(" * bool(node.children) + node._text())
-            if node.children:
-                stack += [None, *reversed(node.children)]
-        return " ".join(parts)
+        return written(self)
 
     def __repr__(self) -> str:
         text = str(self) if self.size <= 50 else f"{self.label} with {self.size} nodes"
@@ -185,38 +299,15 @@ class Tree:
             └─ MIN
                └─ 4
         """
-        lines = []
-        stack = [(self, 0, "")]
-        open_columns: list[bool] = []  # per depth: does a sibling still follow below?
-        while stack:
-            node, depth, branch = stack.pop()
-            # A rail costs three characters a level; past 40 levels the depth is printed instead.
-            indent = f"[depth {depth}] "
-            if depth <= 40:
-                rails = open_columns[: max(depth - 1, 0)]
-                indent = "".join("│  " if rail else "   " for rail in rails)
-            lines.append(indent + branch + node._text())
-            if depth:
-                open_columns[depth - 1 :] = [branch == "├─ "]
-            for place, child in reversed(list(enumerate(node.children, 1))):
-                stack.append((child, depth + 1, "├─ " if place < len(node.children) else "└─ "))
-        return "\n".join(lines)
+        return outlined(self)
 
     def __reduce__(self) -> tuple:
         # pickle descends by recursion; a flat list, each object once, does not need it to.
         number: dict[int, int] = {}
         flat: list[tuple[Hashable, list[int], Hashable | None]] = []
-        stack = [self]
-        while stack:
-            node = stack[-1]
-            missing = [child for child in node.children if id(child) not in number]
-            if missing:
-                stack.extend(reversed(missing))
-                continue
-            stack.pop()
-            if id(node) not in number:
-                number[id(node)] = len(flat)
-                flat.append((node.label, [number[id(c)] for c in node.children], node.token))
+        for node in self.postorder(once=True):
+            number[id(node)] = len(flat)
+            flat.append((node.label, [number[id(child)] for child in node.children], node.token))
         return (_unpickled, (flat,))
 
     def __copy__(self) -> Tree:

@@ -7,7 +7,7 @@ import warnings
 
 import pytest
 
-from structnet.parse import ParseError, listops, logic, read_lines
+from structnet.parse import ParseError, bracketed, bracketed_many, listops, logic, read_lines
 from structnet.trees.tree import Tree
 
 
@@ -83,6 +83,51 @@ def test_any_value_error_is_a_bad_line_but_nothing_else_is():
     assert isinstance(raised.value.__cause__, ValueError)
     with pytest.raises(ZeroDivisionError):
         read_lines(["1"], lambda line: 1 / 0, errors="skip")
+
+
+TREEBANK = """
+( (S
+    (NP-SBJ (PRP They) )
+    (VP (VBD said) )
+    (. .) ))
+( (NP (NN no)) )
+( (S
+    (NP-SBJ (PRP We) )
+    (VP (VBP hear) ) ) )
+"""
+
+
+def test_trees_that_span_lines_are_not_read_as_fragments(tmp_path):
+    path = tmp_path / "wsj.mrg"
+    path.write_text(TREEBANK, encoding="utf-8")
+    assert len(list(bracketed_many(path))) == 3
+    with pytest.raises(
+        ParseError, match=r"line 2, column 1: 2 trees span lines, and .* bracketed_m"
+    ):
+        read_lines(path, bracketed, errors="skip")
+    with pytest.raises(ParseError, match=r"2 unclosed '\('; if trees span lines, bracketed_many"):
+        read_lines(path, bracketed)
+
+
+def test_a_damaged_file_of_one_tree_a_line_is_no_treebank():
+    lines = ["(S (A a) (B b))"] * 100
+    for number in (10, 30, 70):
+        lines[number] = "(S (A a) (B b)"
+        lines[number + 5] = "(S (A a)))"
+    with pytest.warns(UserWarning, match="6 of 100 lines did not parse"):
+        assert len(read_lines(lines, bracketed, errors="skip").values) == 94
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+def test_another_encoding(encoding, tmp_path):
+    path = tmp_path / "trees.txt"
+    path.write_bytes("(N Köter)\r\n(N Hund)\n".encode(encoding))
+    expected = [Tree("N", [Tree("Köter")]), Tree("N", [Tree("Hund")])]
+    assert read_lines(path, bracketed, encoding=encoding).values == expected
+    assert list(bracketed_many(path, encoding=encoding)) == expected
+    assert list(bracketed_many(path.read_bytes(), encoding=encoding)) == expected
+    with pytest.raises(LookupError, match="unknown encoding: klingon"):
+        read_lines(path, bracketed, encoding="klingon")
 
 
 def test_the_garbage_collector_is_left_as_it_was():

@@ -22,14 +22,42 @@ class NltkTree(list):
 
 
 class SpacyToken:
-    def __init__(self, text, dep, lefts=(), rights=()):
-        self.text, self.dep_ = text, dep
-        self.lefts, self.rights = lefts, rights
+    def __init__(self, doc, i, text, dep, head):
+        self.doc, self.i, self.text, self.dep_, self._head = doc, i, text, dep, head
+
+    @property
+    def head(self):
+        return self.doc.tokens[self._head]
 
     @property
     def children(self):  # spaCy's is a generator too
-        yield from self.lefts
-        yield from self.rights
+        return (t for t in self.doc.tokens if t.head is self and t is not self)
+
+
+class SpacyDoc:
+    """Words as (text, relation, place of the head, its own at the root); one sentence."""
+
+    def __init__(self, *words):
+        self.tokens = [SpacyToken(self, i, *word) for i, word in enumerate(words)]
+
+    @property
+    def sents(self):
+        yield self[:]
+
+    def __getitem__(self, part):
+        return SpacySpan(self, *part.indices(len(self.tokens))[:2])
+
+
+class SpacySpan:
+    def __init__(self, doc, start, end):
+        self.doc, self.start, self.end = doc, start, end
+
+    def __iter__(self):
+        return iter(self.doc.tokens[self.start : self.end])
+
+    @property
+    def root(self):
+        return next(t for t in self if t.head is t or t.head not in list(self))
 
 
 class TokenList(list):
@@ -47,26 +75,46 @@ def test_nltk():
 
 
 def test_spacy():
-    bark = SpacyToken("bark", "ROOT", [SpacyToken("Dogs", "nsubj")], [SpacyToken("!", "punct")])
-    span = SimpleNamespace(root=bark)
-    doc = SimpleNamespace(sents=iter([span]))
-    for parsed in (bark, span, doc):
+    doc = SpacyDoc(("Dogs", "nsubj", 1), ("bark", "ROOT", 1), ("!", "punct", 1))
+    span = doc[:]
+    for parsed in (doc.tokens[1], span, doc):
         assert str(parse.from_spacy(parsed)) == "(ROOT/bark nsubj/Dogs punct/!)"
+        assert str(parse.from_spacy(parsed, sides=True)) == "(ROOT/bark nsubj</Dogs punct>/!)"
     with pytest.raises(ValueError, match="the Doc has 2; read them one by one"):
         parse.from_spacy(SimpleNamespace(sents=[span, span]))
     with pytest.raises(TypeError, match="expected a parsed spaCy Doc, Span or Token; got str"):
         parse.from_spacy("Dogs bark!")
 
 
+def test_spacy_spans_hold_their_own_words_only():
+    doc = SpacyDoc(
+        ("the", "det", 2), ("old", "amod", 2), ("cats", "nsubj", 3), ("sleep", "ROOT", 3),
+        ("very", "advmod", 5), ("well", "advmod", 3),
+    )  # fmt: skip
+    assert str(parse.from_spacy(doc[1:3])) == "(nsubj/cats amod/old)"
+    assert str(parse.from_spacy(doc[2:4], sides=True)) == "(ROOT/sleep nsubj</cats)"
+    assert str(parse.from_spacy(doc[2:3], sides=True)) == "nsubj/cats"
+    with pytest.raises(
+        ValueError, match="2 words of the Span have their head outside of it, 'the'"
+    ):
+        parse.from_spacy(doc[:2])
+    assert str(parse.from_spacy(doc[:2], roots="join")) == "(<roots> det/the amod/old)"
+    assert str(parse.from_spacy(doc[4:], roots="join")) == "(advmod/well advmod/very)"
+    with pytest.raises(ValueError, match=r"'roots' .* Got 'skip'"):
+        parse.from_spacy(doc, roots="skip")
+
+
 def test_conllu_package():
     def node(form, deprel, *children):
-        fields = {"form": form, "deprel": deprel, "lemma": form.lower()}
+        place, head = (1, 2) if deprel == "nsubj" else (2, 0)
+        fields = {"form": form, "deprel": deprel, "lemma": form.lower(), "id": place, "head": head}
         return SimpleNamespace(token=fields, children=list(children))
 
     tree = node("bark", "root", node("Dogs", "nsubj"))
     for parsed in (tree, TokenList([tree])):
         assert str(parse.from_conllu(parsed)) == "(root/bark nsubj/Dogs)"
         assert str(parse.from_conllu(parsed, token="lemma")) == "(root/bark nsubj/dogs)"
+        assert str(parse.from_conllu(parsed, sides=True)) == "(root/bark nsubj</Dogs)"
     with pytest.raises(TypeError, match="expected a conllu TokenList or TokenTree; got dict"):
         parse.from_conllu({})
 

@@ -114,7 +114,7 @@ def test_conllu_columns():
     )
     assert str(parse.conllu(text)) == "(root/bark nsubj/Dogs)"
     assert str(parse.conllu(text, label="upos", token="lemma")) == "(VERB/bark NOUN/dog)"
-    with pytest.raises(ValueError, match=r"label must be a column of CoNLL-U, .*; got 'pos'"):
+    with pytest.raises(ValueError, match=r"label must be a column of \('id', .*; got 'pos'"):
         parse.conllu(text, label="pos")
     with pytest.raises(ValueError, match="token must be a column"):
         parse.conllu_many(text, token="word")
@@ -126,6 +126,35 @@ def test_conllu_shows_a_long_cycle_in_short():
     text = "\n".join(row(number, head) for number, head in enumerate(heads, start=1))
     with pytest.raises(ParseError, match=r"2 -> 3 -> .* -> 9 -> \.\.\. -> 2\n"):
         parse.conllu(text)
+
+
+TEXTS = {
+    parse.listops: "[MAX 1 2 ]",
+    parse.logic: "( not é )",
+    parse.bracketed: "(N (X é))",
+    parse.json: '{"é": [1]}',
+    parse.html: "<p>é</p>",
+    parse.xml: "<p>é</p>",
+    parse.python: "é = 1",
+}
+
+
+@pytest.mark.parametrize("parser", TEXTS, ids=lambda parser: parser.__name__)
+def test_bytes_are_utf_8(parser):
+    text = TEXTS[parser]
+    tree = parser(text)
+    assert parser(text.encode()) == parser(text.encode("utf-8-sig")) == tree
+    with pytest.raises(ParseError):
+        parser(text.encode() + b"\xff")
+    with pytest.raises(TypeError):
+        parser(None if parser is not parse.json else {1})
+
+
+def test_python_bytes_are_of_the_encoding_they_declare():
+    source = "# -*- coding: latin-1 -*-\né = 'ü'\n"
+    assert parse.python(source.encode("latin-1")) == parse.python("é = 'ü'")
+    with pytest.raises(ParseError, match="line 1, column 1: unknown encoding: klingon"):
+        parse.python(b"# -*- coding: klingon -*-\n")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,227 @@
+"""HTML documents.
+
+Reference:
+    WHATWG, "HTML Living Standard", section 13.1: void elements and optional tags.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+
+from structnet.parse.elements import Elements
+from structnet.parse.errors import ParseError
+from structnet.parse.lines import UTF_8, file_name, text_of
+from structnet.parse.reading import collector_paused_for
+from structnet.parse.tags import Token, tokens
+from structnet.trees.tree import Tree
+
+FRAGMENT = "#fragment"  # the label of the node over several outermost elements
+_VOID = frozenset(
+    {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track"}
+    | {"wbr"}
+)
+_BLOCKS = frozenset(
+    {"address", "article", "aside", "blockquote", "details", "div", "dl", "fieldset", "figcaption"}
+    | {"figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "main"}
+    | {"menu", "nav", "ol", "p", "pre", "section", "table", "ul"}
+)
+_ROWS = frozenset({"tr", "tbody", "tfoot"})
+_RUBY = frozenset({"rt", "rp"})
+# Elements whose end tag may be left out, and the start tags that then end them.
+_ENDED_BY = {
+    "p": _BLOCKS,
+    "li": frozenset({"li"}),
+    "dt": frozenset({"dt", "dd"}),
+    "dd": frozenset({"dt", "dd"}),
+    "option": frozenset({"option", "optgroup"}),
+    "optgroup": frozenset({"optgroup"}),
+    "td": _ROWS | {"td", "th"},
+    "th": _ROWS | {"td", "th"},
+    "tr": _ROWS,
+    "thead": _ROWS - {"tr"},
+    "tbody": _ROWS - {"tr"},
+    "tfoot": _ROWS - {"tr"},
+    "caption": _ROWS | {"colgroup", "col", "thead", "td", "th"},
+    "colgroup": _ROWS | {"colgroup", "thead", "td", "th", "caption"},
+    "rt": _RUBY,
+    "rp": _RUBY,
+    "head": frozenset({"body"}),
+    "body": frozenset(),
+    "html": frozenset(),
+}
+
+
+def html(
+    text: str | bytes,
+    *,
+    attributes: bool = True,
+    label: str | Sequence[str] | None = None,
+    lenient: bool = False,
+) -> Tree:
+    """The tree of an HTML document, or of a fragment with one outermost element.
+
+    Nodes are as for :func:`xml`, with tags and attribute names in lower case. Void elements
+    (``<br>``) have no children; end tags that HTML lets one leave out (``</p>``, ``</li>``,
+    ``</td>`` and their like) may be left out. An attribute without a value is a leaf; of two of
+    one name the first counts.
+
+    Args:
+        text: the document; bytes are UTF-8.
+        attributes: False drops the attributes.
+        label: an attribute that labels elements, as for :func:`xml`.
+        lenient: read tag soup. An end tag closes the innermost open element of its name and all
+            inside; one that closes nothing is dropped; what is open at the end is closed; a tag or
+            comment that never ends is dropped; several outermost elements, or texts beside them,
+            are put under a node ``#fragment``.
+
+    Raises:
+        ParseError: there is no element; or, unless ``lenient``, an end tag matches no open
+            element, an element, a tag or a comment is not closed, there is more than one outermost
+            element, or text outside of it.
+
+    Example:
+        >>> html("<ul><li>one<li class=x>two<br></ul>")
+        <Tree (ul (li one) (li (@class x) two br))>
+        >>> html("<b><i>one</b></i> two<p>", lenient=True)
+        <Tree (#fragment (b (i one)) two p)>
+    """
+    reader = _Reader(text_of(text), Elements(attributes, label), lenient)
+    with collector_paused_for(text):
+        for _ in reader.read():
+            pass
+    roots = reader.elements.roots
+    if not roots:
+        document = reader.document
+        raise ParseError.at("no element", document, len(document.rstrip()))
+    return roots[0] if len(roots) == reader.seen == 1 else Tree(FRAGMENT, roots)
+
+
+def html_many(
+    text: str | bytes | PathLike[str],
+    elements: str | Iterable[str],
+    *,
+    attributes: bool = True,
+    label: str | Sequence[str] | None = None,
+    lenient: bool = False,
+    encoding: str = UTF_8,
+) -> Iterator[Tree]:
+    """The trees of some of the elements of an HTML document, each as :func:`html` reads it.
+
+    Args:
+        text: the document, or the ``Path`` of a file that holds it.
+        elements: tag of the elements that are trees, or several, in lower case. One inside another
+            is a part of its tree; what is outside of all is left out.
+        attributes, label, lenient: arguments of :func:`html`.
+        encoding: the encoding of a document that is bytes or a file.
+
+    Raises:
+        ParseError: as for :func:`html`, once the trees before the place of the error are read.
+        ValueError: ``elements`` is no tag.
+        OSError: the file cannot be read.
+
+    Example:
+        >>> list(html_many("<body><p>one<p>two<div></div></body>", elements="p"))
+        [<Tree (p one)>, <Tree (p two)>]
+    """
+    found = Elements(attributes, label, elements)
+    document = Path(text).read_bytes() if isinstance(text, PathLike) else text
+    return _handed_out(_Reader(text_of(document, encoding), found, lenient), file_name(text))
+
+
+def _handed_out(reader: _Reader, name: str | None) -> Iterator[Tree]:
+    roots = reader.elements.roots
+    try:
+        for _ in reader.read():
+            yield from roots
+            roots.clear()
+    except ParseError as error:
+        yield from roots
+        raise ParseError(error.message, error.line, error.column, error.source, name) from None
+
+
+class _Reader:
+    """The elements of a document, those closed of whose end tags HTML lets one leave out."""
+
+    def __init__(self, text: str, elements: Elements, lenient: bool) -> None:
+        self.document = text.replace("\r\n", "\n").replace("\r", "\n")  # as the standard says
+        self.elements = elements
+        self.lenient = lenient
+        self.unclosed: list[tuple[str, int]] = []  # tags and where they start
+        self.counts: Counter[str] = Counter()  # of the unclosed tags, where tag soup is read
+        self.seen = 0  # outermost ones
+
+    def read(self) -> Iterator[None]:
+        """Reads all; stops where trees are complete."""
+        roots = self.elements.roots
+        for token in tokens(self.document, self.lenient):
+            if token.kind == "text":
+                self._read_text(token)
+                continue
+            if token.kind == "start":
+                self._open(token)
+            else:
+                self._end(token)
+            if roots:
+                yield
+        self.elements.end_text()
+        while self.unclosed and (self.lenient or self.unclosed[-1][0] in _ENDED_BY):
+            self._close()
+        if self.unclosed:
+            tag, offset = self.unclosed[-1]
+            raise ParseError.at(f"<{tag}> is not closed", self.document, offset)
+        yield
+
+    def _open(self, token: Token) -> None:
+        tag = token.content
+        while self.unclosed and tag in _ENDED_BY.get(self.unclosed[-1][0], ()):
+            self._close()
+        if not self.unclosed:
+            if self.seen and not self.lenient:
+                raise self._problem(f"<{tag}> is a second outermost element", token)
+            self.seen += 1
+        self.elements.start(tag, token.attributes)
+        self.unclosed.append((tag, token.offset))
+        if self.lenient:
+            self.counts[tag] += 1
+        if tag in _VOID or token.closed:
+            self._close()
+
+    def _end(self, token: Token) -> None:
+        tag = token.content
+        if self.lenient:
+            while self.counts[tag] and self._close() != tag:
+                pass
+            return
+        if tag in _VOID:
+            raise self._problem(f"</{tag}>: <{tag}> takes no end tag", token)
+        while self.unclosed and self.unclosed[-1][0] != tag and self.unclosed[-1][0] in _ENDED_BY:
+            self._close()
+        if not self.unclosed:
+            raise self._problem(f"</{tag}> closes nothing", token)
+        opened, offset = self.unclosed[-1]
+        if opened != tag:
+            line = self.document.count("\n", 0, offset) + 1
+            raise self._problem(f"</{tag}> closes <{opened}> of line {line}", token)
+        self._close()
+
+    def _read_text(self, token: Token) -> None:
+        text = token.content
+        if not self.unclosed and not self.lenient and text.strip():
+            start = self.document[token.offset :]
+            offset = token.offset + len(start) - len(start.lstrip())
+            message = "text outside of the outermost element"
+            raise ParseError.at(message, self.document, offset)
+        self.elements.text(text)
+
+    def _problem(self, message: str, token: Token) -> ParseError:
+        return ParseError.at(message, self.document, token.offset)
+
+    def _close(self) -> str:
+        tag, _ = self.unclosed.pop()
+        if self.lenient:
+            self.counts[tag] -= 1
+        self.elements.close()
+        return tag

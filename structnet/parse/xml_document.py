@@ -1,0 +1,185 @@
+"""XML documents.
+
+Reference:
+    W3C, "Extensible Markup Language (XML) 1.0", fifth edition, 2008.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import NoReturn
+from xml.parsers import expat
+
+from structnet.parse.elements import Elements
+from structnet.parse.errors import ParseError
+from structnet.parse.lines import UTF_8, file_name, text_of
+from structnet.parse.reading import collector_paused_for
+from structnet.trees.tree import Tree
+
+_TAG = re.compile(rb"""<(?:[^>"']+|"[^"]*"|'[^']*')*>""")
+_ENTITY = re.compile(rb"&(?!#|(?:amp|lt|gt|quot|apos);)([^;]*);")
+_DECLARED = re.compile(rb"""<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z0-9._-]+)["']""")
+_BYTE_ORDER_MARKS = {  # that of UTF-32 begins as that of UTF-16 does
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_CHUNK = 2**16  # characters after which trees that are complete are handed out
+
+
+def xml(
+    text: str | bytes, *, attributes: bool = True, label: str | Sequence[str] | None = None
+) -> Tree:
+    """The tree of an XML document.
+
+    An element is a node labelled with its tag, as written; its attributes are its first children,
+    ``@name`` over the value; then come its elements and its text in order. Text is stripped of
+    blanks around it and dropped if nothing is left; comments and instructions are dropped.
+
+    Args:
+        text: the document; bytes are of the encoding that it declares, or UTF-8.
+        attributes: False drops the attributes.
+        label: attribute that labels an element, and is then no child; of several, the first that
+            the element has. An element without it is labelled with its tag, as are all by default.
+
+    Raises:
+        ParseError: the text is not well-formed, or its bytes are not of its encoding; or it
+            declares entities or attributes, which could make a small text expand into a huge one,
+            or uses an entity that is not declared.
+
+    Example:
+        >>> xml("<note to='Ada'>Call <b>now</b>!</note>")
+        <Tree (note (@to Ada) Call (b now) !)>
+        >>> xml("<node cat='NP'><node pos='N'>cats</node></node>", label=("cat", "pos"))
+        <Tree (NP (N cats))>
+        >>> xml("<a><b></a>")
+        Traceback (most recent call last):
+            ...
+        structnet.parse.errors.ParseError: line 1, column 9: mismatched tag; <b> is open
+            <a><b></a>
+                    ^
+    """
+    elements = Elements(attributes, label)
+    with collector_paused_for(text):
+        for _ in _fed(_decoded(text), elements):
+            pass
+    return elements.roots[0]
+
+
+def xml_many(
+    text: str | bytes | PathLike[str],
+    elements: str | Iterable[str],
+    *,
+    attributes: bool = True,
+    label: str | Sequence[str] | None = None,
+) -> Iterator[Tree]:
+    """The trees of some of the elements of an XML document, each as :func:`xml` reads it.
+
+    Args:
+        text: the document, or the ``Path`` of a file that holds it.
+        elements: tag of the elements that are trees, or several. One inside another is a part of
+            its tree; what is outside of all is left out.
+        attributes, label: arguments of :func:`xml`.
+
+    Raises:
+        ParseError: as for :func:`xml`, once the trees before the place of the error are read.
+        ValueError: ``elements`` is no tag.
+        OSError: the file cannot be read.
+
+    Example:
+        >>> list(xml_many("<text><s>a<w>b</w></s> and <s>c</s></text>", elements="s"))
+        [<Tree (s a (w b))>, <Tree (s c)>]
+    """
+    found = Elements(attributes, label, elements)
+    document = Path(text).read_bytes() if isinstance(text, PathLike) else text
+    return _handed_out(_decoded(document), found, file_name(text))
+
+
+def _handed_out(text: str, elements: Elements, name: str | None) -> Iterator[Tree]:
+    try:
+        for _ in _fed(text, elements):
+            yield from elements.roots
+            elements.roots.clear()
+    except ParseError as error:
+        yield from elements.roots
+        raise ParseError(error.message, error.line, error.column, error.source, name) from None
+
+
+def _fed(text: str, elements: Elements) -> Iterator[None]:
+    """Hands a document to expat piece by piece."""
+    parser = _parser(text, elements)
+    at = 0
+    try:
+        for at in range(0, len(text), _CHUNK):
+            parser.Parse(text[at : at + _CHUNK], False)
+            yield
+        parser.Parse("", True)
+    except expat.ExpatError as error:
+        tag = elements.innermost
+        message = expat.ErrorString(error.code) + ("" if tag is None else f"; <{tag}> is open")
+        raise ParseError.on_line(message, text, error.lineno, error.offset + 1) from None
+    except UnicodeEncodeError as error:
+        raise ParseError.at(error.reason, text, at + error.start) from None
+    yield
+
+
+def _parser(text: str, elements: Elements) -> expat.XMLParserType:
+    # A str needs no declared encoding: expat is handed UTF-8 whatever the document says.
+    parser = expat.ParserCreate(UTF_8)
+    parser.buffer_text = True
+    parser.ordered_attributes = True
+
+    def refuse(message: str) -> NoReturn:
+        line, offset = parser.CurrentLineNumber, parser.CurrentColumnNumber
+        raise ParseError.on_line(message, text, line, offset + 1)
+
+    document = b""  # the text as expat counts its places, where a declaration may hide entities
+
+    def declared(*_: object) -> None:
+        nonlocal document
+        document = text.encode()
+
+    def start(tag: str, pairs: list[str]) -> None:
+        if document:  # of an entity in an attribute that may be declared elsewhere, expat is mute
+            entity = _entity_within(document, parser.CurrentByteIndex)
+            if entity is not None:
+                refuse(f"entity {entity!r} is not declared")
+        elements.start(tag, list(zip(pairs[::2], pairs[1::2], strict=True)) if pairs else ())
+
+    parser.StartElementHandler = start
+    parser.EndElementHandler = lambda tag: elements.close()
+    parser.CharacterDataHandler = elements.text
+    parser.StartDoctypeDeclHandler = declared
+    parser.AttlistDeclHandler = lambda tag, name, *_: refuse(
+        f"attribute {name!r} of <{tag}> declared; none may be"
+    )
+    parser.EntityDeclHandler = lambda name, *_: refuse(f"entity {name!r} declared; none may be")
+    parser.SkippedEntityHandler = lambda name, _: refuse(f"entity {name!r} is not declared")
+    return parser
+
+
+def _entity_within(document: bytes, start: int) -> str | None:
+    """An entity in the tag that starts there, but for the five that XML has."""
+    tag = _TAG.match(document, start)
+    found = None if tag is None else _ENTITY.search(tag.group())
+    return None if found is None else found.group(1).decode()
+
+
+def _decoded(text: str | bytes) -> str:
+    """A document as text, its bytes by their byte order mark or as it declares."""
+    if not isinstance(text, (bytes, bytearray)):
+        return text_of(text)
+    marked = (name for mark, name in _BYTE_ORDER_MARKS.items() if text.startswith(mark))
+    encoding = next(marked, None)
+    if encoding is None:
+        found = _DECLARED.match(text.removeprefix(codecs.BOM_UTF8))
+        encoding = UTF_8 if found is None else found.group(1).decode()
+    try:
+        return text_of(text, encoding)
+    except LookupError:
+        raise ParseError(f"Python knows no encoding {encoding!r}", 1, 1, "") from None

@@ -1,0 +1,189 @@
+"""Trees as binary trees of the same content, and back.
+
+================  ============================================================================
+``how``           ``(A b c d)`` becomes
+================  ============================================================================
+``"right"``       ``(A b (A| c d))``: a node takes its first child, and a part that has the rest
+``"left"``        ``(A (A| b c) d)``: a node takes its last child, and a part that has the rest
+``"head"``        with ``c`` as the head ``(A b (A| c d))``: parts grow from the head, over all
+                  children behind it, then over those before it
+``"siblings"``    ``(A (<leaf>/b <nothing> (<leaf>/c <nothing> d)) <nothing>)``: the first child on
+                  the left, the next sibling on the right
+================  ============================================================================
+
+In the first three a node of one child or two stays as it is, and a part is labelled as its node,
+with ``|`` behind it. Left child, right sibling makes every inner node one of two children; a leaf
+that has a sibling becomes a node ``<leaf>`` with the leaf's label as its token, so that words stay
+inputs.
+
+References:
+    Chomsky, "On certain formal properties of grammars", Information and Control 1959.
+    Knuth, "The Art of Computer Programming", volume 1, section 2.3.2: left child, right sibling.
+    Collins, "Three Generative, Lexicalised Models for Statistical Parsing", ACL 1997: heads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from structnet.checks import check_one_of
+from structnet.trees.tree import Tree
+
+PART = "|"  # behind the label of a node that holds some of another's children
+NOTHING = Tree("<nothing>")  # in the place of a child or a sibling that is not there
+LEAF = "<leaf>"  # a leaf that has a sibling
+
+_HOW = ("right", "left", "head", "siblings")
+
+
+def binarize(
+    tree: Tree,
+    how: Literal["right", "left", "head", "siblings"] = "right",
+    *,
+    head: Callable[[Tree], int] | None = None,
+) -> Tree:
+    """A tree whose nodes have at most two children, from which :func:`unbinarize` gives the first.
+
+    Args:
+        tree: any tree.
+        how: "right", "left", "head" or "siblings", as the head of this module shows.
+        head: for "head", a function of a node that gives the place of its head among its children.
+
+    Raises:
+        ValueError: ``how`` is none of them, "head" comes without the function or the function
+            without "head"; or a label looks like one of those that are put in.
+        IndexError: the function of heads gives a place where there is no child.
+
+    Example:
+        >>> tree = Tree.fromstring("(NP the big cat)")
+        >>> binarize(tree)
+        <Tree (NP the (NP| big cat))>
+        >>> binarize(tree, "left")
+        <Tree (NP (NP| the big) cat)>
+        >>> binarize(tree, "head", head=lambda node: 1)
+        <Tree (NP the (NP| big cat))>
+        >>> print(binarize(Tree.fromstring("(VP cats (V sleep))"), "siblings"))
+        (VP (<leaf>/cats <nothing> (V sleep <nothing>)) <nothing>)
+    """
+    check_one_of("how", how, _HOW, "binarize")
+    if (how == "head") != (head is not None):
+        raise ValueError(
+            "binarize(tree, 'head', head=function) takes a function of heads, and only there; "
+            f"got how={how!r} and head={head!r}"
+        )
+    made: dict[int, Tree] = {}  # a subtree in several places is made once
+    for node in tree.postorder(once=True):
+        _check_label(node, how)
+        children = [made[id(child)] for child in node.children]
+        if how == "siblings":
+            made[id(node)] = _row(node.children, made)
+        elif len(children) <= 2:
+            made[id(node)] = Tree(node.label, children, node.token)
+        else:
+            place = 0 if how == "left" else len(children) - 1 if head is None else head(node)
+            made[id(node)] = _factored(node, children, _checked_place(node, place))
+    if how == "siblings":
+        return _with_sibling(tree, made[id(tree)], NOTHING)
+    return made[id(tree)]
+
+
+def unbinarize(tree: Tree) -> Tree:
+    """The tree of which :func:`binarize` made a binary one, in whichever way.
+
+    A tree that was not binarised comes back as it is.
+
+    Args:
+        tree: binary tree that :func:`binarize` gave.
+
+    Raises:
+        ValueError: the tree was changed, so that a part or a sibling hangs on no node.
+
+    Example:
+        >>> unbinarize(Tree.fromstring("(NP (NP| the big) cat)"))
+        <Tree (NP the big cat)>
+    """
+    siblings = bool(tree.children) and tree.children[-1] == NOTHING
+    below = _siblings_below if siblings else _children_below
+    if tree.label == LEAF or (_is_part(tree) and not siblings):
+        raise ValueError(f"the root of a binarised tree is a node of its own; got {tree.label!r}")
+    made: dict[int, Tree] = {}
+    for node in tree.postorder(once=True):
+        if siblings and node.label == LEAF:
+            made[id(node)] = Tree(node.token)
+        elif siblings or not _is_part(node):
+            children = [made[id(child)] for child in below(node)]
+            made[id(node)] = Tree(node.label, children, node.token)
+    return made[id(tree)]
+
+
+def _factored(node: Tree, children: Sequence[Tree], place: int) -> Tree:
+    """Parts from the head outward: first over the children behind it, then over those before."""
+    part = f"{node.label}{PART}"
+    built = children[place]
+    for child in children[place + 1 :]:
+        built = Tree(part, [built, child])
+    for child in reversed(children[:place]):
+        built = Tree(part, [child, built])
+    return Tree(node.label, built.children, node.token)  # the last part is the node itself
+
+
+def _row(children: Sequence[Tree], made: dict[int, Tree]) -> Tree:
+    """The first of some siblings, with the others behind it."""
+    row = NOTHING
+    for child in reversed(children):
+        row = _with_sibling(child, made[id(child)], row)
+    return row
+
+
+def _with_sibling(node: Tree, row: Tree, sibling: Tree) -> Tree:
+    """A node with the row of its children on the left and its next sibling on the right."""
+    if node.children:
+        return Tree(node.label, [row, sibling], node.token)
+    if sibling is NOTHING:
+        return node
+    if node.token is None:
+        return Tree(LEAF, [NOTHING, sibling], node.label)
+    return Tree(node.label, [NOTHING, sibling], node.token)
+
+
+def _children_below(node: Tree) -> list[Tree]:
+    """The children of a node, those of its parts in their places."""
+    found, stack = [], list(reversed(node.children))
+    while stack:
+        child = stack.pop()
+        if _is_part(child):
+            stack.extend(reversed(child.children))
+        else:
+            found.append(child)
+    return found
+
+
+def _siblings_below(node: Tree) -> list[Tree]:
+    """The first child of a node, and its siblings."""
+    found = []
+    child = node.children[0] if node.children else NOTHING
+    while child != NOTHING:
+        found.append(child)
+        child = child.children[1] if child.children else NOTHING
+    return found
+
+
+def _is_part(node: Tree) -> bool:
+    return bool(node.children) and isinstance(node.label, str) and node.label.endswith(PART)
+
+
+def _check_label(node: Tree, how: str) -> None:
+    if node.label in (NOTHING.label, LEAF) or (how != "siblings" and _is_part(node)):
+        raise ValueError(
+            f"the label {node.label!r} stands for something else in a binarised tree "
+            f"(parts end in {PART!r}); relabel the tree first"
+        )
+
+
+def _checked_place(node: Tree, place: int) -> int:
+    if not 0 <= place < len(node.children):
+        raise IndexError(
+            f"node {node.label!r} has {len(node.children)} children; got {place!r} for its head"
+        )
+    return place
