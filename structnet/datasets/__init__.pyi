@@ -30,6 +30,10 @@ from .source import find as find
 from .source import verify as verify
 from .text import Text as Text
 from .text import load_text as load_text
+from .tree_file import TreeFile as TreeFile
+from .tree_file import read_trees as read_trees
+from .tree_file_rows import TreeFileError as TreeFileError
+from .tree_file_summary import summarize_trees as summarize_trees
 from .truth import num_operators as num_operators
 from .truth import relation as relation
 from .truth import truth_table as truth_table
