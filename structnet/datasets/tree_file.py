@@ -11,7 +11,7 @@ from structnet.checks import check_one_of
 from structnet.datasets.csv_file import is_number, number
 from structnet.datasets.tree_file_formats import FORMATS, NAMES, whole
 from structnet.datasets.tree_file_rows import SEVERAL_LINES, TreeFileError, Unreadable
-from structnet.datasets.tree_file_sources import Found, found_in
+from structnet.datasets.tree_file_sources import Found, found_in, found_in_text
 from structnet.datasets.tree_file_targets import INSIDE, KINDS, NODES, ROOT, Kind, guess, text_of
 from structnet.trees.memory import collector_paused
 from structnet.trees.tree import Tree
@@ -132,6 +132,28 @@ def read_trees(
         check_one_of("task", task, TASKS, "read_trees")
     path = Path(path)
     return _checked(path, found_in(path, format, target, targets_needed), task, targets_needed)
+
+
+def read_text(
+    text: str, format: str, target: str | None = None, task: str | None = None
+) -> TreeFile:
+    """The trees of a text of which something is asked, as somebody typed them.
+
+    Args:
+        text: trees, or lines as a file has them, with targets or without.
+        format, target, task: arguments of :func:`read_trees`.
+
+    Raises:
+        TreeFileError: it holds no trees of the format.
+
+    Example:
+        >>> read_text("[MAX 2 4 ]", "listops").trees
+        [<Tree (MAX 2 4)>]
+    """
+    path = Path("the input")
+    if not text.strip():
+        raise TreeFileError("the input is empty; expected a tree")
+    return _checked(path, found_in_text(path, text, format, target, needed=False), task, False)
 
 
 def _checked(path: Path, found: Found, task: str | None, needed: bool) -> TreeFile:

@@ -58,7 +58,7 @@ def found_in(path: Path, format_: str | None, target: str | None, needed: bool) 
     """
     if path.is_dir():
         return _folder(path, format_, target)
-    return _file(path, _read(path), format_, target, needed)
+    return found_in_text(path, _read(path), format_, target, needed)
 
 
 def is_tree_file(path: str | Path) -> bool:
@@ -99,7 +99,14 @@ def _read(path: Path) -> str:
     return text
 
 
-def _file(path: Path, text: str, format_: str | None, target: str | None, needed: bool) -> Found:
+def found_in_text(
+    path: Path, text: str, format_: str | None, target: str | None, needed: bool
+) -> Found:
+    """The trees of a file's text, which is not empty; see :func:`found_in`.
+
+    Raises:
+        TreeFileError: it is not what it was said to be.
+    """
     ending = format_of_ending(path)
     if LINES in (format_, ending) or path.suffix.lower() in (".tsv", ".csv") or _has_columns(text):
         return _of_rows(path, text, None if format_ == LINES else format_, target, needed)

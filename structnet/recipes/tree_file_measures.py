@@ -1,0 +1,66 @@
+"""How good predictions of trees are, over all examples at once, beside what one would guess."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import confusion_matrix, f1_score
+
+from structnet.recipes.tree_file_data import in_order
+
+
+def of_classes(true: Sequence[str], predicted: Sequence[str], usual: str) -> dict[str, Any]:
+    """Accuracy, macro F1 and confusion matrix.
+
+    Args:
+        true, predicted: class of each example, or of each node.
+        usual: most frequent class of those that were trained on.
+
+    Returns:
+        The macro F1 is the mean over all classes that are true or predicted somewhere. The rows of
+        the matrix are true, its columns predicted.
+
+    Example:
+        >>> found = of_classes(["a", "a", "a", "b"], ["a", "a", "b", "b"], "a")
+        >>> found["accuracy"], found["accuracy_of_most_frequent"], round(found["macro_f1"], 3)
+        (0.75, 0.75, 0.733)
+        >>> found["confusion"]
+        {'classes': ['a', 'b'], 'counts': [[2, 1], [0, 1]]}
+    """
+    names = in_order({*true, *predicted})
+    counts = confusion_matrix(true, predicted, labels=names)
+    right = np.trace(counts) / counts.sum()
+    return {
+        "accuracy": float(right),
+        "accuracy_of_most_frequent": float(np.mean([name == usual for name in true])),
+        "macro_f1": float(f1_score(true, predicted, average="macro", zero_division=0)),
+        "confusion": {"classes": names, "counts": counts.tolist()},
+    }
+
+
+def of_numbers(true: Sequence[float], predicted: Sequence[float], mean: float) -> dict[str, Any]:
+    """Errors in the units of the numbers, and the share of their variance that is explained.
+
+    Args:
+        true, predicted: number of each example.
+        mean: mean of the numbers that were trained on.
+
+    Returns:
+        Root of the mean squared error, mean absolute error, and those of the mean; R2 where the
+        true numbers differ.
+
+    Example:
+        >>> of_numbers([1.0, 3.0], [1.0, 2.0], mean=2.0)["r2"]
+        0.5
+    """
+    y, guess = np.asarray(true, float), np.asarray(predicted, float).reshape(-1)
+    variance = float(y.var())
+    found = {
+        "rmse": float(np.sqrt(np.mean((y - guess) ** 2))),
+        "rmse_of_mean": float(np.sqrt(np.mean((y - mean) ** 2))),
+        "mae": float(np.mean(np.abs(y - guess))),
+        "mae_of_mean": float(np.mean(np.abs(y - mean))),
+    }
+    return found | ({"r2": 1 - found["rmse"] ** 2 / variance} if variance > 0 else {})
