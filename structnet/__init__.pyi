@@ -39,10 +39,14 @@ from .softmax_tree import SoftmaxTree as SoftmaxTree
 from .softmax_tree import SoftmaxTreeClassifier as SoftmaxTreeClassifier
 from .tensor_tree import CP as CP
 from .tensor_tree import ChildSum as ChildSum
+from .tensor_tree import ChildSumTreeLSTM as ChildSumTreeLSTM
 from .tensor_tree import FullTensor as FullTensor
 from .tensor_tree import TensorTrain as TensorTrain
 from .tensor_tree import TreeClassifier as TreeClassifier
 from .tensor_tree import TreeLSTM as TreeLSTM
+from .tensor_tree import TreeLSTMClassifier as TreeLSTMClassifier
+from .tensor_tree import TreeLSTMRegressor as TreeLSTMRegressor
+from .tensor_tree import TreeNodeClassifier as TreeNodeClassifier
 from .tensor_tree import TreePairClassifier as TreePairClassifier
 from .tensor_tree import Tucker as Tucker
 from .tensor_tree import WeightedSum as WeightedSum
@@ -57,6 +61,7 @@ from .training.metrics import accuracy as accuracy
 from .training.metrics import evaluate as evaluate
 from .training.metrics import predict_all as predict_all
 from .training.targets import TargetError as TargetError
+from .trees.examples import NodeExamples as NodeExamples
 from .trees.examples import TreeExamples as TreeExamples
 from .trees.forest import Forest as Forest
 from .trees.networkx_graph import from_networkx as from_networkx

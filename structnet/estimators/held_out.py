@@ -54,6 +54,23 @@ def hold_out(
     return np.flatnonzero(~is_held), np.flatnonzero(is_held)
 
 
+def parted(
+    size: int, share: float, seed: int, labels: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """As :func:`hold_out`, but None for what is held out where there are too few samples for it.
+
+    Example:
+        >>> parted(3, 0.1, seed=0)
+        (array([0, 1, 2]), None)
+    """
+    if size < 4:
+        return np.arange(size), None
+    try:  # the last sample of a class is not held out
+        return hold_out(size, share, seed, labels)
+    except ValueError:  # there is hardly one sample a class
+        return np.arange(size), None
+
+
 def _of_each_class(rng: np.random.Generator, labels: np.ndarray, share: float) -> np.ndarray:
     """Places of the rounded share of each class."""
     _, sizes = np.unique(labels, return_counts=True)

@@ -1,6 +1,7 @@
 from .brackets import bracketed as bracketed
 from .brackets import bracketed_many as bracketed_many
 from .brackets import to_bracketed as to_bracketed
+from .conversion import as_tree as as_tree
 from .dependencies import conllu as conllu
 from .dependencies import conllu_many as conllu_many
 from .errors import ParseError as ParseError

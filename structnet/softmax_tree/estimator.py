@@ -15,7 +15,7 @@ from torch import nn
 
 from structnet.checks import check_bool, check_number
 from structnet.estimators.checked import Checked, seed_from
-from structnet.estimators.held_out import hold_out
+from structnet.estimators.held_out import parted
 from structnet.estimators.inputs import check_inputs
 from structnet.estimators.scale import Standardizer
 from structnet.estimators.tree_estimator import TreeClassifierMixin, TreeEstimatorMixin
@@ -181,14 +181,8 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
 
     def _parted(self, given: Checked) -> tuple[Checked, Checked | None]:
         """Samples to learn from, and those by which the round is chosen; None if there are few."""
-        size = len(given.y)
-        if size < 4:
-            return given, None
-        try:  # the last sample of a class is not held out
-            learn, held = hold_out(size, self.validation_fraction, self.seed_, given.y)
-        except ValueError:  # there is hardly one sample a class
-            return given, None
-        return given.take(learn), given.take(held)
+        learn, held = parted(len(given.y), self.validation_fraction, self.seed_, given.y)
+        return given.take(learn), None if held is None else given.take(held)
 
     # What the mixins ask for
 

@@ -215,6 +215,16 @@ class TreeLSTM(nn.Module):
     def forward(self, forest: Forest, backend: str = "levels") -> Tensor:
         return self.states(forest, backend=backend)["h"]
 
+    def node_states(self, forest: Forest, backend: str = "levels") -> Tensor:
+        """The hidden states of all nodes, by their numbers in the forest.
+
+        Args and errors: those of :meth:`states`.
+
+        Shapes:
+            output: ``[num_nodes, hidden_size]``.
+        """
+        return self.states(forest, np.arange(forest.num_nodes), backend)["h"]
+
     def _check_tokens(self, forest: Forest) -> None:
         known = len(self.input_table())
         if len(forest.tokens) and forest.tokens.max() >= known:

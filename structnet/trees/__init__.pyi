@@ -1,6 +1,8 @@
+from .examples import NodeExamples as NodeExamples
 from .examples import TreeExamples as TreeExamples
 from .forest import Forest as Forest
 from .forest import Level as Level
+from .forest import Preorder as Preorder
 from .networkx_graph import from_networkx as from_networkx
 from .networkx_graph import to_networkx as to_networkx
 from .schema import make_graph as make_graph

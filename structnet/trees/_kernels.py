@@ -144,3 +144,37 @@ def topological_order(child, parent, num_nodes):
                 order[n] = p
                 n += 1
     return order[:n]
+
+
+@compiled
+def sizes(offsets, children):
+    """The nodes at and below each, as often as they stand there; float64, as they may be many."""
+    size = np.ones(len(offsets) - 1)
+    for v in range(len(size)):
+        for e in range(offsets[v], offsets[v + 1]):
+            size[v] += size[children[e]]
+    return size
+
+
+@compiled
+def preorder(roots, offsets, children, total):
+    """The nodes below each root, parents first, children in order; shared ones wherever they stand.
+
+    ``total`` is how many these are.
+    """
+    found = np.empty(total, np.int64)
+    # What waits are children of nodes on one path, and no node is on it twice.
+    waiting = np.empty(len(children) + 1, np.int64)
+    n = 0
+    for r in roots:
+        waiting[0] = r
+        count = 1
+        while count:
+            count -= 1
+            v = waiting[count]
+            found[n] = v
+            n += 1
+            for e in range(offsets[v + 1] - 1, offsets[v] - 1, -1):
+                waiting[count] = children[e]
+                count += 1
+    return found

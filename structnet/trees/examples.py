@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from structnet.trees.forest import Forest
+from structnet.trees.forest import Forest, Preorder
 from structnet.trees.numbering import positions
 
 
@@ -17,7 +17,11 @@ class TreeExamples:
 
     Args:
         forest: ``roots_per_example * n`` trees, those of one example next to each other.
-        targets: ``[n]`` class numbers.
+        targets: what a model is to say of each: class numbers ``[n]``, or numbers ``[n, ..]``.
+        weights: what each example counts, of mean 1; None counts all alike.
+
+    Shapes:
+        weights ``[n]``.
 
     Raises:
         ValueError: the trees cannot be shared out evenly among the targets.
@@ -31,9 +35,15 @@ class TreeExamples:
         (2, 2, <Tree a>)
     """
 
-    def __init__(self, forest: Forest, targets: Sequence[int] | np.ndarray | Tensor):
+    def __init__(
+        self,
+        forest: Forest,
+        targets: Sequence[int] | np.ndarray | Tensor,
+        weights: np.ndarray | Tensor | None = None,
+    ):
         self.forest = forest
         self.targets = torch.as_tensor(targets)
+        self.weights = None if weights is None else torch.as_tensor(weights)
         n = len(self.targets)
         if len(forest) % max(n, 1) or (n == 0) != (len(forest) == 0):
             raise ValueError(f"{len(forest)} trees cannot be shared evenly by {n} targets")
@@ -47,8 +57,70 @@ class TreeExamples:
         chosen = positions(indices, len(self))
         k = self.roots_per_example
         roots = chosen if k == 1 else (chosen[:, None] * k + np.arange(k)).ravel()
-        return TreeExamples(self.forest[roots], self.targets[torch.from_numpy(chosen)])
+        places = torch.from_numpy(chosen)
+        weights = None if self.weights is None else self.weights[places]
+        return TreeExamples(self.forest[roots], self.targets[places], weights)
 
     def to(self, device: str | torch.device) -> TreeExamples:
         """The same examples for models on ``device``."""
-        return TreeExamples(self.forest.to(device), self.targets.to(device))
+        weights = None if self.weights is None else self.weights.to(device)
+        return TreeExamples(self.forest.to(device), self.targets.to(device), weights)
+
+
+class NodeExamples:
+    """A forest and a class for some nodes of each tree: an example is a tree.
+
+    Args:
+        forest: the trees.
+        labels: for each tree, a class number for each of its nodes in preorder, -1 for none.
+
+    Raises:
+        ValueError: a tree has another number of nodes than of labels.
+
+    Example:
+        >>> from structnet.trees.tree import Tree
+        >>> from structnet.trees.vocabulary import Vocabulary
+        >>> trees = [Tree("f", [Tree("x"), Tree("y")]), Tree("x")]
+        >>> forest = Forest.from_trees(trees, Vocabulary.from_trees(trees))
+        >>> examples = NodeExamples(forest, [[2, 0, -1], [0]])
+        >>> examples[[1]].labels.tolist()
+        [0]
+    """
+
+    def __init__(self, forest: Forest, labels: Sequence[Sequence[int]]):
+        order = forest.preorder()
+        given, found = [len(each) for each in labels], np.diff(order.offsets).tolist()
+        if given != found:
+            i = next((i for i, (a, b) in enumerate(zip(given, found)) if a != b), len(found))  # noqa: B905
+            told = f"tree {i} has {found[i]} nodes" if i < len(found) else f"{len(found)} trees"
+            got = f"{given[i]} labels" if i < min(len(given), len(found)) else f"{len(given)} lists"
+            raise ValueError(f"{told}; got {got}, expected one label a node, -1 for none")
+        flat = [label for each in labels for label in each]
+        self._hold(forest, order, torch.tensor(flat, dtype=torch.int64))
+
+    def _hold(self, forest: Forest, order: Preorder, labels: Tensor) -> NodeExamples:
+        self.forest, self.order, self.labels = forest, order, labels
+        return self
+
+    @property
+    def nodes(self) -> Tensor:
+        """The node of the forest that each label is of, ``[labels]``."""
+        return torch.from_numpy(self.order.nodes).to(self.forest.device)
+
+    def __len__(self) -> int:
+        return len(self.forest)
+
+    def __getitem__(self, indices: slice | Sequence[int] | np.ndarray) -> NodeExamples:
+        """The chosen trees, with their labels."""
+        chosen = positions(indices, len(self))
+        starts = self.order.offsets
+        forest = self.forest[chosen]
+        order = forest.preorder()
+        first = np.repeat(starts[chosen] - order.offsets[:-1], np.diff(order.offsets))
+        places = torch.from_numpy(first + np.arange(len(first)))
+        return NodeExamples.__new__(NodeExamples)._hold(forest, order, self.labels[places])
+
+    def to(self, device: str | torch.device) -> NodeExamples:
+        """The same examples for models on ``device``."""
+        forest = self.forest.to(device)
+        return NodeExamples.__new__(NodeExamples)._hold(forest, self.order, self.labels.to(device))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import torch
 
+from structnet.checks import check_memory
 from structnet.errors import GraphError
 from structnet.trees import _kernels
 from structnet.trees.arrays import MAX_PLACE, check_arrays, check_numbers
@@ -36,6 +37,18 @@ class Level(NamedTuple):
 
     nodes: np.ndarray
     children: np.ndarray
+
+
+class Preorder(NamedTuple):
+    """The nodes of each tree of a forest, parents first, as :meth:`Tree.preorder` gives them.
+
+    Shapes:
+        offsets: ``[len(forest) + 1]``; tree i has the entries ``offsets[i]`` to ``offsets[i + 1]``.
+        nodes: ``[nodes of all trees]``, numbers of nodes of the forest.
+    """
+
+    offsets: np.ndarray
+    nodes: np.ndarray
 
 
 class Forest:
@@ -127,7 +140,10 @@ class Forest:
         # [edges]: an entry's place in its own list.
         pos = np.arange(len(children)) - np.repeat(offsets[:-1], np.diff(offsets))
         arrays = (types, tokens, offsets, children, pos, roots)
-        return cls._sorted(arrays, vocabulary.arity, vocabulary)
+        arity = vocabulary.arity
+        return cls._sorted(
+            arrays, int(pos.max(initial=-1)) + 1 if arity is None else arity, vocabulary
+        )
 
     @classmethod
     def from_graph(
@@ -164,7 +180,7 @@ class Forest:
         order = _kernels.topological_order(child, parent, len(types))
         if len(order) < len(types):
             raise GraphError("the graph has a cycle; children must come before their parents")
-        arity = max(int(pos.max(initial=-1)) + 1, vocabulary.arity if vocabulary is not None else 0)
+        arity = max(int(pos.max(initial=-1)) + 1, (vocabulary and vocabulary.arity) or 0)
         offsets = np.concatenate(([0], np.cumsum(np.bincount(parent, minlength=len(types)))))
         if roots is None:
             roots = np.flatnonzero(np.bincount(child, minlength=len(types)) == 0).tolist()
@@ -212,6 +228,32 @@ class Forest:
         return Forest.__new__(Forest)._hold(
             *of_nodes, *lists, self.arity, self.vocabulary, self.device
         )
+
+    def sizes(self) -> np.ndarray:
+        """How many nodes each tree has, shared ones as often as they stand there.
+
+        Shapes:
+            output: ``[len(forest)]``, float64, as sharing can fold up astronomical numbers.
+        """
+        return _kernels.sizes(self.offsets, self.children)[self.roots]
+
+    def preorder(self) -> Preorder:
+        """Where each node of each tree is in the forest.
+
+        Raises:
+            ValueError: written out, the trees do not fit in memory.
+
+        Example:
+            >>> trees = [Tree("f", [Tree("x"), Tree("y"), Tree("x")])]
+            >>> forest = Forest.from_trees(trees, Vocabulary.from_trees(trees))
+            >>> forest.preorder().nodes.tolist()  # f, x, y, x
+            [2, 0, 1, 0]
+        """
+        sizes = self.sizes()
+        check_memory("a row for each node of these trees", 8 * int(sizes.sum()))
+        offsets = np.concatenate(([0], np.cumsum(sizes.astype(np.int64))))
+        nodes = _kernels.preorder(self.roots, self.offsets, self.children, offsets[-1])
+        return Preorder(offsets, nodes)
 
     def to(self, device: str | torch.device) -> Forest:
         """The same forest for models on ``device``; the arrays are shared, not copied."""

@@ -21,7 +21,8 @@ class Vocabulary:
     Args:
         types: labels of inner nodes; the i-th has type i. None gives every inner node type 0.
         tokens: labels of leaves, and tokens that inner nodes carry; the i-th has token i.
-        arity: the largest number of children of a node.
+        arity: the largest number of children of a node; None for any, for models that have no
+            parameters of their own for each place.
         unknown: map labels not listed to one extra type and one extra token, the last of each,
             instead of raising.
 
@@ -40,19 +41,20 @@ class Vocabulary:
 
     types: dict[Hashable, int] | None
     tokens: dict[Hashable, int]
-    arity: int
+    arity: int | None
     unknown: bool
 
     def __init__(
         self,
         types: Sequence[Hashable] | None,
         tokens: Sequence[Hashable],
-        arity: int,
+        arity: int | None,
         unknown: bool = False,
     ):
-        if isinstance(arity, bool) or not isinstance(arity, Integral) or arity < 0:
-            raise VocabularyError(f"the arity must be an int >= 0; got {arity!r}")
-        arity = int(arity)
+        if arity is not None:
+            if isinstance(arity, bool) or not isinstance(arity, Integral) or arity < 0:
+                raise VocabularyError(f"the arity must be an int >= 0, or None; got {arity!r}")
+            arity = int(arity)
         self.types = None if types is None else _numbered(types, "inner label")
         self.tokens = _numbered(tokens, "token")
         self.arity = arity
@@ -60,7 +62,12 @@ class Vocabulary:
 
     @classmethod
     def from_trees(
-        cls, trees: Iterable[Tree], typed: bool = True, unknown: bool = False
+        cls,
+        trees: Iterable[Tree],
+        typed: bool = True,
+        unknown: bool = False,
+        min_count: int = 1,
+        any_arity: bool = False,
     ) -> Vocabulary:
         """All labels that occur in ``trees``, in the order in which they first occur.
 
@@ -69,13 +76,26 @@ class Vocabulary:
             typed: give each inner label a type of its own; False gives all of them type 0, as
                 for sentiment trees, whose inner labels are targets.
             unknown: the argument of the constructor.
+            min_count: leave out labels that fewer trees have; with ``unknown`` these stand for
+                those that are never seen, whose parameters are trained so.
+            any_arity: do not limit nodes to as many children as they have in ``trees``.
+
+        Raises:
+            VocabularyError: labels would be left out that could not be unknown.
         """
-        types: dict[Hashable, None] = {}  # dicts keep the order in which labels are first met
-        tokens: dict[Hashable, None] = {}
+        if min_count > 1 and not unknown:
+            raise VocabularyError(
+                f"min_count={min_count} needs unknown=True for what it leaves out"
+            )
+        types: dict[Hashable, int] = {}  # -> trees that have it, in the order of first meeting
+        tokens: dict[Hashable, int] = {}
         arity = 0
+        seen: set[int] = set()
         for tree in trees:
             # Subtrees that are one object are read once, or sharing would cost what it saves.
-            seen: set[int] = set()
+            if min_count > 1:
+                seen = set()
+            met: tuple[set, set] = (set(), set())  # types and tokens of this tree
             stack = [tree]
             while stack:
                 node = stack.pop()
@@ -83,14 +103,20 @@ class Vocabulary:
                     continue
                 seen.add(id(node))
                 stack.extend(reversed(node.children))
+                inner = bool(node.children) or node.token is not None
+                found = types if inner else tokens
+                pairs = [(found, met[not inner], node.label)]
                 if node.token is not None:
-                    tokens.setdefault(node.token)
-                if node.children or node.token is not None:
-                    types.setdefault(node.label)
+                    pairs.append((tokens, met[1], node.token))
+                if inner:
                     arity = max(arity, len(node.children))
-                else:
-                    tokens.setdefault(node.label)
-        return cls(list(types) if typed else None, list(tokens), arity, unknown)
+                for counts, here, label in pairs:
+                    if label not in here:
+                        here.add(label)
+                        counts[label] = counts.get(label, 0) + 1
+        listed = ([x for x, n in counts.items() if n >= min_count] for counts in (types, tokens))
+        kept, words = listed
+        return cls(kept if typed else None, words, None if any_arity else arity, unknown)
 
     @property
     def num_types(self) -> int:
@@ -126,7 +152,7 @@ class Vocabulary:
         Raises:
             VocabularyError: an unknown label, or more children than the arity.
         """
-        if len(node.children) > self.arity:
+        if self.arity is not None and len(node.children) > self.arity:
             raise VocabularyError(
                 f"node {node.label!r} has {len(node.children)} children; "
                 f"the vocabulary's arity is {self.arity}"
@@ -156,7 +182,8 @@ class Vocabulary:
 
     def __repr__(self) -> str:
         return (
-            f"Vocabulary({self.num_types} types, {self.num_tokens} tokens, arity {self.arity}"
+            f"Vocabulary({self.num_types} types, {self.num_tokens} tokens, "
+            f"{'any arity' if self.arity is None else f'arity {self.arity}'}"
             f"{', unknown allowed' if self.unknown else ''})"
         )
 

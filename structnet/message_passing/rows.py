@@ -1,0 +1,40 @@
+"""A forest as cells see it that compute from one row of numbers a node, whatever its labels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from structnet.trees.forest import Forest
+
+
+def with_own_rows(forest: Forest, places: int = 1) -> Forest:
+    """The same trees with type 0 at every node, and the node's own number as its token.
+
+    So a cell reads row v of any ``[num_nodes, ..]`` tensor at node v, one set of parameters serves
+    all nodes, and leaves are nodes like any other.
+
+    Args:
+        forest: the trees.
+        places: number of places that are told apart; all children from the last of them on stand
+            in it.
+
+    Example:
+        >>> from structnet.trees.tree import Tree
+        >>> from structnet.trees.vocabulary import Vocabulary
+        >>> trees = [Tree("f", [Tree("x"), Tree("y"), Tree("x")])]
+        >>> rows = with_own_rows(Forest.from_trees(trees, Vocabulary.from_trees(trees)), places=2)
+        >>> rows.types.tolist(), rows.tokens.tolist(), rows.pos.tolist()
+        ([0, 0, 0], [0, 1, 2], [0, 1, 1])
+    """
+    return Forest.__new__(Forest)._hold(
+        np.zeros_like(forest.types),
+        np.arange(forest.num_nodes),
+        forest.height,
+        forest.offsets,
+        forest.children,
+        np.minimum(forest.pos, places - 1),
+        forest.roots,
+        places,
+        None,
+        forest.device,
+    )

@@ -1,0 +1,39 @@
+"""Whatever a user has for a tree, as a Tree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from structnet.parse.brackets import bracketed
+from structnet.parse.graphs import networkx_tree
+from structnet.parse.objects import from_conllu, from_nltk, from_spacy
+from structnet.trees.tree import Tree
+
+
+def as_tree(tree: Any) -> Tree:
+    """The Tree of a Tree, of bracketed text, or of a parse of nltk, spaCy, conllu or networkx.
+
+    Raises:
+        TypeError: it is none of these.
+        ParseError, ValueError: it is one that does not hold a tree.
+
+    Example:
+        >>> as_tree("(NP (DT the) (NN cat))")
+        <Tree (NP (DT the) (NN cat))>
+    """
+    if isinstance(tree, Tree):
+        return tree
+    if isinstance(tree, str):
+        return bracketed(tree)
+    if callable(getattr(tree, "label", None)):
+        return from_nltk(tree)
+    if hasattr(tree, "adj") and hasattr(tree, "is_directed"):
+        return networkx_tree(tree)
+    if hasattr(tree, "to_tree") or (hasattr(tree, "token") and hasattr(tree, "children")):
+        return from_conllu(tree)
+    if any(hasattr(tree, name) for name in ("sents", "root", "dep_")):
+        return from_spacy(tree)
+    raise TypeError(
+        "a tree must be a structnet.Tree, bracketed text, or a parse of nltk, spaCy, conllu or "
+        f"networkx; got {type(tree).__name__}"
+    )

@@ -1,0 +1,261 @@
+"""The Child-Sum Tree-LSTM: one set of weights for all nodes, whose labels are vectors."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from structnet.checks import check_integer, check_number, check_one_of
+from structnet.errors import GraphError
+from structnet.message_passing.cell import Edges, Nodes, State
+from structnet.message_passing.propagation import propagate
+from structnet.message_passing.rows import with_own_rows
+from structnet.message_passing.scheduling import Layout
+from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT
+from structnet.tensor_tree.compiled.child_sum_sweep import covers, sweep
+from structnet.tensor_tree.gates import lstm_state
+from structnet.tensor_tree.parameters import Shape, allocate, check_shapes
+from structnet.trees.forest import Forest
+
+LEAF_SCALE = 0.1  # of the vectors of words, beside those of inner labels
+
+
+class ChildSumTreeLSTM(nn.Module):
+    """Encodes every node of a forest: any number of children, any number of labels.
+
+    For a node with the vector x of its label and children 1..k in places p(1)..p(k)::
+
+        s       = sum_j g_p(j) * h_j + b_p(j)
+        i, o, u = sigmoid, sigmoid, tanh of W x + U s + b
+        f_j     = sigmoid(W_f x + U_f h_j + b_f)            for each child j
+        c       = i * u + sum_j f_j * c_j
+        h       = o * tanh(c)
+
+    With ``order=False``, g is 1 and b_p is 0, and these are Eq. (2)-(8) of the paper. The gate and
+    the bias of a place are ours: they tell children apart by where they stand, for 2 numbers a
+    place and unit, where a matrix for each place (the paper's N-ary form, which
+    :class:`~structnet.tensor_tree.TreeLSTM` has) would have to be learnt from the few nodes that
+    are so wide.
+
+    A label is looked up among types if the node has one, its token among tokens; the vectors of a
+    node that has both are added. At first those of types are drawn from N(0, 1) and those of
+    tokens from N(0, 0.01): a tree has few kinds of inner nodes, and words that matter will grow.
+
+    Args:
+        hidden_size: c, the size of h and of the cell state.
+        num_types: inner labels (``vocabulary.num_types``).
+        num_tokens: labels of leaves, and tokens (``vocabulary.num_tokens``).
+        input_size: size of the label vectors; None for ``hidden_size``.
+        order: False to make the order of the children not matter.
+        places: places that are told apart; all children from the last one on share it.
+        dropout: share of the numbers of label vectors that are dropped in training.
+        label_dropout: share of the labels that stand as the last type or token in training: the
+            unknown one, of a vocabulary with ``unknown=True``, learns so what to say.
+
+    Raises:
+        ValueError: a size below 1, or a share outside of [0, 1).
+
+    Shapes:
+        output: the roots' states, ``[len(forest), hidden_size]``.
+
+    Reference: Tai, Socher and Manning, "Improved Semantic Representations From Tree-Structured
+    Long Short-Term Memory Networks", ACL 2015, Sec. 3.1.
+
+    Example:
+        >>> from structnet.trees.tree import Tree
+        >>> from structnet.trees.vocabulary import Vocabulary
+        >>> _ = torch.manual_seed(0)
+        >>> trees = [Tree.from_postorder([("dogs", 0, None), ("bark", 0, None), ("S", 2, None)])]
+        >>> vocabulary = Vocabulary.from_trees(trees)
+        >>> encoder = ChildSumTreeLSTM(8, vocabulary.num_types, vocabulary.num_tokens)
+        >>> encoder(Forest.from_trees(trees, vocabulary)).shape
+        torch.Size([1, 8])
+    """
+
+    weight: nn.Parameter
+    bias: nn.Parameter
+    children_weight: nn.Parameter
+    forget_weight: nn.Parameter
+    forget_bias: nn.Parameter
+    child_forget_weight: nn.Parameter
+    place_gate: Tensor
+    place_bias: Tensor
+
+    def __init__(
+        self,
+        hidden_size: int,
+        num_types: int,
+        num_tokens: int,
+        input_size: int | None = None,
+        order: bool = True,
+        places: int = 5,
+        dropout: float = 0.0,
+        label_dropout: float = 0.0,
+    ):
+        super().__init__()
+        sizes = {"hidden_size": hidden_size, "places": places, "num_tokens": num_tokens}
+        for name, value in sizes.items():
+            check_integer(name, value, 0 if name == "num_tokens" else 1, owner="ChildSumTreeLSTM")
+        check_integer("num_types", num_types, 0, owner="ChildSumTreeLSTM")
+        check_integer("input_size", input_size, 1, optional=True, owner="ChildSumTreeLSTM")
+        for name, share in (("dropout", dropout), ("label_dropout", label_dropout)):
+            check_number(name, share, 0, 0.999, owner="ChildSumTreeLSTM")
+        self.hidden_size, self.places = hidden_size, places if order else 1
+        self.order, self.dropout, self.label_dropout = order, dropout, label_dropout
+        c, e = hidden_size, input_size or hidden_size
+        self.type_vectors = nn.Embedding(num_types, e)
+        self.token_vectors = nn.Embedding(num_tokens, e)
+        shapes: dict[str, Shape] = {
+            "weight": (e, 3 * c),
+            "bias": (3 * c,),
+            "children_weight": (c, 3 * c),
+            "forget_weight": (e, c),
+            "forget_bias": (c,),
+            "child_forget_weight": (c, c),
+        }
+        by_place: dict[str, Shape] = {
+            "place_gate": (self.places, c),
+            "place_bias": (self.places, c),
+        }
+        self.shapes = {**allocate(self, shapes | by_place if order else shapes), **by_place}
+        if not order:
+            self.register_buffer("place_gate", torch.ones(1, c), persistent=False)
+            self.register_buffer("place_bias", torch.zeros(1, c), persistent=False)
+        self.reset_parameters()
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Draw the first weights."""
+        self.type_vectors.weight.normal_()
+        self.token_vectors.weight.normal_(std=LEAF_SCALE)
+        e, c = len(self.weight), self.hidden_size
+        self.weight.normal_(std=e**-0.5)
+        self.forget_weight.normal_(std=0.5 * e**-0.5)
+        self.children_weight.normal_(std=(2 * HIDDEN_MOMENT * c) ** -0.5)  # of two children
+        self.child_forget_weight.normal_(std=0.5 * (HIDDEN_MOMENT * c) ** -0.5)
+        self.bias.zero_()
+        self.forget_bias.zero_()
+        if self.order:
+            self.place_gate.normal_(1.0, 0.1)
+            self.place_bias.normal_(0.0, 0.1)
+
+    def inputs(self, forest: Forest) -> Tensor:
+        """The label vector of each node, ``[num_nodes, input_size]``.
+
+        Raises:
+            GraphError: a type or a token that the model does not have.
+        """
+        drop = self.label_dropout if self.training else 0.0
+        return label_rows(forest, self.type_vectors, self.token_vectors, drop)
+
+    def node_states(self, forest: Forest, backend: str = "levels") -> Tensor:
+        """The hidden states of all nodes, by their numbers in the forest.
+
+        Args:
+            forest: the trees, of any arity.
+            backend: that of :func:`structnet.message_passing.propagate`; on a CPU "levels" is
+                compiled, with equal results.
+
+        Shapes:
+            output: ``[num_nodes, hidden_size]``.
+
+        Raises:
+            GraphError: the forest is empty, or has a type or a token that the model does not have.
+            ValueError: a parameter of another shape than it was made with, or an unknown backend.
+        """
+        check_one_of("backend", backend, ("levels", "dgl"), "ChildSumTreeLSTM")
+        check_shapes(self, self.shapes)
+        x = F.dropout(self.inputs(forest), self.dropout, self.training)
+        y = torch.addmm(self.bias, x, self.weight)  # [nodes, 3 c]
+        leaves = int((forest.height == 0).sum())
+        p = torch.addmm(self.forget_bias, x[leaves:], self.forget_weight)  # [inner nodes, c]
+        rows = with_own_rows(forest, self.places)
+        weights = (self.children_weight, self.child_forget_weight)
+        parameters = (*weights, self.place_gate, self.place_bias)
+        if backend == "levels" and covers(forest, y, p, *parameters):
+            return sweep(rows, y, p, *parameters)
+        cell = _Cell(self, y, F.pad(p, (0, 0, leaves, 0)))
+        return propagate(rows, cell, range(forest.num_nodes), backend)["h"]
+
+    def forward(self, forest: Forest, backend: str = "levels") -> Tensor:
+        roots = torch.from_numpy(forest.roots).to(forest.device)
+        return self.node_states(forest, backend).index_select(0, roots)
+
+
+def label_rows(
+    forest: Forest, of_types: nn.Embedding, of_tokens: nn.Embedding, drop: float = 0.0
+) -> Tensor:
+    """The row of each node's type, of its token, or the sum of both: ``[num_nodes, size]``.
+
+    Args:
+        forest: the trees.
+        of_types, of_tokens: the rows.
+        drop: share of the nodes whose label stands as the last one of its table.
+
+    Raises:
+        GraphError: the forest is empty, a node has neither, or one that the tables do not have.
+    """
+    if forest.num_nodes == 0:
+        raise GraphError("the forest is empty; a sweep needs at least one node")
+    parts = []
+    for name, numbers, table in (
+        ("type", forest.types, of_types),
+        ("token", forest.tokens, of_tokens),
+    ):
+        if numbers.max() >= table.num_embeddings:
+            raise GraphError(
+                f"the forest has {name} {numbers.max()}; the model has {table.num_embeddings} "
+                f"{name}s"
+            )
+        has = (numbers >= 0).nonzero()[0]
+        if len(has):
+            chosen = torch.from_numpy(numbers[has]).to(forest.device)
+            if drop:
+                lost = torch.rand(len(has), device=forest.device) < drop
+                chosen = chosen.masked_fill(lost, table.num_embeddings - 1)
+            parts.append((torch.from_numpy(has).to(forest.device), table(chosen)))
+    empty = (forest.types < 0) & (forest.tokens < 0)
+    if empty.any():
+        raise GraphError(f"node {empty.argmax()} has neither type nor token; it needs one")
+    first = parts[0][1]
+    rows = first.new_zeros(forest.num_nodes, first.shape[1])
+    for where, values in parts:
+        rows = rows.index_add(0, where, values)
+    return rows
+
+
+class _Cell:
+    """One sweep as messages: the plain form, on any device."""
+
+    sums = frozenset(["sum"])
+
+    def __init__(self, model: ChildSumTreeLSTM, y: Tensor, p: Tensor):
+        self.model, self.y, self.p = model, y, p
+        self.layout = Layout(1, model.places, model.order, pads=False)
+
+    def leaf(self, nodes: Nodes) -> State:
+        raise NotImplementedError  # every node has a type
+
+    def bottom(self) -> State:
+        nothing = self.y.new_zeros(1, self.model.hidden_size)
+        return {"h": nothing, "c": nothing}
+
+    def message(self, edges: Edges) -> State:
+        h = edges.split(edges.src["h"])  # [runs, length, c]
+        gate, bias = edges.select(self.model.place_gate), edges.select(self.model.place_bias)
+        return {
+            "sum": edges.join(h * gate.unsqueeze(1) + bias.unsqueeze(1)),
+            "forget": edges.src["h"] @ self.model.child_forget_weight,
+            "c": edges.src["c"],
+        }
+
+    def reduce(self, nodes: Nodes) -> State:
+        assert nodes.owner is not None  # as nothing pads
+        box, own = nodes.mailbox, nodes.tokens.remainder(len(self.y))  # padding reads any row
+        y = self.y.index_select(0, own) + box["sum"] @ self.model.children_weight
+        p = self.p.index_select(0, own).index_select(0, nodes.owner)
+        kept = nodes.sum(torch.sigmoid(p + box["forget"]) * box["c"])
+        i, o, u = y.chunk(3, -1)
+        h, c = lstm_state(i, o, u, kept, nodes.plain)
+        return {"h": h, "c": c}

@@ -1,0 +1,183 @@
+"""Models of users' trees: what is read of a tree, or of each node, made to answer a question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from structnet.checks import check_integer, check_number, check_one_of
+from structnet.tensor_tree.child_sum_tree_lstm import ChildSumTreeLSTM
+from structnet.tensor_tree.readout import TreeReadout
+from structnet.tensor_tree.tree_lstm import TreeLSTM
+from structnet.training.targets import check_classes
+from structnet.trees.examples import NodeExamples, TreeExamples
+from structnet.trees.forest import Forest
+
+KINDS = ("classes", "labels", "numbers")
+
+
+class TreePredictor(nn.Module):
+    """Says of each example which class it has, which labels, or some numbers.
+
+    Args:
+        readout: gives the outputs.
+        kind: "classes", one of them each, by cross-entropy; "labels", any of them, each by
+            cross-entropy with its absence; "numbers", by squared error.
+        class_weight: what a class, or a label that is there, counts; 1 by default.
+        loss: called as ``loss(outputs, targets)``, gives a number an example, in place of these.
+
+    Shapes:
+        output: ``[n, outputs]``: logits, or numbers.
+        class_weight ``[outputs]``; of ``loss``: ``[n, outputs]``, targets ``[n]`` or
+        ``[n, outputs]`` -> ``[n]``.
+
+    Raises:
+        ValueError: an unknown kind, or weights of another shape.
+
+    Example:
+        >>> from structnet.trees.tree import Tree
+        >>> from structnet.trees.vocabulary import Vocabulary
+        >>> _ = torch.manual_seed(0)
+        >>> trees = [Tree("f", [Tree("x")]), Tree("f", [Tree("y")])]
+        >>> vocabulary = Vocabulary.from_trees(trees)
+        >>> encoder = ChildSumTreeLSTM(8, vocabulary.num_types, vocabulary.num_tokens)
+        >>> model = TreePredictor(TreeReadout(encoder, 3))
+        >>> batch = TreeExamples(Forest.from_trees(trees, vocabulary), [2, 0])
+        >>> model.loss(batch).shape, model.predict_proba(batch).shape
+        (torch.Size([]), torch.Size([2, 3]))
+    """
+
+    class_weight: Tensor | None
+
+    def __init__(
+        self,
+        readout: TreeReadout,
+        kind: str = "classes",
+        class_weight: Tensor | None = None,
+        loss: Callable[[Tensor, Tensor], Tensor] | None = None,
+    ):
+        super().__init__()
+        check_one_of("kind", kind, KINDS, "TreePredictor")
+        self.readout, self.kind, self.of_example = readout, kind, loss
+        self.num_outputs = readout.output.out_features
+        if class_weight is not None and class_weight.shape != (self.num_outputs,):
+            raise ValueError(
+                f"class_weight must have shape [{self.num_outputs}], one an output; got "
+                f"{list(class_weight.shape)}"
+            )
+        self.register_buffer("class_weight", class_weight, persistent=False)
+
+    def forward(self, forest: Forest, backend: str = "levels") -> Tensor:
+        return self.readout(forest, backend)
+
+    def losses(self, batch: TreeExamples) -> Tensor:
+        """The loss of each example, ``[n]``.
+
+        Raises:
+            TargetError: a target is no class.
+            ValueError: targets of another shape than the outputs.
+        """
+        outputs, targets = self(batch.forest), batch.targets
+        if self.of_example is not None:
+            return self.of_example(outputs, targets)
+        if self.kind == "classes":
+            check_classes(targets, self.num_outputs)
+            return F.cross_entropy(outputs, targets, self.class_weight, reduction="none")
+        if targets.shape != outputs.shape:
+            raise ValueError(
+                f"targets must have the shape of the outputs, {list(outputs.shape)}; got "
+                f"{list(targets.shape)}"
+            )
+        if self.kind == "numbers":
+            return (outputs - targets.to(outputs)).square().mean(-1)
+        return F.binary_cross_entropy_with_logits(
+            outputs, targets.to(outputs), pos_weight=self.class_weight, reduction="none"
+        ).mean(-1)
+
+    def loss(self, batch: TreeExamples) -> Tensor:
+        """The mean over the batch, of what each counts; errors as of :meth:`losses`."""
+        losses = self.losses(batch)
+        return (
+            losses.mean() if batch.weights is None else (losses * batch.weights.to(losses)).mean()
+        )
+
+    def predict(self, batch: TreeExamples | Forest) -> Tensor:
+        """The likeliest class ``[n]``; or the labels that are likelier than not, 0 or 1; or the
+        numbers, ``[n, outputs]``."""
+        outputs = self(getattr(batch, "forest", batch))
+        if self.kind == "classes":
+            return outputs.argmax(-1)
+        return (outputs > 0).long() if self.kind == "labels" else outputs
+
+    def predict_proba(self, batch: TreeExamples | Forest) -> Tensor:
+        """The probability of each class, or of each label, ``[n, outputs]``.
+
+        Raises:
+            ValueError: the model gives numbers.
+        """
+        outputs = self(getattr(batch, "forest", batch))
+        if self.kind == "numbers":
+            raise ValueError("a model of kind 'numbers' has no probabilities; it has predict")
+        return outputs.softmax(-1) if self.kind == "classes" else outputs.sigmoid()
+
+
+class NodePredictor(nn.Module):
+    """Says of each node which class it has, by what is at and below it.
+
+    Args:
+        encoder: gives the states of all nodes.
+        num_classes: number of classes.
+        dropout: share of a state's numbers that is dropped in training.
+
+    Shapes:
+        output: logits ``[num_nodes, num_classes]``, by the nodes' numbers in the forest.
+
+    Reference: Socher et al., "Recursive Deep Models for Semantic Compositionality Over a Sentiment
+    Treebank", EMNLP 2013, Sec. 4.
+    """
+
+    def __init__(
+        self, encoder: ChildSumTreeLSTM | TreeLSTM, num_classes: int, dropout: float = 0.0
+    ):
+        super().__init__()
+        check_integer("num_classes", num_classes, 1, owner="NodePredictor")
+        check_number("dropout", dropout, 0, 0.999, owner="NodePredictor")
+        self.encoder, self.num_classes, self.dropout = encoder, num_classes, dropout
+        self.output = nn.Linear(encoder.hidden_size, num_classes)
+
+    def forward(self, forest: Forest, backend: str = "levels") -> Tensor:
+        h = self.encoder.node_states(forest, backend)
+        return self.output(F.dropout(h, self.dropout, self.training))
+
+    def loss(self, batch: NodeExamples) -> Tensor:
+        """The mean cross-entropy of the labelled nodes; 0 if there are none.
+
+        Raises:
+            TargetError: a label is no class.
+        """
+        labelled = batch.labels >= 0
+        labels = batch.labels[labelled]
+        check_classes(labels, self.num_classes)
+        logits = self(batch.forest).index_select(0, batch.nodes[labelled])
+        return F.cross_entropy(logits, labels, reduction="sum") / max(len(labels), 1)
+
+    def predict(self, batch: NodeExamples | Forest) -> Tensor:
+        """The likeliest class of each node: in preorder, tree after tree, ``[nodes of all trees]``.
+
+        See :meth:`structnet.Forest.preorder`.
+        """
+        if isinstance(batch, NodeExamples):
+            forest, nodes = batch.forest, batch.nodes
+        else:
+            forest, nodes = batch, torch.from_numpy(batch.preorder().nodes).to(batch.device)
+        return self(forest).argmax(-1).index_select(0, nodes)
+
+    def accuracy(self, batch: NodeExamples) -> float:
+        """The share of the labelled nodes that are predicted right."""
+        labelled = batch.labels >= 0
+        right = self.predict(batch)[labelled] == batch.labels[labelled]
+        return right.double().mean().item() if len(right) else 1.0
+

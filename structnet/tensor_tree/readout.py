@@ -1,0 +1,115 @@
+"""From the states of all nodes to one row of numbers a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from structnet.checks import check_integer, check_number, wrong
+from structnet.message_passing.pooling import POOLS, pooled
+from structnet.tensor_tree.child_sum_tree_lstm import ChildSumTreeLSTM, label_rows
+from structnet.tensor_tree.tree_lstm import TreeLSTM
+from structnet.trees.forest import Forest
+
+READ = ("root", *POOLS, "attention")
+
+
+class TreeReadout(nn.Module):
+    """A linear map of what a tree's nodes are together.
+
+    Args:
+        encoder: gives the states of all nodes, by ``node_states(forest, backend)``.
+        num_outputs: numbers a tree.
+        pools: what is read of the states, side by side: that of the "root", and the "sum", "mean"
+            or "max" over all nodes, or their mean weighted by "attention".
+        bag: numbers of types and of tokens; adds a row of outputs for each of them, summed over
+            the nodes, as a linear model on a bag of labels has it: for what only counts. None
+            adds nothing.
+        roots_per_example: trees in a row that are one example; of two, l and r, what is read is
+            ``[l, r, |l - r|, l * r]``.
+        dropout: share of what is read that is dropped in training.
+
+    Raises:
+        ValueError: an unknown pool, or a number out of its range.
+
+    Shapes:
+        output: ``[len(forest) / roots_per_example, num_outputs]``.
+
+    Reference: max over nodes after Conneau et al., EMNLP 2017; ``|l - r|, l * r`` after Tai et al.,
+    ACL 2015, Eq. (15); attention after Lin et al., ICLR 2017.
+    """
+
+    def __init__(
+        self,
+        encoder: ChildSumTreeLSTM | TreeLSTM,
+        num_outputs: int,
+        pools: Sequence[str] = ("root", "max"),
+        bag: tuple[int, int] | None = None,
+        roots_per_example: int = 1,
+        dropout: float = 0.0,
+    ):
+        super().__init__()
+        check_integer("num_outputs", num_outputs, 1, owner="TreeReadout")
+        check_integer("roots_per_example", roots_per_example, 1, owner="TreeReadout")
+        check_number("dropout", dropout, 0, 0.999, owner="TreeReadout")
+        if isinstance(pools, str) or not pools or not set(pools) <= set(READ):
+            raise wrong("pools", f"some of {list(READ)}", pools, "TreeReadout")
+        self.encoder, self.pools, self.dropout = encoder, tuple(pools), dropout
+        self.roots_per_example = roots_per_example
+        width = len(self.pools) * encoder.hidden_size
+        width *= 4 if roots_per_example == 2 else roots_per_example
+        self.output = nn.Linear(width, num_outputs)
+        if "attention" in self.pools:
+            self.score = nn.Linear(encoder.hidden_size, 1, bias=False)
+        self.bag = bag is not None
+        if bag is not None:
+            count = num_outputs * roots_per_example  # a tree's place has its own rows
+            self.type_bag, self.token_bag = (nn.Embedding(size, count) for size in bag)
+            nn.init.zeros_(self.type_bag.weight)
+            nn.init.zeros_(self.token_bag.weight)
+
+    def read(self, forest: Forest, backend: str = "levels") -> Tensor:
+        """What is read of each example, ``[len(forest) / roots_per_example, width]``."""
+        h = self.encoder.node_states(forest, backend)
+        parts = [self._pool(forest, h, pool, backend) for pool in self.pools]
+        x = torch.cat(parts, -1) if len(parts) > 1 else parts[0]
+        return self._joined(x)
+
+    def _pool(self, forest: Forest, h: Tensor, pool: str, backend: str) -> Tensor:
+        if pool == "root":
+            return h.index_select(0, torch.from_numpy(forest.roots).to(h.device))
+        if pool != "attention":
+            return pooled(forest, h, pool, backend)
+        # States are within -1 and 1, so no score is far above the others: one shift serves all.
+        weight = self.score(h)
+        weight = (weight - weight.detach().max()).exp()
+        sums = pooled(forest, torch.cat([weight * h, weight], -1), "sum", backend)
+        return sums[:, :-1] / sums[:, -1:].clamp_min(torch.finfo(h.dtype).tiny)
+
+    def _joined(self, x: Tensor) -> Tensor:
+        """The rows of an example's trees as one row."""
+        if self.roots_per_example == 1:
+            return x
+        if len(x) % self.roots_per_example:
+            raise ValueError(
+                f"examples of {self.roots_per_example} trees need a multiple of it; got {len(x)}"
+            )
+        rows = x.unflatten(0, (-1, self.roots_per_example))  # [n, trees, width]
+        if self.roots_per_example != 2:
+            return rows.flatten(1)
+        left, right = rows.unbind(1)
+        return torch.cat([left, right, (left - right).abs(), left * right], -1)
+
+    def forward(self, forest: Forest, backend: str = "levels") -> Tensor:
+        x = F.dropout(self.read(forest, backend), self.dropout, self.training)
+        y = self.output(x)
+        if self.bag:
+            rows = label_rows(forest, self.type_bag, self.token_bag)
+            k = self.roots_per_example
+            counted = pooled(forest, rows, "sum", backend)  # [n k, k outputs]
+            counted = counted.unflatten(0, (-1, k)).unflatten(-1, (k, -1))
+            y = y + counted.diagonal(dim1=1, dim2=2).sum(-1)
+        return y

@@ -1,0 +1,112 @@
+"""The hyper-parameters of a model of users' trees: every default and range, once.
+
+Nothing here imports torch, so that the command can say them at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from structnet.checks import check_bool, check_integer, check_number, check_one_of, wrong
+
+CELLS = ("child-sum", "tucker", "sum", "full", "cp", "tensor-train")
+POOLS = ("root", "sum", "mean", "max", "attention")
+STEPS = 1500  # of training that few examples get too
+EPOCHS = (8, 60)  # least and most passes, where nobody says how many
+SMALL = 1000  # examples below which batches are smaller
+
+
+@dataclass(frozen=True)
+class TreeLSTMSettings:
+    """A model of trees, and how it is trained.
+
+    The defaults were chosen on syntax trees of Python functions and of English sentences.
+
+    Args:
+        cell: form in which a node combines its children: "child-sum" has one set of weights and
+            learns a vector for each label, which fits any tree; the others have weights for each
+            label, or for each label and place, as the paper's models have: for few labels and few
+            children.
+        hidden_size: numbers in a node's state.
+        rank: rank of "tucker", "cp" and "tensor-train".
+        pools: what is read of the nodes' states: that of the "root", and the "sum", "mean", "max"
+            or "attention" over all nodes; None takes root and max, and for numbers the sum too.
+        bag: add a linear model of how often each label occurs; None does so for numbers.
+        min_count: training trees that a label must occur in; others stand as the unknown one.
+        dropout: share of the label vectors' numbers that is dropped in training.
+        label_dropout: share of the labels that stand as the unknown one in training.
+        epochs: passes through the examples; None takes 8, or more for few examples.
+        batch_size: examples a step; None takes 32, or 16 below 1000 examples.
+        learning_rate: highest rate of AdamW; it rises in the first tenth of the steps and falls
+            after a cosine.
+        weight_decay: decay of the weights.
+        patience: epochs without a new best on the validation examples after which training ends.
+        seed: number that everything random follows from.
+
+    Raises:
+        ValueError: a value is out of its range, or a rank where there is none.
+
+    Example:
+        >>> TreeLSTMSettings().resolved(200, "classes").epochs
+        60
+        >>> TreeLSTMSettings(hidden_size=0)
+        Traceback (most recent call last):
+        ValueError: The 'hidden_size' parameter must be an int in the range [1, inf). Got 0
+        instead.
+    """
+
+    cell: str = "child-sum"
+    hidden_size: int = 64
+    rank: int | None = None
+    pools: Sequence[str] | None = None
+    bag: bool | None = None
+    min_count: int = 2
+    dropout: float = 0.0
+    label_dropout: float = 0.1
+    epochs: int | None = None
+    batch_size: int | None = None
+    learning_rate: float = 5e-3
+    weight_decay: float = 0.01
+    patience: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_one_of("cell", self.cell, CELLS)
+        for name in ("hidden_size", "min_count"):
+            check_integer(name, getattr(self, name), 1)
+        for name in ("rank", "epochs", "batch_size", "patience"):
+            check_integer(name, getattr(self, name), 1, optional=True)
+        check_integer("seed", self.seed, 0)
+        for name in ("dropout", "label_dropout"):
+            check_number(name, getattr(self, name), 0, 0.999)
+        check_number("learning_rate", self.learning_rate, 0, open=True)
+        check_number("weight_decay", self.weight_decay, 0)
+        if self.bag is not None:
+            check_bool("bag", self.bag)
+        pools = self.pools
+        if pools is not None and (
+            isinstance(pools, str) or not pools or not set(pools) <= set(POOLS)
+        ):
+            raise wrong("pools", f"some of {list(POOLS)}, or None", pools)
+        if self.rank is not None and self.cell not in ("tucker", "cp", "tensor-train"):
+            raise wrong("rank", f"None, as the cell {self.cell!r} has no rank", self.rank)
+
+    def resolved(self, size: int, kind: str) -> TreeLSTMSettings:
+        """The same with what is chosen from the data.
+
+        Args:
+            size: number of examples to learn from.
+            kind: "classes", "labels" or "numbers" of trees, or "nodes".
+        """
+        numbers = kind == "numbers"
+        batch = self.batch_size or (32 if size >= SMALL else 16)
+        passes = math.ceil(STEPS / math.ceil(size / batch))
+        return replace(
+            self,
+            pools=tuple(self.pools or ("root", "max", "sum")[: 2 + numbers]),
+            bag=numbers if self.bag is None else self.bag,
+            batch_size=batch,
+            epochs=self.epochs or min(max(passes, EPOCHS[0]), EPOCHS[1]),
+        )

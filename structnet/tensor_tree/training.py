@@ -1,0 +1,243 @@
+"""Models of users' trees: built for their labels, and trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from structnet.tensor_tree.aggregators.names import AGGREGATORS
+from structnet.tensor_tree.child_sum_tree_lstm import ChildSumTreeLSTM
+from structnet.tensor_tree.predictor import NodePredictor, TreePredictor
+from structnet.tensor_tree.readout import TreeReadout
+from structnet.tensor_tree.settings import TreeLSTMSettings
+from structnet.tensor_tree.tree_lstm import TreeLSTM
+from structnet.training.fitting import fit
+from structnet.training.history import History
+from structnet.training.loop import steps_per_epoch
+from structnet.training.metrics import accuracy
+from structnet.training.seeding import random_states_kept
+from structnet.trees.examples import NodeExamples, TreeExamples
+from structnet.trees.forest import Forest
+from structnet.trees.tree import Tree
+from structnet.trees.vocabulary import Vocabulary
+
+RISE, CLIP_NORM = 0.1, 1.0  # the share of the steps in which the rate rises; the longest gradient
+RANK = 3
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is to be said of trees.
+
+    Attributes:
+        kind: "classes", "labels" or "numbers" of examples, or the classes of "nodes".
+        num_outputs: classes, labels or numbers.
+        roots: trees an example.
+        carried: do nodes carry tokens beside their labels?
+    """
+
+    kind: str
+    num_outputs: int
+    roots: int = 1
+    carried: bool = False
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Examples and their answers.
+
+    Attributes:
+        trees: ``roots * n`` trees, those of one example next to each other.
+        answers: ``[n]`` or ``[n, outputs]``; of nodes, a list of classes in preorder a tree.
+        weights: what each example counts, ``[n]``, of mean 1; None counts all alike.
+    """
+
+    trees: Sequence[Tree]
+    answers: Any
+    weights: np.ndarray | None = None
+
+    def examples(self, question: Question, vocabulary: Vocabulary) -> TreeExamples | NodeExamples:
+        """The same in numbers."""
+        forest = Forest.from_trees(self.trees, vocabulary)
+        if question.kind == "nodes":
+            return NodeExamples(forest, self.answers)
+        dtype = np.int64 if question.kind == "classes" else np.float32
+        weights = None if self.weights is None else self.weights.astype(np.float32)
+        return TreeExamples(forest, np.asarray(self.answers, dtype), weights)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model, and how it came to be.
+
+    Attributes:
+        model: the model.
+        vocabulary: the numbers of labels, with one for those that were not seen.
+        question: what it says of trees.
+        settings: hyper-parameters that were used, without None but for limits.
+        history: a record an epoch.
+    """
+
+    model: TreePredictor | NodePredictor
+    vocabulary: Vocabulary
+    question: Question
+    settings: TreeLSTMSettings
+    history: History
+
+    def config(self) -> dict[str, Any]:
+        """All but the weights, as JSON, from which :meth:`from_config` builds it again."""
+        return {
+            "vocabulary": self.vocabulary.to_dict(),
+            "question": asdict(self.question),
+            "settings": asdict(self.settings),
+            "history": list(self.history),
+        }
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Trained:
+        """The same again, with new weights."""
+        vocabulary = Vocabulary.from_dict(config["vocabulary"])
+        question, settings = Question(**config["question"]), TreeLSTMSettings(**config["settings"])
+        with random_states_kept(torch.device("cpu")):
+            model = build(settings, vocabulary, question)
+        return cls(model, vocabulary, question, settings, History(config["history"]))
+
+
+def train(
+    settings: TreeLSTMSettings,
+    question: Question,
+    learn: Targets,
+    validation: Targets | None = None,
+    *,
+    device: str | torch.device = "cpu",
+    folder: str | Path | None = None,
+    progress: bool = False,
+) -> Trained:
+    """Trains a model of trees; it keeps the weights of its best epoch on the validation examples.
+
+    Args:
+        settings: hyper-parameters.
+        question: what is to be said of trees.
+        learn, validation: examples.
+        device: place of the training.
+        folder: place of its state after each epoch, from which it goes on when called again.
+        progress: show a bar.
+
+    Raises:
+        ValueError: settings that do not fit the trees.
+    """
+    given = settings.resolved(len(learn.answers), question.kind)
+    carried = any(node.token is not None for tree in learn.trees for node in tree.preorder())
+    question = replace(question, carried=carried)
+    vocabulary = Vocabulary.from_trees(
+        learn.trees,
+        unknown=True,
+        min_count=given.min_count,
+        any_arity=given.cell == "child-sum",
+    )
+    examples = learn.examples(question, vocabulary)
+    held_out = None if validation is None else validation.examples(question, vocabulary)
+    with random_states_kept(torch.device(device)):
+        torch.manual_seed(given.seed)
+        model = build(given, vocabulary, question)
+    assert given.epochs is not None and given.batch_size is not None  # as resolved
+    steps = max(given.epochs * steps_per_epoch(len(examples), given.batch_size), 1)
+    history = fit(
+        model,
+        examples,
+        held_out,
+        epochs=given.epochs,
+        batch_size=given.batch_size,
+        optimizer=partial(
+            torch.optim.AdamW,
+            lr=given.learning_rate,
+            weight_decay=given.weight_decay,
+            fused=True,
+        ),
+        schedule=partial(
+            torch.optim.lr_scheduler.OneCycleLR,
+            max_lr=given.learning_rate,
+            total_steps=steps,
+            pct_start=RISE,
+        ),
+        schedule_per="batch",
+        clip_norm=CLIP_NORM,
+        patience=None if held_out is None else given.patience,
+        seed=given.seed,
+        device=device,
+        checkpoint=folder,
+        resume=folder is not None,
+        progress=progress,
+        **(judged_by(question) if held_out is not None else {}),
+    )
+    return Trained(model, vocabulary, question, given, history)
+
+
+def judged_by(question: Question) -> dict[str, Any]:
+    """What says which epoch is best: the accuracy where there is one."""
+    if question.kind == "classes":
+        return {"monitor": "accuracy", "metrics": {"accuracy": accuracy}}
+    if question.kind == "nodes":
+        return {"monitor": "accuracy", "metrics": {"accuracy": NodePredictor.accuracy}}
+    return {}
+
+
+def build(
+    settings: TreeLSTMSettings, vocabulary: Vocabulary, question: Question
+) -> TreePredictor | NodePredictor:
+    """The untrained model.
+
+    Args:
+        settings: hyper-parameters, resolved.
+        vocabulary: the numbers of labels.
+        question: what is to be said of trees.
+
+    Raises:
+        ValueError: the cell cannot have parameters for so many labels and places.
+    """
+    encoder = _encoder(settings, vocabulary, question.carried)
+    if question.kind == "nodes":
+        return NodePredictor(encoder, question.num_outputs)
+    bag = (vocabulary.num_types, vocabulary.num_tokens) if settings.bag else None
+    assert settings.pools is not None  # as resolved
+    readout = TreeReadout(encoder, question.num_outputs, settings.pools, bag, question.roots)
+    return TreePredictor(readout, question.kind)
+
+
+def _encoder(
+    settings: TreeLSTMSettings, vocabulary: Vocabulary, carried: bool
+) -> ChildSumTreeLSTM | TreeLSTM:
+    c, num_types, num_tokens = settings.hidden_size, vocabulary.num_types, vocabulary.num_tokens
+    if settings.cell == "child-sum":
+        return ChildSumTreeLSTM(
+            c,
+            num_types,
+            num_tokens,
+            dropout=settings.dropout,
+            label_dropout=settings.label_dropout,
+        )
+    aggregator: Any = AGGREGATORS[settings.cell]
+    if aggregator.ranked:
+        aggregator = partial(aggregator, rank=settings.rank or RANK)
+    assert vocabulary.arity is not None  # as it is counted for these cells
+    try:
+        return TreeLSTM(
+            c,
+            num_types,
+            vocabulary.arity,
+            nn.Embedding(num_tokens, c),
+            aggregator,
+            inner_inputs=carried,
+        )
+    except ValueError as error:
+        raise ValueError(
+            f"the cell {settings.cell!r} cannot be made for {num_types} labels of nodes with up to "
+            f"{vocabulary.arity} children: {error}; cell='child-sum' fits any tree"
+        ) from error
