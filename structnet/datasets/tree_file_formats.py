@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import PurePath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from structnet import parse
 from structnet.parse import ParseError
@@ -95,7 +95,7 @@ def _sentences(text: str) -> Iterator[Text]:
 
 
 # Of the Penn Treebank, without empty elements and with labels cut down to their categories.
-PENN = {"remove_traces": True, "strip_functions": True}
+PENN: dict[str, Any] = {"remove_traces": True, "strip_functions": True}
 # In the order in which they are tried on trees whose format nobody said.
 FORMATS: dict[str, Format] = {
     "listops": Format(parse.listops, (), _lines),
@@ -199,8 +199,7 @@ def trees_in(text: str, format_: str) -> Iterator[tuple[int, str, Tree | ParseEr
     for line, one in of.split(text):
         try:
             if of.split is _brackets:  # several may begin on one line
-                options = PENN if format_ == "penn" else {}
-                for tree in parse.bracketed_many(one, **options):
+                for tree in parse.bracketed_many(one, **(PENN if format_ == "penn" else {})):
                     yield line, one, tree
             else:
                 yield line, one, of.parse(one)

@@ -10,7 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from structnet.datasets.tree_file_formats import ENDINGS
-from structnet.recipes.recipe import Answer, Ask, Outcome, Place, Say
+from structnet.recipes.recipe import Answer, Outcome, Place, Say
+from structnet.recipes.recipe import Ask as AskOfModel
 from structnet.recipes.run import MODEL
 from structnet.recipes.tree_file_settings import TreeFileSettings
 from structnet.recipes.tree_lstm_paper import TABLES, Choice
@@ -47,7 +48,7 @@ class TreeFileRecipe:
     files: ClassVar[Sequence[str]] = ENDINGS
     parallel: ClassVar[bool] = False
     Settings: ClassVar[type[Any]] = TreeFileSettings
-    Ask: ClassVar[type[Any]] = Ask
+    Ask: ClassVar[type[Any]] = AskOfModel
     Choice: ClassVar[type[Any]] = Choice
     tables: ClassVar[Mapping[int, PaperTable]] = TABLES
 
@@ -60,15 +61,23 @@ class TreeFileRecipe:
 
     def train(self, settings: TreeFileSettings, data: TreeFileData, run: Run, say: Say) -> Outcome:
         """Trains a model from the beginning: it is a matter of minutes."""
+        from structnet.recipes.tree_file_data import known_part
         from structnet.recipes.tree_file_pictures import as_nodes, choose_example
 
-        model = estimator(data.train.task)(**settings.training.flags(), device=settings.place.device)
-        held_out = (data.validation.trees, data.validation.targets)
-        model.fit(data.train.trees, data.train.targets, validation=held_out)
-        run.write_history(model.history_)
+        place, chosen = settings.place, settings.training.arguments()
+        model = estimator(data.train.task)(
+            **chosen, device=place.device, folder=run.folder, verbose=True
+        )
+        held_out = known_part(data.validation, data.classes)
+        validation = (held_out.trees, held_out.targets)
+        model.fit(data.train.trees, data.train.targets, validation=validation)
         model.save(run.folder / MODEL)
+        parameters = sum(weights.numel() for weights in model.model_.parameters())
         details = {
+            "chosen": dict(vars(model.trained_.settings)),
+            "parameters": parameters,
             "epochs": len(model.history_),
+            "best_epoch": model.history_.best["epoch"],
             "unreadable": len(data.train.unreadable),
             "example": as_nodes(data.test, choose_example(data.test)),
         }
@@ -77,7 +86,9 @@ class TreeFileRecipe:
     def open(self, run: Run, place: Place) -> Opened:
         """The trained estimator of a run."""
         told = run.config["data"]
-        return Opened(estimator(told["task"]).load(run.trained_file()), told)
+        model = estimator(told["task"]).load(run.trained_file())
+        model.set_params(device=place.device).model_.to(place.device)
+        return Opened(model, told)
 
     def examples_of(self, run: Run, file: str | None, place: Place) -> TreeFile:
         """The run's own test trees, or those of a file like the one that it learnt from."""
@@ -89,7 +100,7 @@ class TreeFileRecipe:
         run.check_same_data(data.describe())
         return data.test
 
-    def measure(self, model: Opened, examples: TreeFile, ask: Ask) -> dict[str, Any]:
+    def measure(self, model: Opened, examples: TreeFile, ask: Any) -> dict[str, Any]:
         """Accuracy, macro F1 and confusion matrix of all examples together; or the errors."""
         from structnet.recipes.tree_file_measures import of_classes, of_numbers
 
@@ -106,7 +117,7 @@ class TreeFileRecipe:
             true, predicted = ([pair[i] for pair in pairs] for i in (0, 1))
         return of_classes(true, list(map(str, predicted)), model.told["baseline"])
 
-    def answer(self, model: Opened, texts: Sequence[str], ask: Ask) -> list[Answer]:
+    def answer(self, model: Opened, texts: Sequence[str], ask: Any) -> list[Answer]:
         """What a model says of the trees of a file, or of those that were typed."""
         from structnet.recipes.tree_file_answers import answers
 

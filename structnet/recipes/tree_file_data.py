@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -120,6 +120,28 @@ def read_typed(told: Mapping[str, Any], text: str) -> TreeFile:
         ValueError: they are not.
     """
     return _of_a_kind(read_text(text, told["format"], told["target"], told["task"]), told["pairs"])
+
+
+def known_part(data: TreeFile, classes: list[str] | None) -> TreeFile:
+    """The examples whose classes are known, and of trees with classes of nodes all, without others.
+
+    Args:
+        data: examples to choose an epoch by.
+        classes: classes that are learnt; None for numbers.
+
+    Raises:
+        TreeFileError: there are none.
+    """
+    if classes is None or data.targets is None:
+        return data
+    known = set(classes)
+    if data.task == "nodes":
+        labels = [[each if each in known else None for each in row] for row in data.targets]
+        return replace(data, targets=labels)
+    found = data[[i for i, target in enumerate(data.targets) if target in known]]
+    if not len(found):
+        raise TreeFileError(f"{data.path} has no class that is trained on")
+    return found
 
 
 def _like(data: TreeFile, file: Path, say: Say) -> TreeFile:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from structnet.checks import check_number
 from structnet.recipes.recipe import Place
@@ -60,7 +60,7 @@ class Training(TreeLSTMSettings):
     """
 
     cell: Literal["child-sum", "tucker", "sum", "full", "cp", "tensor-train"] = "child-sum"
-    pools: str | None = None  # type: ignore[assignment]  # as it is written
+    pools: str | None = None  # as it is written
     bag: Literal["yes", "no"] | None = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
@@ -79,6 +79,13 @@ class Training(TreeLSTMSettings):
         pools = self.pools and tuple(name.strip() for name in self.pools.split(","))
         bag = None if self.bag is None else self.bag == "yes"
         return TreeLSTMSettings(**{**vars(self), "pools": pools, "bag": bag})
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of the estimator."""
+        told = vars(self.told())
+        return {name: value for name, value in told.items() if name != "seed"} | {
+            "random_state": self.seed
+        }
 
 
 @dataclass(frozen=True)
@@ -114,7 +121,9 @@ class TreeFileSettings:
     def resolved(self) -> TreeFileSettings:
         """The same with whole paths: whoever resumes may stand in another folder."""
         source, folder = self.source, self.place.data_dir or Path()
-        told = {name: getattr(source, name) for name in ("test_file", "validation_file")}
-        whole = {name: path and Path(folder, path).resolve() for name, path in told.items()}
-        data = str(Path(folder, self.data).resolve())
-        return replace(self, data=data, source=replace(source, **whole))
+        test, validation = (
+            None if file is None else Path(folder, file).resolve()
+            for file in (source.test_file, source.validation_file)
+        )
+        whole = replace(source, test_file=test, validation_file=validation)
+        return replace(self, data=str(Path(folder, self.data).resolve()), source=whole)

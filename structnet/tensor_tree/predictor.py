@@ -180,4 +180,3 @@ class NodePredictor(nn.Module):
         labelled = batch.labels >= 0
         right = self.predict(batch)[labelled] == batch.labels[labelled]
         return right.double().mean().item() if len(right) else 1.0
-

@@ -1,0 +1,112 @@
+"""What a model says of trees: of those in a file, or of those that somebody typed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from structnet.recipes.recipe import Answer
+from structnet.recipes.tree_file_data import read_like, read_typed
+from structnet.routing.words import percent
+from structnet.trees.tree import Tree
+
+if TYPE_CHECKING:
+    from structnet.datasets import TreeFile
+    from structnet.recipes.tree_file import Opened
+
+SHOWN = 60  # characters of a tree
+
+
+def asked(told: dict[str, Any], texts: Sequence[str]) -> TreeFile:
+    """The trees that are asked about.
+
+    Args:
+        told: what the run says of its data.
+        texts: path of a file or folder; or trees, of a run on pairs the two of one.
+
+    Raises:
+        ValueError: they are no trees of the run's format.
+    """
+    if len(texts) == 1 and _is_path(texts[0]):
+        return read_like(told, texts[0], needed=False)
+    separator = "\t" if told["pairs"] else "\n"
+    return read_typed(told, separator.join(texts))
+
+
+def _is_path(text: str) -> bool:
+    try:
+        return Path(text).exists()
+    except (OSError, ValueError):  # too long for a name, or with a null character
+        return False
+
+
+def answers(model: Opened, texts: Sequence[str]) -> list[Answer]:
+    """What a model says of each tree, in words and values; at last, what could not be read."""
+    trees = asked(model.told, texts)
+    found = [_answer(model, *each) for each in said_of(model, trees)]
+    for line, fault in trees.unreadable:
+        found.append(Answer(f"line {line}: not read: {fault}", {"line": line, "fault": fault}))
+    return found
+
+
+def said_of(model: Opened, trees: TreeFile) -> list[tuple[Any, Any, float | None, Any]]:
+    """Of each example its trees, the prediction, its probability and the truth, if known."""
+    predicted = model.estimator.predict(trees.trees)
+    probabilities: list[float | None] = [None] * len(trees)
+    if model.told["task"] == "classification":
+        probabilities = model.estimator.predict_proba(trees.trees).max(axis=1).tolist()
+    true = trees.targets or [None] * len(trees)
+    return list(zip(trees.trees, predicted, probabilities, true, strict=True))
+
+
+def _answer(
+    model: Opened, example: Any, predicted: Any, probability: float | None, true: Any
+) -> Answer:
+    text = " and ".join(map(str, example)) if isinstance(example, tuple) else str(example)
+    values: dict[str, Any] = {"tree": text}
+    shown = text if len(text) <= SHOWN else f"{text[: SHOWN - 4]} ..."
+    if model.told["task"] == "nodes":
+        values |= {"labels": predicted}
+        labelled = relabelled(example, predicted)
+        right = "" if true is None else f"\n  {_right(predicted, true)}"
+        return Answer(f"{labelled}{right}", values | ({} if true is None else {"true": true}))
+    if model.told["task"] == "regression":
+        values["number"] = float(predicted)
+        words = f"{shown}: {float(predicted):.4g}"
+    else:
+        values |= {"class": str(predicted), "probability": probability}
+        words = f"{shown}: {predicted}, {percent(probability or 0, 1)}"
+    if true is not None:
+        values["true"] = true
+        words += f"; true: {true:g}" if isinstance(true, float) else f"; true: {true}"
+    return Answer(words, values)
+
+
+def _right(predicted: Sequence[Any], true: Sequence[Any]) -> str:
+    pairs = [pair for pair in zip(predicted, true, strict=True) if pair[1] is not None]
+    return f"{sum(a == b for a, b in pairs)} of {len(pairs)} nodes as in the file"
+
+
+def relabelled(tree: Tree, labels: Sequence[Any]) -> Tree:
+    """A tree with the predicted label at every node but words, which keep their own.
+
+    Args:
+        tree: the tree, its labels hidden.
+        labels: label of each node, in preorder.
+
+    Example:
+        >>> hidden = Tree("*", [Tree("*", [Tree("It")]), Tree("works")])
+        >>> relabelled(hidden, ["S", "NP", "-", "-"])
+        <Tree (S (NP It) works)>
+    """
+    found = [
+        (label if node.children or node.token is not None else node.label, node)
+        for label, node in zip(labels, tree.preorder(), strict=True)
+    ]
+    done: list[Tree] = []  # from the right: the top is the leftmost
+    for label, node in reversed(found):
+        arity = len(node.children)
+        children = [done.pop() for _ in range(arity)]
+        done.append(Tree(label, children, node.token))
+    return done[0]
