@@ -31,7 +31,7 @@ class TreeFile:
             is none), one for each example; None if there are no targets.
         task: "classification", "regression" or "nodes"; None without targets.
         format: format of the trees.
-        target: where the targets come from.
+        target: source of the targets: a column, comments, the trees, or folders.
         unreadable: line and fault of each example that was left out.
         guesses: choices that nobody asked for, in words.
     """

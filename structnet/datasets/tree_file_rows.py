@@ -75,6 +75,13 @@ class Rows:
         known = ", ".join(self.names)
         raise TreeFileError(f"{self.path} has no column {name!r}; its columns are {known}")
 
+    def has(self, name: str) -> bool:
+        """Is there such a column?"""
+        try:
+            return self.column(name) >= 0
+        except TreeFileError:
+            return False
+
     def fields(self, column: int, most: int | None = None) -> list[Any]:
         """The fields of one column, of the first rows or of all."""
         return [row[column] for row in self.rows[:most]]
@@ -85,7 +92,7 @@ def read_rows(path: Path, text: str) -> Rows:
 
     Args:
         path: name of the file: ``.jsonl`` has objects, ``.csv`` commas, all others tabs.
-        text: what the file holds.
+        text: content of the file.
     """
     ending = path.suffix.lower()
     if ending in LINES_ENDINGS or text.lstrip().startswith("{"):
@@ -197,6 +204,8 @@ def choose_trees(rows: Rows, target: str | None, format_: str | None) -> tuple[l
 def _no_trees(rows: Rows, others: Sequence[int], format_: str | None) -> str:
     """Why no column has trees, by the longest field of the first row."""
     place = f"{rows.path}, line {rows.lines[0]}"
+    if not others:
+        return f"{place}: the one column cannot be the target and the tree; expected LABEL<TAB>TREE"
     field = max((rows.rows[0][column] for column in others), key=lambda each: len(str(each)))
     hint = SEVERAL_LINES if str(field).count("(") > str(field).count(")") else ""
     if format_ is None:

@@ -147,17 +147,16 @@ def _of_rows(path: Path, text: str, format_: str | None, target: str | None, nee
         line, fault = rows.unreadable[0]
         raise TreeFileError(f"{path}, line {line}: {fault}")
     take_header(rows, format_)
-    column = None if target in INSIDE else target
-    if not needed and column not in rows.names:
-        column = None  # what is only asked about need not have it
-    columns, chosen = choose_trees(rows, column, format_)
+    asked = None if target in INSIDE else target
+    # Of what is only asked about, the column of the targets may be missing.
+    columns, chosen = choose_trees(rows, asked if needed else None, format_)
     guesses = [] if format_ else [f"format: {chosen}, by the first lines"]
+    column = asked
     if target is None:
         column = choose_target(rows, columns)
-        if column is not None:
-            guesses.append(f"target: column {column}")
-    elif target == FIRST and 0 not in columns:
-        column = FIRST
+        guesses += [] if column is None else [f"target: column {column}"]
+    elif asked and not needed and (not rows.has(asked) or rows.column(asked) in columns):
+        column = None
     place = None if column is None else rows.column(column)
     found = Found([], [], [], rows.unreadable, chosen, target or column, guesses)
     for number, row in enumerate(rows.rows):

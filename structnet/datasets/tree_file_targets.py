@@ -34,16 +34,17 @@ def hide_nodes(tree: Tree) -> tuple[Tree, list[Hashable | None]]:
         >>> hide_nodes(Tree("3", [Tree("2", [Tree("It")]), Tree("3", [Tree("works")])]))
         (<Tree (* (* It) (* works))>, ['3', '2', None, '3', None])
     """
-    labels = [node.label if _has_target(node) else None for node in tree.preorder()]
+    labels = [node.label if has_target(node) else None for node in tree.preorder()]
     return tree.fold(_hidden), labels
 
 
-def _has_target(node: Tree) -> bool:
+def has_target(node: Tree) -> bool:
+    """Whether the label of a node may be a target: that of a word is what a model reads."""
     return bool(node.children) or node.token is not None
 
 
 def _hidden(node: Tree, children: list[Tree]) -> Tree:
-    return Tree(HIDDEN, children, node.token) if _has_target(node) else node
+    return Tree(HIDDEN, children, node.token) if has_target(node) else node
 
 
 # What a target that a tree holds itself is taken from.

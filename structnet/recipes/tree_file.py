@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from structnet.datasets.tree_file_formats import ENDINGS
 from structnet.recipes.recipe import Answer, Outcome, Place, Say
 from structnet.recipes.recipe import Ask as AskOfModel
-from structnet.recipes.run import MODEL
 from structnet.recipes.tree_file_settings import TreeFileSettings
 from structnet.recipes.tree_lstm_paper import TABLES, Choice
 
@@ -22,14 +21,8 @@ if TYPE_CHECKING:
     from structnet.datasets import TreeFile
     from structnet.recipes.paper import PaperTable
     from structnet.recipes.run import Run
+    from structnet.recipes.tree_file_answers import Opened
     from structnet.recipes.tree_file_data import TreeFileData
-
-
-class Opened(NamedTuple):
-    """A trained estimator, and what its run says of the data."""
-
-    estimator: Any
-    told: dict[str, Any]
 
 
 class TreeFileRecipe:
@@ -61,6 +54,8 @@ class TreeFileRecipe:
 
     def train(self, settings: TreeFileSettings, data: TreeFileData, run: Run, say: Say) -> Outcome:
         """Trains a model from the beginning: it is a matter of minutes."""
+        from structnet.recipes.run import MODEL
+        from structnet.recipes.tree_file_answers import estimator
         from structnet.recipes.tree_file_data import known_part
         from structnet.recipes.tree_file_pictures import as_nodes, choose_example
 
@@ -85,6 +80,8 @@ class TreeFileRecipe:
 
     def open(self, run: Run, place: Place) -> Opened:
         """The trained estimator of a run."""
+        from structnet.recipes.tree_file_answers import Opened, estimator
+
         told = run.config["data"]
         model = estimator(told["task"]).load(run.trained_file())
         model.set_params(device=place.device).model_.to(place.device)
@@ -144,14 +141,3 @@ class TreeFileRecipe:
             shown = asked(model.told, texts) if texts else from_nodes(model.told, example)
             found["tree.png"] = partial(draw_example, model, shown)
         return found
-
-
-def estimator(task: str | None) -> Any:
-    """The class of estimators for a task."""
-    from structnet import tensor_tree
-
-    return {
-        "classification": tensor_tree.TreeLSTMClassifier,
-        "regression": tensor_tree.TreeLSTMRegressor,
-        "nodes": tensor_tree.TreeNodeClassifier,
-    }[str(task)]

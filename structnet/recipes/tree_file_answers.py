@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from structnet import tensor_tree
+from structnet.datasets.tree_file_targets import has_target
 from structnet.recipes.recipe import Answer
 from structnet.recipes.tree_file_data import read_like, read_typed
 from structnet.routing.words import percent
@@ -13,16 +15,31 @@ from structnet.trees.tree import Tree
 
 if TYPE_CHECKING:
     from structnet.datasets import TreeFile
-    from structnet.recipes.tree_file import Opened
 
 SHOWN = 60  # characters of a tree
+
+
+class Opened(NamedTuple):
+    """A trained estimator, and what its run says of the data."""
+
+    estimator: Any
+    told: dict[str, Any]
+
+
+def estimator(task: str | None) -> Any:
+    """The class of estimators for a task."""
+    return {
+        "classification": tensor_tree.TreeLSTMClassifier,
+        "regression": tensor_tree.TreeLSTMRegressor,
+        "nodes": tensor_tree.TreeNodeClassifier,
+    }[str(task)]
 
 
 def asked(told: dict[str, Any], texts: Sequence[str]) -> TreeFile:
     """The trees that are asked about.
 
     Args:
-        told: what the run says of its data.
+        told: description of the run's data.
         texts: path of a file or folder; or trees, of a run on pairs the two of one.
 
     Raises:
@@ -67,7 +84,8 @@ def _answer(
     values: dict[str, Any] = {"tree": text}
     shown = text if len(text) <= SHOWN else f"{text[: SHOWN - 4]} ..."
     if model.told["task"] == "nodes":
-        values |= {"labels": predicted}
+        told = zip(predicted, example.preorder(), strict=True)
+        values["labels"] = [label if has_target(node) else None for label, node in told]
         labelled = relabelled(example, predicted)
         right = "" if true is None else f"\n  {_right(predicted, true)}"
         return Answer(f"{labelled}{right}", values | ({} if true is None else {"true": true}))
@@ -93,7 +111,7 @@ def relabelled(tree: Tree, labels: Sequence[Any]) -> Tree:
 
     Args:
         tree: the tree, its labels hidden.
-        labels: label of each node, in preorder.
+        labels: labels of each node, in preorder.
 
     Example:
         >>> hidden = Tree("*", [Tree("*", [Tree("It")]), Tree("works")])
@@ -101,7 +119,7 @@ def relabelled(tree: Tree, labels: Sequence[Any]) -> Tree:
         <Tree (S (NP It) works)>
     """
     found = [
-        (label if node.children or node.token is not None else node.label, node)
+        (label if has_target(node) else node.label, node)
         for label, node in zip(labels, tree.preorder(), strict=True)
     ]
     done: list[Tree] = []  # from the right: the top is the leftmost

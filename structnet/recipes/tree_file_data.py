@@ -101,7 +101,7 @@ def read_like(told: Mapping[str, Any], file: str | Path, needed: bool = True) ->
     """The trees of a file like those that a run was trained on.
 
     Args:
-        told: what ``config.json`` says of the data.
+        told: description of the data, as in ``config.json``.
         file: path of the file, or of a folder.
         needed: must there be targets?
 
@@ -161,7 +161,7 @@ def _of_a_kind(found: TreeFile, pairs: bool) -> TreeFile:
 
 def _say_read(data: TreeFile, say: Say) -> None:
     for guess in data.guesses:
-        say(f"{guess} (guessed; a flag says otherwise)")
+        say(f"guessed {guess}")
     if data.unreadable:
         line, fault = data.unreadable[0]
         number = counted(len(data.unreadable), "tree")

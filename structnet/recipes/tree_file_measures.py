@@ -52,8 +52,9 @@ def of_numbers(true: Sequence[float], predicted: Sequence[float], mean: float) -
         true numbers differ.
 
     Example:
-        >>> of_numbers([1.0, 3.0], [1.0, 2.0], mean=2.0)["r2"]
-        0.5
+        >>> found = of_numbers([1.0, 3.0], [1.0, 2.0], mean=2.0)
+        >>> found["mae"], found["mae_of_mean"], round(found["r2"], 6)
+        (0.5, 1.0, 0.5)
     """
     y, guess = np.asarray(true, float), np.asarray(predicted, float).reshape(-1)
     variance = float(y.var())

@@ -11,7 +11,7 @@ import numpy as np
 from structnet.datasets import TreeFile
 from structnet.plot import plot_tree
 from structnet.plot.style import as_written, cut, new_axes
-from structnet.recipes.tree_file_answers import relabelled, said_of
+from structnet.recipes.tree_file_answers import Opened, relabelled, said_of
 from structnet.recipes.trees import nearest_size
 from structnet.routing.words import percent
 from structnet.trees.tree import Tree
@@ -19,7 +19,6 @@ from structnet.trees.tree import Tree
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from structnet.recipes.tree_file import Opened
 
 WRONG = "#F4A6A0"
 MOST_CLASSES = 30  # that are drawn, the most frequent ones

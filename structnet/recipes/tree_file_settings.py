@@ -56,7 +56,7 @@ class Training(TreeLSTMSettings):
             weights for each label, and are for few labels and few children
         pools: nodes whose states are read, some of root, sum, mean, max and attention, separated by
             commas (default: root,max, and of numbers sum)
-        bag: whether to add a linear model of how often each label occurs (default: for numbers)
+        bag: a linear model of how often each label occurs, added or not (default: for numbers)
     """
 
     cell: Literal["child-sum", "tucker", "sum", "full", "cp", "tensor-train"] = "child-sum"

@@ -198,6 +198,8 @@ def test_what_is_only_asked_about_needs_no_target(read) -> None:
         assert (len(data), data.targets) == (2, None)
     assert ask("own.tsv", f"yes\t{GOOD}\n", "first-column").targets == ["yes"]
     assert ask("own.tsv", f"{GOOD}\t{BAD}\n", "first-column").pairs
+    assert ask("own.tsv", f"{GOOD}\n", "1").targets is None
+    assert ask("own.tsv", f"yes\t{GOOD}\n", "1").targets == ["yes"]
     assert ask("own.mrg", GOOD, "root-label").targets == ["S"]
 
 
@@ -241,6 +243,12 @@ def test_what_is_only_asked_about_needs_no_target(read) -> None:
             f"id\tmood\ttree\n1\tx\t{GOOD}\n",
             {},
             "say with --target which one is to be p",
+        ),
+        (
+            "own.tsv",
+            f"{GOOD}\n",
+            {"target": "1"},
+            "the one column cannot be the target and the tree",
         ),
         ("own.conllu", conllu("good", "Dogs"), {"target": "moo"}, "'# moo = ...'; it has mood"),
         ("own.conllu", conllu("good", "Dogs"), {}, "the key of a comment, as sentiment of"),
