@@ -52,14 +52,16 @@ INSIDE: dict[str, Callable[[Tree], tuple[Tree, Any]]] = {ROOT: hide_root, NODES:
 
 
 def text_of(value: Any) -> Any:
-    """A target as a file has it: text without blanks around it, a list as it is, None if missing.
+    """A target as text without blanks around it, or a list of such; None where it is missing.
 
     Example:
-        >>> text_of(" good "), text_of(True), text_of(3.5), text_of(""), text_of(["NP", None])
-        ('good', 'true', '3.5', None, ['NP', None])
+        >>> text_of(" good "), text_of(True), text_of(3.5), text_of(""), text_of(["NP", None, 2])
+        ('good', 'true', '3.5', None, ['NP', None, '2'])
     """
-    if value is None or isinstance(value, list):
-        return value
+    if isinstance(value, list):
+        return [text_of(each) for each in value]
+    if value is None:
+        return None
     if isinstance(value, bool):
         return str(value).lower()
     return str(value).strip() or None

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structnet import tensor_tree
-from structnet.datasets.tree_file_targets import has_target
+from structnet.datasets.tree_file_targets import NODES, has_target
 from structnet.recipes.recipe import Answer
 from structnet.recipes.tree_file_data import read_like, read_typed
 from structnet.routing.words import percent
@@ -84,9 +84,13 @@ def _answer(
     values: dict[str, Any] = {"tree": text}
     shown = text if len(text) <= SHOWN else f"{text[: SHOWN - 4]} ..."
     if model.told["task"] == "nodes":
-        told = zip(predicted, example.preorder(), strict=True)
-        values["labels"] = [label if has_target(node) else None for label, node in told]
-        labelled = relabelled(example, predicted)
+        nodes = list(zip(predicted, example.preorder(), strict=True))
+        if model.told["target"] == NODES:  # of which words have none
+            values["labels"] = [label if has_target(node) else None for label, node in nodes]
+            labelled = relabelled(example, predicted)
+        else:
+            values["labels"] = predicted
+            labelled = relabelled(example, [f"{node.label}={label}" for label, node in nodes], True)
         right = "" if true is None else f"\n  {_right(predicted, true)}"
         return Answer(f"{labelled}{right}", values | ({} if true is None else {"true": true}))
     if model.told["task"] == "regression":
@@ -106,12 +110,13 @@ def _right(predicted: Sequence[Any], true: Sequence[Any]) -> str:
     return f"{sum(a == b for a, b in pairs)} of {len(pairs)} nodes as in the file"
 
 
-def relabelled(tree: Tree, labels: Sequence[Any]) -> Tree:
-    """A tree with the predicted label at every node but words, which keep their own.
+def relabelled(tree: Tree, labels: Sequence[Any], words: bool = False) -> Tree:
+    """A tree with other labels at its nodes; words keep their own, unless they have one, too.
 
     Args:
         tree: the tree, its labels hidden.
-        labels: labels of each node, in preorder.
+        labels: labels of all nodes, in preorder.
+        words: do leaves without a token take theirs, too?
 
     Example:
         >>> hidden = Tree("*", [Tree("*", [Tree("It")]), Tree("works")])
@@ -119,7 +124,7 @@ def relabelled(tree: Tree, labels: Sequence[Any]) -> Tree:
         <Tree (S (NP It) works)>
     """
     found = [
-        (label if has_target(node) else node.label, node)
+        (label if words or has_target(node) else node.label, node)
         for label, node in zip(labels, tree.preorder(), strict=True)
     ]
     done: list[Tree] = []  # from the right: the top is the leftmost

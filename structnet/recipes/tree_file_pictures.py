@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from structnet.datasets import TreeFile
+from structnet.datasets.tree_file_targets import NODES
 from structnet.plot import plot_tree
 from structnet.plot.style import as_written, cut, new_axes
 from structnet.recipes.tree_file_answers import Opened, relabelled, said_of
@@ -57,7 +58,7 @@ def draw_example(model: Opened, examples: TreeFile) -> Axes:
     """
     tree, predicted, probability, true = said_of(model, examples[[0]])[0]
     if model.told["task"] == "nodes":
-        return _draw_nodes(tree, predicted, true)
+        return _draw_nodes(tree, predicted, true, model.told["target"] == NODES)
     ax = plot_tree(list(tree) if isinstance(tree, tuple) else tree)
     sure = "" if probability is None else f", {percent(probability)} sure"
     shown = f"{predicted:.4g}" if model.told["task"] == "regression" else cut(str(predicted), 60)
@@ -66,27 +67,45 @@ def draw_example(model: Opened, examples: TreeFile) -> Axes:
     return ax
 
 
-def _draw_nodes(tree: Tree, predicted: Sequence[Any], true: Sequence[Any] | None) -> Axes:
+class _Said(NamedTuple):
+    """What is drawn at a node."""
+
+    own: str  # the label that the model knows, if it is not hidden
+    guess: str
+    truth: str | None
+
+    @property
+    def wrong(self) -> bool:
+        return self.truth is not None and self.guess != self.truth
+
+    def __str__(self) -> str:
+        return "\n".join(
+            filter(
+                None, [self.own, f"{self.guess}, not {self.truth}" if self.wrong else self.guess]
+            )
+        )
+
+
+def _draw_nodes(
+    tree: Tree, predicted: Sequence[Any], true: Sequence[Any] | None, hidden: bool
+) -> Axes:
     """A tree with the label that is predicted for each node, wrong ones in red."""
-    known = true or [None] * tree.size
     pairs = [
-        (str(guess), guess == label or label is None, label)
-        for guess, label in zip(predicted, known, strict=True)
+        _Said("" if hidden else str(node.label), str(guess), None if truth is None else str(truth))
+        for node, guess, truth in zip(
+            tree.preorder(), predicted, true or [None] * tree.size, strict=True
+        )
     ]
-    shown = relabelled(tree, pairs)
+    shown = relabelled(tree, pairs, words=not hidden)
 
     def label(node: Tree) -> str:
-        if not isinstance(node.label, tuple):
-            return str(node.label)
-        guess, right, truth = node.label
-        word = "" if node.token is None else f"\n{node.token}"
-        return (guess if right else f"{guess}, not {truth}") + word
+        return str(node.label) + ("" if node.token is None else f"\n{node.token}")
 
     def color(node: Tree) -> str | None:
-        return WRONG if isinstance(node.label, tuple) and not node.label[1] else None
+        return WRONG if isinstance(node.label, _Said) and node.label.wrong else None
 
     ax = plot_tree(shown, labels=label, colors=color)
-    wrong = sum(not right for _, right, _ in pairs)
+    wrong = sum(each.wrong for each in pairs)
     title = "labels that are predicted" + (f"; red: {wrong} wrong" if wrong else "")
     as_written(ax.set_title(title, fontsize=11))
     return ax

@@ -148,6 +148,22 @@ def test_what_can_be_learnt_is_learnt(tmp_path: Path) -> None:
     assert "guessed format: bracketed, by the first lines" in done.out
 
 
+def test_labels_of_nodes_that_stand_beside_the_trees(tmp_path: Path) -> None:
+    rows = [
+        {"tree": tree, "depths": [0, 1, 2, 1, 2] if tree[1] == "P" else [0, None, 2, None, 2]}
+        for tree in TREES
+    ]
+    (tmp_path / "own.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    words = ["--data", tmp_path / "own.jsonl", "--target", "depths", "--task", "nodes"]
+    done = call("train", "tree-lstm", *words, "--epochs", 8, "--out", tmp_path / "run")
+    assert done.status == 0, done.err
+    assert done.json["test"]["accuracy"] == 1.0
+    asked = call("predict", tmp_path / "run", "(P (A x) (B y))")
+    assert asked.out.startswith("(P=0 (A=1 x=2) (B=1 y=2))\n")
+    assert asked.json["answers"][0]["labels"] == ["0", "1", "2", "1", "2"]
+    assert is_picture(tmp_path / "run" / "tree.png")
+
+
 def test_training_goes_on_where_it_stopped(classes_run: Path, tmp_path: Path) -> None:
     result = json.loads((classes_run / "result.json").read_text())
     copy = tmp_path / "run"
