@@ -78,7 +78,7 @@ def is_tree_file(path: str | Path) -> bool:
         lines = [line.strip() for line in file.readlines(20_000) if line.strip()][:5]
     found = [_has_tree(line, ending == ".csv") for line in lines]
     found = found[1:] or found  # the first one may be names of columns
-    return 2 * sum(found) > len(found) or (bool(lines) and lines[0].startswith(("(S", "( (S")))
+    return 2 * sum(found) >= len(found) > 0 or (bool(lines) and lines[0].startswith(("(S", "( (S")))
 
 
 def _has_tree(line: str, commas: bool) -> bool:

@@ -15,27 +15,33 @@ ROOT, NODES = "root-label", "node-labels"
 HIDDEN = "*"  # the label of a node whose own is the target
 
 
-def hide_root(tree: Tree) -> tuple[Tree, Hashable]:
-    """A tree without the label of its root, and that label.
+def hide_root(tree: Tree) -> tuple[Tree, Hashable | None]:
+    """A tree without the label of its root, and that label, None if it was hidden before.
 
     Example:
         >>> hide_root(Tree("3", [Tree("2", [Tree("It")]), Tree("3", [Tree("works")])]))
         (<Tree (* (2 It) (3 works))>, '3')
     """
-    return Tree(HIDDEN, tree.children, tree.token), tree.label
+    label = None if tree.label == HIDDEN else tree.label
+    return Tree(HIDDEN, tree.children, tree.token), label
 
 
-def hide_nodes(tree: Tree) -> tuple[Tree, list[Hashable | None]]:
-    """A tree without the labels of its nodes, and these labels in preorder.
+def hide_nodes(tree: Tree) -> tuple[Tree, list[Hashable | None] | None]:
+    """A tree without the labels of its nodes, and these labels in preorder; None if it has none.
 
-    A leaf without a token keeps its label, which is what a model reads there; its target is None.
+    A leaf without a token keeps its label, which is what a model reads there; its target is None,
+    as is that of a node that was hidden before.
 
     Example:
         >>> hide_nodes(Tree("3", [Tree("2", [Tree("It")]), Tree("3", [Tree("works")])]))
         (<Tree (* (* It) (* works))>, ['3', '2', None, '3', None])
     """
-    labels = [node.label if has_target(node) else None for node in tree.preorder()]
-    return tree.fold(_hidden), labels
+    labels = [
+        node.label if has_target(node) and node.label != HIDDEN else None
+        for node in tree.preorder()
+    ]
+    known = any(label is not None for label in labels)
+    return tree.fold(_hidden), labels if known else None
 
 
 def has_target(node: Tree) -> bool:

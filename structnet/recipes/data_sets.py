@@ -88,8 +88,8 @@ def _of_trees(found: Mapping[str, Any]) -> Iterator[str]:
         if found[key]["different"]:
             most = ", ".join(f"{name} {number:,}" for name, number in found[key]["most"].items())
             yield f"labels of {what}: {found[key]['different']:,} different; most often {most}"
-    others = counted(found["copies_with_other_target"], "of them", "of them")
-    yield f"equal to an earlier one: {found['copies']:,}; {others} with another target"
+    others = f"; {found['copies_with_other_target']:,} of them with another target"
+    yield f"equal to an earlier one: {found['copies']:,}{others * bool(found['copies'])}"
     if "target" in found:
         target = found["target"]
         mean, deviation = target["mean"], target["deviation"]

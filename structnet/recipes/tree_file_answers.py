@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structnet import tensor_tree
+from structnet.datasets.tree_file_formats import ANY, ENDINGS
 from structnet.datasets.tree_file_targets import NODES, has_target
-from structnet.recipes.recipe import Answer
+from structnet.recipes.recipe import Answer, is_file
 from structnet.recipes.tree_file_data import read_like, read_typed
 from structnet.routing.words import percent
 from structnet.trees.tree import Tree
@@ -44,18 +46,24 @@ def asked(told: dict[str, Any], texts: Sequence[str]) -> TreeFile:
 
     Raises:
         ValueError: they are no trees of the run's format.
+        OSError: there is no such file.
     """
-    if len(texts) == 1 and _is_path(texts[0]):
-        return read_like(told, texts[0], needed=False)
+    files = [text for text in texts if _is_path(text)]
+    if files and len(texts) > 1:
+        raise ValueError(f"expected one file, or trees, not both; got {' '.join(texts)}")
+    if files:
+        return read_like(told, files[0], needed=False)
     separator = "\t" if told["pairs"] else "\n"
     return read_typed(told, separator.join(texts))
 
 
 def _is_path(text: str) -> bool:
+    """Is it that of a file or folder, or the name of a file that is not there?"""
     try:
-        return Path(text).exists()
+        there = Path(text).exists()
     except (OSError, ValueError):  # too long for a name, or with a null character
         return False
+    return there or (re.fullmatch(r"[\w./~-]+", text) is not None and is_file(text, ENDINGS + ANY))
 
 
 def answers(model: Opened, texts: Sequence[str]) -> list[Answer]:

@@ -128,10 +128,10 @@ def draw_confusion(confusion: Mapping[str, Any], ax: Axes | None = None) -> Axes
     counts = np.array(confusion["counts"])
     kept = np.sort(np.argsort(-counts.sum(axis=1), kind="stable")[:MOST_CLASSES])
     number, names = len(kept), [cut(confusion["classes"][i], 16) for i in kept]
+    shares = (counts / np.maximum(counts.sum(axis=1, keepdims=True), 1))[np.ix_(kept, kept)]
     counts = counts[np.ix_(kept, kept)]
     side = 2.2 + 0.36 * number
     ax = ax if ax is not None else new_axes(1, side + 0.5, side)[0]
-    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     ax.imshow(shares, cmap="Blues", vmin=0, vmax=1)
     ax.set_xticks(range(number), names, rotation=90 if max(map(len, names)) > 2 else 0)
     ax.set_yticks(range(number), names)

@@ -125,6 +125,9 @@ def test_a_file_and_a_tree_are_predicted_alike(
     assert call("predict", trained.run).json["answers"] == typed
     [first] = typed
     known = file.json["answers"][0]
+    if trained.kind == "nodes":
+        hidden = call("predict", trained.run, "(* (* x) (* x))").json["answers"][0]
+        assert set(hidden) == {"tree", "labels"}  # there is no truth
     for name, value in first.items():
         assert known[name] == (pytest.approx(value) if isinstance(value, float) else value)
     if trained.kind == "nodes":
@@ -248,7 +251,9 @@ def test_errors_of_a_first_hour(
             ["(P (A x)"],
             "the input: 1 of 1 trees cannot be read in the format bracketed; the first,",
         ),
-        (["nowhere.tsv"], "'nowhere.tsv' stands outside of brackets"),
+        (["nowhere.tsv"], "nowhere.tsv: No such file or directory"),
+        (["no", "tree"], "'no' stands outside of brackets"),
+        (["(P x)", __file__], "expected one file, or trees, not both; got (P x) "),
         (["(P x)\t(Q x)"], "the input has pairs of trees; the model was trained on single trees"),
     ],
 )
