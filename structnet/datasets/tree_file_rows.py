@@ -6,7 +6,7 @@ import csv
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -96,7 +96,7 @@ def read_rows(path: Path, text: str) -> Rows:
     """
     ending = path.suffix.lower()
     if ending in LINES_ENDINGS or text.lstrip().startswith("{"):
-        return _objects(path, text)
+        return _objects(path, _json_lines(text))
     reader = _commas if ending == ".csv" else _tabs
     found = list(reader(text))
     counts = Counter(len(fields) for _, fields in found[:SAMPLE])
@@ -127,27 +127,51 @@ def _commas(text: str) -> Iterator[tuple[int, list[str]]]:
         begin = reader.line_num + 1
 
 
-def _objects(path: Path, text: str) -> Rows:
+def _objects(path: Path, lines: Iterable[tuple[int, Any]]) -> Rows:
+    """The fields of objects, each with its line; what is a ValueError is none."""
     names: dict[str, None] = {}
     found, unreadable = [], []
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            value = json.loads(line)
-        except ValueError as error:
-            unreadable.append((number, f"no JSON: {error}"))
-            continue
-        except RecursionError:  # of Python's own reader
-            unreadable.append((number, "JSON nested too deep; write the tree as a text"))
-            continue
-        if not isinstance(value, dict):
-            unreadable.append((number, f"expected an object of JSON; got {line[:40]}"))
-            continue
-        found.append((number, value))
-        names |= dict.fromkeys(value)
+    for number, value in lines:
+        if isinstance(value, ValueError):
+            unreadable.append((number, f"no JSON: {value}"))
+        elif not isinstance(value, dict):
+            unreadable.append((number, f"expected an object of JSON; got {value!r:.40}"))
+        else:
+            found.append((number, value))
+            names |= dict.fromkeys(value)
     rows = [[value.get(name) for name in names] for _, value in found]
     return Rows(path, list(names), rows, [number for number, _ in found], unreadable, True)
+
+
+def _json_lines(text: str) -> Iterator[tuple[int, Any]]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            yield number, _loaded(line)
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        return error
+    except RecursionError:  # of Python's own reader
+        return ValueError("it is nested too deep; write the tree as a text")
+
+
+def rows_of_json(path: Path, text: str) -> Rows | None:
+    """The fields of objects in a file of JSON, in one list or one a line; None for a document.
+
+    Examples of a list are numbered from 1, as they are on no lines. Objects without a field for a
+    tree are a document like any other.
+    """
+    value = _loaded(text)
+    if isinstance(value, list) and all(isinstance(each, dict) for each in value):
+        rows = _objects(path, enumerate(value, 1))
+    elif isinstance(value, ValueError) and text.lstrip().startswith("{"):
+        rows = _objects(path, _json_lines(text))
+    else:
+        return None
+    return rows if any(name.lower().startswith("tree") for name in rows.names) else None
 
 
 def take_header(rows: Rows, format_: str | None) -> None:

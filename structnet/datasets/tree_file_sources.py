@@ -17,12 +17,14 @@ from structnet.datasets.tree_file_formats import (
 )
 from structnet.datasets.tree_file_rows import (
     SAMPLE,
+    Rows,
     TreeFileError,
     Unreadable,
     choose_target,
     choose_trees,
     one_line,
     read_rows,
+    rows_of_json,
     take_header,
     trees_of_row,
 )
@@ -108,8 +110,9 @@ def found_in_text(
         TreeFileError: it is not what it was said to be.
     """
     ending = format_of_ending(path)
-    if LINES in (format_, ending) or path.suffix.lower() in (".tsv", ".csv") or _has_columns(text):
-        return _of_rows(path, text, None if format_ == LINES else format_, target, needed)
+    rows = _rows(path, text, LINES if format_ == LINES else ending)
+    if rows is not None:
+        return _of_rows(rows, None if format_ == LINES else format_, target, needed)
     guesses = []
     if format_ is None:
         format_ = ending or format_of_texts([line for line in text.split("\n") if line][:SAMPLE])
@@ -134,18 +137,23 @@ def found_in_text(
     return _of_trees(path, text, format_, key)._replace(guesses=guesses, target=target)
 
 
-def _has_columns(text: str) -> bool:
-    """Does the first line have a tab that is not within a tree?"""
+def _rows(path: Path, text: str, ending: str | None) -> Rows | None:
+    """The fields of a file whose lines have some; None for one that holds trees alone."""
+    if ending == "json":
+        return rows_of_json(path, text)
     first = next(line for line in text.split("\n") if line.strip()).strip()
     before, tab, _ = first.partition("\t")
-    return first.startswith('{"') or (bool(tab) and before.count("(") == before.count(")"))
+    # A tab may also stand within a tree that goes over several lines.
+    columns = bool(tab) and before.count("(") == before.count(")")
+    if ending == LINES or path.suffix.lower() in (".tsv", ".csv") or first[:2] == '{"' or columns:
+        return read_rows(path, text)
+    return None
 
 
-def _of_rows(path: Path, text: str, format_: str | None, target: str | None, needed: bool) -> Found:
-    rows = read_rows(path, text)
+def _of_rows(rows: Rows, format_: str | None, target: str | None, needed: bool) -> Found:
     if not rows.rows:
         line, fault = rows.unreadable[0]
-        raise TreeFileError(f"{path}, line {line}: {fault}")
+        raise TreeFileError(f"{rows.path}, line {line}: {fault}")
     take_header(rows, format_)
     asked = None if target in INSIDE else target
     # Of what is only asked about, the column of the targets may be missing.

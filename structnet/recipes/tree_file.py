@@ -73,7 +73,6 @@ class TreeFileRecipe:
             "parameters": parameters,
             "epochs": len(model.history_),
             "best_epoch": model.history_.best["epoch"],
-            "unreadable": len(data.train.unreadable),
             "example": as_nodes(data.test, choose_example(data.test)),
         }
         return Outcome(sum(model.history_["seconds"]), details)
@@ -99,20 +98,15 @@ class TreeFileRecipe:
 
     def measure(self, model: Opened, examples: TreeFile, ask: Any) -> dict[str, Any]:
         """Accuracy, macro F1 and confusion matrix of all examples together; or the errors."""
-        from structnet.recipes.tree_file_measures import of_classes, of_numbers
+        from structnet.recipes.tree_file_measures import left_out, of_classes, of_nodes, of_numbers
 
         predicted, true = model.estimator.predict(examples.trees), examples.targets or []
+        baseline, missed = model.told["baseline"], left_out(examples, model.told["classes"])
         if examples.task == "regression":
-            return of_numbers(true, predicted, model.told["baseline"])
+            return of_numbers(true, predicted, baseline) | missed
         if examples.task == "nodes":
-            pairs = [
-                (label, found)
-                for labels, each in zip(true, predicted, strict=True)
-                for label, found in zip(labels, each, strict=True)
-                if label is not None
-            ]
-            true, predicted = ([pair[i] for pair in pairs] for i in (0, 1))
-        return of_classes(true, list(map(str, predicted)), model.told["baseline"])
+            return of_nodes(true, predicted, baseline) | missed
+        return of_classes(true, list(map(str, predicted)), baseline) | missed
 
     def answer(self, model: Opened, texts: Sequence[str], ask: Any) -> list[Answer]:
         """What a model says of the trees of a file, or of those that were typed."""

@@ -190,7 +190,7 @@ def _parted(data: TreeFile, share: float) -> tuple[TreeFile, TreeFile]:
         learn, held = hold_out(len(data), share, DATA_SEED, labels, each_class=labels is not None)
     except ValueError as error:
         raise TreeFileError(f"{data.path}: {error}") from None
-    return data[learn.tolist()], data[held.tolist()]
+    return data[learn.tolist()], replace(data[held.tolist()], unreadable=[])
 
 
 def _say_split(data: TreeFileData, source: Source, say: Say) -> None:

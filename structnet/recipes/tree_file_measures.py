@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import confusion_matrix, f1_score
 
+from structnet.datasets import TreeFile
 from structnet.recipes.tree_file_data import in_order
 
 
@@ -30,14 +30,47 @@ def of_classes(true: Sequence[str], predicted: Sequence[str], usual: str) -> dic
         {'classes': ['a', 'b'], 'counts': [[2, 1], [0, 1]]}
     """
     names = in_order({*true, *predicted})
-    counts = confusion_matrix(true, predicted, labels=names)
-    right = np.trace(counts) / counts.sum()
+    place = {name: i for i, name in enumerate(names)}
+    counts = np.zeros((len(names), len(names)), int)
+    np.add.at(counts, tuple([place[name] for name in each] for each in (true, predicted)), 1)
+    right = np.diag(counts)
+    f1 = 2 * right / (counts.sum(axis=0) + counts.sum(axis=1))  # each class occurs in one of both
     return {
-        "accuracy": float(right),
+        "accuracy": float(right.sum() / counts.sum()),
         "accuracy_of_most_frequent": float(np.mean([name == usual for name in true])),
-        "macro_f1": float(f1_score(true, predicted, average="macro", zero_division=0)),
+        "macro_f1": float(f1.mean()),
         "confusion": {"classes": names, "counts": counts.tolist()},
     }
+
+
+def of_nodes(
+    true: Sequence[Sequence[str | None]], predicted: Sequence[Sequence[str]], usual: str
+) -> dict[str, Any]:
+    """The same of all nodes of all trees that have a class.
+
+    Args:
+        true, predicted: classes of the nodes of each tree; None for nodes without.
+        usual: most frequent class of those that were trained on.
+    """
+    pairs = [
+        (label, str(found))
+        for labels, each in zip(true, predicted, strict=True)
+        for label, found in zip(labels, each, strict=True)
+        if label is not None
+    ]
+    return of_classes([label for label, _ in pairs], [found for _, found in pairs], usual)
+
+
+def left_out(examples: TreeFile, classes: Sequence[str] | None) -> dict[str, Any]:
+    """What the other metrics do not say: what could not be read, and classes nobody can predict.
+
+    Args:
+        examples: trees that a model is tested on.
+        classes: classes that it was trained on; None if it predicts numbers.
+    """
+    unknown = in_order(set(examples.each_target) - set(classes)) if classes else []
+    found = {"unreadable": list(map(list, examples.unreadable)), "unknown_classes": unknown}
+    return {name: value for name, value in found.items() if value}
 
 
 def of_numbers(true: Sequence[float], predicted: Sequence[float], mean: float) -> dict[str, Any]:

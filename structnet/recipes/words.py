@@ -46,6 +46,12 @@ def metrics(tested: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name}: {value:.4g}"
     if "confusion" in tested:
         yield from _confusion(**tested["confusion"])
+    if "unknown_classes" in tested:
+        yield f"classes that were not trained on: {', '.join(tested['unknown_classes'])}"
+    if "unreadable" in tested:
+        line, fault = tested["unreadable"][0]
+        number = counted(len(tested["unreadable"]), "example")
+        yield f"left out: {number} that cannot be read; the first: line {line}, {fault}"
 
 
 def _confusion(classes: Sequence[str], counts: Sequence[Sequence[int]]) -> Iterator[str]:

@@ -167,6 +167,21 @@ def test_values_of_json_are_trees(read) -> None:
     assert data.format == "json"
 
 
+def test_objects_in_a_list_and_documents(read) -> None:
+    rows = [{"tree": GOOD, "label": "yes"}, {"tree": BAD, "label": "no"}]
+    for text in (json.dumps(rows, indent=1), "\n".join(map(json.dumps, rows))):
+        data = read("own.json", text)
+        assert (data.targets, data.format) == (["yes", "no"], "bracketed")
+    for document in ({"a": 1}, [{"a": 1}], [1, 2]):
+        data = read("own.json", json.dumps(document), targets_needed=False)
+        assert data.trees == [parse.json(document)]
+
+
+def test_a_tab_within_a_tree_parts_no_columns(read) -> None:
+    data = read("own.txt", "(S\t(NP it)\n\t(VP works))\n", target="root-label")
+    assert str(data.trees[0]) == "(* (NP it) (VP works))"
+
+
 def test_source_code_in_objects(read) -> None:
     rows = [{"code": "def f(x):\n    return x\n", "lines": 2, "package": "os.path"}] * 2
     text = "\n".join(map(json.dumps, rows))

@@ -196,6 +196,12 @@ def test_files_to_choose_and_to_test_by(tmp_path: Path) -> None:
     assert done.status == 0, done.err
     assert done.json["sizes"] == {"train": 20, "validation": 11, "test": 11}
     assert "perhaps" in done.json["test"]["confusion"]["classes"]  # was never learnt, and is missed
+    assert done.json["test"]["unknown_classes"] == ["perhaps"]
+    assert "classes that were not trained on: perhaps\n" in done.out
+    (tmp_path / "new.tsv").write_text(f"yes\t{TREES[0]}\nyes\t{TREES[1]}\nyes\t(P\n")
+    again = call("evaluate", tmp_path / "run", "--data", tmp_path / "new.tsv")
+    assert again.json["test"]["unreadable"] == [[3, "column 1: 1 unclosed '('"]]
+    assert "left out: 1 example that cannot be read; the first: line 3, column 1" in again.out
     changed = tmp_path / "test.tsv"
     changed.write_text(changed.read_text() + "yes\t(P (B y))\n")
     refused = call("evaluate", tmp_path / "run")
