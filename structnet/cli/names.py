@@ -78,7 +78,8 @@ def _guess(command: str, name: str) -> str:
 
 def models() -> str:
     """The models, a line each, for the help."""
-    return "\n".join(f"    {name:<14}{make.__doc__}" for name, make in RECIPES.items())
+    width = max(map(len, RECIPES)) + 2
+    return "\n".join(f"    {name:<{width}}{make.__doc__}" for name, make in RECIPES.items())
 
 
 def show_models(command: str, usage: str) -> NoReturn:

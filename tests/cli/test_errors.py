@@ -80,7 +80,7 @@ def test_predict_reads_what_is_not_named(
         (["tree-lstm", "--data", "mine.txt", "--epochs", "0"], "--epochs must be an int in the ra"),
         (
             ["tree-lstm", "--data", "mine.txt", "--pools", "roots"],
-            "--pools must be some of ['roo",
+            "'attention']. Got ('roots',)",
         ),
         (["tree-lstm", "--data", "mine.txt", "--target"], "--target needs a value"),
         (["tree-lstm", "--data", "mine.txt", "--max-depth", "3"], "unknown flag --max-depth"),
