@@ -79,19 +79,21 @@ class TreeFileRecipe:
 
     def open(self, run: Run, place: Place) -> Opened:
         """The trained estimator of a run."""
-        from structnet.recipes.tree_file_answers import Opened, estimator
+        from structnet.recipes.tree_file_answers import Opened, estimator, told_of
 
-        told = run.config["data"]
+        told = told_of(run)
         model = estimator(told["task"]).load(run.trained_file())
         model.set_params(device=place.device).model_.to(place.device)
         return Opened(model, told)
 
     def examples_of(self, run: Run, file: str | None, place: Place) -> TreeFile:
         """The run's own test trees, or those of a file like the one that it learnt from."""
+        from structnet.recipes.tree_file_answers import told_of
         from structnet.recipes.tree_file_data import load_data, read_like
 
+        told = told_of(run)
         if file is not None:
-            return read_like(run.config["data"], file)
+            return read_like(told, file)
         data = load_data(run.settings(TreeFileSettings, place), lambda line: None)
         run.check_same_data(data.describe())
         return data.test

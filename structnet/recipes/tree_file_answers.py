@@ -8,17 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structnet import tensor_tree
-from structnet.datasets.tree_file_formats import ANY, ENDINGS
-from structnet.datasets.tree_file_targets import NODES, has_target
+from structnet.datasets.tree_file_formats import ANY, ENDINGS, FORMATS
+from structnet.datasets.tree_file_targets import KINDS, NODES, has_target
 from structnet.recipes.recipe import Answer, is_file
 from structnet.recipes.tree_file_data import read_like, read_typed
 from structnet.routing.words import percent
+from structnet.training.checkpoint import CheckpointError
 from structnet.trees.tree import Tree
 
 if TYPE_CHECKING:
     from structnet.datasets import TreeFile
+    from structnet.recipes.run import Run
 
 SHOWN = 60  # characters of a tree
+TOLD = {"format", "target", "task", "pairs", "classes", "baseline"}
 
 
 class Opened(NamedTuple):
@@ -35,6 +38,22 @@ def estimator(task: str | None) -> Any:
         "regression": tensor_tree.TreeLSTMRegressor,
         "nodes": tensor_tree.TreeNodeClassifier,
     }[str(task)]
+
+
+def told_of(run: Run) -> dict[str, Any]:
+    """What a run says of its data.
+
+    Raises:
+        CheckpointError: somebody edited it.
+    """
+    told = run.config["data"]
+    known = isinstance(told, dict) and told.keys() >= TOLD
+    if not known or told["task"] not in KINDS or told["format"] not in FORMATS:
+        raise CheckpointError(
+            f"{run}/config.json is not one that structnet train wrote: its data must say "
+            f"{', '.join(sorted(TOLD))}"
+        )
+    return told
 
 
 def asked(told: dict[str, Any], texts: Sequence[str]) -> TreeFile:

@@ -271,6 +271,33 @@ def test_what_predict_says_of_what_is_no_tree(
     assert expected in done.err
 
 
+EDITS = [
+    ("settings", "hidden_size", "ten"), ("settings", "format", "trees"), ("settings", "seed", -1),
+    ("settings", "data", 7), ("settings", "pools", "roots"), ("settings", "test_fraction", 2),
+    ("data", "task", "ranking"), ("data", "format", None), ("data", "classes", None),
+    ("data", None, "listops"), ("data", None, {"task": "nodes"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("part", "name", "value"), EDITS)
+def test_configurations_that_somebody_edited(
+    classes_run: Path, tmp_path: Path, part: str, name: str | None, value: object
+) -> None:
+    """One line, and no traceback."""
+    for file in ("config.json", "model.safetensors"):
+        (tmp_path / file).write_bytes((classes_run / file).read_bytes())
+    config = json.loads((tmp_path / "config.json").read_text())
+    if name is None:
+        config[part] = value
+    else:
+        config[part][name] = value
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    for words in (["evaluate", tmp_path], ["predict", tmp_path, TREES[0]]):
+        done = call(*words)
+        assert done.status in (0, 2)
+        assert (done.status == 0) == (not done.err) and "Traceback" not in done.err
+
+
 def test_a_bad_line_does_not_cost_the_others(classes_run: Path, tmp_path: Path) -> None:
     file = tmp_path / "new.tsv"
     file.write_text("(P (A x) (B y))\n(P (A\n(Q (A x) (B y))\n(P (A x) (NEW y))\n")
