@@ -160,41 +160,47 @@ def _checked(path: Path, found: Found, task: str | None, needed: bool) -> TreeFi
     """The trees with their targets as the task has them."""
     _refuse_mostly_bad(path, found)
     pairs = len(found.examples[0]) == 2
+    _refuse_other_number(path, found, task, pairs)
+    found = _inside(found) if found.target in INSIDE else found
+    targets = [text_of(value) for value in found.targets]
+    kind = _kind(path, found, [each for each in targets if each is not None], task, needed)
+    kept, faults = _sound(found, targets, kind, needed)
+    if not kept:
+        line, fault = faults[0]
+        raise TreeFileError(f"{path}, line {line}: {fault}")
+    trees: Any = [found.examples[i] if pairs else found.examples[i][0] for i in kept]
+    known = [targets[i] for i in kept if targets[i] is not None]
+    if len(known) < len(kept):  # of what is only asked about, some may lack theirs
+        kind = None
+    chosen = list(map(number, known)) if kind == "regression" else known
+    said, guesses = sorted(found.unreadable + faults), tuple(found.guesses)
+    origin = found.format, found.target
+    return TreeFile(path, trees, chosen if kind else None, kind, *origin, said, guesses)
+
+
+def _refuse_other_number(path: Path, found: Found, task: str | None, pairs: bool) -> None:
+    """Raise TreeFileError where pairs are asked for and there are none, or the other way round."""
     if task == PAIRS and not pairs:
         raise TreeFileError(
             f"{path} has one tree an example; --task pairs needs two, LABEL<TAB>TREE<TAB>TREE"
         )
     if pairs and (found.target in INSIDE or task == "nodes"):
         raise TreeFileError(f"{path} has pairs of trees; their roots and nodes are no targets")
-    found = _inside(found) if found.target in INSIDE else found
-    targets = [text_of(value) for value in found.targets]
-    told = [value for value in targets if value is not None]
-    kind: Any = None if task == PAIRS else task
+
+
+def _kind(
+    path: Path, found: Found, told: Sequence[Any], task: str | None, needed: bool
+) -> Kind | None:
+    """The task, as it is said or guessed; None without targets."""
     if not told:
         if needed:
             raise TreeFileError(_no_targets(path, found))
-        kind = None
-    elif kind is None:
-        kind, why = ("classification", "labels") if found.target == ROOT else guess(told)
-        found.guesses.append(f"task: {kind} ({why})")
-    kept, faults = _sound(found, targets, kind, needed)
-    if not kept:
-        line, fault = faults[0]
-        raise TreeFileError(f"{path}, line {line}: {fault}")
-    trees = [found.examples[i] if pairs else found.examples[i][0] for i in kept]
-    chosen = [number(each) if kind == "regression" else each for i in kept if (each := targets[i])]
-    said = sorted(found.unreadable + faults)
-    whole_targets = chosen if len(chosen) == len(kept) else None
-    return TreeFile(
-        path,
-        cast(Any, trees),
-        whole_targets,
-        kind if whole_targets else None,
-        found.format,
-        found.target,
-        said,
-        tuple(found.guesses),
-    )
+        return None
+    if task is not None and task != PAIRS:
+        return cast(Kind, task)
+    kind, why = ("classification", "labels") if found.target == ROOT else guess(told)
+    found.guesses.append(f"task: {kind} ({why})")
+    return cast(Kind, kind)
 
 
 def _inside(found: Found) -> Found:

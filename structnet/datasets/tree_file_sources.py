@@ -59,7 +59,7 @@ def found_in(path: Path, format_: str | None, target: str | None, needed: bool) 
         OSError: it cannot be read at all.
     """
     if path.is_dir():
-        return _folder(path, format_, target)
+        return _folder(path, format_, target, needed)
     return found_in_text(path, _read(path), format_, target, needed)
 
 
@@ -196,9 +196,9 @@ def _of_trees(path: Path, text: str, format_: str, key: str | None) -> Found:
     return found
 
 
-def _folder(path: Path, format_: str | None, target: str | None) -> Found:
+def _folder(path: Path, format_: str | None, target: str | None, needed: bool) -> Found:
     """A class a folder; the files of a folder hold its trees."""
-    files = [each for each in sorted(path.glob("*/**/*")) if each.is_file()]
+    files = [each for each in sorted(path.glob("*/**/*" if needed else "**/*")) if each.is_file()]
     files = [each for each in files if "/." not in f"/{each.relative_to(path).as_posix()}"]
     formats = [format_ or format_of_ending(each) for each in files]
     told = [each for each in formats if each]
@@ -221,11 +221,12 @@ def _folder(path: Path, format_: str | None, target: str | None) -> Found:
         found.guesses.append(f"format: {chosen}, by the endings{others}")
     for each, of in zip(files, formats, strict=True):
         if of == chosen:
-            _add(found, each, each.relative_to(path).parts[0])
+            *folders, _ = each.relative_to(path).parts
+            _add(found, each, folders[0] if folders else None)
     return found
 
 
-def _add(found: Found, file: Path, name: str) -> None:
+def _add(found: Found, file: Path, name: str | None) -> None:
     """Adds the trees of a class's file."""
     try:
         part = _of_trees(file, _read(file), found.format, None)

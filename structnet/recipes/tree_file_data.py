@@ -14,6 +14,8 @@ import numpy as np
 
 from structnet.datasets import TreeFile, TreeFileError, read_trees
 from structnet.datasets.tree_file import read_text
+from structnet.datasets.tree_file_sources import FOLDERS
+from structnet.datasets.tree_file_targets import INSIDE
 from structnet.estimators.held_out import hold_out
 from structnet.recipes.recipe import Say
 from structnet.recipes.tree_file_settings import Source, TreeFileSettings
@@ -109,8 +111,11 @@ def read_like(told: Mapping[str, Any], file: str | Path, needed: bool = True) ->
         ValueError: the file is not of their kind.
         OSError: there is no such file.
     """
-    asked = told["format"], told["target"], told["task"]
-    return _of_a_kind(read_trees(file, *asked, targets_needed=needed), told["pairs"])
+    target = told["target"]
+    if target not in INSIDE and (target == FOLDERS) != Path(file).is_dir():
+        target = None  # the targets of a folder are its folders, and those of a file never
+    found = read_trees(file, told["format"], target, told["task"], targets_needed=needed)
+    return _of_a_kind(found, told["pairs"])
 
 
 def read_typed(told: Mapping[str, Any], text: str) -> TreeFile:
@@ -145,9 +150,10 @@ def known_part(data: TreeFile, classes: list[str] | None) -> TreeFile:
 
 
 def _like(data: TreeFile, file: Path, say: Say) -> TreeFile:
-    found = read_trees(file, data.format, data.target, data.task)
+    told = {name: getattr(data, name) for name in ("format", "target", "task", "pairs")}
+    found = read_like(told, file)
     _say_read(found, say)
-    return _of_a_kind(found, data.pairs)
+    return found
 
 
 def _of_a_kind(found: TreeFile, pairs: bool) -> TreeFile:

@@ -135,6 +135,25 @@ def test_a_file_and_a_tree_are_predicted_alike(
     assert ("true" in known) and ("true" in first) == (trained.kind == "nodes")
 
 
+def test_a_folder_is_asked_about_like_a_file(classes_run: Path, tmp_path: Path) -> None:
+    for name, tree in (("yes", TREES[0]), ("no", TREES[-1])):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "one.mrg").write_text(tree)
+    counts = call("evaluate", classes_run, "--data", tmp_path).json["test"]["confusion"]
+    assert counts["classes"] == ["no", "yes"] and np.sum(counts["counts"]) == 2
+    asked = call("predict", classes_run, tmp_path / "yes").json["answers"]
+    assert asked == call("predict", classes_run, TREES[0]).json["answers"]
+    run = tmp_path / "run"
+    trained = call("train", "tree-lstm", "--data", tmp_path, *SMALL, "--out", run)
+    assert "too few samples to hold some out" in trained.err
+    for i, tree in enumerate(TREES):
+        (tmp_path / ("yes" if tree[1] == "P" else "no") / f"{i}.mrg").write_text(tree)
+    trained = call("train", "tree-lstm", "--data", tmp_path, *SMALL, "--out", run)
+    assert trained.status == 0, trained.err
+    file = call("evaluate", run, "--data", classes_run.parent / "own.tsv")
+    assert file.json["sizes"] == {"test": 40}
+
+
 def test_a_picture_of_a_tree_that_is_typed(trained: Trained, tmp_path: Path) -> None:
     words = [TREES[0], TREES[1]] if trained.kind == "pairs" else [TREES[0]]
     done = call("plot", trained.run, *words, "--out", tmp_path)
