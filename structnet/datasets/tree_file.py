@@ -11,7 +11,7 @@ from structnet.checks import check_one_of
 from structnet.datasets.csv_file import is_number, number
 from structnet.datasets.tree_file_formats import FORMATS, NAMES, whole
 from structnet.datasets.tree_file_rows import SEVERAL_LINES, TreeFileError, Unreadable
-from structnet.datasets.tree_file_sources import Found, found_in, found_in_text
+from structnet.datasets.tree_file_sources import Asked, Found, found_in, found_in_text
 from structnet.datasets.tree_file_targets import INSIDE, KINDS, NODES, ROOT, Kind, guess, text_of
 from structnet.trees.memory import collector_paused
 from structnet.trees.tree import Tree
@@ -81,6 +81,7 @@ def read_trees(
     task: str | None = None,
     *,
     targets_needed: bool = True,
+    pairs: bool = False,
 ) -> TreeFile:
     """The trees of a file, or of a folder, with what is to be predicted of each.
 
@@ -108,6 +109,8 @@ def read_trees(
         task: "classification", "regression", "nodes" or "pairs". By default numbers are regressed
             on, unless they are few different whole ones.
         targets_needed: False takes a file without targets, too.
+        pairs: True says that an example is two trees, also where all of a column are leaves, as
+            the task "pairs" does.
 
     Raises:
         TreeFileError: the file is empty, most of it cannot be read, it has no such column, or no
@@ -131,17 +134,23 @@ def read_trees(
     if task is not None:
         check_one_of("task", task, TASKS, "read_trees")
     path = Path(path)
-    return _checked(path, found_in(path, format, target, targets_needed), task, targets_needed)
+    asked = Asked(format, target, targets_needed, pairs or task == PAIRS)
+    return _checked(path, found_in(path, asked), task, targets_needed)
 
 
 def read_text(
-    text: str, format: str, target: str | None = None, task: str | None = None
+    text: str,
+    format: str,
+    target: str | None = None,
+    task: str | None = None,
+    *,
+    pairs: bool = False,
 ) -> TreeFile:
     """The trees of a text of which something is asked, as somebody typed them.
 
     Args:
         text: trees, or lines as a file has them, with targets or without.
-        format, target, task: arguments of :func:`read_trees`.
+        format, target, task, pairs: arguments of :func:`read_trees`.
 
     Raises:
         TreeFileError: it holds no trees of the format.
@@ -153,7 +162,8 @@ def read_text(
     path = Path("the input")
     if not text.strip():
         raise TreeFileError("the input is empty; expected a tree")
-    return _checked(path, found_in_text(path, text, format, target, needed=False), task, False)
+    asked = Asked(format, target, False, pairs or task == PAIRS)
+    return _checked(path, found_in_text(path, text, asked), task, False)
 
 
 def _checked(path: Path, found: Found, task: str | None, needed: bool) -> TreeFile:

@@ -197,13 +197,16 @@ def _format(texts: Sequence[Any], format_: str | None) -> str | None:
     return format_ if enough else None
 
 
-def choose_trees(rows: Rows, target: str | None, format_: str | None) -> tuple[list[int], str]:
+def choose_trees(
+    rows: Rows, target: str | None, format_: str | None, pairs: bool = False
+) -> tuple[list[int], str]:
     """The columns that hold trees, and the format of these.
 
     Args:
         rows: the fields of the file.
         target: column that holds none; None if none is known to be the target.
         format_: format of the trees; None for the first one in which they can be read.
+        pairs: are there two a row? Then all trees of a column may be leaves.
 
     Raises:
         TreeFileError: there are no trees, or more than two a row.
@@ -216,13 +219,21 @@ def choose_trees(rows: Rows, target: str | None, format_: str | None) -> tuple[l
         columns = named  # what is called a tree is one; the parser says what is wrong with it
     if not columns:
         raise TreeFileError(_no_trees(rows, others, format_))
+    chosen = format_ or formats[columns[0]] or ""
+    if pairs and len(columns) == 1:
+        leaves = [i for i in others if i not in columns and _all_trees(rows, i, chosen)]
+        columns = sorted(columns + leaves[-1:])  # a label may be read as a leaf, too, and is first
     if len(columns) > MOST_TREES or (format_ == "python" and len(columns) > 1 and not named):
         found = ", ".join(rows.names[i] for i in columns)
         raise TreeFileError(
             f"{rows.path} has trees in the columns {found}; an example is one tree or two: "
             "call the column to learn from tree, or two of them tree1 and tree2"
         )
-    return columns, format_ or formats[columns[0]] or ""
+    return columns, chosen
+
+
+def _all_trees(rows: Rows, column: int, format_: str) -> bool:
+    return all(tree_or_none(text, format_) is not None for text in rows.fields(column, SAMPLE))
 
 
 def _no_trees(rows: Rows, others: Sequence[int], format_: str | None) -> str:

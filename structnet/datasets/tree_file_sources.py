@@ -35,6 +35,20 @@ from structnet.trees.tree import Tree
 FIRST, FOLDERS = "first-column", "folders"
 
 
+class Asked(NamedTuple):
+    """What is said of a source before it is read.
+
+    Attributes:
+        format, target, needed: arguments of :func:`.tree_file.read_trees`.
+        pairs: is an example said to be two trees?
+    """
+
+    format: str | None
+    target: str | None
+    needed: bool
+    pairs: bool
+
+
 class Found(NamedTuple):
     """The trees of a source before their targets are looked at."""
 
@@ -47,20 +61,20 @@ class Found(NamedTuple):
     guesses: list[str]
 
 
-def found_in(path: Path, format_: str | None, target: str | None, needed: bool) -> Found:
+def found_in(path: Path, asked: Asked) -> Found:
     """The trees of a file or folder, with the targets as they stand there.
 
     Args:
         path: the file or folder.
-        format_, target, needed: arguments of :func:`.tree_file.read_trees`.
+        asked: format and target, as far as they are said.
 
     Raises:
         TreeFileError: it is empty, or not what it was said to be.
         OSError: it cannot be read at all.
     """
     if path.is_dir():
-        return _folder(path, format_, target, needed)
-    return found_in_text(path, _read(path), format_, target, needed)
+        return _folder(path, asked)
+    return found_in_text(path, _read(path), asked)
 
 
 def is_tree_file(path: str | Path) -> bool:
@@ -101,18 +115,17 @@ def _read(path: Path) -> str:
     return text
 
 
-def found_in_text(
-    path: Path, text: str, format_: str | None, target: str | None, needed: bool
-) -> Found:
+def found_in_text(path: Path, text: str, asked: Asked) -> Found:
     """The trees of a file's text, which is not empty; see :func:`found_in`.
 
     Raises:
         TreeFileError: it is not what it was said to be.
     """
     ending = format_of_ending(path)
+    format_, target = asked.format, asked.target
     rows = _rows(path, text, LINES if format_ == LINES else ending)
     if rows is not None:
-        return _of_rows(rows, None if format_ == LINES else format_, target, needed)
+        return _of_rows(rows, asked._replace(format=None if format_ == LINES else format_))
     guesses = []
     if format_ is None:
         format_ = ending or format_of_texts([line for line in text.split("\n") if line][:SAMPLE])
@@ -127,7 +140,7 @@ def found_in_text(
         guesses.append(f"format: {format_}, by the {'ending' if ending else 'first lines'}")
     inside = target in INSIDE
     if not (target is None or inside or format_ == "conllu"):
-        if not needed:
+        if not asked.needed:
             return _of_trees(path, text, format_, None)
         raise TreeFileError(
             f"{path} has no columns: it holds trees and nothing else; the target is {ROOT} or "
@@ -150,20 +163,21 @@ def _rows(path: Path, text: str, ending: str | None) -> Rows | None:
     return None
 
 
-def _of_rows(rows: Rows, format_: str | None, target: str | None, needed: bool) -> Found:
+def _of_rows(rows: Rows, asked: Asked) -> Found:
+    format_, target, needed, pairs = asked
     if not rows.rows:
         line, fault = rows.unreadable[0]
         raise TreeFileError(f"{rows.path}, line {line}: {fault}")
     take_header(rows, format_)
-    asked = None if target in INSIDE else target
+    said = None if target in INSIDE else target
     # Of what is only asked about, the column of the targets may be missing.
-    columns, chosen = choose_trees(rows, asked if needed else None, format_)
+    columns, chosen = choose_trees(rows, said if needed else None, format_, pairs)
     guesses = [] if format_ else [f"format: {chosen}, by the first lines"]
-    column = asked
+    column = said
     if target is None:
         column = choose_target(rows, columns)
         guesses += [] if column is None else [f"target: column {column}"]
-    elif asked and not needed and (not rows.has(asked) or rows.column(asked) in columns):
+    elif said and not needed and (not rows.has(said) or rows.column(said) in columns):
         column = None
     place = None if column is None else rows.column(column)
     found = Found([], [], [], rows.unreadable, chosen, target or column, guesses)
@@ -196,8 +210,9 @@ def _of_trees(path: Path, text: str, format_: str, key: str | None) -> Found:
     return found
 
 
-def _folder(path: Path, format_: str | None, target: str | None, needed: bool) -> Found:
+def _folder(path: Path, asked: Asked) -> Found:
     """A class a folder; the files of a folder hold its trees."""
+    format_, target, needed, _ = asked
     files = [each for each in sorted(path.glob("*/**/*" if needed else "**/*")) if each.is_file()]
     files = [each for each in files if "/." not in f"/{each.relative_to(path).as_posix()}"]
     formats = [format_ or format_of_ending(each) for each in files]

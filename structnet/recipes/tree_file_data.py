@@ -114,7 +114,8 @@ def read_like(told: Mapping[str, Any], file: str | Path, needed: bool = True) ->
     target = told["target"]
     if target not in INSIDE and (target == FOLDERS) != Path(file).is_dir():
         target = None  # the targets of a folder are its folders, and those of a file never
-    found = read_trees(file, told["format"], target, told["task"], targets_needed=needed)
+    asked = told["format"], target, told["task"]
+    found = read_trees(file, *asked, targets_needed=needed, pairs=told["pairs"])
     return _of_a_kind(found, told["pairs"])
 
 
@@ -124,7 +125,8 @@ def read_typed(told: Mapping[str, Any], text: str) -> TreeFile:
     Raises:
         ValueError: they are not.
     """
-    return _of_a_kind(read_text(text, told["format"], told["target"], told["task"]), told["pairs"])
+    asked = told["format"], told["target"], told["task"]
+    return _of_a_kind(read_text(text, *asked, pairs=told["pairs"]), told["pairs"])
 
 
 def known_part(data: TreeFile, classes: list[str] | None) -> TreeFile:

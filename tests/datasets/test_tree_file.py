@@ -74,6 +74,15 @@ def test_a_column_by_name_and_by_number(read, target: str) -> None:
     assert len(data.each_tree) == 60
 
 
+def test_a_tree_of_a_pair_may_always_be_a_leaf(read) -> None:
+    text = "=\t( a ( and b ) )\ta\nx\t( not a )\tb\n"
+    assert not read("own.tsv", text).pairs
+    for options in ({"task": "pairs"}, {"pairs": True}):
+        data = read("own.tsv", text, **options)
+        assert data.pairs and data.targets == ["=", "x"]
+        assert data.trees[0] == (parse.logic("( a ( and b ) )"), Tree("a"))
+
+
 def test_whole_numbers_are_classes_or_numbers(read) -> None:
     text = "".join(f"{i % 3}\t[MAX {i % 10} 1 ]\n" for i in range(12))
     assert read("own.tsv", text).task == "classification"
