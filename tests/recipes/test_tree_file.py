@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import random
 from pathlib import Path
 from typing import NamedTuple, get_args, get_type_hints
 
 import numpy as np
 import pytest
 from commands import Done, call
+from random_trees import chain, random_trees
 from sklearn.metrics import f1_score
 from tree_lstm_runs import is_picture, without_times
 
@@ -17,15 +19,18 @@ from structnet import parse
 from structnet.datasets import read_trees
 from structnet.datasets.tree_file import TASKS
 from structnet.datasets.tree_file_formats import NAMES
+from structnet.datasets.tree_file_targets import hide_nodes, hide_root
 from structnet.plot import plot_history
 from structnet.recipes import RECIPES, recipe_for
 from structnet.recipes.tree_file import TreeFileRecipe
+from structnet.recipes.tree_file_answers import relabelled
 from structnet.recipes.tree_file_measures import of_classes, of_numbers
 from structnet.recipes.tree_file_pictures import draw_confusion
 from structnet.recipes.tree_file_settings import Format, Task, Training
 from structnet.recipes.words import metrics
 from structnet.tensor_tree.settings import CELLS, TreeLSTMSettings
 from structnet.training.history import History
+from structnet.trees.tree import Tree
 
 SMALL = ["--hidden-size", "8", "--epochs", "6", "--batch-size", "8"]
 TREES = [f"({a} ({b} x) ({c} y))" for a in "PQ" for b in "ABCD" for c in "ABCDE"]
@@ -349,6 +354,21 @@ def test_the_flags_have_the_choices_of_the_library() -> None:
     assert get_args(get_type_hints(Training)["cell"]) == CELLS
     assert Training().told() == TreeLSTMSettings()
     assert Training(pools="root,sum", bag="yes", seed=3).arguments()["random_state"] == 3
+
+
+@pytest.mark.parametrize("inner_tokens", [False, True])
+def test_hidden_labels_are_put_back(inner_tokens: bool) -> None:
+    for seed in range(20):
+        for tree in random_trees(random.Random(seed), inner_tokens):
+            hidden, labels = hide_nodes(tree)
+            assert relabelled(hidden, labels or [None] * tree.size) == tree
+            own = [node.label for node in tree.preorder()]
+            assert relabelled(hidden, own, words=True) == tree
+            root, label = hide_root(tree)
+            assert Tree(label, root.children, root.token) == tree
+    deep = chain(100_000)
+    hidden, labels = hide_nodes(deep)
+    assert relabelled(hidden, labels or []) == deep
 
 
 def test_macro_f1_is_that_of_all_examples_together() -> None:
