@@ -26,6 +26,7 @@ from .neural_tree import NeuralTree as NeuralTree
 from .neural_tree import NeuralTreeClassifier as NeuralTreeClassifier
 from .neural_tree import NeuralTreeRegressor as NeuralTreeRegressor
 from .parse import ParseError as ParseError
+from .plot import plot_dependencies as plot_dependencies
 from .plot import plot_growth as plot_growth
 from .plot import plot_history as plot_history
 from .plot import plot_leaf_classes as plot_leaf_classes

@@ -18,6 +18,7 @@
 ``next_word``           a text's next word as a class, the words before it as a row
 ``svmlight_file``       sparse rows, in a file of svmlight's or libsvm's format
 ``fasttext_file``       labelled text, as fastText reads it
+``python_functions``    functions of Python's standard library as syntax trees
 ``planted``             points of a hierarchy that is known
 ``_kernels``            the compiled loop over a text's bytes
 ``named``               :func:`load`: images and rows by the name of the data set

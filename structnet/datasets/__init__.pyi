@@ -21,6 +21,8 @@ from .lrt_generator import Pair as Pair
 from .named import load as load
 from .planted import Planted as Planted
 from .planted import load_planted as load_planted
+from .python_functions import PythonFunctions as PythonFunctions
+from .python_functions import python_functions as python_functions
 from .source import DownloadError as DownloadError
 from .source import Source as Source
 from .source import WrongFileError as WrongFileError

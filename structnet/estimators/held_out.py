@@ -59,6 +59,9 @@ def parted(
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """As :func:`hold_out`, but None for what is held out where there are too few samples for it.
 
+    Shapes:
+        those of :func:`hold_out`.
+
     Example:
         >>> parted(3, 0.1, seed=0)
         (array([0, 1, 2]), None)

@@ -6,7 +6,10 @@
 ``dgl_backend``         the reference, DGL's own message passing, which it is tested against
 ``scheduling``          :class:`Layout` and :class:`Schedule`: which rows are computed together
 ``tape``                the buffers of one sweep and its backward, in memory linear in the nodes
+``rows``                the same trees for cells that read one row of numbers a node
+``pooling``             :func:`pooled`: the sum, mean or maximum over all nodes of a tree
 ``_kernels``            the loops of the schedule: messages, stacks, inboxes
+``_pooling_kernels``    those of sums and maxima
 ======================  ==========================================================================
 """
 

@@ -14,6 +14,7 @@
 ``from_conllu``
 ``bracketed_many``,         many trees in one text or open file
 ``conllu_many``
+``as_tree``                 whatever of these one has
 ``read_lines``              a file of one tree a line, bad lines raised or skipped and counted
 ``to_listops``,             back to text
 ``to_logic``,
@@ -23,7 +24,8 @@
 Each format has a file: ``expressions`` (ListOps), ``sentences`` (logic), ``brackets``,
 ``dependencies`` (CoNLL-U), ``json_tree``, ``markup`` (XML, HTML, whose ``tags`` are found in one
 pass), ``python_source``, ``graphs``
-(networkx) and ``objects`` (other libraries' parses). They share ``reading`` (lines and tokens),
+(networkx) and ``objects`` (other libraries' parses), which ``conversion`` tells apart. They share
+``reading`` (lines and tokens),
 ``files`` (a file of many texts) and ``errors``.
 
 A text that is not of its format raises :class:`ParseError`, which shows the line and a caret under

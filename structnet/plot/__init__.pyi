@@ -1,6 +1,8 @@
 from .accuracy import plot_accuracy_by as plot_accuracy_by
 from .bars import Bar as Bar
 from .bars import plot_bars as plot_bars
+from .dependencies import plot_dependencies as plot_dependencies
+from .explanation import plot_explanation as plot_explanation
 from .growth import plot_growth as plot_growth
 from .history import plot_history as plot_history
 from .model_tree.leaves import plot_leaf_classes as plot_leaf_classes

@@ -1,16 +1,21 @@
-"""A tree as a picture: labelled boxes, the root on top."""
+"""A tree as a picture: labelled boxes, the root on top, or a row a node where there are many."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from structnet.checks import check_one_of
 from structnet.parse import networkx_tree
-from structnet.plot.style import GREY, INNER, LEAF
-from structnet.plot.tree_layout import Collapsed, Layout, layout
+from structnet.plot.boxes import Colors
+from structnet.plot.labels import Labels
+from structnet.plot.levels import draw_levels, size_of, width_of
+from structnet.plot.outline import Outline, Row
+from structnet.plot.page import A4, SMALLEST, draw_outline, fit_axes, fit_page, outline_of
+from structnet.plot.tree_layout import layout
 from structnet.trees.forest import Forest
 from structnet.trees.tree import Tree
 
@@ -18,12 +23,14 @@ if TYPE_CHECKING:
     import networkx as nx
     from dgl import DGLGraph
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
+MAX_LABEL = 24  # letters of a line
 MAX_TREES = 8  # side by side
-# In points: the font, the padding in a box and the gap between boxes, the least width of a node,
-# and the height of a level with one line of text and of each further line.
-FONT, PADDING, SPACE, UNIT, ROW, LINE = 10.0, 3.0, 6.0, 22.0, 40.0, 13.0
 MAX_SIDE = 40.0  # inches of a figure; what needs more is drawn smaller
+FORMS = ("auto", "levels", "outline")
+LEVELS_NODES, LEVELS_DEPTH, OUTLINE_NODES = 200, 30, 1000  # limits where the user has none
+SHARP = 160  # dots an inch, by which the letters of a page can be read on a screen
 
 
 def plot_tree(
@@ -32,14 +39,24 @@ def plot_tree(
     *,
     labels: Callable[[Tree], str] | None = None,
     colors: Callable[[Tree], str | None] | Mapping[object, str] | None = None,
-    max_nodes: int = 200,
-    max_depth: int = 30,
-    max_label: int = 24,
+    form: str = "auto",
+    max_nodes: int | None = None,
+    max_depth: int | None = None,
+    max_label: int = MAX_LABEL,
 ) -> Axes:
-    """Draws a tree, or a few side by side, with the root on top and the leaves in order.
+    """Draws a tree, or a few, so that every label can be read.
 
-    Without axes, a figure is made in which all labels can be read. On given axes, the labels are
-    made smaller where that is needed for neighbours not to overlap.
+    A small tree stands with its root on top and its leaves in order. A large one is an outline, as
+    a file browser shows folders: a row a node, indented below its parent, in columns that are read
+    like a newspaper's. There, nodes with one child each share a row, the way down to a column
+    stands above it, and what is indented too far goes on in a part of its own, at the number that
+    stands for it.
+
+    Without axes, a figure is made that can be printed on a page of A4 or letter paper with letters
+    of 6 points or more: trees of about 500 nodes have room there. More need a larger page. On given
+    axes, the letters are made smaller where that is needed for neighbours not to overlap.
+
+    Letters that matplotlib's font lacks are drawn with an installed font that has them.
 
     Args:
         tree: a tree, a forest or graph of at most 8 trees, or a list of trees.
@@ -47,14 +64,21 @@ def plot_tree(
         labels: the function that gives what to write on a node, one line or several; by default its
             label and, on a line of its own, its token.
         colors: a node's colour, or None for the usual one; or a mapping from labels to colours.
-        max_nodes, max_depth: the limits; what is beyond is collapsed into nodes such as "… 99,950
-            more".
+        form: "levels" has the root on top, "outline" a row a node; "auto" chooses the first where
+            all labels can be read.
+        max_nodes: the most nodes; what is beyond is collapsed into nodes such as "… 99,950 more".
+            None draws 200 in levels and 1,000 in an outline.
+        max_depth: the most edges from the root, with the same effect; None draws 30 in levels.
         max_label: lines of more characters are cut.
 
     Raises:
         TypeError: ``tree`` is none of these.
-        ValueError: there are no trees or too many; or a limit is too small to draw the roots.
+        ValueError: there are no trees or too many; a limit is too small to draw the roots; or there
+            is no such form.
         NotATreeError: the graph is not one.
+
+    Warns:
+        UserWarning: no installed font has some letters; they are drawn as boxes.
 
     Example:
         >>> from matplotlib.figure import Figure
@@ -63,49 +87,87 @@ def plot_tree(
         >>> [text.get_text() for text in ax.texts]
         ['<MAX>', '<2>', '<MIN>', '<4>', '<7>']
     """
-    trees = _trees(tree)
-    write = _Writer(labels or _label, max_label)
-    placed = layout(trees, max_nodes, max_depth, write.width)
-    rows = ROW + LINE * (max(map(write.lines, placed.nodes)) - 1)
-    first, last = (placed.x - placed.width / 2).min(), (placed.x + placed.width / 2).max()
-    needed = UNIT * (last - first), rows * (placed.depth.max() + 1)  # points
-    ax = ax if ax is not None else _figure_of(*needed)
-    scale, level = _scale(ax, *needed)
-    half = np.array([write.lines(node) * LINE / 2 + PADDING for node in placed.nodes])
-    _draw_edges(ax, placed, half * scale / (level * rows), scale)
-    for v, node in enumerate(placed.nodes):
-        style = _style(node, colors)
-        _draw_node(ax, placed.x[v], -placed.depth[v], write(node), style, scale)
-    ax.set_xlim(first, last)
-    ax.set_ylim(-placed.depth.max() - 0.5, 0.5)
-    ax.set_axis_off()
-    return ax
+    import matplotlib.pyplot as plt
+
+    picture = Picture(_trees(tree), labels, colors, form, (max_nodes, max_depth, max_label))
+    return picture.draw(ax) if ax is not None else picture.draw_new(plt.figure)
 
 
-class _Writer:
-    """The text of nodes, and the room it needs."""
+class Picture:
+    """Trees to be drawn on axes, or on a figure of the size that they need.
 
-    def __init__(self, labels: Callable[[Tree], str], max_label: int):
-        self.labels, self.max_label = labels, max_label
-        self.texts: dict[int, str] = {}  # by identity; a label may be a costly prediction
+    Args:
+        trees: the trees.
+        labels, colors, form: arguments of :func:`plot_tree`.
+        limits: the most nodes and the most edges from the root, None for the usual ones; and the
+            longest line of a label.
+    """
 
-    def __call__(self, node: Tree | Collapsed) -> str:
-        if isinstance(node, Collapsed):
-            return f"… {node.size:,}\nmore"
-        if id(node) not in self.texts:
-            lines = str(self.labels(node)).split("\n")
-            self.texts[id(node)] = "\n".join(map(self._cut, lines))
-        return self.texts[id(node)]
+    def __init__(
+        self,
+        trees: Sequence[Tree],
+        labels: Callable[[Tree], str] | None,
+        colors: Colors,
+        form: str,
+        limits: tuple[int | None, int | None, int],
+    ):
+        check_one_of("form", form, FORMS)
+        max_nodes, max_depth, max_label = limits
+        large = sum(each.size for each in trees) > LEVELS_NODES and max_nodes is None
+        deep = max(each.height for each in trees) > LEVELS_DEPTH and max_depth is None
+        self.form = "outline" if form == "auto" and (large or deep) else form
+        if self.form == "levels" and max_depth is None:
+            max_depth = LEVELS_DEPTH
+        if max_nodes is None:
+            most = LEVELS_NODES if self.form == "levels" else OUTLINE_NODES
+            max_nodes = max(most, len(trees))
+        self.colors = colors
+        self.rough = layout(trees, max_nodes, max_depth)  # all boxes of one width
+        self.labels = Labels(self.rough.nodes, labels, max_label)
+        if self.form != "outline":
+            width = partial(width_of, labels=self.labels)
+            self.levels = layout(trees, max_nodes, max_depth, width)
+            self.needed = size_of(self.levels, self.labels)  # points
 
-    def _cut(self, line: str) -> str:
-        return line if len(line) <= self.max_label else line[: max(self.max_label - 1, 0)] + "…"
+    def draw(self, ax: Axes) -> Axes:
+        """Draws on given axes; in levels, unless the letters of an outline come out larger."""
+        room = np.array(ax.get_window_extent().size) * 72 / ax.figure.dpi
+        ax.set_axis_off()
+        if self.form != "outline":
+            stretch = room[1] / self.needed[1]
+            scale = min(1.0, *(room / self.needed))
+        if self.form == "auto" and scale < SMALLEST:
+            outline, larger = fit_axes(self._rows(), room)
+            if larger > scale:
+                return self._draw_outline(ax, outline, larger, room)
+        if self.form == "outline":
+            return self._draw_outline(ax, *fit_axes(self._rows(), room), room)
+        draw_levels(ax, self.levels, self.labels, self.colors, scale, stretch)
+        return ax
 
-    def width(self, node: Tree | Collapsed) -> float:
-        text = max(map(_text_width, self(node).split("\n")))
-        return max(1.0, (text + 2 * PADDING + SPACE) / UNIT)
+    def draw_new(self, figure: Callable[..., Figure]) -> Axes:
+        """Draws on a new figure, which the function given makes of its ``figsize`` and ``dpi``."""
+        if self.form == "auto" and self._has_room_on_a_page():
+            self.form = "levels"
+        if self.form == "levels":
+            inches = np.maximum(self.needed / 72, 1.0)
+            inches = inches * min(1.0, MAX_SIDE / inches.max())
+            return self.draw(figure(figsize=inches).add_axes((0, 0, 1, 1)))
+        outline, scale, points = fit_page(self._rows())
+        ax = figure(figsize=points / 72, dpi=SHARP).add_axes((0, 0, 1, 1))
+        ax.set_axis_off()
+        return self._draw_outline(ax, outline, scale, points)
 
-    def lines(self, node: Tree | Collapsed) -> int:
-        return self(node).count("\n") + 1
+    def _has_room_on_a_page(self) -> bool:
+        """True if printed on A4, upright or not, the letters are large enough."""
+        return any((SMALLEST * self.needed <= page).all() for page in (A4, A4[::-1]))
+
+    def _rows(self) -> list[Row]:
+        return outline_of(self.rough.nodes, self.rough.parent, self.labels)
+
+    def _draw_outline(self, ax: Axes, outline: Outline, scale: float, room: np.ndarray) -> Axes:
+        draw_outline(ax, outline, self.rough.nodes, self.labels, self.colors, scale, room)
+        return ax
 
 
 def _trees(tree: Tree | Forest | nx.DiGraph | DGLGraph | Sequence[Tree]) -> Sequence[Tree]:
@@ -126,101 +188,3 @@ def _trees(tree: Tree | Forest | nx.DiGraph | DGLGraph | Sequence[Tree]) -> Sequ
     if wrong:
         raise TypeError(f"expected a list of trees; got one with a {wrong[0]}")
     return tree
-
-
-def _label(node: Tree) -> str:
-    parts = [node.label] if node.token is None else [node.label, node.token]
-    return "\n".join(" ".join(str(part).split()) for part in parts)
-
-
-@lru_cache(maxsize=4096)
-def _text_width(line: str) -> float:
-    """The width of a line in points."""
-    from matplotlib.textpath import TextPath
-
-    if not line.strip():
-        return 0.0
-    # Two dollars would be read as mathematics, which a label never is.
-    return TextPath((0, 0), line.replace("$", "S"), size=FONT).get_extents().width
-
-
-def _figure_of(width: float, height: float) -> Axes:
-    """Axes that fill a new figure of this size in points, or of the same shape if too large."""
-    import matplotlib.pyplot as plt
-
-    inches = np.maximum(np.array([width, height]) / 72, 1.0)
-    figure = plt.figure(figsize=inches * min(1.0, MAX_SIDE / inches.max()))
-    return figure.add_axes((0, 0, 1, 1))
-
-
-def _scale(ax: Axes, width: float, height: float) -> tuple[float, float]:
-    """How much smaller than usual all must be drawn to fit, and how much levels are stretched."""
-    extent = ax.get_window_extent()
-    points = 72 / ax.figure.dpi
-    across, down = extent.width * points / width, extent.height * points / height
-    return min(1.0, across, down), down
-
-
-def _draw_edges(ax: Axes, placed: Layout, half: np.ndarray, scale: float) -> None:
-    """A stem below each parent, a bar over its children, and a line down to each of them."""
-    # Slanted lines would run into one another, and into the boxes of siblings, in wide trees.
-    from matplotlib.collections import LineCollection
-
-    x, y = placed.x, -placed.depth
-    child = np.flatnonzero(placed.parent >= 0)
-    parents, place = np.unique(placed.parent[child], return_inverse=True)
-    first, last = np.full(len(parents), np.inf), np.full(len(parents), -np.inf)
-    np.minimum.at(first, place, x[child])
-    np.maximum.at(last, place, x[child])
-    bar = y[parents] - 0.5  # halfway between two levels
-    stems = _segments(x[parents], y[parents] - half[parents], x[parents], bar)
-    bars = _segments(first, bar, last, bar)
-    drops = _segments(x[child], y[child] + 0.5, x[child], y[child] + half[child])
-    lines = LineCollection([*stems, *bars, *drops], colors=GREY, linewidths=0.9 * scale, zorder=1)
-    ax.add_collection(lines, autolim=False)
-
-
-def _segments(x0: np.ndarray, y0: np.ndarray, x1: np.ndarray, y1: np.ndarray) -> np.ndarray:
-    return np.stack([np.stack([x0, y0], axis=1), np.stack([x1, y1], axis=1)], axis=1)
-
-
-def _style(
-    node: Tree | Collapsed, colors: Callable[[Tree], str | None] | Mapping[object, str] | None
-) -> dict:
-    if isinstance(node, Collapsed):
-        return {"face": "white", "text": GREY, "line": "dashed"}
-    chosen = None
-    if colors is not None:
-        chosen = colors(node) if callable(colors) else colors.get(node.label)
-    face = chosen or (INNER if node.children else LEAF)
-    return {"face": face, "text": _readable_on(face), "line": "solid"}
-
-
-def _readable_on(color: str) -> str:
-    from matplotlib.colors import to_rgb
-
-    luminance = np.dot(to_rgb(color), (0.299, 0.587, 0.114))
-    return "black" if luminance > 0.5 else "white"
-
-
-def _draw_node(ax: Axes, x: float, y: float, text: str, style: dict, scale: float) -> None:
-    box = {
-        "boxstyle": f"round,pad={PADDING / FONT}",
-        "facecolor": style["face"],
-        "edgecolor": GREY,
-        "linewidth": 0.6 * scale,
-        "linestyle": style["line"],
-    }
-    ax.text(
-        x,
-        y,
-        text,
-        ha="center",
-        va="center",
-        fontsize=FONT * scale,
-        linespacing=LINE / FONT,
-        color=style["text"],
-        bbox=box,
-        parse_math=False,
-        zorder=2,
-    )

@@ -58,8 +58,10 @@ def plot_utilisation(curves: Mapping[str, Sequence[float]], ax: Axes | None = No
     tidy(ax)
     percent_axis(ax)
     ax.set_ylim(bottom=0)
+    ax.locator_params(axis="x", integer=True)
     ax.set_xlabel("step (a word a step, then until the last one is through)")
     ax.set_ylabel("bundles visited so far")
+    ax.set_title("Share of the network that a sentence uses", fontsize=11)
     ax.legend(frameon=False)
     return ax
 
@@ -79,7 +81,8 @@ def plot_route_changes(changes: Sequence[tuple[int, float]], ax: Axes | None = N
     ax.set_ylim(bottom=0)
     ax.locator_params(axis="x", integer=True)
     ax.set_xlabel("epoch")
-    ax.set_ylabel("choices that changed")
+    ax.set_ylabel("elections that changed")
+    ax.set_title("Elections that end otherwise than an epoch before", fontsize=11)
     return ax
 
 
@@ -100,12 +103,13 @@ def plot_load(shares: Mapping[str, Sequence[Sequence[float]]], ax: Axes | None =
     ends = np.cumsum(sizes)
     for end in ends[:-1]:
         ax.axvline(end - 0.5, color="#DDDDDD", linewidth=0.8)
-    ax.axhline(1, color=GREY, linestyle=":", label="even")
+    ax.axhline(1, color=GREY, linestyle=":", label="even share")
     ax.set_xticks(ends - np.array(sizes) / 2 - 0.5, [f"{p}" for p in range(len(sizes))])
     ax.tick_params(axis="x", length=0)
     tidy(ax)
-    ax.set_xlabel("bundles, capsule by capsule")
-    ax.set_ylabel("visits over an even share")
+    ax.set_xlabel("bundles, one bar each; numbers: their capsules")
+    ax.set_ylabel("visits; 1 is an even share")
+    ax.set_title("Load: how often each bundle is visited, within its capsule", fontsize=11)
     ax.legend(frameon=False)
     return ax
 
@@ -144,6 +148,11 @@ def plot_traffic(traversals: Sequence[Any], visits: Sequence[Any], ax: Axes | No
     ax.set_xticks(range(len(visits)), [f"capsule {p}" for p in range(len(visits))])
     ax.set_yticks([])
     ax.spines[:].set_visible(False)
-    ax.set_title("words on their way; red rings: bundles without a visit", fontsize=10)
+    ax.set_title(
+        "The words of the test sentences on their way through the network\n"
+        "dot: a bundle, the larger, the more visits; red ring: none; "
+        "line: a route, the wider, the more often elected",
+        fontsize=10,
+    )
     ax.autoscale_view()
     return ax

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from structnet.plot.style import GREY, LEAF, LINES, MARKERS, percent_axis, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,8 +36,11 @@ def draw_widths(tree: SoftmaxTree, alpha: float | None = None, ax: Axes | None =
     parent, child, _ = topology.edges()
     ax.plot([at[parent], at[child]], [depth[parent], depth[child]], color="0.75", lw=0.8, zorder=1)
     leaves = topology.leaves
+    inner = np.flatnonzero(topology.inner)
+    ax.scatter(at[inner], depth[inner], s=12, color=GREY, zorder=2, label="_inner")
     area = 400 * sizes[leaves] / max(sizes.max(), 1)
-    ax.scatter(at[leaves], depth[leaves], s=np.maximum(area, 4), zorder=2, label="_leaves")
+    dots: dict[str, Any] = {"color": LEAF, "edgecolor": GREY, "linewidth": 0.6}
+    ax.scatter(at[leaves], depth[leaves], s=np.maximum(area, 4), zorder=2, label="_leaves", **dots)
     if len(leaves) <= 32:
         for leaf in leaves:
             ax.annotate(
@@ -43,38 +48,41 @@ def draw_widths(tree: SoftmaxTree, alpha: float | None = None, ax: Axes | None =
             )
     for level in range(int(depth.max()) + 1):
         here = sizes[leaves][depth[leaves] == level]
-        most = "" if alpha is None else f"at most {int(tree.num_classes * alpha**level):,}"
-        words = f"largest {here.max():,}" if len(here) else ""
+        most = "" if alpha is None else f"at most {int(tree.num_classes * alpha**level):,} allowed"
+        words = f"largest leaf {here.max():,}" if len(here) else ""
         ax.annotate(
-            ", ".join(filter(None, (words, most))),
+            "\n".join(filter(None, (words, most))),
             (1.01, level),
             xycoords=("axes fraction", "data"),
             va="center",
             fontsize=8,
         )
-    ax.set(ylabel="depth", xticks=[], yticks=range(int(depth.max()) + 1))
-    ax.set_title(f"classes left at the leaves, of {tree.num_classes:,}")
+    ax.set(ylabel="depth: decisions on the way", xticks=[], yticks=range(int(depth.max()) + 1))
+    ax.set_title(f"How many of the {tree.num_classes:,} classes each leaf tells apart", fontsize=11)
+    ax.spines[["top", "right", "bottom"]].set_visible(False)
+    ax.margins(0.08, 0.08)
     ax.invert_yaxis()
     return ax
 
 
 def draw_errors(history: History, ax: Axes | None = None) -> Axes:
-    """The errors over the iterations, with an arrow where the tree was expanded (Fig. 2)."""
+    """The errors over the iterations, with a line where the tree was expanded (Fig. 2)."""
     ax, epochs = _axes(ax), np.array(history["epoch"])
     names = {"error": "training", "validation_error": "validation"}
-    for name, label in names.items():
+    for (name, label), color in zip(names.items(), LINES, strict=False):
         if all(name in record for record in history):
-            ax.plot(epochs, 100 * np.array(history[name]), ".-", label=label)
+            ax.plot(epochs, np.array(history[name]), ".-", label=label, color=color, clip_on=False)
     rounds = np.array(history["round"])
-    for place in np.flatnonzero(np.diff(rounds)):
-        ax.annotate(
-            "",
-            (epochs[place + 1], 100 * history["error"][place + 1]),
-            (epochs[place + 1], 100 * history["error"][place + 1] + 8),
-            arrowprops={"arrowstyle": "->"},
-        )
-    ax.set(xlabel="iteration", ylabel="error, %", title="arrows: the tree was expanded")
-    ax.legend()
+    for number, place in enumerate(np.flatnonzero(np.diff(rounds))):
+        label = "_expanded" if number else "the tree is expanded"
+        ax.axvline(epochs[place + 1], color=GREY, linestyle=":", label=label)
+    tidy(ax)
+    percent_axis(ax)
+    ax.locator_params("x", integer=True)
+    ax.set_ylim(bottom=0)
+    ax.set(xlabel="iteration", ylabel="error")
+    ax.set_title("Training of a softmax tree", fontsize=11)
+    ax.legend(frameon=False)
     return ax
 
 
@@ -86,11 +94,18 @@ def draw_costs(found: Mapping[str, Sequence[tuple[float, float]]], ax: Axes | No
         ax: axes to draw on; by default new ones.
     """
     ax = _axes(ax)
-    for name, pairs in found.items():
+    for number, (name, pairs) in enumerate(found.items()):
         flops, errors = np.array(sorted(pairs)).T
-        ax.plot(flops, 100 * errors, "o-", label=name)
-    ax.set(xscale="log", xlabel="FLOPs a prediction", ylabel="test error, %")
-    ax.legend()
+        style: dict[str, Any] = {
+            "color": LINES[number % len(LINES)],
+            "marker": MARKERS[number % len(MARKERS)],
+        }
+        ax.plot(flops, errors, label=name, **style)
+    tidy(ax)
+    percent_axis(ax)
+    ax.set(xscale="log", xlabel="FLOPs of one prediction", ylabel="test error")
+    ax.set_title("What a prediction costs, and how often it is wrong", fontsize=11)
+    ax.legend(frameon=False)
     return ax
 
 

@@ -11,20 +11,30 @@ Sec. IV      number of parameters                        :meth:`Aggregator.count
 Sec. V       classifiers                                 :class:`TreeClassifier`, \
 :class:`TreePairClassifier`
 beyond it    canonical polyadic, tensor train            :class:`CP`, :class:`TensorTrain`
+Tai et al.   labels as vectors, shared weights           :class:`ChildSumTreeLSTM`
 ===========  ==========================================  =======================================
 
 ======================  ==========================================================================
 ``aggregators``         one form of Eq. (4) a file; the homogeneous form, the first weights' scale
 ``tree_lstm``           the encoder: any aggregator in an LSTM
 ``gates``               its element-wise part, plain and with the backward written out
-``heads``               the classifiers on top
+``heads``               the classifiers on top, as the paper has them
+``child_sum_tree_lstm`` labels as vectors and one set of weights, for trees of any kind
+``readout``             what is read of a tree's nodes, from the root to attention over all
+``predictor``           classes, labels or numbers of trees, classes of nodes
+``label_bag``           counts of labels and pairs, and a linear model of them
+``settings``            the hyper-parameters of a model of users' trees
+``training``            from trees to a trained model
+``explanation``         how much each part of a tree matters to what is said of it
+``estimator``           the same for users of scikit-learn
 ``compiled``            the same sweep as compiled loops, on a CPU
 ``parameters``          parameters of known shapes, made only if they fit in memory
 ======================  ==========================================================================
 
 Reference:
     Castellana and Bacciu, "Generalising Recursive Neural Models by Tensor Decomposition", IJCNN
-    2020.
+    2020; Tai, Socher and Manning, "Improved Semantic Representations From Tree-Structured Long
+    Short-Term Memory Networks", ACL 2015.
 """
 
 from __future__ import annotations

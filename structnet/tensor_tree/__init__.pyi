@@ -11,6 +11,7 @@ from .child_sum_tree_lstm import ChildSumTreeLSTM as ChildSumTreeLSTM
 from .estimator import TreeLSTMClassifier as TreeLSTMClassifier
 from .estimator import TreeLSTMRegressor as TreeLSTMRegressor
 from .estimator import TreeNodeClassifier as TreeNodeClassifier
+from .explanation import TreeExplanation as TreeExplanation
 from .heads import TreeClassifier as TreeClassifier
 from .heads import TreePairClassifier as TreePairClassifier
 from .predictor import NodePredictor as NodePredictor

@@ -14,13 +14,14 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from structnet.checks import check_bool, check_number
+from structnet.checks import check_bool, check_number, wrong
 from structnet.estimators import file
 from structnet.estimators.checked import encode_labels, mean_one, seed_from
 from structnet.estimators.held_out import parted
 from structnet.estimators.inputs import check_weights, off_torch, plain_labels, plain_numbers
 from structnet.estimators.scale import Standardizer
 from structnet.parse.conversion import as_tree
+from structnet.tensor_tree.explanation import TreeExplanation, explain
 from structnet.tensor_tree.settings import TreeLSTMSettings
 from structnet.tensor_tree.training import Question, Targets, Trained, train
 from structnet.training.history import History
@@ -62,10 +63,10 @@ class TreeLSTMEstimator(BaseEstimator):
         hidden_size: int = TreeLSTMSettings.hidden_size,
         rank: int | None = TreeLSTMSettings.rank,
         pools: Sequence[str] | None = TreeLSTMSettings.pools,
-        bag: bool | None = TreeLSTMSettings.bag,
+        bag: bool = TreeLSTMSettings.bag,
         min_count: int = TreeLSTMSettings.min_count,
         dropout: float = TreeLSTMSettings.dropout,
-        label_dropout: float = TreeLSTMSettings.label_dropout,
+        label_dropout: float | None = TreeLSTMSettings.label_dropout,
         epochs: int | None = TreeLSTMSettings.epochs,
         batch_size: int | None = TreeLSTMSettings.batch_size,
         learning_rate: float = TreeLSTMSettings.learning_rate,
@@ -183,6 +184,17 @@ class TreeLSTMEstimator(BaseEstimator):
                 parts.append(model(forest).cpu())
         return torch.cat(parts)
 
+    def _one(self, x: Any) -> Tree:
+        """A sample of one tree.
+
+        Raises:
+            ValueError: samples are several trees.
+        """
+        check_is_fitted(self)
+        if self.trained_.question.roots > 1:
+            raise ValueError("explain is for samples of one tree; these are of several")
+        return _sample(x, 0)[0]
+
     # On disk
 
     def _state(self) -> tuple[nn.Module, dict[str, Any]]:
@@ -197,7 +209,7 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
     """A classifier of trees, or of pairs of trees.
 
     With the defaults it is a Child-Sum Tree-LSTM with a vector for each label, read at the root
-    and by its maximum over all nodes.
+    and by its maximum over all nodes, beside a logistic regression on how often each label occurs.
 
     Args: those of :class:`TreeLSTMEstimator`, and
         class_weight: what each class counts: a dictionary, "balanced", or None for all alike.
@@ -227,10 +239,10 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
         hidden_size: int = TreeLSTMSettings.hidden_size,
         rank: int | None = TreeLSTMSettings.rank,
         pools: Sequence[str] | None = TreeLSTMSettings.pools,
-        bag: bool | None = TreeLSTMSettings.bag,
+        bag: bool = TreeLSTMSettings.bag,
         min_count: int = TreeLSTMSettings.min_count,
         dropout: float = TreeLSTMSettings.dropout,
-        label_dropout: float = TreeLSTMSettings.label_dropout,
+        label_dropout: float | None = TreeLSTMSettings.label_dropout,
         epochs: int | None = TreeLSTMSettings.epochs,
         batch_size: int | None = TreeLSTMSettings.batch_size,
         learning_rate: float = TreeLSTMSettings.learning_rate,
@@ -311,18 +323,51 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
         return (found.sigmoid() if several else found.softmax(-1)).numpy()
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """The logarithm of that."""
+        """The logarithm of that, ``[n, classes]``."""
         found = self._outputs(X).double()
         several = self.trained_.question.kind == "labels"
         return (nn.functional.logsigmoid(found) if several else found.log_softmax(-1)).numpy()
+
+    def explain(self, x: Any, target: Any = None) -> TreeExplanation:
+        """How much each part of a tree matters to the log-odds of a class, ``log p / (1 - p)``.
+
+        Args:
+            x: a tree.
+            target: class of ``classes_``; by default the likeliest one.
+
+        Raises:
+            ValueError: no such class, or samples are of several trees.
+
+        Example:
+            >>> from structnet import TreeLSTMClassifier
+            >>> X, y = ["(f a x)", "(f x b)", "(f b x)", "(f x a)"] * 20, ["a", "b", "b", "a"] * 20
+            >>> model = TreeLSTMClassifier(epochs=5, random_state=0).fit(X, y)
+            >>> model.explain("(f x b)").top(1)[0][0]
+            <Tree b>
+        """
+        tree = self._one(x)
+        if target is None:
+            target = self.classes_[self._outputs([tree])[0].argmax()]
+        if target not in self.classes_:
+            raise wrong("target", f"one of {self.classes_.tolist()}", target, "explain")
+        column = self.classes_.tolist().index(target)
+        several = self.trained_.question.kind == "labels"
+
+        def scored(outputs: Tensor) -> Tensor:
+            if several:
+                return outputs[:, column]
+            others = [i for i in range(outputs.shape[1]) if i != column]
+            return outputs[:, column] - outputs[:, others].logsumexp(-1)
+
+        return explain(self.model_, self.trained_.vocabulary, tree, scored, target)
 
 
 class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
     """Numbers from trees, or from pairs of trees.
 
     With the defaults it is a Child-Sum Tree-LSTM with a vector for each label, read at the root
-    and by its maximum and sum over all nodes, beside a linear model of how often each label
-    occurs.
+    and by its maximum and sum over all nodes, which says what a ridge regression on how often
+    each label occurs leaves open.
 
     Args: those of :class:`TreeLSTMEstimator`.
 
@@ -375,6 +420,29 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
         """The numbers, of the shape of the targets: ``[n]`` or ``[n, columns]``."""
         found = self._outputs(X).double().numpy()
         return self.scale_.inverse(found).reshape(len(found), *self.target_shape_)
+
+    def explain(self, x: Any, column: int = 0) -> TreeExplanation:
+        """How much each part of a tree matters to a number.
+
+        Args:
+            x: a tree.
+            column: place of the number, where there are several.
+
+        Raises:
+            ValueError: no such column, or samples are of several trees.
+        """
+        tree, columns = self._one(x), len(self.scale_.mean)
+        if column not in range(columns):
+            raise wrong("column", f"an int from 0 to {columns - 1}", column, "explain")
+        mean, sd = float(self.scale_.mean[column]), float(self.scale_.sd[column])
+        said = float(self.predict([tree]).ravel()[column])
+        return explain(
+            self.model_,
+            self.trained_.vocabulary,
+            tree,
+            lambda outputs: outputs[:, column].double() * sd + mean,
+            round(said, 6),
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -487,19 +555,31 @@ def targets(
     weights: np.ndarray | None,
     chosen: np.ndarray,
 ) -> Targets:
-    """Some of the samples with their answers."""
+    """Some of the samples with their answers.
+
+    Shapes:
+        answers ``[n, ..]``; weights ``[n]``; chosen ``[m]``, places.
+    """
     trees = [tree for i in chosen for tree in samples[i]]
     return Targets(trees, answers[chosen], mean_one(None if weights is None else weights[chosen]))
 
 
 def check_lengths(samples: Any, y: Any) -> None:
-    """Refuses another number of answers than of samples."""
+    """Refuses another number of answers than of samples.
+
+    Raises:
+        ValueError: there is.
+    """
     if len(samples) != len(y):
         raise ValueError(f"got {len(samples)} samples and {len(y)} answers in y; expected as many")
 
 
 def check_validation(validation: Any) -> tuple:
-    """A validation set, ``(X, y)``."""
+    """A validation set, ``(X, y)``.
+
+    Raises:
+        ValueError: it is something else.
+    """
     if not isinstance(validation, tuple) or len(validation) != 2:
         raise ValueError(
             f"the validation set must be a tuple (X, y). Got {type(validation).__name__}."

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import torch
 import torch.nn.functional as F
+from scipy.optimize import minimize
 from torch import Tensor, nn
 
 from structnet.checks import check_integer, check_number, check_one_of
 from structnet.tensor_tree.child_sum_tree_lstm import ChildSumTreeLSTM
+from structnet.tensor_tree.label_bag import LabelBag
 from structnet.tensor_tree.readout import TreeReadout
 from structnet.tensor_tree.tree_lstm import TreeLSTM
 from structnet.training.targets import check_classes
@@ -26,7 +29,7 @@ class TreePredictor(nn.Module):
         readout: gives the outputs.
         kind: "classes", one of them each, by cross-entropy; "labels", any of them, each by
             cross-entropy with its absence; "numbers", by squared error.
-        class_weight: what a class, or a label that is there, counts; 1 by default.
+        class_weight: weight of each class, or of each label that is there; 1 by default.
         loss: called as ``loss(outputs, targets)``, gives a number an example, in place of these.
 
     Shapes:
@@ -122,6 +125,73 @@ class TreePredictor(nn.Module):
         if self.kind == "numbers":
             raise ValueError("a model of kind 'numbers' has no probabilities; it has predict")
         return outputs.softmax(-1) if self.kind == "classes" else outputs.sigmoid()
+
+
+class BesideBag(nn.Module):
+    """A predictor of trees and a linear model on their labels, weighed as validation chose.
+
+    Of classes, the log-probabilities that both give are weighed and added (stacking); of numbers,
+    what the predictor says is added to what the linear model says.
+
+    Args:
+        tree: the predictor, of classes or of numbers.
+        bag: the linear model.
+
+    Attributes:
+        shares: weights of the predictor and of the linear model, ``[2]``; a weight below 1 makes a
+            model less sure of itself.
+
+    Shapes:
+        output: as of the predictor.
+
+    Reference: Wolpert, "Stacked Generalization", Neural Networks 5, 1992.
+    """
+
+    shares: Tensor
+
+    def __init__(self, tree: TreePredictor, bag: LabelBag):
+        super().__init__()
+        self.tree, self.bag, self.kind = tree, bag, tree.kind
+        self.register_buffer("shares", torch.full((2,), 0.5))
+
+    def forward(self, forest: Forest) -> Tensor:
+        tree, bag = self.parts(forest)
+        return self.shares[0] * tree + self.shares[1] * bag
+
+    def parts(self, forest: Forest) -> tuple[Tensor, Tensor]:
+        """What each says by itself, ``[n, outputs]``."""
+        said = self.tree(forest), self.bag(forest)
+        if self.kind == "numbers":
+            return said
+        return said[0].log_softmax(-1), said[1].log_softmax(-1)
+
+    @torch.no_grad()
+    def choose(self, examples: TreeExamples, batch_size: int = 500) -> None:
+        """Set the shares to what fits some examples best, from which neither has learnt."""
+        parts = []
+        for start in range(0, len(examples), batch_size):
+            batch = examples[slice(start, start + batch_size)]
+            parts.append((*self.parts(batch.forest), batch.targets))
+        tree, bag, targets = (
+            torch.cat(column).cpu().double() for column in zip(*parts, strict=True)
+        )
+        count = torch.ones(len(targets)) if examples.weights is None else examples.weights.cpu()
+        if self.kind == "numbers":
+            weight, most = count.unsqueeze(1), self.shares[0].item()
+            best = (weight * tree * (targets - bag)).sum() / (weight * tree.square()).sum()
+            self.shares[0] = best.nan_to_num(0.0).clamp(0, most)
+            return
+        said = torch.stack([tree, bag])  # [2, n, classes]
+
+        def loss(shares: np.ndarray) -> tuple[float, np.ndarray]:
+            weight = torch.from_numpy(shares).requires_grad_()
+            with torch.enable_grad():
+                mixed = torch.einsum("m,mnk->nk", weight, said)
+                mean = F.cross_entropy(mixed, targets.long(), reduction="none") @ count.double()
+            return mean.item(), torch.autograd.grad(mean, weight)[0].numpy()
+
+        found = minimize(loss, np.ones(2) / 2, jac=True, bounds=[(0, None)] * 2)
+        self.shares.copy_(torch.from_numpy(found.x))
 
 
 class NodePredictor(nn.Module):

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from structnet.checks import check_integer, check_number, wrong
 from structnet.message_passing.pooling import POOLS, pooled
-from structnet.tensor_tree.child_sum_tree_lstm import ChildSumTreeLSTM, label_rows
+from structnet.tensor_tree.child_sum_tree_lstm import ChildSumTreeLSTM
 from structnet.tensor_tree.tree_lstm import TreeLSTM
 from structnet.trees.forest import Forest
 
@@ -23,11 +23,8 @@ class TreeReadout(nn.Module):
     Args:
         encoder: gives the states of all nodes, by ``node_states(forest, backend)``.
         num_outputs: numbers a tree.
-        pools: what is read of the states, side by side: that of the "root", and the "sum", "mean"
-            or "max" over all nodes, or their mean weighted by "attention".
-        bag: numbers of types and of tokens; adds a row of outputs for each of them, summed over
-            the nodes, as a linear model on a bag of labels has it: for what only counts. None
-            adds nothing.
+        pools: names of what is read of the states, side by side: that of the "root", and the
+            "sum", "mean" or "max" over all nodes, or their mean weighted by "attention".
         roots_per_example: trees in a row that are one example; of two, l and r, what is read is
             ``[l, r, |l - r|, l * r]``.
         dropout: share of what is read that is dropped in training.
@@ -47,7 +44,6 @@ class TreeReadout(nn.Module):
         encoder: ChildSumTreeLSTM | TreeLSTM,
         num_outputs: int,
         pools: Sequence[str] = ("root", "max"),
-        bag: tuple[int, int] | None = None,
         roots_per_example: int = 1,
         dropout: float = 0.0,
     ):
@@ -64,12 +60,6 @@ class TreeReadout(nn.Module):
         self.output = nn.Linear(width, num_outputs)
         if "attention" in self.pools:
             self.score = nn.Linear(encoder.hidden_size, 1, bias=False)
-        self.bag = bag is not None
-        if bag is not None:
-            count = num_outputs * roots_per_example  # a tree's place has its own rows
-            self.type_bag, self.token_bag = (nn.Embedding(size, count) for size in bag)
-            nn.init.zeros_(self.type_bag.weight)
-            nn.init.zeros_(self.token_bag.weight)
 
     def read(self, forest: Forest, backend: str = "levels") -> Tensor:
         """What is read of each example, ``[len(forest) / roots_per_example, width]``."""
@@ -105,11 +95,4 @@ class TreeReadout(nn.Module):
 
     def forward(self, forest: Forest, backend: str = "levels") -> Tensor:
         x = F.dropout(self.read(forest, backend), self.dropout, self.training)
-        y = self.output(x)
-        if self.bag:
-            rows = label_rows(forest, self.type_bag, self.token_bag)
-            k = self.roots_per_example
-            counted = pooled(forest, rows, "sum", backend)  # [n k, k outputs]
-            counted = counted.unflatten(0, (-1, k)).unflatten(-1, (k, -1))
-            y = y + counted.diagonal(dim1=1, dim2=2).sum(-1)
-        return y
+        return self.output(x)

@@ -14,8 +14,9 @@ from structnet.checks import check_bool, check_integer, check_number, check_one_
 CELLS = ("child-sum", "tucker", "sum", "full", "cp", "tensor-train")
 POOLS = ("root", "sum", "mean", "max", "attention")
 STEPS = 1500  # of training that few examples get too
-EPOCHS = (8, 60)  # least and most passes, where nobody says how many
+EPOCHS = (10, 60)  # least and most passes, where nobody says how many
 SMALL = 1000  # examples below which batches are smaller
+MANY, LABEL_DROPOUT = 100, 0.2  # labels above which some are dropped, and their share
 
 
 @dataclass(frozen=True)
@@ -31,13 +32,16 @@ class TreeLSTMSettings:
             children.
         hidden_size: numbers in a node's state.
         rank: rank of "tucker", "cp" and "tensor-train".
-        pools: what is read of the nodes' states: that of the "root", and the "sum", "mean", "max"
-            or "attention" over all nodes; None takes root and max, and for numbers the sum too.
-        bag: add a linear model of how often each label occurs; None does so for numbers.
+        pools: names of what is read of the nodes' states: that of the "root", and the "sum",
+            "mean", "max" or "attention" over all nodes; None takes root, max and attention, and for
+            numbers the sum too.
+        bag: put a linear model of how often each label occurs beside it, mixed as the held-out
+            examples choose; of classes and numbers.
         min_count: training trees that a label must occur in; others stand as the unknown one.
         dropout: share of the label vectors' numbers that is dropped in training.
-        label_dropout: share of the labels that stand as the unknown one in training.
-        epochs: passes through the examples; None takes 8, or more for few examples.
+        label_dropout: share of the labels that stand as the unknown one in training; None takes 0.2
+            where there are more than 100 labels, of which no single one decides, or else 0.
+        epochs: passes through the examples; None takes 10, or more for few examples.
         batch_size: examples a step; None takes 32, or 16 below 1000 examples.
         learning_rate: highest rate of AdamW; it rises in the first tenth of the steps and falls
             after a cosine.
@@ -49,7 +53,7 @@ class TreeLSTMSettings:
         ValueError: a value is out of its range, or a rank where there is none.
 
     Example:
-        >>> TreeLSTMSettings().resolved(200, "classes").epochs
+        >>> TreeLSTMSettings().resolved(200, 30, "classes").epochs
         60
         >>> TreeLSTMSettings(hidden_size=0)
         Traceback (most recent call last):
@@ -61,10 +65,10 @@ class TreeLSTMSettings:
     hidden_size: int = 64
     rank: int | None = None
     pools: Sequence[str] | None = None
-    bag: bool | None = None
+    bag: bool = True
     min_count: int = 2
     dropout: float = 0.0
-    label_dropout: float = 0.1
+    label_dropout: float | None = None
     epochs: int | None = None
     batch_size: int | None = None
     learning_rate: float = 5e-3
@@ -79,12 +83,11 @@ class TreeLSTMSettings:
         for name in ("rank", "epochs", "batch_size", "patience"):
             check_integer(name, getattr(self, name), 1, optional=True)
         check_integer("seed", self.seed, 0)
-        for name in ("dropout", "label_dropout"):
-            check_number(name, getattr(self, name), 0, 0.999)
+        check_number("dropout", self.dropout, 0, 0.999)
+        check_number("label_dropout", self.label_dropout, 0, 0.999, optional=True)
         check_number("learning_rate", self.learning_rate, 0, open=True)
         check_number("weight_decay", self.weight_decay, 0)
-        if self.bag is not None:
-            check_bool("bag", self.bag)
+        check_bool("bag", self.bag)
         pools = self.pools
         if pools is not None and (
             isinstance(pools, str) or not pools or not set(pools) <= set(POOLS)
@@ -93,20 +96,24 @@ class TreeLSTMSettings:
         if self.rank is not None and self.cell not in ("tucker", "cp", "tensor-train"):
             raise wrong("rank", f"None, as the cell {self.cell!r} has no rank", self.rank)
 
-    def resolved(self, size: int, kind: str) -> TreeLSTMSettings:
+    def resolved(self, size: int, labels: int, kind: str) -> TreeLSTMSettings:
         """The same with what is chosen from the data.
 
         Args:
             size: number of examples to learn from.
+            labels: number of different labels.
             kind: "classes", "labels" or "numbers" of trees, or "nodes".
         """
-        numbers = kind == "numbers"
         batch = self.batch_size or (32 if size >= SMALL else 16)
         passes = math.ceil(STEPS / math.ceil(size / batch))
+        dropped = LABEL_DROPOUT if labels > MANY else 0.0
         return replace(
             self,
-            pools=tuple(self.pools or ("root", "max", "sum")[: 2 + numbers]),
-            bag=numbers if self.bag is None else self.bag,
+            label_dropout=dropped if self.label_dropout is None else self.label_dropout,
+            pools=tuple(
+                self.pools or ("root", "max", "attention", "sum")[: 3 + (kind == "numbers")]
+            ),
+            bag=self.bag and kind in ("classes", "numbers"),
             batch_size=batch,
             epochs=self.epochs or min(max(passes, EPOCHS[0]), EPOCHS[1]),
         )

@@ -14,14 +14,15 @@ from torch import nn
 
 from structnet.tensor_tree.aggregators.names import AGGREGATORS
 from structnet.tensor_tree.child_sum_tree_lstm import ChildSumTreeLSTM
-from structnet.tensor_tree.predictor import NodePredictor, TreePredictor
+from structnet.tensor_tree.label_bag import LabelBag
+from structnet.tensor_tree.predictor import BesideBag, NodePredictor, TreePredictor
 from structnet.tensor_tree.readout import TreeReadout
 from structnet.tensor_tree.settings import TreeLSTMSettings
 from structnet.tensor_tree.tree_lstm import TreeLSTM
 from structnet.training.fitting import fit
 from structnet.training.history import History
 from structnet.training.loop import steps_per_epoch
-from structnet.training.metrics import accuracy
+from structnet.training.metrics import accuracy, evaluating
 from structnet.training.seeding import random_states_kept
 from structnet.trees.examples import NodeExamples, TreeExamples
 from structnet.trees.forest import Forest
@@ -56,7 +57,7 @@ class Targets:
     Attributes:
         trees: ``roots * n`` trees, those of one example next to each other.
         answers: ``[n]`` or ``[n, outputs]``; of nodes, a list of classes in preorder a tree.
-        weights: what each example counts, ``[n]``, of mean 1; None counts all alike.
+        weights: count of each example, ``[n]``, of mean 1; None counts all alike.
     """
 
     trees: Sequence[Tree]
@@ -80,12 +81,12 @@ class Trained:
     Attributes:
         model: the model.
         vocabulary: the numbers of labels, with one for those that were not seen.
-        question: what it says of trees.
+        question: the kind of thing that it says of trees.
         settings: hyper-parameters that were used, without None but for limits.
         history: a record an epoch.
     """
 
-    model: TreePredictor | NodePredictor
+    model: TreePredictor | BesideBag | NodePredictor
     vocabulary: Vocabulary
     question: Question
     settings: TreeLSTMSettings
@@ -98,6 +99,7 @@ class Trained:
             "question": asdict(self.question),
             "settings": asdict(self.settings),
             "history": list(self.history),
+            "pairs": len(self.model.bag.pairs) if isinstance(self.model, BesideBag) else 0,
         }
 
     @classmethod
@@ -105,9 +107,14 @@ class Trained:
         """The same again, with new weights."""
         vocabulary = Vocabulary.from_dict(config["vocabulary"])
         question, settings = Question(**config["question"]), TreeLSTMSettings(**config["settings"])
+        history = History(config["history"])
         with random_states_kept(torch.device("cpu")):
             model = build(settings, vocabulary, question)
-        return cls(model, vocabulary, question, settings, History(config["history"]))
+        if settings.bag:
+            bag = LabelBag(**bag_sizes(vocabulary, question), num_pairs=config["pairs"])
+            assert isinstance(model, TreePredictor)
+            return cls(BesideBag(model, bag), vocabulary, question, settings, history)
+        return cls(model, vocabulary, question, settings, history)
 
 
 def train(
@@ -124,7 +131,7 @@ def train(
 
     Args:
         settings: hyper-parameters.
-        question: what is to be said of trees.
+        question: the kind of thing that is to be said of trees.
         learn, validation: examples.
         device: place of the training.
         folder: place of its state after each epoch, from which it goes on when called again.
@@ -133,15 +140,16 @@ def train(
     Raises:
         ValueError: settings that do not fit the trees.
     """
-    given = settings.resolved(len(learn.answers), question.kind)
     carried = any(node.token is not None for tree in learn.trees for node in tree.preorder())
     question = replace(question, carried=carried)
     vocabulary = Vocabulary.from_trees(
         learn.trees,
         unknown=True,
-        min_count=given.min_count,
-        any_arity=given.cell == "child-sum",
+        min_count=settings.min_count,
+        any_arity=settings.cell == "child-sum",
     )
+    labels = vocabulary.num_types + vocabulary.num_tokens
+    given = settings.resolved(len(learn.answers), labels, question.kind)
     examples = learn.examples(question, vocabulary)
     held_out = None if validation is None else validation.examples(question, vocabulary)
     with random_states_kept(torch.device(device)):
@@ -149,10 +157,14 @@ def train(
         model = build(given, vocabulary, question)
     assert given.epochs is not None and given.batch_size is not None  # as resolved
     steps = max(given.epochs * steps_per_epoch(len(examples), given.batch_size), 1)
+    mixed, left = None, (examples, held_out)
+    if given.bag:
+        bag = LabelBag.knowing(examples.forest, **bag_sizes(vocabulary, question))
+        mixed = BesideBag(model, bag)  # type: ignore[arg-type]  # of trees
+        left = _left_open(mixed, examples, held_out, given.seed)
     history = fit(
         model,
-        examples,
-        held_out,
+        *left,
         epochs=given.epochs,
         batch_size=given.batch_size,
         optimizer=partial(
@@ -177,7 +189,47 @@ def train(
         progress=progress,
         **(judged_by(question) if held_out is not None else {}),
     )
-    return Trained(model, vocabulary, question, given, history)
+    if mixed is not None and held_out is not None:
+        with evaluating(mixed):
+            mixed.to(device).choose(held_out.to(device))  # type: ignore[arg-type]  # of trees
+    return Trained(mixed or model, vocabulary, question, given, history)
+
+
+def _left_open(
+    mixed: BesideBag, examples: Any, held_out: Any, seed: int
+) -> tuple[TreeExamples, TreeExamples | None]:
+    """Fits the linear model; the examples with what is left to the tree as their targets.
+
+    Of numbers that is what the linear model lacks, as it says it of examples that it has not
+    learnt from: of those that it has, it lacks too little.
+    """
+    weights = None if examples.weights is None else examples.weights.double().numpy()
+    targets = examples.targets.numpy()
+    if mixed.kind == "classes":
+        mixed.bag.fit_classes(examples.forest, targets, weights)
+        return examples, held_out
+    guess = mixed.bag.fit_numbers(examples.forest, targets.astype(np.float64), weights, seed)
+    rest = targets - guess
+    unit = max(rest.std(), 1e-12)
+    mixed.shares.copy_(torch.tensor([unit, 1.0]))
+    found = [TreeExamples(examples.forest, (rest / unit).astype(np.float32), examples.weights)]
+    if held_out is None:
+        return found[0], None
+    rest = (held_out.targets - mixed.bag(held_out.forest)).numpy()
+    return found[0], TreeExamples(
+        held_out.forest, (rest / unit).astype(np.float32), held_out.weights
+    )
+
+
+def bag_sizes(vocabulary: Vocabulary, question: Question) -> dict[str, Any]:
+    """The arguments of the linear model of a question, but for its pairs."""
+    return {
+        "num_types": vocabulary.num_types,
+        "num_tokens": vocabulary.num_tokens,
+        "num_outputs": question.num_outputs,
+        "roots": question.roots,
+        "logarithm": question.kind == "classes",
+    }
 
 
 def judged_by(question: Question) -> dict[str, Any]:
@@ -197,7 +249,7 @@ def build(
     Args:
         settings: hyper-parameters, resolved.
         vocabulary: the numbers of labels.
-        question: what is to be said of trees.
+        question: the kind of thing that is to be said of trees.
 
     Raises:
         ValueError: the cell cannot have parameters for so many labels and places.
@@ -205,9 +257,8 @@ def build(
     encoder = _encoder(settings, vocabulary, question.carried)
     if question.kind == "nodes":
         return NodePredictor(encoder, question.num_outputs)
-    bag = (vocabulary.num_types, vocabulary.num_tokens) if settings.bag else None
     assert settings.pools is not None  # as resolved
-    readout = TreeReadout(encoder, question.num_outputs, settings.pools, bag, question.roots)
+    readout = TreeReadout(encoder, question.num_outputs, settings.pools, question.roots)
     return TreePredictor(readout, question.kind)
 
 
@@ -221,7 +272,7 @@ def _encoder(
             num_types,
             num_tokens,
             dropout=settings.dropout,
-            label_dropout=settings.label_dropout,
+            label_dropout=settings.label_dropout or 0.0,
         )
     aggregator: Any = AGGREGATORS[settings.cell]
     if aggregator.ranked:

@@ -17,8 +17,8 @@ class TreeExamples:
 
     Args:
         forest: ``roots_per_example * n`` trees, those of one example next to each other.
-        targets: what a model is to say of each: class numbers ``[n]``, or numbers ``[n, ..]``.
-        weights: what each example counts, of mean 1; None counts all alike.
+        targets: class numbers ``[n]``, or numbers ``[n, ..]``.
+        weights: count of each example, of mean 1; None counts all alike.
 
     Shapes:
         weights ``[n]``.
@@ -111,7 +111,11 @@ class NodeExamples:
         return len(self.forest)
 
     def __getitem__(self, indices: slice | Sequence[int] | np.ndarray) -> NodeExamples:
-        """The chosen trees, with their labels."""
+        """The chosen trees, with their labels.
+
+        Shapes:
+            indices ``[n]``, as a forest takes them.
+        """
         chosen = positions(indices, len(self))
         starts = self.order.offsets
         forest = self.forest[chosen]

@@ -1,6 +1,7 @@
 """Trees and schema graphs as networkx graphs, and back.
 
-In networkx edges run parent -> child, so that ``networkx.is_arborescence`` holds for a tree.
+In networkx edges run parent -> child, so that ``networkx.is_arborescence`` holds for a tree. All
+attributes are texts, numbers and booleans, which every file format of networkx can write.
 """
 
 from __future__ import annotations
@@ -26,11 +27,20 @@ def to_networkx(graph: Tree | Forest | DGLGraph | Any) -> nx.DiGraph:
     Nodes are numbered: those of a Tree in preorder (the root is 0), with ``label`` and, if it has
     one, ``token``; those of a Forest or a DGL graph as there, with ``type`` and ``token``. Those of
     a model tree have also what it says of them: ``kind``, ``words``, ``parameters``,
-    ``transformers`` and, if it has one, ``shape``. The graph attribute ``roots`` lists the roots.
+    ``transformers`` and, if it has one, ``shape``. The graph attribute ``roots`` is a text of the
+    roots' numbers, ``"0 7"``.
+
+    What the graph says can be written as GraphML, GEXF, JSON or DOT: of labels and tokens, texts,
+    numbers and booleans stay as they are, and anything else becomes its text.
 
     Args:
         graph: a tree, a forest, a DGL graph of the schema, or a tree that is a model
             (:class:`structnet.routing.RoutedTree`).
+
+    Returns:
+        A DiGraph; or a MultiDiGraph, whose keys are the places, where a forest that stores equal
+        subtrees once has a node with the same child in two places. Of a forest built with
+        ``share=False``, every tree is a component.
 
     Raises:
         GraphError: a DGL graph that does not follow the schema.
@@ -42,6 +52,8 @@ def to_networkx(graph: Tree | Forest | DGLGraph | Any) -> nx.DiGraph:
         NodeDataView({0: 'MAX', 1: '2', 2: '9'}, data='label')
         >>> nx.is_arborescence(digraph)
         True
+        >>> nx.parse_graphml("\\n".join(nx.generate_graphml(digraph))).nodes["1"]
+        {'label': '2'}
     """
     if isinstance(graph, Tree):
         return _from_tree(graph)
@@ -57,27 +69,26 @@ def to_networkx(graph: Tree | Forest | DGLGraph | Any) -> nx.DiGraph:
         pos = graph.edata["pos"].numpy()
         types, tokens = graph.ndata["type"].numpy(), graph.ndata["token"].numpy()
         roots = np.flatnonzero(graph.out_degrees().numpy() == 0)
-    digraph = nx.DiGraph(roots=roots.tolist())
+    edges = list(zip(parent.tolist(), child.tolist(), pos.tolist(), strict=True))
+    # A DiGraph has one edge from a node to another, so one place for each child.
+    repeated = len({edge[:2] for edge in edges}) < len(edges)
+    digraph = (nx.MultiDiGraph if repeated else nx.DiGraph)(roots=" ".join(map(str, roots)))
     digraph.add_nodes_from(
         (v, {"type": t, "token": k})
         for v, (t, k) in enumerate(zip(types.tolist(), tokens.tolist(), strict=True))
     )
-    edges = list(zip(parent.tolist(), child.tolist(), pos.tolist(), strict=True))
-    if len({edge[:2] for edge in edges}) < len(edges):
-        raise GraphError(
-            "a node has the same child in two places, which a networkx.DiGraph cannot say; "
-            "build the forest with share=False"
-        )
-    digraph.add_edges_from((p, c, {"pos": place}) for p, c, place in edges)
+    keys = ({"key": place} if repeated else {} for _, _, place in edges)
+    for (p, c, place), key in zip(edges, keys, strict=True):
+        digraph.add_edge(p, c, pos=place, **key)
     return digraph
 
 
 def _from_model(tree: Any) -> nx.DiGraph:  # a layer above: known by what it can say
-    digraph = nx.DiGraph(roots=[0])
+    digraph = nx.DiGraph(roots="0")
     numbers = zip(*map(np.ndarray.tolist, tree.topology.numbers()), strict=True)
     for v, (kind, token) in enumerate(numbers):
         facts = tree.facts(v)._asdict()
-        facts = {name: fact for name, fact in facts.items() if fact is not None}
+        facts = {name: _plain(fact) for name, fact in facts.items() if fact is not None}
         digraph.add_node(v, type=kind, token=token, **facts)
     for parent, child, pos in zip(*map(np.ndarray.tolist, tree.topology.edges()), strict=True):
         digraph.add_edge(parent, child, pos=pos)
@@ -85,13 +96,13 @@ def _from_model(tree: Any) -> nx.DiGraph:  # a layer above: known by what it can
 
 
 def _from_tree(tree: Tree) -> nx.DiGraph:
-    digraph = nx.DiGraph(roots=[0])
+    digraph = nx.DiGraph(roots="0")
     stack: list[tuple[Tree, Any, int]] = [(tree, None, 0)]
     while stack:
         node, parent, pos = stack.pop()
         number = len(digraph)
-        token = {} if node.token is None else {"token": node.token}
-        digraph.add_node(number, label=node.label, **token)
+        token = {} if node.token is None else {"token": _plain(node.token)}
+        digraph.add_node(number, label=_plain(node.label), **token)
         if parent is not None:
             digraph.add_edge(parent, number, pos=pos)
         # Reversed, the first child is popped first: numbers follow the preorder.
@@ -100,13 +111,20 @@ def _from_tree(tree: Tree) -> nx.DiGraph:
     return digraph
 
 
+def _plain(value: Any) -> str | int | float | bool:
+    """A value as files have it: a number of numpy as Python's, what is no number as its text."""
+    value = value.item() if isinstance(value, np.generic) else value
+    # An int of an enumeration, say, is not what a file takes for one.
+    return value if type(value) in (str, int, float, bool) else str(value)
+
+
 def from_networkx(digraph: nx.DiGraph) -> DGLGraph:
     """The DGL graph of the schema that :func:`to_networkx` made the digraph from.
 
     Args:
         digraph: edges parent -> child with ``pos``; nodes with ``type`` and ``token`` (-1 where
-            there is none). Nodes are numbered in the digraph's order. A digraph whose nodes have
-            labels is read by :func:`structnet.parse.networkx_tree` instead.
+            there is none); a MultiDiGraph too. Nodes are numbered in the digraph's order. A digraph
+            whose nodes have labels is read by :func:`structnet.parse.networkx_tree` instead.
 
     Raises:
         GraphError: a node or an edge lacks an attribute, or it is no int.

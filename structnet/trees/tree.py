@@ -6,6 +6,7 @@ Nothing here recurses, so a chain of 100,000 nodes is a tree like any other.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from importlib import import_module
 from typing import TypeVar
 
 Value = TypeVar("Value")
@@ -223,6 +224,11 @@ class Tree:
 
     def __deepcopy__(self, memo: dict) -> Tree:
         return self
+
+    def _repr_svg_(self) -> str:
+        """The picture that a notebook shows; of a large tree, its top."""
+        # By name: trees know of no pictures, but a notebook asks the tree for one.
+        return import_module("structnet.plot.svg").tree_svg(self)
 
 
 def _unpickled(flat: list[tuple[Hashable, list[int], Hashable | None]]) -> Tree:

@@ -7,6 +7,7 @@ import pytest
 import torch
 from matplotlib.colors import to_hex
 from matplotlib.text import Text
+from matplotlib.transforms import Bbox
 from pictures import (
     COLUMNS,
     ODD,
@@ -22,6 +23,7 @@ from pictures import (
     shapes,
     written,
 )
+from toy_tree import toy_tree
 
 from structnet.neural_tree import GaussianMixture, NeuralTree, SquaredError, presets
 from structnet.plot import (
@@ -237,6 +239,44 @@ def test_pictures_say_what_their_shares_are(greedy: bool) -> None:
     ):
         assert [text for text in written(ax) if "shares" in text] == [GREEDY if greedy else SOFT]
     assert "shares" not in "".join(written(plot_neural_tree(tree, ax=axes())))
+
+
+def test_pictures_say_what_their_panels_are() -> None:
+    tree, data = grown(3), samples()
+    numbers = grown(1, outputs=1, likelihood=SquaredError())
+    of_numbers = plot_neural_tree(numbers, Samples(data.x, data.x[:, :1]))
+    of_many = plot_neural_tree(toy_tree(MANY), Samples(torch.randn(40, 2), torch.arange(40) % 2))
+    said = [
+        " ".join(next(text for text in written(ax) if "panel" in text).split())
+        for ax in (plot_neural_tree(tree, data), of_numbers, of_many)
+    ]
+    assert said == [
+        "upper panels: classes that arrive; lower ones: probability of left, 1 to 0",
+        "panel: targets that arrive, mean ± deviation",
+        "upper panels: classes that arrive; lower ones: how much goes on to each child",
+    ]
+
+
+MANY = [tuple(range(1, 13)), *[()] * 12]
+
+
+def test_captions_stand_beside_thick_stems(monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = toy_tree(MANY)
+    monkeypatch.setattr(
+        tree, "branch_names", lambda v: () if v else ("longer than it is wide",) * 12
+    )
+    ax = plot_neural_tree(tree, Samples(torch.randn(40, 2), torch.zeros(40).long()))
+    ax.figure.draw_without_rendering()
+    small = [text for text in ax.texts if text.get_fontsize() < 7 * 1.5]
+    pixel = ax.figure.dpi / 72
+    for label in ("_edges", "_stems"):
+        lines = collection(ax, label)
+        for path, width in zip(lines.get_paths(), lines.get_linewidths(), strict=True):
+            (x0, y0), (x1, y1) = ax.transData.transform(path.vertices)[-2:]
+            half = width * pixel / 2
+            line = Bbox([[min(x0, x1) - half, min(y0, y1)], [max(x0, x1) + half, max(y0, y1)]])
+            over = [text.get_text() for text in small if line.overlaps(text.get_window_extent())]
+            assert not [text for text in over if "shares" not in text]
 
 
 def test_ten_classes_have_a_key_in_order() -> None:

@@ -12,8 +12,10 @@ import networkx as nx
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
 from structnet import parse
 from structnet.datasets import listops
@@ -48,11 +50,14 @@ def chain(length: int) -> Tree:
     return tree
 
 
-def boxes(ax: Axes) -> list:
+def boxes(ax: Axes) -> list[Bbox]:
     """The boxes of the nodes in pixels, as they come out."""
     ax.figure.canvas.draw()
     patches = [text.get_bbox_patch() for text in ax.texts]
-    return [patch.get_window_extent(ax.figure.canvas.get_renderer()) for patch in patches]
+    if any(patches):
+        return [patch.get_window_extent(ax.figure.canvas.get_renderer()) for patch in patches]
+    [drawn] = [each for each in ax.collections if each.get_label() == "_boxes"]
+    return [path.get_extents(ax.transData) for path in drawn.get_paths()]
 
 
 def overlaps(ax: Axes) -> int:
@@ -116,21 +121,48 @@ def test_nothing_overlaps_or_is_cut_off(tree: Tree, given_axes: bool) -> None:
 def test_new_figures_grow() -> None:
     small, large = plot_tree(TREE).figure, plot_tree(SENTENCE).figure
     assert (large.get_size_inches() > small.get_size_inches()).all()
-    wide = plot_tree(Tree("r", [Tree("a long word")] * 150)).figure
+    wide = plot_tree(Tree("r", [Tree("a long word")] * 150), form="levels").figure
     assert wide.get_size_inches().max() <= 40
 
 
 def test_labels_keep_their_size_unless_room_is_short() -> None:
     sizes = [
-        plot_tree(SENTENCE, axes(*size)).texts[0].get_fontsize() for size in ((30, 20), (5, 4))
+        plot_tree(SENTENCE, axes(*size), form="levels").texts[0].get_fontsize()
+        for size in ((30, 20), (5, 4))
     ]
     assert sizes[0] == 10 and 1 < sizes[1] < 5
+    assert plot_tree(SENTENCE, axes(5, 4)).texts[0].get_fontsize() > sizes[1]  # as an outline
 
 
 def test_a_chain_says_what_is_left_out() -> None:
-    ax = plot_tree(chain(100_000), axes())
+    ax = plot_tree(chain(100_000), axes(), form="levels")
     assert len(ax.texts) == 32
     assert ax.texts[-1].get_text() == "… 99,969\nmore"
+    outline = plot_tree(chain(100_000), axes(), max_nodes=50)
+    assert "… 99,950 more" in [text.get_text() for text in outline.texts]
+
+
+@pytest.mark.parametrize("form", ["levels", "outline"])
+def test_limits_and_colours_hold_in_each_form(form: str) -> None:
+    colors = {"MIN": "#FF0000"}
+    ax = plot_tree(TREE, axes(), form=form, max_depth=1, max_label=2, colors=colors)
+    texts = [text.get_text().replace("\n", " ") for text in ax.texts]
+    assert sorted(texts) == sorted(["M…", "2", "M…", "0", "… 5 more"])
+    drawn = [text.get_bbox_patch() for text in ax.texts]
+    faces = (
+        [patch.get_facecolor() for patch in drawn] if all(drawn) else boxes_of(ax).get_facecolor()
+    )
+    assert [to_hex(face) for face in faces].count("#ff0000") == 1
+
+
+def boxes_of(ax: Axes) -> PolyCollection:
+    [found] = [each for each in ax.collections if each.get_label() == "_boxes"]
+    return found
+
+
+def test_an_unknown_form() -> None:
+    with pytest.raises(ValueError, match=r"'form' parameter must be one of .*Got 'circle'"):
+        plot_tree(TREE, axes(), form="circle")
 
 
 def test_own_labels_and_colors() -> None:
@@ -157,7 +189,7 @@ def test_labels_of_default() -> None:
     tree = Tree("nsubj", [Tree("det", [], "the")], token="cat")
     assert [t.get_text() for t in plot_tree(tree, axes()).texts] == ["nsubj\ncat", "det\nthe"]
     tree = Tree("p", [Tree("one\n  two " + "x" * 50)])
-    assert plot_tree(tree, axes()).texts[1].get_text() == "one two " + "x" * 15 + "…"
+    assert plot_tree(tree, axes()).texts[1].get_text() == "one⏎  two " + "x" * 13 + "…"
     assert not plot_tree(Tree("$x$"), axes()).texts[0].get_parse_math()
 
 

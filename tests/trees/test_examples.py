@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 import torch
 from forests import PAIR, exactly, forest_of, trees_of
-from random_trees import chain, random_trees
+from random_trees import VOCABULARY, chain, random_trees
 
-from structnet.trees.examples import TreeExamples
+from structnet.trees.examples import NodeExamples, TreeExamples
+from structnet.trees.forest import Forest
+from structnet.trees.tree import Tree
 
 
 def test_examples_of_single_trees():
@@ -61,3 +63,39 @@ def test_no_examples():
 
 def test_a_tuple_of_indices():
     assert len(TreeExamples(forest_of(PAIR), [0, 1])[(1, 0)]) == 2
+
+
+def test_weights_go_with_their_examples():
+    forest = Forest.from_trees([Tree("x"), Tree("y"), Tree("z")], VOCABULARY)
+    examples = TreeExamples(forest, [[0.5, 1], [1.5, 2], [2.5, 3]], np.array([0.5, 1, 1.5]))
+    batch = examples[[2, 0]]
+    assert batch.weights.tolist() == [1.5, 0.5]
+    assert batch.targets.tolist() == [[2.5, 3], [0.5, 1]]
+
+
+def test_labels_go_with_their_nodes():
+    for seed in range(10):
+        rng = random.Random(seed)
+        trees = random_trees(rng)
+        labels = [[rng.randint(-1, 4) for _ in range(tree.size)] for tree in trees]
+        examples = NodeExamples(Forest.from_trees(trees, VOCABULARY), labels)
+        chosen = [rng.randrange(len(trees)) for _ in range(4)]
+        batch = examples[chosen]
+        assert batch.labels.tolist() == [label for i in chosen for label in labels[i]]
+        nodes = [node for i in chosen for node in trees[i].preorder()]
+        found = zip(batch.forest.types[batch.nodes], batch.forest.tokens[batch.nodes], strict=True)
+        assert [tuple(pair) for pair in found] == [VOCABULARY.encode(node) for node in nodes]
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        ([[0], [0, 1]], "tree 0 has 3 nodes; got 1 labels"),
+        ([[0, 1, 2]], "2 trees; got 1 lists"),
+        ([[0, 1, 2], [0], [0]], "2 trees; got 3 lists"),
+    ],
+)
+def test_another_number_of_labels_than_of_nodes_is_refused(labels: list, words: str):
+    forest = Forest.from_trees([Tree("A", [Tree("x"), Tree("y")]), Tree("x")], VOCABULARY)
+    with pytest.raises(ValueError, match=words):
+        NodeExamples(forest, labels)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pytest
 from forests import FIELDS, PAIR, children_by_place, exactly, forest_of, trees_of
 from hypothesis import given
 from hypothesis import strategies as st
-from random_trees import ARITY, TYPES, VOCABULARY, chain, copied, doubled, tree_lists
+from random_trees import ARITY, TYPES, VOCABULARY, chain, copied, doubled, random_trees, tree_lists
 
 from structnet.trees.forest import Forest
 from structnet.trees.tree import Tree
@@ -191,3 +193,23 @@ def test_none_is_a_label():
 def test_a_sequence_that_makes_its_trees_when_asked():
     forest = Forest.from_trees(Parsing(), VOCABULARY)
     assert trees_of(forest) == list(Parsing())
+
+
+def test_preorder_finds_every_node_of_every_tree():
+    for seed in range(20):
+        trees = random_trees(random.Random(seed))
+        forest = Forest.from_trees(trees, VOCABULARY)
+        order = forest.preorder()
+        assert np.diff(order.offsets).tolist() == [tree.size for tree in trees]
+        assert forest.sizes().tolist() == [tree.size for tree in trees]
+        nodes = [node for tree in trees for node in tree.preorder()]
+        encoded = [VOCABULARY.encode(node) for node in nodes]
+        assert forest.types[order.nodes].tolist() == [kind for kind, _ in encoded]
+        assert forest.tokens[order.nodes].tolist() == [token for _, token in encoded]
+
+
+def test_preorder_of_what_cannot_be_written_out_is_refused():
+    tree = doubled(60)
+    forest = Forest.from_trees([tree], Vocabulary.from_trees([tree]))
+    with pytest.raises(ValueError, match="a row for each node of these trees needs"):
+        forest.preorder()

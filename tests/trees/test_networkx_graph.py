@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import io
+import json
+from collections.abc import Callable
+from enum import IntEnum
+
 import networkx as nx
+import numpy as np
 import pytest
 from forests import assert_same_forest, exactly, forest_of, small_graph, without
 from hypothesis import given
+from hypothesis import strategies as st
 from random_trees import VOCABULARY, chain, plain_trees, tree_lists
 
 from structnet.errors import GraphError
+from structnet.neural_tree import NeuralTree, presets
+from structnet.parse import networkx_tree
 from structnet.trees.forest import Forest
 from structnet.trees.networkx_graph import from_networkx, to_networkx
 from structnet.trees.tree import Tree
+
+Through = Callable[[nx.DiGraph], nx.DiGraph]
+
+
+class Color(IntEnum):
+    RED = 1
 
 
 @given(plain_trees)
@@ -19,7 +34,7 @@ def test_networkx_of_a_tree(tree: Tree):
     digraph = to_networkx(tree)
     assert nx.is_arborescence(digraph)
     assert len(digraph) == tree.size
-    assert digraph.graph["roots"] == [0]
+    assert digraph.graph["roots"] == "0"
     nodes = list(tree.preorder())
     for number, attributes in digraph.nodes(data=True):
         assert attributes["label"] == nodes[number].label
@@ -45,7 +60,8 @@ def test_networkx_round_trip(trees: list[Tree]):
     for source in (forest, forest.graph):
         digraph = to_networkx(source)
         assert nx.is_branching(digraph)
-        assert sorted(digraph.graph["roots"]) == sorted(forest.roots.tolist())
+        roots = [int(root) for root in digraph.graph["roots"].split()]
+        assert sorted(roots) == sorted(forest.roots.tolist())
         again = Forest.from_graph(from_networkx(digraph), forest.roots, VOCABULARY)
         assert_same_forest(again, forest)
 
@@ -65,14 +81,75 @@ def test_networkx_does_not_recurse():
     assert Forest.from_graph(from_networkx(to_networkx(forest_of([chain(20_000)])))).num_nodes
 
 
-def test_networkx_cannot_say_the_same_child_twice():
-    forest = forest_of([Tree("A", [Tree("x"), Tree("x")])])
-    message = (
-        "a node has the same child in two places, which a networkx.DiGraph cannot say; "
-        "build the forest with share=False"
-    )
-    with pytest.raises(GraphError, match=exactly(message)):
-        to_networkx(forest)
+def test_networkx_of_a_child_in_two_places():
+    forest = forest_of([Tree("A", [Tree("x"), Tree("y"), Tree("x")]), Tree("x")])
+    digraph = to_networkx(forest)
+    assert digraph.is_multigraph() and isinstance(digraph, nx.DiGraph)
+    assert [int(root) for root in digraph.graph["roots"].split()] == forest.roots.tolist()
+    assert all(key == pos for _, _, key, pos in digraph.edges(keys=True, data="pos"))
+    again = Forest.from_graph(from_networkx(digraph), forest.roots, VOCABULARY)
+    assert_same_forest(again, forest)
+    assert not to_networkx(forest_of([Tree("A", [Tree("x"), Tree("y")])])).is_multigraph()
+
+
+def through_graphml(digraph: nx.DiGraph) -> nx.DiGraph:
+    return nx.parse_graphml("\n".join(nx.generate_graphml(digraph)), int)
+
+
+def through_gexf(digraph: nx.DiGraph) -> nx.DiGraph:
+    text = "\n".join(nx.generate_gexf(digraph))
+    return nx.read_gexf(io.BytesIO(text.encode()), node_type=int)
+
+
+def through_json(digraph: nx.DiGraph) -> nx.DiGraph:
+    text = json.dumps(nx.node_link_data(digraph, edges="edges"), allow_nan=False)
+    return nx.node_link_graph(json.loads(text), edges="edges")
+
+
+through_files = pytest.mark.parametrize("through", [through_graphml, through_gexf, through_json])
+
+
+@through_files
+@given(trees=tree_lists, share=st.booleans())
+def test_forests_through_files(through: Through, trees: list[Tree], share: bool):
+    forest = forest_of(trees, share=share)
+    again = Forest.from_graph(from_networkx(through(to_networkx(forest))), forest.roots, VOCABULARY)
+    assert_same_forest(again, forest)
+
+
+@through_files
+@given(tree=plain_trees)
+def test_trees_through_files(through: Through, tree: Tree):
+    assert networkx_tree(through(to_networkx(tree))) == tree
+
+
+@through_files
+def test_sentences_through_files(through: Through):
+    tree = Tree("root", [Tree("det", token="the"), Tree("a & <b>\n", token="")], token="日本")
+    assert networkx_tree(through(to_networkx(tree))) == tree
+
+
+@through_files
+def test_a_model_tree_through_files(through: Through):
+    tree = NeuralTree(presets.mlp(num_outputs=3, width=4), shape=(2,))
+    tree.split(0)
+    digraph = to_networkx(tree)
+    again = through(digraph)
+    assert nx.is_arborescence(again)
+    for v, about in digraph.nodes(data=True):
+        assert {type(value) for value in about.values()} == {int, str}
+        assert {name: again.nodes[v][name] for name in about} == about
+
+
+@through_files
+def test_labels_of_any_kind_through_files(through: Through):
+    labels = [("NP", 1), frozenset(["x"]), None, 3, 2.5, True, np.int64(7), np.str_("s"), Color.RED]
+    digraph = to_networkx(Tree("r", map(Tree, labels)))
+    found = [label for _, label in sorted(digraph.nodes(data="label"))][1:]
+    plain = ["('NP', 1)", "frozenset({'x'})", "None", 3, 2.5, True, 7, "s", str(Color.RED)]
+    assert found == plain and list(map(type, found)) == list(map(type, plain))
+    again = [str(label) for _, label in sorted(through(digraph).nodes(data="label"))][1:]
+    assert again == list(map(str, plain))
 
 
 def test_from_networkx_errors():

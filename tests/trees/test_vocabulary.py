@@ -9,6 +9,7 @@ from forests import exactly
 from hypothesis import given
 from random_trees import doubled, tree_lists
 
+from structnet.trees.forest import Forest
 from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary, VocabularyError
 
@@ -167,3 +168,33 @@ def test_from_trees_walks_shared_objects_once():
     looked_at = 0
     Vocabulary.from_trees([tree])
     assert looked_at < 1_000
+
+
+def test_rare_labels_are_left_out_for_the_unknown():
+    often, once = Tree("S", [Tree("the"), Tree("cat")]), Tree("S", [Tree("the"), Tree("emu")])
+    rare = Tree("NP", [Tree("the"), Tree("the"), Tree("the")])
+    vocabulary = Vocabulary.from_trees([often, often, once, rare], unknown=True, min_count=2)
+    assert (list(vocabulary.types), list(vocabulary.tokens)) == (["S"], ["the", "cat"])
+    assert vocabulary.token_of("emu") == vocabulary.token_of("yak") == 2
+    assert vocabulary.type_of("NP") == 1
+
+
+def test_a_label_counts_once_a_tree_even_where_its_object_is_shared():
+    leaf = Tree("x")
+    trees = [Tree("f", [leaf, leaf]), Tree("g", [leaf])]
+    vocabulary = Vocabulary.from_trees(trees, unknown=True, min_count=2)
+    assert (list(vocabulary.types), list(vocabulary.tokens)) == ([], ["x"])
+
+
+def test_rare_labels_need_an_unknown():
+    with pytest.raises(VocabularyError, match="min_count=2 needs unknown=True"):
+        Vocabulary.from_trees([Tree("x")], min_count=2)
+
+
+def test_any_arity():
+    vocabulary = Vocabulary.from_trees([Tree("f", [Tree("x")])], any_arity=True)
+    assert vocabulary.arity is None and "any arity" in repr(vocabulary)
+    wide = Tree("f", [Tree("x")] * 9)
+    forest = Forest.from_trees([wide], vocabulary)
+    assert (forest.arity, forest.tree(0)) == (9, wide)
+    assert Vocabulary.from_dict(json.loads(json.dumps(vocabulary.to_dict()))) == vocabulary

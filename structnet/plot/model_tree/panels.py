@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from structnet.plot.fonts import fonts_for
+from structnet.plot.labels import text_width
 from structnet.plot.model_tree.sheet import Sheet
 from structnet.plot.palette import class_colors
 from structnet.plot.style import GREY, INNER, LEAF, LINES, add_legend, cut
@@ -21,11 +24,15 @@ if TYPE_CHECKING:
 # Points: a panel's width, the height of that of the classes and of the router's; the fonts.
 WIDTH, CLASSES, ROUTER, FONT, SMALL, KEY = 60.0, 34.0, 16.0, 7.0, 6.0, 8.0
 MIN_TEXT = 0.5  # below this scale, letters cannot be read
+THIN, THICK = 0.8, 6.0  # points: an edge that nothing takes, and what all samples add to it
 GROUND = "#F2F2F2"
 ENTRY, LETTER, ROW, MAX_KEY = 22.0, 5.0, 13.0, 20  # of the key, in points; its most classes
 MAX_NAME = 9  # characters of a class below a leaf
 GREEDY, SOFT = "shares: greedy paths", "shares: mean probabilities"
 NOTE, ABOVE = 16.0, 4.0  # points: the height of the line that says which; how far above the tree
+SAID, LETTERS = 9.0, 3.7  # points: the height of a line about the panels; of each of its letters
+UPPER = {True: "classes that arrive", False: "targets that arrive, mean ± deviation"}
+LOWER = {True: "probability of left, 1 to 0", False: "how much goes on to each child"}
 
 
 class Key(NamedTuple):
@@ -33,6 +40,20 @@ class Key(NamedTuple):
 
     note: str  # the meaning of the shares
     names: Sequence[str] | None  # of the classes; None if targets are numbers
+    panels: str = ""  # what they show
+
+    def lines(self, width: float) -> list[str]:
+        """What is said of the panels, in lines that have room on so many points."""
+        return wrap(self.panels, max(20, int(width / LETTERS)))
+
+
+def panels_text(tree: RoutedTree) -> str:
+    """What the panels of a tree's nodes show, in words."""
+    arity = np.diff(tree.topology.offsets)
+    upper = UPPER[tree.num_classes is not None]
+    if not arity.any():
+        return f"panel: {upper}"
+    return f"upper panels: {upper}; lower ones: {LOWER[bool((arity[arity > 0] == 2).all())]}"
 
 
 def draw_panels(ax: Axes, tree: RoutedTree, sheet: Sheet, found: Reach) -> None:
@@ -76,22 +97,38 @@ def draw_captions(
     if scale < MIN_TEXT:
         return
     _draw_hidden(ax, sheet, scale)
+    stems = edge_width(found.share)
     for v, x, top, bottom in zip(sheet.nodes, sheet.x, sheet.top, sheet.bottom, strict=True):
         left, right = x - WIDTH / 2, x + WIDTH / 2
         if v < 0:
             continue
         above, below = {"va": "bottom"}, {"va": "top"}
-        _write(ax, left, top + 1, f"node {v}", SMALL * scale, color=GREY, **above)
+        # The stem, as thick as what passes, stands in the middle.
+        beside = WIDTH / 2 - 1 - float(stems[v]) / 2
+        name = _fitting([f"node {v}", str(v)], beside)
+        _write(ax, left, top + 1, name, SMALL * scale, color=GREY, **above)
         _write(ax, right, top + 1, share_text(found.share[v]), FONT * scale, ha="right", **above)
         branches = tree.branch_names(v)
         if not branches:
-            text = _says(found, int(v), names)
-            _write(ax, x, bottom - 2, text, FONT * scale, ha="center", **below)
+            said = _says(found, int(v), names)
+            _write(ax, x, bottom - 2, said, FONT * scale, ha="center", **below)
         else:
             small = {"color": GREY, **below}
-            first, *others = (cut(name, MAX_NAME) for name in branches)
-            _write(ax, left, bottom - 1, first, SMALL * scale, **small)
-            _write(ax, right, bottom - 1, (others or [""])[-1], SMALL * scale, ha="right", **small)
+            for name, at, side in ((branches[0], left, "left"), (branches[-1], right, "right")):
+                if side == "left" or len(branches) > 1:
+                    name = _fitting([name, *name.split()[-1:], cut(name, 6)], beside)
+                    _write(ax, at, bottom - 1, name, SMALL * scale, ha=side, **small)
+
+
+def edge_width(share: np.ndarray) -> np.ndarray:
+    """The width of edges in points, by the share of the samples that take them. ``[n] -> [n]``."""
+    return THIN + THICK * share
+
+
+def _fitting(names: Sequence[str], width: float) -> str:
+    """The first of these names that has room in small letters, or the last."""
+    fonts = fonts_for(names)
+    return next((n for n in names if SMALL / 10 * text_width(n, fonts) <= width), names[-1])
 
 
 def draw_boxes(ax: Axes, tree: RoutedTree, sheet: Sheet, scale: float) -> None:
@@ -125,7 +162,10 @@ def draw_key(ax: Axes, key: Key, x: float, scale: float, width: float) -> None:
     """The colours of the classes, in rows no wider than so many points, and the note below."""
     from matplotlib.patches import Patch
 
+    said = "\n".join(key.lines(width))
     _write(ax, x, ABOVE, key.note, FONT, color=GREY, ha="center", va="bottom")
+    if said:
+        _write(ax, x, ABOVE + SAID / scale, said, FONT, color=GREY, ha="center", va="bottom")
     names = key.names
     if names is None or len(names) > MAX_KEY:
         return
@@ -153,9 +193,10 @@ def key_height(key: Key | None, width: float) -> float:
     """The height of the note and of the rows of the key in points."""
     if key is None:
         return 0.0
+    note = NOTE + SAID * len(key.lines(width))
     if key.names is None or len(key.names) > MAX_KEY:
-        return NOTE
-    return NOTE + ROW * -(-len(key.names) // _columns(key.names, width)) + 4
+        return note
+    return note + ROW * -(-len(key.names) // _columns(key.names, width)) + 4
 
 
 def share_text(share: float) -> str:
@@ -258,4 +299,4 @@ def _draw_hidden(ax: Axes, sheet: Sheet, scale: float) -> None:
 def _columns(names: Sequence[str], width: float) -> int:
     entry = ENTRY + LETTER * max(len(cut(name)) for name in names)
     rows = -(-len(names) // max(1, int(width / entry)))
-    return -(-len(names) // rows)  # so that the rows are equally long
+    return -(-len(names) // rows)  # equally long rows

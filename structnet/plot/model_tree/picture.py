@@ -38,7 +38,6 @@ from structnet.routing.words import percent
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-THIN, THICK = 0.8, 6.0  # points: an edge that nothing takes, and what all samples add to it
 EDGE, TRANSFORMER = "#AAAAAA", "#222222"
 TITLE = 24.0  # points
 LARGEST = np.array([MAX_SIDE, MAX_SIDE])
@@ -94,6 +93,8 @@ def plot_neural_tree(
     found = None if samples is None else reach(tree, samples, "greedy" if greedy else "multi")
     key = None if found is None else Key(panels.GREEDY if greedy else panels.SOFT, names)
     sheet = _sheet(tree, found is not None, max_depth, room(ax) if ax is not None else LARGEST)
+    if key is not None and sheet.form.unit != DOTS.unit:
+        key = key._replace(panels=panels.panels_text(tree))
     ax = ax if ax is not None else _new_axes([sheet], key)[0]
     _draw(ax, tree, sheet, found, key)
     return ax
@@ -138,7 +139,8 @@ def plot_refinement(
     trees, axes = (before, after), ax
     if axes is None:
         sheets = [_sheet(tree, True, max_depth, LARGEST) for tree in trees]
-        axes = _new_axes(sheets, Key(panels.SOFT, names_of(before, class_names)))
+        said = panels.panels_text(after)
+        axes = _new_axes(sheets, Key(panels.SOFT, names_of(before, class_names), said))
     titles = ["before refinement", "after refinement"]
     for i, accuracy in enumerate(accuracies or ()):
         titles[i] += f": accuracy {percent(accuracy, 1)}"
@@ -202,7 +204,7 @@ def _draw_edges(ax: Axes, sheet: Sheet, found: Reach | None, scale: float) -> No
     parent, x, bar = sheet.placed.parent, sheet.x, sheet.bar
     middle = (sheet.top + sheet.bottom) / 2 if sheet.form.caption == 0 else sheet.bottom
     share = _shares(sheet, found)
-    widths = scale * (THIN + THICK * share)
+    widths = scale * panels.edge_width(share)
     over = np.where(parent < 0, x, x[parent])  # where the way begins
     edges = [np.stack([over, bar], 1), np.stack([x, bar], 1), np.stack([x, sheet.top], 1)]
     inner, child = np.unique(parent[1:], return_index=True)

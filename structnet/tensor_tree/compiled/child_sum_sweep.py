@@ -30,7 +30,7 @@ def sweep(forest: Forest, y: Tensor, p: Tensor, *parameters: Tensor) -> Tensor:
     Args:
         forest: the trees, their places not above those of the parameters.
         y: the gates i, o, u as far as the nodes' own labels give them.
-        p: what inner nodes' labels add to the forget gates of their children.
+        p: part of the children's forget gates that inner nodes' own labels give.
         parameters: U, V, g and s, which the kernels' header explains.
 
     Shapes:

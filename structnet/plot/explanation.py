@@ -1,0 +1,67 @@
+"""What matters in a tree, drawn on the tree."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from structnet.plot.tree import plot_tree
+from structnet.trees.tree import Tree
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FOR, AGAINST = (0.99, 0.55, 0.24), (0.42, 0.68, 0.84)  # orange and blue, told apart by all eyes
+
+
+class Explained(Protocol):
+    """A tree whose nodes matter more or less, as estimators of trees explain it."""
+
+    tree: Tree
+    answer: object
+    score: float
+
+    def values(self) -> dict[int, float]:
+        """What each node counts, by its ``id``."""
+        ...
+
+
+def plot_explanation(explained: Explained, ax: Axes | None = None, **options: object) -> Axes:
+    """Draws a tree with each node in the colour of what hiding its subtree does.
+
+    Orange is for the answer, blue against it; the stronger the colour, the more the score falls or
+    rises without what is below and at the node. The root, without which nothing is left, stays
+    white.
+
+    Args:
+        explained: the explanation of an estimator, such as ``TreeLSTMClassifier.explain``.
+        ax: the axes to draw on.
+        options: arguments of :func:`structnet.plot.plot_tree`, but for ``colors``.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> from matplotlib.figure import Figure
+        >>> tree = Tree("f", [Tree("x"), Tree("y")])
+        >>> values = dict(zip(map(id, tree.preorder()), [2.0, 1.5, -0.1]))
+        >>> told = SimpleNamespace(tree=tree, answer="spam", score=-0.1, values=lambda: values)
+        >>> plot_explanation(told, Figure().add_subplot()).get_title().split(",")[0]
+        'spam: score -0.100'
+    """
+    values = explained.values()
+    most = max((abs(v) for key, v in values.items() if key != id(explained.tree)), default=0.0)
+
+    def color(node: Tree) -> str | None:
+        value = values.get(id(node), 0.0)  # what is collapsed has none
+        if node is explained.tree or not most:
+            return "#ffffff"
+        share = min(abs(value) / most, 1.0)
+        full = FOR if value > 0 else AGAINST
+        mixed = (round(255 * (1 - share * (1 - part))) for part in full)
+        return "#" + "".join(f"{part:02x}" for part in mixed)
+
+    ax = plot_tree(explained.tree, ax, colors=color, **options)  # type: ignore[arg-type]  # as given
+    ax.set_title(
+        f"{explained.answer}: score {explained.score:.3f}, which falls by up to {most:.3g}\n"
+        "where the orange is hidden, and rises where the blue is",
+        fontsize=11,
+    )
+    return ax

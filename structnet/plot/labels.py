@@ -1,0 +1,109 @@
+"""What is written on the nodes of a drawn tree, and the room it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+from structnet.plot.fonts import Fonts, fonts_for
+from structnet.plot.tree_layout import Collapsed
+from structnet.trees.tree import Tree
+
+FONT = 10.0  # points
+JOINT = "  "  # between the lines of a label where it has only one
+SIGNS = {c: f"\\x{c:02x}" for c in range(32)} | {9: "⇥", 10: "⏎", 13: "⏎"}
+
+
+class Labels:
+    """The texts of nodes, one line or several, each cut to so many letters.
+
+    An empty text is written as two quotation marks, and breaks of lines within a label as signs, so
+    that each label can be seen for what it is.
+
+    Args:
+        nodes: the nodes of the picture.
+        text_of: the function that gives the text of a node; None for its label and, on a line of
+            its own, its token.
+        max_letters: the longest line.
+
+    Example:
+        >>> nodes = [Tree("say", token="a\\nb"), Tree(""), Tree("incomprehensibilities")]
+        >>> labels = Labels(nodes, None, 8)
+        >>> [labels[node] for node in nodes], labels.full(nodes[2])
+        (['say\\na⏎b', '""', 'incompr…'], 'incomprehensibilities')
+    """
+
+    def __init__(
+        self,
+        nodes: Sequence[Tree | Collapsed],
+        text_of: Callable[[Tree], str] | None,
+        max_letters: int,
+    ):
+        self.max_letters = max_letters
+        # By identity: a text may be a costly prediction, and equal nodes may have two.
+        self._full: dict[int, str] = {}
+        for node in nodes:
+            if isinstance(node, Tree) and id(node) not in self._full:
+                self._full[id(node)] = _text(node, text_of)
+        self.fonts: Fonts = fonts_for([*self._full.values(), "…"])
+
+    def full(self, node: Tree | Collapsed) -> str:
+        """The whole text."""
+        return self._full[id(node)] if isinstance(node, Tree) else f"… {node.size:,}\nmore"
+
+    def __getitem__(self, node: Tree | Collapsed) -> str:
+        """The text as it is drawn."""
+        if not isinstance(node, Tree):
+            return self.full(node)
+        return "\n".join(map(self._cut, self.fonts.shown(self.full(node)).split("\n")))
+
+    def on_one_line(self, node: Tree | Collapsed) -> str:
+        """The text as it is drawn where there is one line."""
+        return self[node].replace("\n", " " if isinstance(node, Collapsed) else JOINT)
+
+    def width(self, text: str) -> float:
+        """The width of a text in points, where letters have 10."""
+        return max(text_width(line, self.fonts) for line in text.split("\n"))
+
+    def lines(self, node: Tree | Collapsed) -> int:
+        """The number of lines of a text."""
+        return self.full(node).count("\n") + 1
+
+    def _cut(self, line: str) -> str:
+        return line if len(line) <= self.max_letters else line[: max(self.max_letters - 1, 0)] + "…"
+
+
+def _text(node: Tree, text_of: Callable[[Tree], str] | None) -> str:
+    if text_of is not None:
+        lines = str(text_of(node)).split("\n")
+        return "\n".join(map(_drawable, lines)) if any(map(str.strip, lines)) else visible("")
+    parts = [node.label] if node.token is None else [node.label, node.token]
+    return "\n".join(visible(str(part)) for part in parts)
+
+
+def visible(text: str) -> str:
+    """A text on one line in which all can be seen: breaks as signs, nothing as two quotation marks.
+
+    Example:
+        >>> print(visible("a\\tb"), visible(""), visible(" "), visible("$x$"))
+        a⇥b "" " " $x$
+    """
+    text = _drawable(text.replace("\r\n", "\n"))
+    return text if text.strip() else f'"{text}"'
+
+
+def _drawable(text: str) -> str:
+    """Without what fonts cannot take: signs that steer, and halves of letters."""
+    return text.translate(SIGNS).encode("utf-8", "backslashreplace").decode()
+
+
+@lru_cache(maxsize=8192)
+def text_width(line: str, fonts: Fonts) -> float:
+    """The width of a line in points, where letters have 10."""
+    from matplotlib.textpath import TextPath
+
+    if not line.strip():
+        return 0.0
+    # Two dollars would be read as mathematics, which a label never is.
+    path = TextPath((0, 0), line.replace("$", "S"), size=FONT, prop=fonts.properties)
+    return float(path.get_extents().width)

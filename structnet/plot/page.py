@@ -1,0 +1,159 @@
+"""An outline drawn on a page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from structnet.plot.boxes import MARK, Colors, Style, style_of
+from structnet.plot.labels import FONT, Labels
+from structnet.plot.outline import (
+    GAP,
+    GUTTER,
+    ROW,
+    Outline,
+    headings,
+    in_columns,
+    middle,
+    rails,
+    rows_of,
+)
+from structnet.plot.style import GREY
+from structnet.plot.tree_layout import Collapsed
+from structnet.trees.tree import Tree
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.text import Text
+
+PADDING = 1.8  # points between a text and the edge of its box
+BASE = 3.5  # points from the middle of a row down to the line on which letters stand
+HEADING = 0.8  # of the usual letters, above a column
+SMALLEST = 0.6  # of the usual letters: 6 points, which can be read on paper
+A4 = np.array([595.0, 842.0])  # points, upright
+MARGIN = 14.0  # points around all on a page of its own
+EDGE = 3.0  # points around all, where letters have 10, for the edges of boxes
+
+
+def outline_of(nodes: list[Tree | Collapsed], parent: np.ndarray, labels: Labels) -> list:
+    """The rows of the nodes, whose parents are ``[nodes]``."""
+    widths = [_box_width(labels, labels.on_one_line(node)) for node in nodes]
+    return rows_of(parent.tolist(), widths, _box_width(labels, "(999)"))
+
+
+def fit_page(rows: list) -> tuple[Outline, float, np.ndarray]:
+    """The rows on a page of their own: as much of A4 as they need, upright or not.
+
+    Where letters would come out too small, the page is larger, in the shape of A4.
+
+    Returns:
+        The outline, the scale of the letters, and the width and the height of the page in points,
+        ``[2]``.
+    """
+    best: tuple[Outline, float] | None = None
+    for page in (A4, A4[::-1]):
+        found = in_columns(rows, *(page - 2 * MARGIN - 2 * EDGE))
+        if best is None or found[1] > 1.05 * best[1]:  # upright, unless the other is better
+            best = found
+    assert best is not None
+    outline, scale = best
+    scale = max(scale, SMALLEST)
+    return outline, scale, scale * (np.array(outline.size) + 2 * EDGE) + 2 * MARGIN
+
+
+def fit_axes(rows: list, room: np.ndarray) -> tuple[Outline, float]:
+    """The rows on so many points, ``[2]``, and the scale of the letters there."""
+    outline, _ = in_columns(rows, *(room - 2 * EDGE * SMALLEST))
+    return outline, min(1.0, *(room / (np.array(outline.size) + 2 * EDGE)))
+
+
+def draw_outline(
+    ax: Axes,
+    outline: Outline,
+    nodes: list[Tree | Collapsed],
+    labels: Labels,
+    colors: Colors,
+    scale: float,
+    room: np.ndarray,
+) -> None:
+    """Draws the rows, from the upper left corner on.
+
+    Args:
+        scale: the size of the letters.
+        room: the width and the height of the axes in points, ``[2]``.
+    """
+    from matplotlib.collections import LineCollection
+
+    # A unit of x and y is a point where letters have their usual size.
+    width, height = np.maximum(room / scale, np.array(outline.size) + 2 * EDGE)
+    left = EDGE + (width - outline.size[0] - 2 * EDGE) / 2
+    ax.set(xlim=(-left, width - left), ylim=(-height + EDGE, EDGE))
+    lines, boxes = [*(rails(outline) * [1, -1])], []
+    for number, row in enumerate(outline.rows):
+        x, y = outline.x(number), -middle(outline, number)
+        parts: list[tuple[str, Style, int | None]]
+        parts = [(f"({row.begins})", MARK, None)] if row.begins else []
+        parts += [(labels.on_one_line(nodes[i]), style_of(nodes[i], colors), i) for i in row.nodes]
+        parts += [(f"({row.goes_on})", MARK, None)] if row.goes_on else []
+        for place, (text, style, node) in enumerate(parts):
+            if place:
+                lines.append(np.array([(x - GAP, y), (x, y)]))
+            written = _write(ax, (x + PADDING, y - BASE), text, labels, scale, color=style.text)
+            written.set_gid(None if node is None else f"node-{node}")
+            boxes.append((x, y, _box_width(labels, text), style))
+            x += _box_width(labels, text) + GAP
+    _draw_boxes(ax, boxes, scale)
+    drawn = LineCollection(lines, colors=GREY, linewidths=0.8 * scale, zorder=1)
+    ax.add_collection(drawn, autolim=False)
+    _draw_headings(ax, outline, nodes, labels, scale)
+
+
+def _draw_boxes(ax: Axes, boxes: list[tuple[float, float, float, Style]], scale: float) -> None:
+    from matplotlib.collections import PolyCollection
+
+    half = (ROW - 1) / 2
+    corners = [
+        [(x, y - half), (x + wide, y - half), (x + wide, y + half), (x, y + half)]
+        for x, y, wide, _ in boxes
+    ]
+    styles = [style for *_, style in boxes]
+    drawn = PolyCollection(
+        corners,
+        facecolors=[style.face for style in styles],
+        edgecolors=GREY,
+        linestyles=[style.line for style in styles],
+        linewidths=0.5 * scale,
+        zorder=2,
+        label="_boxes",
+    )
+    ax.add_collection(drawn, autolim=False)
+
+
+def _write(
+    ax: Axes, place: tuple[float, float], text: str, labels: Labels, scale: float, **style: Any
+) -> Text:
+    style |= {"family": list(labels.fonts.families), "fontsize": FONT * scale}
+    return ax.text(*place, text, va="baseline", parse_math=False, zorder=3, **style)
+
+
+def _draw_headings(
+    ax: Axes, outline: Outline, nodes: list[Tree | Collapsed], labels: Labels, scale: float
+) -> None:
+    """Above each further column the way that leads there, as much of its end as has room."""
+    edges = [*outline.left[1:], outline.size[0]]
+    for column, path in enumerate(headings(outline), start=1):
+        names = [labels.on_one_line(nodes[v]) for row in path for v in outline.rows[row].nodes]
+        room = edges[column] - outline.left[column] - GUTTER / 2 * (column + 1 < len(edges))
+        text = " › ".join(names)
+        while names and HEADING * labels.width(text) > room:
+            names = names[1:]
+            text = " › ".join(["…", *names])
+        if names:
+            place = float(outline.left[column]), BASE - ROW
+            _write(ax, place, text, labels, HEADING * scale, color=GREY)
+
+
+def _box_width(labels: Labels, text: str) -> float:
+    # Small letters are up to a thirtieth wider on a screen, which moves them to whole dots.
+    return 1.03 * labels.width(text) + 2 * PADDING

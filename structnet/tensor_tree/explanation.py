@@ -1,0 +1,174 @@
+"""Why a model of trees says what it says: how much each part of a tree matters to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from structnet.tensor_tree.child_sum_tree_lstm import ChildSumTreeLSTM
+from structnet.training.metrics import evaluating
+from structnet.trees.forest import Forest
+from structnet.trees.tree import Tree
+from structnet.trees.vocabulary import Vocabulary
+
+BATCH = 200  # trees with something hidden that are asked about at once
+LISTED = 8  # subtrees in the text
+SHOWN = 50  # characters of one
+
+
+class _Hidden:
+    """The label of what is hidden, which no vocabulary knows."""
+
+    def __repr__(self) -> str:
+        return "<hidden>"
+
+
+HIDDEN = Tree(_Hidden())
+
+
+@dataclass(frozen=True)
+class TreeExplanation:
+    """How much each node of a tree matters to what is said of the tree.
+
+    Attributes:
+        tree: the tree; each of its nodes is an object of its own.
+        answer: class or label that is explained; of numbers, the number.
+        score: its log-odds, which change where a probability near 1 does not; of numbers, the
+            number.
+        occlusion: fall of the score, node by node, when all below and at it is hidden; the root's
+            is that of the whole tree.
+        gradient: share that each node's own label has in the score, by gradient times input; None
+            where labels are no vectors.
+
+    Shapes:
+        occlusion, gradient: ``[nodes]``, in preorder.
+    """
+
+    tree: Tree
+    answer: Any
+    score: float
+    occlusion: np.ndarray
+    gradient: np.ndarray | None
+
+    def top(self, count: int = LISTED) -> list[tuple[Tree, float]]:
+        """The subtrees, but for the whole tree, without which the score changes most."""
+        nodes = list(self.tree.preorder())
+        order = np.argsort(-np.abs(self.occlusion[1:]), kind="stable") + 1
+        return [(nodes[i], float(self.occlusion[i])) for i in order[:count]]
+
+    def values(self) -> dict[int, float]:
+        """The occlusion by the ``id`` of the node of ``tree``, as pictures ask for it."""
+        nodes = self.tree.preorder()
+        return {id(node): value for node, value in zip(nodes, self.occlusion.tolist(), strict=True)}
+
+    def __str__(self) -> str:
+        lines = [f"{self.answer}: score {self.score:.3f}; it falls by"]
+        for node, value in self.top():
+            text = str(node) if node.size <= SHOWN else repr(node)[1:-1]
+            text = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+            lines.append(f"  {value:+.3f}  without {text}")
+        return "\n".join(lines)
+
+
+def explain(
+    model: nn.Module,
+    vocabulary: Vocabulary,
+    tree: Tree,
+    scored: Callable[[Tensor], Tensor],
+    answer: Any,
+) -> TreeExplanation:
+    """Asks a model about a tree, and about the same tree with each of its subtrees hidden.
+
+    Args:
+        model: a model that gives outputs for a forest, with an unknown label in its vocabulary.
+        vocabulary: the numbers of its labels.
+        tree: the tree.
+        scored: gives the score from the outputs.
+        answer: what the score is of.
+
+    Shapes:
+        of ``scored``: ``[n, outputs]`` -> ``[n]``.
+
+    Reference: Zeiler and Fergus, ECCV 2014 (occlusion); Simonyan, Vedaldi and Zisserman, ICLR 2014
+    workshop (gradients).
+    """
+    tree = _apart(tree)
+    with evaluating(model):
+        score = scored(model(Forest.from_trees([tree], vocabulary))).item()
+        without: list[float] = []
+        variants = hidden_one_by_one(tree)
+        for start in range(0, len(variants), BATCH):
+            forest = Forest.from_trees(variants[start : start + BATCH], vocabulary)
+            without += scored(model(forest)).tolist()
+        gradient = _gradient(model, vocabulary, tree, scored)
+    return TreeExplanation(tree, answer, score, score - np.array(without), gradient)
+
+
+def hidden_one_by_one(tree: Tree) -> Sequence[Tree]:
+    """The tree with each of its subtrees hidden in turn, in preorder.
+
+    Example:
+        >>> [str(each) for each in hidden_one_by_one(Tree("f", [Tree("x"), Tree("y")]))]
+        ['<hidden>', '(f <hidden> y)', '(f x <hidden>)']
+    """
+    found = []
+    # Each node with the way down to it: its parent's entry, and its place there.
+    stack: list[tuple[Tree, Any, int]] = [(tree, None, 0)]
+    while stack:
+        entry = stack.pop()
+        node, above, place = entry
+        built = HIDDEN
+        while above is not None:
+            parent = above[0]
+            below = [*parent.children[:place], built, *parent.children[place + 1 :]]
+            built = Tree(parent.label, below, parent.token)
+            above, place = above[1], above[2]
+        found.append(built)
+        children = list(enumerate(node.children))
+        stack.extend((child, entry, j) for j, child in reversed(children))
+    return found
+
+
+def _apart(tree: Tree) -> Tree:
+    """The same tree, each node an object of its own."""
+    return tree.fold(lambda node, below: Tree(node.label, below, node.token))
+
+
+def _gradient(
+    model: nn.Module, vocabulary: Vocabulary, tree: Tree, scored: Callable[[Tensor], Tensor]
+) -> np.ndarray | None:
+    encoders = [part for part in model.modules() if isinstance(part, ChildSumTreeLSTM)]
+    if not encoders:
+        return None
+    forest = Forest.from_trees([tree], vocabulary, share=False)
+    kept: list[Tensor] = []
+
+    def keep(_: nn.Module, __: Any, output: Tensor) -> None:
+        output.retain_grad()
+        kept.append(output)
+
+    tables = (encoders[0].type_vectors, encoders[0].token_vectors)
+    handles = [table.register_forward_hook(keep) for table in tables]
+    own = [p.grad for p in model.parameters()]
+    try:
+        with torch.enable_grad():
+            scored(model(forest)).sum().backward()
+    finally:
+        for handle in handles:
+            handle.remove()
+        for parameter, gradient in zip(model.parameters(), own, strict=True):
+            parameter.grad = gradient
+    found = np.zeros(forest.num_nodes)
+    rows = iter(kept)
+    for numbers in (forest.types, forest.tokens):
+        has = np.flatnonzero(numbers >= 0)
+        if len(has):
+            row = next(rows)
+            assert row.grad is not None
+            found[has] += (row.grad * row).sum(1).detach().double().cpu().numpy()
+    return found[forest.preorder().nodes]

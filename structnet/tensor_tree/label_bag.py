@@ -1,0 +1,171 @@
+"""How often labels, and pairs of parent and child, occur in a tree; and a linear model of that.
+
+Much of what is asked of trees is answered by what is in them, wherever it stands, and from few
+examples a linear model learns that best. So it stands beside the Tree-LSTM: see
+:class:`structnet.tensor_tree.predictor.BesideBag`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.sparse import csr_matrix
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import KFold
+from torch import Tensor, nn
+
+from structnet.trees.forest import Forest, Preorder
+
+FOLDS = 5
+PENALTIES = np.logspace(-2, 4, 7)
+ITERATIONS = 200  # of the solver; a few more change nothing that matters here
+ABSENT = -30.0  # the logit of a class that no example to learn from has
+
+
+class LabelBag(nn.Module):
+    """A linear model on the counts of labels and pairs, for each tree of an example by itself.
+
+    It is fitted in closed form or by scikit-learn, not by gradients: its numbers are buffers.
+
+    Args:
+        num_types, num_tokens: sizes of the vocabulary.
+        num_outputs: numbers an example.
+        roots: trees an example.
+        logarithm: take ``log(1 + count)``, as for classes, in place of the count.
+        num_pairs: pairs of labels of a parent and a child that are counted; :meth:`know` says
+            which.
+
+    Shapes:
+        weight: ``[roots * (num_types + num_tokens + num_pairs), num_outputs]``; bias:
+            ``[num_outputs]``.
+        pairs: ``[num_pairs]``, int64, ascending: parent times the number of labels, plus child.
+        output: ``[len(forest) / roots, num_outputs]``.
+    """
+
+    weight: Tensor
+    bias: Tensor
+    pairs: Tensor
+
+    def __init__(
+        self,
+        num_types: int,
+        num_tokens: int,
+        num_outputs: int,
+        roots: int,
+        logarithm: bool,
+        num_pairs: int = 0,
+    ):
+        super().__init__()
+        self.num_types, self.num_labels = num_types, num_types + num_tokens
+        self.roots, self.logarithm, self.width = roots, logarithm, self.num_labels + num_pairs
+        self.register_buffer("pairs", torch.zeros(num_pairs, dtype=torch.int64))
+        self.register_buffer("weight", torch.zeros(roots * self.width, num_outputs))
+        self.register_buffer("bias", torch.zeros(num_outputs))
+
+    @classmethod
+    def knowing(cls, forest: Forest, **sizes: Any) -> LabelBag:
+        """One that counts the pairs which at least two examples of a forest have.
+
+        Args:
+            forest: examples to learn from.
+            sizes: the constructor's arguments by name, but for the number of pairs.
+        """
+        bag = cls(**sizes)
+        example, code = bag._edges(forest, forest.preorder())
+        both = np.unique(np.stack((code, example)), axis=1)[0]
+        code, count = np.unique(both, return_counts=True)
+        known = torch.from_numpy(code[count >= 2])
+        bag = cls(**sizes, num_pairs=len(known))
+        bag.pairs.copy_(known)
+        return bag
+
+    def counts(self, forest: Forest) -> csr_matrix:
+        """The counts, or their logarithms: ``[len(forest) / roots, roots * (labels + pairs)]``."""
+        order = forest.preorder()
+        tree = np.repeat(np.arange(len(forest)), np.diff(order.offsets))
+        kinds, tokens = forest.types[order.nodes], forest.tokens[order.nodes]
+        parent, code = self._edges(forest, order)
+        pairs = self.pairs.cpu().numpy()
+        place = np.searchsorted(pairs, code)
+        known = place < len(pairs)
+        known[known] = pairs[place[known]] == code[known]
+        trees = (tree[kinds >= 0], tree[tokens >= 0], parent[known])
+        columns = (
+            kinds[kinds >= 0],
+            self.num_types + tokens[tokens >= 0],
+            self.num_labels + place[known],
+        )
+        example, which = np.divmod(np.concatenate(trees), self.roots)
+        column = np.concatenate(columns) + which * self.width
+        shape = (len(forest) // self.roots, self.roots * self.width)
+        found = csr_matrix((np.ones(len(column)), (example, column)), shape)
+        found.sum_duplicates()
+        if self.logarithm:
+            found.data = np.log1p(found.data)
+        return found
+
+    def _edges(self, forest: Forest, order: Preorder) -> tuple[np.ndarray, np.ndarray]:
+        """Of all edges of all trees: the tree, and the pair of labels as one number."""
+        label = np.where(forest.types >= 0, forest.types, self.num_types + forest.tokens)
+        count = np.diff(forest.offsets)[order.nodes]  # children of each node of each tree
+        tree = np.repeat(np.arange(len(forest)), np.diff(order.offsets))
+        first = np.repeat(forest.offsets[:-1][order.nodes] - np.cumsum(count) + count, count)
+        child = forest.children[first + np.arange(len(first))]
+        parent = np.repeat(label[order.nodes], count)
+        return np.repeat(tree, count), parent * self.num_labels + label[child]
+
+    def forward(self, forest: Forest) -> Tensor:
+        found = self.counts(forest) @ self.weight.cpu().double().numpy()
+        return torch.from_numpy(found).to(self.bias) + self.bias
+
+    def fit_classes(self, forest: Forest, y: np.ndarray, weights: np.ndarray | None) -> None:
+        """Logistic regression with scikit-learn's default penalty.
+
+        Shapes:
+            y ``[n]``, int64, of at least two classes; weights ``[n]``.
+        """
+        model = LogisticRegression(max_iter=ITERATIONS)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(self.counts(forest), y, weights)
+        coef, bias = model.coef_, model.intercept_
+        if len(coef) == 1:  # of two classes
+            coef, bias = np.concatenate((-coef, coef)) / 2, np.concatenate((-bias, bias)) / 2
+        self.bias.fill_(ABSENT)
+        self.weight[:, model.classes_] = torch.from_numpy(coef.T).to(self.weight)
+        self.bias[model.classes_] = torch.from_numpy(bias).to(self.bias)
+
+    def fit_numbers(
+        self, forest: Forest, y: np.ndarray, weights: np.ndarray | None, seed: int
+    ) -> np.ndarray:
+        """Ridge regression; cross-validation chooses the penalty, and whether pairs count.
+
+        Shapes:
+            y ``[n, outputs]``; weights ``[n]``; output ``[n, outputs]``: for each example what the
+            model says that was fitted to the other folds.
+        """
+        x = self.counts(forest)
+        labels = np.flatnonzero(np.arange(x.shape[1]) % self.width < self.num_labels)
+        folds = list(KFold(min(FOLDS, len(y)), shuffle=True, random_state=seed).split(y))
+        count = np.ones(len(y)) if weights is None else weights
+        least, best, guess = np.inf, (0.0, labels), np.empty(y.shape)
+        for columns, penalty in itertools.product((labels, np.arange(x.shape[1])), PENALTIES):
+            given, said = x[:, columns], np.empty(y.shape)
+            for learn, held in folds:
+                model = Ridge(penalty, solver="sparse_cg").fit(given[learn], y[learn], count[learn])
+                said[held] = model.predict(given[held]).reshape(len(held), -1)
+            error = (count[:, None] * (said - y) ** 2).sum()
+            if error < least:
+                least, best, guess = error, (penalty, columns), said
+        penalty, columns = best
+        model = Ridge(penalty, solver="sparse_cg").fit(x[:, columns], y, count)
+        self.weight[columns] = torch.from_numpy(model.coef_.reshape(y.shape[1], -1).T).to(
+            self.weight
+        )
+        self.bias.copy_(torch.from_numpy(np.broadcast_to(model.intercept_, y.shape[1:]).copy()))
+        return guess

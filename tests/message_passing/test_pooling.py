@@ -1,0 +1,90 @@
+"""Pools over all nodes of a tree: against plain recursion, on both backends, with gradients."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+import torch
+from dgl_marks import needs_dgl
+from random_trees import VOCABULARY, doubled, random_tree, random_trees
+from torch import Tensor
+
+from structnet.message_passing.pooling import POOLS, pooled
+from structnet.trees.forest import Forest
+from structnet.trees.tree import Tree
+from structnet.trees.vocabulary import Vocabulary
+
+SEEDS = range(20)
+
+
+def of_nodes(forest: Forest, x: Tensor, how: str) -> Tensor:
+    """The definition: every node of each tree, wherever it stands, in one list."""
+    order = forest.preorder()
+    rows = [x[order.nodes[a:b]] for a, b in zip(order.offsets, order.offsets[1:], strict=False)]
+    named = {"sum": lambda r: r.sum(0), "mean": lambda r: r.mean(0), "max": lambda r: r.amax(0)}
+    return torch.stack([named[how](row) for row in rows])
+
+
+def forest_of(seed: int, share: bool = True) -> tuple[Forest, Tensor]:
+    rng = random.Random(seed)
+    forest = Forest.from_trees(random_trees(rng), VOCABULARY, share=share)
+    torch.manual_seed(seed)
+    return forest, torch.randn(forest.num_nodes, 3, dtype=torch.float64, requires_grad=True)
+
+
+@needs_dgl
+@pytest.mark.parametrize("backend", ["levels", "dgl"])
+@pytest.mark.parametrize("how", POOLS)
+def test_a_pool_is_that_of_all_nodes(how: str, backend: str):
+    for seed in SEEDS:
+        forest, x = forest_of(seed)
+        weights = torch.randn(len(forest), 3, dtype=torch.float64)
+        found, expected = pooled(forest, x, how, backend), of_nodes(forest, x, how)
+        torch.testing.assert_close(found, expected)
+        gradients = [torch.autograd.grad((y * weights).sum(), x)[0] for y in (found, expected)]
+        torch.testing.assert_close(*gradients)
+
+
+@pytest.mark.parametrize("how", POOLS)
+def test_sharing_changes_nothing(how: str):
+    tree = random_tree(random.Random(3), depth=5)
+    trees = [tree, Tree("A", [tree, tree])]
+    table = torch.randn(len("AB") + len("xyz"), 2)
+    found = []
+    for share in (True, False):
+        forest = Forest.from_trees(trees, VOCABULARY, share=share)
+        numbers = np.where(forest.types >= 0, forest.types, 2 + forest.tokens)
+        found.append(pooled(forest, table[numbers], how))
+    torch.testing.assert_close(*found)
+
+
+def test_a_node_counts_as_often_as_it_stands_there():
+    tree = doubled(40)  # 2^41 - 1 nodes, 41 of them distinct
+    forest = Forest.from_trees([tree], Vocabulary.from_trees([tree]))
+    found = pooled(forest, torch.ones(41, 1, dtype=torch.float64), "sum")
+    assert found.item() == 2**41 - 1
+    assert pooled(forest, torch.ones(41, 1, dtype=torch.float64), "mean").item() == 1
+
+
+def test_of_equal_numbers_one_gets_the_gradient():
+    forest = Forest.from_trees([Tree("A", [Tree("x"), Tree("y")])], VOCABULARY)
+    x = torch.zeros(3, 1, requires_grad=True)
+    pooled(forest, x, "max").sum().backward()
+    assert sorted(x.grad.flatten().tolist()) == [0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("x", "how", "backend", "words"),
+    [
+        (torch.zeros(3, 1), "median", "levels", "'how' parameter of pooled must be one of"),
+        (torch.zeros(3, 1), "sum", "fast", "'backend' parameter of pooled must be one of"),
+        (torch.zeros(2, 1), "sum", "levels", r"a row a node, \[3, c\]; got shape \[2, 1\]"),
+        (torch.zeros(3), "max", "levels", r"got shape \[3\]"),
+    ],
+)
+def test_what_is_no_pool_is_refused(x: Tensor, how: str, backend: str, words: str):
+    forest = Forest.from_trees([Tree("A", [Tree("x"), Tree("y")])], VOCABULARY)
+    with pytest.raises(ValueError, match=words):
+        pooled(forest, x, how, backend)

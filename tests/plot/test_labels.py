@@ -1,0 +1,77 @@
+"""What is written on nodes, and with which fonts."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.font_manager import FontProperties, findfont, fontManager
+from matplotlib.ft2font import FT2Font
+
+from structnet.plot import plot_tree
+from structnet.plot.fonts import BOX, CATCH_ALL, fonts_for
+from structnet.plot.labels import Labels, visible
+from structnet.trees.tree import Tree
+
+NOWHERE = "\U0001e8a7"  # of Mende Kikakui, in none of matplotlib's own fonts
+
+
+def letters_of(family: str) -> set[str]:
+    return set(map(chr, FT2Font(findfont(FontProperties(family=[family]))).get_charmap()))
+
+
+def texts_of(ax: Axes) -> list[str]:
+    ax.figure.canvas.draw()  # which is where matplotlib warns of letters
+    return [text.get_text() for text in ax.texts]
+
+
+@pytest.mark.parametrize("form", ["levels", "outline"])
+def test_empty_and_blank_labels_can_be_seen(form: str) -> None:
+    tree = Tree("", [Tree(" "), Tree("a", token=""), Tree("\n")])
+    joint = "\n" if form == "levels" else "  "
+    assert texts_of(plot_tree(tree, form=form)) == ['""', '" "', f'a{joint}""', "⏎"]
+    ax = plot_tree(tree, form=form, labels=lambda node: "")
+    assert texts_of(ax) == ['""'] * 4
+
+
+def test_signs_are_written_out() -> None:
+    assert visible("$\\alpha$ \\n") == "$\\alpha$ \\n"
+    assert visible("a\r\nb\rc\td\x00") == "a⏎b⏎c⇥d\\x00"
+    assert visible("\ud800") == "\\ud800"  # half a letter, which no font can have
+
+
+def test_labels_of_the_user_keep_their_lines() -> None:
+    node = Tree("x")
+    assert Labels([node], lambda _: "one\n\ntwo", 24)[node] == "one\n\ntwo"
+
+
+def test_right_to_left_stays_as_it_is() -> None:
+    assert texts_of(plot_tree(Tree("עברית", token="مرحبا"))) == ["עברית\nمرحبا"]
+
+
+def test_letters_of_another_installed_font() -> None:
+    """STIX, which comes with matplotlib, has letters that DejaVu lacks."""
+    lacking = letters_of("STIXGeneral") - letters_of("sans-serif")
+    letter = min(each for each in lacking if each.isprintable() and ord(each) < 0xE000)
+    fonts = fonts_for([letter])
+    assert len(fonts.families) == 2 and letter in letters_of(fonts.families[1])
+    ax = plot_tree(Tree(letter))
+    assert texts_of(ax) == [letter]  # and no warning, which would be an error
+    assert ax.texts[0].get_fontfamily() == list(fonts.families)
+
+
+def test_letters_of_no_font_warn_once() -> None:
+    if any(NOWHERE in letters_of(each) for each in fonts_by_name()):
+        pytest.skip("a font is installed that has every letter")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ax = plot_tree(Tree(NOWHERE * 3, [Tree(NOWHERE), Tree("a" + NOWHERE)]))
+        assert texts_of(ax) == [BOX * 3, BOX, "a" + BOX]
+    [warning] = caught
+    assert str(warning.message).startswith(f"no installed font has the letters '{NOWHERE}', which")
+    assert warning.filename == __file__
+
+
+def fonts_by_name() -> set[str]:
+    return {each.name for each in fontManager.ttflist if not each.name.startswith(CATCH_ALL)}

@@ -1,0 +1,106 @@
+"""Pictures of label trees, softmax trees and routed networks: what they say, and in whose words."""
+
+from __future__ import annotations
+
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from structnet.label_tree import LabelTree
+from structnet.recipes import label_tree_pictures
+from structnet.recipes.label_tree_pictures import plot_label_tree, plot_rebuilds
+from structnet.recipes.naru_pictures import (
+    plot_load,
+    plot_route_changes,
+    plot_traffic,
+    plot_utilisation,
+)
+from structnet.recipes.softmax_tree_pictures import draw_costs, draw_errors, draw_widths
+from structnet.softmax_tree import SoftmaxTreeSettings, train
+from structnet.training.history import History
+
+
+@pytest.fixture
+def ax() -> Axes:
+    return Figure(figsize=(9, 6), layout="constrained").add_subplot()
+
+
+def test_a_label_tree_in_words(ax: Axes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(label_tree_pictures, "WIDEST", 3)
+    labels = ["$a$", ",", "x" * 40, *(str(i) for i in range(24))]
+    plot_label_tree(LabelTree(4, 27, arity=3), labels, ax=ax)
+    texts = [text.get_text() for text in ax.texts]
+    assert texts[0] == f"$a$ · , · {'x' * 15}… · 0 · …  (27)"
+    assert sum(text.startswith("… ") and "more node" in text for text in texts) > 0
+    hidden = sum(int(text.split()[1]) for text in texts if text.startswith("… "))
+    assert len([text for text in texts if not text.startswith("… ")]) + hidden == 1 + 3 + 9
+    assert not any(text.get_parse_math() for text in ax.texts)
+    assert "depth 2" in ax.get_title()
+    ax.figure.draw_without_rendering()
+    right = max(text.get_window_extent().x1 for text in ax.texts)
+    assert right <= ax.figure.bbox.x1
+
+
+def test_what_is_drawn_is_said(ax: Axes) -> None:
+    plot_rebuilds([{"objective": 0.5, "moved": 0.1}, {"objective": 0.7, "moved": 0.0}], ax)
+    assert_told(ax, {"reassignment of labels", "share of the best, or of all labels"}, legend=2)
+    assert [list(line.get_ydata()) for line in ax.lines] == [[0.5, 0.7], [0.1, 0]]
+
+
+def test_errors_of_a_tree_that_grows(ax: Axes) -> None:
+    rows = [(0, 0, 0.9), (1, 0, 0.5), (2, 1, 0.4), (3, 1, 0.3)]
+    history = History([{"epoch": e, "round": r, "error": error} for e, r, error in rows])
+    draw_errors(history, ax)
+    assert_told(ax, {"iteration", "error"}, legend=2)
+    curve, expanded = ax.lines
+    assert list(curve.get_ydata()) == [0.9, 0.5, 0.4, 0.3]
+    assert list(expanded.get_xdata()) == [2, 2]
+
+
+def test_a_tree_that_does_not_grow_says_nothing_of_it(ax: Axes) -> None:
+    draw_errors(History([{"epoch": e, "round": 0, "error": 0.5} for e in range(3)]), ax)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["training"]
+
+
+def test_leaves_are_as_large_as_they_have_classes(ax: Axes) -> None:
+    x = [[float(i)] for i in range(8)] * 4
+    tree = train(x, list(range(8)) * 4, SoftmaxTreeSettings(depth=2, k=3)).tree
+    draw_widths(tree, 0.5, ax)
+    sizes = tree.arrays.sizes()[tree.topology.leaves]
+    [leaves] = [each for each in ax.collections if each.get_label() == "_leaves"]
+    assert (leaves.get_sizes() / 400 * sizes.max()).tolist() == pytest.approx(sizes.tolist())
+    assert {text.get_text() for text in ax.texts} >= {str(size) for size in sizes}
+    assert "at most 8 allowed" in {text.get_text() for text in ax.texts}
+    assert "8 classes" in ax.get_title()
+
+
+def test_costs(ax: Axes) -> None:
+    draw_costs({"tree": [(200.0, 0.1), (100.0, 0.3)]}, ax)
+    assert_told(ax, {"FLOPs of one prediction", "test error"}, legend=1)
+    assert list(ax.lines[0].get_ydata()) == [0.3, 0.1]
+
+
+def test_a_routed_network(ax: Axes) -> None:
+    plot_traffic([[[3, 1]], [[2], [2]]], [[4], [3, 0], [4]], ax)
+    assert "red ring" in ax.get_title()
+    assert [label.get_text() for label in ax.get_xticklabels()] == [
+        f"capsule {i}" for i in range(3)
+    ]
+
+
+def test_figures_of_a_routed_network() -> None:
+    axes = list(Figure().subplots(1, 3))
+    plot_utilisation({"untrained": [0.0, 0.2], "trained": [0.0, 0.4]}, axes[0])
+    plot_route_changes([(2, 0.3), (3, 0.1)], axes[1])
+    plot_load({"trained": [[1.0], [0.75, 0.25]]}, axes[2])
+    assert_told(axes[0], {"bundles visited so far"}, legend=2)
+    assert_told(axes[1], {"epoch", "elections that changed"}, legend=0)
+    assert_told(axes[2], {"visits; 1 is an even share"}, legend=2)
+    assert [bar.get_height() for bar in axes[2].patches] == [1, 1.5, 0.5]
+
+
+def assert_told(ax: Axes, names: set[str], legend: int) -> None:
+    """The picture has a title, names for both axes, and a legend of so many entries."""
+    assert ax.get_title() and ax.get_xlabel() and ax.get_ylabel()
+    assert names <= {ax.get_xlabel(), ax.get_ylabel()}
+    assert len(ax.get_legend().get_texts() if legend else []) == legend

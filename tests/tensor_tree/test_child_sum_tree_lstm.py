@@ -1,0 +1,186 @@
+"""The Child-Sum Tree-LSTM against its equations, node by node, and compiled against plain."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+import torch
+from dgl_marks import needs_dgl
+from random_trees import ARITY, TOKENS, TYPES, VOCABULARY, chain, random_trees
+from torch import Tensor
+
+from structnet.errors import GraphError
+from structnet.tensor_tree import ChildSumTreeLSTM
+from structnet.trees.forest import Forest
+from structnet.trees.tree import Tree
+from structnet.trees.vocabulary import Vocabulary
+
+SEEDS = range(8)
+
+
+def model(seed: int = 0, **options) -> ChildSumTreeLSTM:
+    torch.manual_seed(seed)
+    return ChildSumTreeLSTM(5, len(TYPES), len(TOKENS), input_size=4, places=2, **options).double()
+
+
+def by_hand(m: ChildSumTreeLSTM, tree: Tree) -> dict[str, Tensor]:
+    """h and c of a root, from the equations in the docstring; recursion over small trees."""
+    kind, token = VOCABULARY.encode(tree)
+    x = torch.zeros(4, dtype=torch.float64)
+    x = x + (m.type_vectors.weight[kind] if kind >= 0 else 0)
+    x = x + (m.token_vectors.weight[token] if token >= 0 else 0)
+    below = [by_hand(m, child) for child in tree.children]
+    s = torch.zeros(5, dtype=torch.float64)
+    for j, child in enumerate(below):
+        p = min(j, m.places - 1)
+        s = s + m.place_gate[p] * child["h"] + m.place_bias[p]
+    i, o, u = (x @ m.weight + s @ m.children_weight + m.bias).chunk(3)
+    c = torch.sigmoid(i) * torch.tanh(u)
+    for child in below:
+        f = x @ m.forget_weight + m.forget_bias + child["h"] @ m.child_forget_weight
+        c = c + torch.sigmoid(f) * child["c"]
+    return {"h": torch.sigmoid(o) * torch.tanh(c), "c": c}
+
+
+def trees_of(seed: int, inner_tokens: bool = False) -> list[Tree]:
+    return random_trees(random.Random(seed), inner_tokens)
+
+
+@needs_dgl
+@pytest.mark.parametrize("inner_tokens", [False, True])
+@pytest.mark.parametrize("order", [True, False])
+@pytest.mark.parametrize("backend", ["levels", "dgl"])
+def test_states_follow_the_equations(backend: str, order: bool, inner_tokens: bool):
+    m = model(order=order)
+    for seed in SEEDS:
+        trees = trees_of(seed, inner_tokens)
+        found = m(Forest.from_trees(trees, VOCABULARY), backend=backend)
+        torch.testing.assert_close(found, torch.stack([by_hand(m, tree)["h"] for tree in trees]))
+
+
+@needs_dgl
+@pytest.mark.parametrize("share", [True, False])
+def test_gradients_are_those_of_the_reference(share: bool):
+    m = model()
+    for seed in SEEDS:
+        forest = Forest.from_trees(trees_of(seed), VOCABULARY, share=share)
+        weights = torch.randn(forest.num_nodes, 5, dtype=torch.float64)
+        found = [
+            torch.autograd.grad((m.node_states(forest, backend) * weights).sum(), m.parameters())
+            for backend in ("levels", "dgl")
+        ]
+        for name, ours, reference in zip(dict(m.named_parameters()), *found, strict=True):
+            torch.testing.assert_close(ours, reference, msg=name)
+
+
+@needs_dgl
+def test_off_the_compiled_path_the_numbers_are_the_same():
+    m = model().float()
+    forest = Forest.from_trees(trees_of(1), VOCABULARY)
+    with torch.autocast("cpu", enabled=False):
+        compiled = m(forest)
+    torch.testing.assert_close(compiled, m(forest, backend="dgl"))
+    with torch.autocast("cpu", torch.bfloat16):
+        rough = m(forest)
+    torch.testing.assert_close(rough.float(), compiled, atol=0.05, rtol=0.05)
+
+
+def test_without_order_the_children_may_be_exchanged():
+    trees = [
+        Tree("A", [Tree("x"), Tree("y"), Tree("z")]),
+        Tree("A", [Tree("z"), Tree("y"), Tree("x")]),
+    ]
+    forest = Forest.from_trees(trees, VOCABULARY)
+    first, second = model(order=False)(forest)
+    torch.testing.assert_close(first, second)
+    first, second = model()(forest)
+    assert (first - second).abs().max() > 1e-4
+
+
+def test_any_number_of_children():
+    wide = Tree("f", [Tree("x")] * (ARITY + 500))
+    vocabulary = Vocabulary.from_trees([wide], any_arity=True)
+    m = ChildSumTreeLSTM(4, vocabulary.num_types, vocabulary.num_tokens)
+    assert m(Forest.from_trees([wide], vocabulary)).isfinite().all()
+
+
+def test_a_long_chain_forward_and_backward():
+    forest = Forest.from_trees([chain(100_000)], VOCABULARY)
+    m = ChildSumTreeLSTM(3, len(TYPES), len(TOKENS))
+    m(forest).sum().backward()
+    assert all(p.grad.isfinite().all() for p in m.parameters())
+
+
+def test_dropped_labels_stand_as_the_last_one():
+    m = model(label_dropout=0.999)
+    trees = [Tree("A", [Tree("x"), Tree("y")])] * 50
+    forest = Forest.from_trees(trees, VOCABULARY, share=False)
+    torch.manual_seed(0)
+    x = m.train().inputs(forest)[forest.tokens >= 0]
+    last = (x == m.token_vectors.weight[-1]).all(1)
+    assert last.double().mean() > 0.9
+    x = m.eval().inputs(forest)[forest.tokens >= 0]
+    assert not (x == m.token_vectors.weight[-1]).all(1).any()
+
+
+def test_dropout_in_training_alone():
+    m, forest = model(dropout=0.5), Forest.from_trees(trees_of(0), VOCABULARY)
+    torch.manual_seed(0)
+    assert (m.train()(forest) - m.eval()(forest)).abs().max() > 1e-3
+    torch.testing.assert_close(m(forest), m(forest))
+
+
+def test_second_derivatives_are_those_of_the_reference_or_refused():
+    m, forest = model(), Forest.from_trees(trees_of(0), VOCABULARY)
+    with pytest.raises(RuntimeError, match="has no second derivatives; backend='dgl' has"):
+        torch.autograd.grad(m(forest).sum(), m.bias, create_graph=True)
+
+
+def test_a_changed_weight_is_noticed():
+    m, forest = model(), Forest.from_trees(trees_of(0), VOCABULARY)
+    loss = m(forest).sum()
+    with torch.no_grad():
+        m.children_weight.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+
+
+def test_what_the_model_does_not_have_is_refused():
+    m = model()
+    others = Vocabulary("ABC", "wxyz", ARITY)
+    for trees, words in (
+        ([Tree("C", [Tree("w")])], "type 2; the model has 2 types"),
+        ([Tree("z")], "token 3; the model has 3 tokens"),
+    ):
+        with pytest.raises(GraphError, match=words):
+            m(Forest.from_trees(trees, others))
+    with pytest.raises(GraphError, match="the forest is empty"):
+        m(Forest.from_trees([], VOCABULARY))
+    lonely = Forest.from_trees([Tree("x")], VOCABULARY)
+    lonely.tokens = np.array([-1])
+    with pytest.raises(GraphError, match="node 0 has neither type nor token"):
+        m(lonely)
+
+
+def test_a_weight_of_another_shape_is_refused():
+    m = model()
+    m.place_gate = torch.nn.Parameter(torch.ones(1, 5, dtype=torch.float64))
+    with pytest.raises(ValueError, match=r"'place_gate' .* must have shape \[2, 5\]; got \[1, 5\]"):
+        m(Forest.from_trees([Tree("x")], VOCABULARY))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"hidden_size": 0}, "'hidden_size' .* must be an int in the range"),
+        ({"places": 0}, "'places' .* must be an int in the range"),
+        ({"input_size": 0}, "'input_size' .* must be an int in the range"),
+        ({"dropout": 1}, "'dropout' .* must be a number in the range"),
+        ({"label_dropout": -0.1}, "'label_dropout' .* must be a number in the range"),
+    ],
+)
+def test_options_out_of_range_are_refused(options: dict, words: str):
+    with pytest.raises(ValueError, match=words):
+        ChildSumTreeLSTM(**{"hidden_size": 4, "num_types": 2, "num_tokens": 2, **options})

@@ -1,0 +1,266 @@
+"""Estimators of trees, as users of scikit-learn know them."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier
+from structnet.tensor_tree.settings import CELLS, TreeLSTMSettings
+from structnet.training.checkpoint import CheckpointError
+
+QUICK = {"epochs": 6, "hidden_size": 8, "random_state": 0}
+
+
+def expression(rng: random.Random, depth: int = 3) -> Tree:
+    if depth == 0 or rng.random() < 0.2:
+        return Tree(rng.choice("01"))
+    return Tree(rng.choice(["and", "or"]), [expression(rng, depth - 1) for _ in range(2)])
+
+
+def value(tree: Tree) -> int:
+    rules = {"and": min, "or": max}
+    return tree.fold(lambda n, of: rules[n.label](of) if of else int(n.label))
+
+
+def data(count: int = 120, seed: int = 0) -> tuple[list[Tree], list[str]]:
+    rng = random.Random(seed)
+    trees = [expression(rng) for _ in range(count)]
+    return trees, [("no", "yes")[value(tree)] for tree in trees]
+
+
+@pytest.fixture(scope="module")
+def fitted() -> TreeLSTMClassifier:
+    return TreeLSTMClassifier(**QUICK).fit(*data())
+
+
+def test_values_of_nested_expressions_are_learnt():
+    model = TreeLSTMClassifier(hidden_size=16, random_state=0).fit(*data(400))
+    assert model.score(*data(200, seed=1)) > 0.95
+
+
+def test_probabilities_and_classes_go_together(fitted: TreeLSTMClassifier):
+    X, _ = data(30, seed=2)
+    probability = fitted.predict_proba(X)
+    np.testing.assert_allclose(probability.sum(axis=1), 1)
+    np.testing.assert_allclose(np.log(probability), fitted.predict_log_proba(X), atol=1e-9)
+    assert fitted.predict(X).tolist() == fitted.classes_[probability.argmax(axis=1)].tolist()
+    assert fitted.classes_.tolist() == ["no", "yes"]
+
+
+def test_the_same_seed_gives_the_same_model(fitted: TreeLSTMClassifier):
+    again = TreeLSTMClassifier(**QUICK).fit(*data())
+    X, _ = data(30, seed=2)
+    assert (again.predict_proba(X) == fitted.predict_proba(X)).all()
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_every_cell_is_saved_and_read_again(cell: str, tmp_path: Path):
+    model = TreeLSTMClassifier(cell=cell, epochs=2, hidden_size=3, random_state=0).fit(*data())
+    model.save(tmp_path / "model.safetensors")
+    again = TreeLSTMClassifier.load(tmp_path / "model.safetensors")
+    X, _ = data(20, seed=3)
+    assert (again.predict_proba(X) == model.predict_proba(X)).all()
+    assert again.get_params() == model.get_params()
+    assert list(again.history_) == list(model.history_)
+    with pytest.raises(CheckpointError, match="holds TreeLSTMClassifier; expected TreeLSTMReg"):
+        TreeLSTMRegressor.load(tmp_path / "model.safetensors")
+
+
+def test_it_is_an_estimator_like_any_other():
+    X, y = data(60)
+    model = TreeLSTMClassifier(epochs=2, hidden_size=4, random_state=0)
+    assert clone(model).get_params() == model.get_params()
+    assert cross_val_score(model, X, y, cv=3).shape == (3,)
+    search = GridSearchCV(model, {"hidden_size": [2, 4]}, cv=2).fit(X, y)
+    assert search.best_params_["hidden_size"] in (2, 4)
+    doubled = FunctionTransformer(lambda trees: [Tree("and", [t, t]) for t in trees])
+    assert make_pipeline(doubled, model).fit(X, y).predict(X[:3]).shape == (3,)
+
+
+def test_trees_of_any_kind():
+    X = ["(and 0 1)", "(or 0 1)"] * 10
+    model = TreeLSTMClassifier(**QUICK).fit(X, [0, 1] * 10)
+    graph = nx.DiGraph()
+    graph.add_nodes_from([(0, {"label": "or"}), (1, {"label": "0"}), (2, {"label": "1"})])
+    graph.add_edges_from([(0, 1, {"pos": 0}), (0, 2, {"pos": 1})])
+    same = [Tree("or", [Tree("0"), Tree("1")]), "(or 0 1)", graph]
+    found = model.predict_proba(same)
+    assert (found == found[0]).all()
+
+
+def test_what_was_never_seen_is_asked_about_all_the_same(fitted: TreeLSTMClassifier):
+    strange = [Tree("nand", [Tree("2")] * 40), Tree("?"), Tree("and", [Tree("0")], token="new")]
+    assert np.isfinite(fitted.predict_proba(strange)).all()
+
+
+def test_pairs_of_trees():
+    X, _ = data(160)
+    pairs = list(zip(X[::2], X[1::2], strict=True))
+    y = [value(left) == value(right) for left, right in pairs]
+    model = TreeLSTMClassifier(**QUICK).fit(pairs, y)
+    assert model.predict(pairs).shape == (80,) and model.predict(pairs).dtype == bool
+    with pytest.raises(ValueError, match="sample 0 has 1 trees; expected 2, as those of fit have"):
+        model.predict(X[:2])
+
+
+def test_several_labels():
+    X, _ = data(120)
+    y = np.array([[value(tree), tree.label == "and"] for tree in X], dtype=int)
+    model = TreeLSTMClassifier(epochs=20, hidden_size=8, random_state=0).fit(X, y)
+    assert model.predict(X).shape == y.shape
+    assert (model.predict(X)[:, 1] == y[:, 1]).mean() > 0.95
+    assert ((model.predict_proba(X) > 0.5) == model.predict(X)).all()
+
+
+def test_weights_say_what_counts():
+    X = ["(f a)", "(f a)", "(f a)"] * 20
+    y = ["one", "two", "two"] * 20
+    even = TreeLSTMClassifier(**QUICK).fit(X, y)
+    heavy = TreeLSTMClassifier(**QUICK).fit(X, y, sample_weight=[10, 1, 1] * 20)
+    by_class = TreeLSTMClassifier(class_weight={"one": 10, "two": 1}, **QUICK).fit(X, y)
+    balanced = TreeLSTMClassifier(class_weight="balanced", **QUICK).fit(X, y)
+    found = [model.predict_proba(["(f a)"])[0, 0] for model in (even, balanced, heavy, by_class)]
+    assert found[0] < 0.45 < found[1] < 0.55 < found[2]
+    assert found[2] == pytest.approx(found[3], abs=1e-6)
+
+
+def test_numbers_of_one_column_or_several(tmp_path: Path):
+    rng = random.Random(0)
+    X = [expression(rng) for _ in range(150)]
+    sizes = np.array([[tree.size, tree.height] for tree in X], dtype=float)
+    one = TreeLSTMRegressor(**QUICK).fit(X, sizes[:, 0])
+    assert one.predict(X).shape == (150,) and one.score(X, sizes[:, 0]) > 0.999
+    two = TreeLSTMRegressor(epochs=30, random_state=0).fit(X, 1000 + sizes)
+    assert two.predict(X).shape == (150, 2) and two.score(X, 1000 + sizes) > 0.97
+    two.save(tmp_path / "model.safetensors")
+    again = TreeLSTMRegressor.load(tmp_path / "model.safetensors")
+    assert (again.predict(X) == two.predict(X)).all()
+
+
+def test_the_tree_says_what_counting_leaves_open():
+    """The depth of a tree of a known size cannot be counted."""
+    rng = random.Random(0)
+    X = [expression(rng, 5) for _ in range(300)]
+    y = np.array([tree.height for tree in X], dtype=float)
+    model = TreeLSTMRegressor(epochs=20, hidden_size=16, random_state=0).fit(X[:200], y[:200])
+    score = model.score(X[200:], y[200:])
+    model.model_.shares[0] = 0  # the linear model alone
+    assert score > 0.95 > model.score(X[200:], y[200:])
+
+
+def test_a_class_for_each_node(tmp_path: Path):
+    X, _ = data(200)
+    y = [[value(node) for node in tree.preorder()] for tree in X]
+    for labels in y:
+        labels[-1] = None
+    model = TreeNodeClassifier(epochs=20, hidden_size=16, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.98
+    assert [len(each) for each in model.predict(X)] == [tree.size for tree in X]
+    model.save(tmp_path / "model.safetensors")
+    assert TreeNodeClassifier.load(tmp_path / "model.safetensors").predict(X) == model.predict(X)
+
+
+def test_a_validation_set_of_ones_own():
+    X, y = data()
+    model = TreeLSTMClassifier(**QUICK).fit(X, y, validation=data(40, seed=5))
+    assert "validation_accuracy" in model.history_[0]
+    with pytest.raises(ValueError, match=r"must be a tuple \(X, y\). Got list"):
+        TreeLSTMClassifier(**QUICK).fit(X, y, validation=[X, y])
+
+
+def test_two_samples_are_enough():
+    model = TreeLSTMClassifier(epochs=1, random_state=0).fit(["(a b)", "(a c)"], [0, 1])
+    assert model.predict(["(a b)"]).shape == (1,)
+
+
+def test_training_goes_on_where_it_stopped(tmp_path: Path):
+    X, y = data()
+    whole = TreeLSTMClassifier(**QUICK).fit(X, y)
+
+    class Stop(Exception):
+        pass
+
+    import structnet.training.loop as loop
+
+    original = loop.Loop._epoch
+
+    def stopping(self, number: int) -> None:
+        if number == 4:
+            raise Stop
+        original(self, number)
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Stop):
+        patch.setattr(loop.Loop, "_epoch", stopping)
+        TreeLSTMClassifier(folder=tmp_path, **QUICK).fit(X, y)
+    resumed = TreeLSTMClassifier(folder=tmp_path, **QUICK).fit(X, y)
+    assert (resumed.predict_proba(X) == whole.predict_proba(X)).all()
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "error", "words"),
+    [
+        ("(a b)", [0], TypeError, "X must be a list of trees, or of tuples of trees. Got one tree"),
+        (3, [0], TypeError, "X must be a list of trees, or of tuples of trees. Got int"),
+        ([3, 4], [0, 1], TypeError, "sample 0, 3: a tree must be a structnet.Tree, bracketed text"),
+        (["(a b)", "(a"], [0, 1], ValueError, r"sample 1, '\(a': .*"),
+        (["(a b)"], [0], ValueError, "got 1 samples; expected at least 2"),
+        (["(a b)"] * 3, [0, 1], ValueError, "got 3 samples and 2 answers in y"),
+        (["(a b)"] * 2, [1, 1], ValueError, "y has one class alone, 1"),
+        (["(a b)", ("(a b)",) * 2], [0, 1], ValueError, "sample 1 has 2 trees; expected 1, as s"),
+        (["(a b)"] * 2, ["x", None], ValueError, "y must be all text, all numbers"),
+    ],
+)
+def test_what_cannot_be_learnt_from_is_refused(X, y, error: type, words: str):
+    with pytest.raises(error, match=words):
+        TreeLSTMClassifier(**QUICK).fit(X, y)
+
+
+def test_numbers_must_be_numbers():
+    X = ["(a b)"] * 4
+    with pytest.raises(ValueError, match="for classes there is TreeLSTMClassifier"):
+        TreeLSTMRegressor().fit(X, list("abcd"))
+    with pytest.raises(ValueError, match=r"y must be finite numbers. Got nan for sample 2"):
+        TreeLSTMRegressor().fit(X, [1, 2, np.nan, 3])
+
+
+def test_a_cell_that_cannot_fit_is_refused_with_one_that_can():
+    wide = [Tree("f", [Tree("x")] * 40), Tree("g", [Tree("y")] * 40)] * 4
+    with pytest.raises(ValueError, match=r"with up to 40 children: .*; cell='child-sum' fits any"):
+        TreeLSTMClassifier(cell="tucker", epochs=1).fit(wide, [0, 1] * 4)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"cell": "gru"},
+        {"hidden_size": 0},
+        {"epochs": 0},
+        {"learning_rate": 0},
+        {"label_dropout": 1},
+        {"pools": "max"},
+        {"bag": "yes"},
+        {"rank": 3},
+        {"validation_fraction": 1},
+    ],
+)
+def test_settings_out_of_range_are_refused(setting: dict):
+    name = next(iter(setting))
+    with pytest.raises(ValueError, match=f"'{name}' parameter"):
+        TreeLSTMClassifier(**setting).fit(*data(8))
+
+
+@pytest.mark.parametrize("estimator", [TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier])
+def test_the_defaults_are_those_of_the_settings(estimator: type):
+    given, settings = estimator().get_params(), vars(TreeLSTMSettings())
+    assert {name: given[name] for name in settings if name != "seed"} == {
+        name: value for name, value in settings.items() if name != "seed"
+    }

@@ -1,0 +1,152 @@
+"""What matters in a tree, on trees where it is known."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+import torch
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor
+from structnet.plot import plot_explanation
+from structnet.tensor_tree.explanation import HIDDEN, hidden_one_by_one
+from structnet.trees.forest import Forest
+
+NOISE = "uvwxyz"
+
+
+def planted(rng: random.Random, word: str) -> Tree:
+    """A tree of noise with one word somewhere."""
+    words = [rng.choice(NOISE) for _ in range(5)]
+    words[rng.randrange(5)] = word
+    return Tree("S", [Tree("L", map(Tree, words[:2])), Tree("R", map(Tree, words[2:]))])
+
+
+@pytest.fixture(scope="module")
+def model() -> TreeLSTMClassifier:
+    rng = random.Random(0)
+    y = ["good", "bad"] * 100
+    X = [planted(rng, word) for word in y]
+    return TreeLSTMClassifier(epochs=6, hidden_size=16, random_state=0).fit(X, y)
+
+
+def test_each_subtree_is_hidden_in_turn():
+    rng = random.Random(0)
+    tree = planted(rng, "good")
+    variants = hidden_one_by_one(tree)
+    assert len(variants) == tree.size and variants[0] is HIDDEN
+    for node, variant in zip(tree.preorder(), variants, strict=True):
+        assert variant.size == tree.size - node.size + 1
+        assert sum(each is HIDDEN for each in variant.preorder()) == 1
+
+
+def test_the_word_that_decides_matters_most(model: TreeLSTMClassifier):
+    rng = random.Random(1)
+    for word in ("good", "bad") * 5:
+        explained = model.explain(planted(rng, word))
+        assert explained.answer == word
+        leaves = [(value, str(node)) for node, value in explained.top(9) if not node.children]
+        assert leaves[0][1] == word and leaves[0][0] > 1
+        nodes = list(explained.tree.preorder())
+        shares = [
+            (abs(g), n.label)
+            for g, n in zip(explained.gradient, nodes, strict=True)
+            if not n.children
+        ]
+        assert max(shares)[1] == word
+        above = next(n for n in nodes[1:] if n.children and word in [c.label for c in n.children])
+        assert explained.values()[id(above)] > 0  # what holds the word matters too
+
+
+def test_the_score_is_the_log_odds(model: TreeLSTMClassifier):
+    tree = planted(random.Random(2), "bad")
+    for i, name in enumerate(model.classes_):
+        explained = model.explain(tree, name)
+        log_prob = model.predict_log_proba([tree, hidden_one_by_one(tree)[3]])
+        expected = log_prob[:, i] - log_prob[:, 1 - i]
+        assert explained.score == pytest.approx(expected[0], rel=1e-4)
+        assert explained.occlusion[3] == pytest.approx(expected[0] - expected[1], abs=1e-3)
+
+
+def test_the_gradient_is_that_of_the_label_vectors(model: TreeLSTMClassifier):
+    """Against the difference that a longer vector makes."""
+    tree = planted(random.Random(3), "good")
+    predictor, vocabulary = model.model_, model.trained_.vocabulary
+    before = [parameter.grad for parameter in predictor.parameters()]
+    explained = model.explain(tree)
+    place = next(i for i, node in enumerate(tree.preorder()) if node.label == "good")
+    row = predictor.tree.readout.encoder.token_vectors.weight[vocabulary.token_of("good")]
+    forest, scores = Forest.from_trees([tree], vocabulary), []
+    sign = torch.tensor([-1.0, 1.0])  # bad, good
+    for factor in (1.01, 0.99 / 1.01):
+        with torch.no_grad():
+            row *= factor
+            scores.append((predictor(forest) @ sign).item())
+    with torch.no_grad():
+        row /= 0.99
+    assert explained.gradient[place] == pytest.approx((scores[0] - scores[1]) / 0.02, rel=0.05)
+    after = [parameter.grad for parameter in predictor.parameters()]
+    assert all(new is old for new, old in zip(after, before, strict=True))
+
+
+def test_numbers_are_explained_in_their_own_units():
+    rng = random.Random(0)
+    words = [rng.choice(["ten", "one"]) for _ in range(120)]
+    X = [planted(rng, word) for word in words]
+    y = [1000.0 * {"ten": 10, "one": 1}[word] for word in words]
+    model = TreeLSTMRegressor(epochs=6, hidden_size=8, random_state=0).fit(X, y)
+    explained = model.explain(X[0])
+    assert explained.score == pytest.approx(model.predict(X[:1])[0], rel=1e-4)
+    best = next(node for node, _ in explained.top() if not node.children)
+    assert best.label == words[0] and np.abs(explained.occlusion).max() > 2000
+    with pytest.raises(
+        ValueError, match="'column' parameter of explain must be an int from 0 to 0"
+    ):
+        model.explain(X[0], column=1)
+
+
+def test_models_without_label_vectors_are_explained_too():
+    rng = random.Random(0)
+    y = ["good", "bad"] * 20
+    X = [planted(rng, word) for word in y]
+    model = TreeLSTMClassifier(cell="sum", epochs=3, hidden_size=4, random_state=0).fit(X, y)
+    assert model.explain(X[0]).gradient is None
+
+
+def test_a_deep_tree_is_explained():
+    tree = Tree("x")
+    for _ in range(300):
+        tree = Tree("f", [tree])
+    model = TreeLSTMClassifier(epochs=1, random_state=0).fit([tree, Tree("x")] * 2, [0, 1] * 2)
+    assert model.explain(tree).occlusion.shape == (301,)
+
+
+def test_the_picture_shows_what_matters(model: TreeLSTMClassifier):
+    explained = model.explain(planted(random.Random(4), "good"))
+    ax = plot_explanation(explained, Figure(figsize=(8, 4)).add_subplot())
+    assert ax.get_title().startswith(f"good: score {explained.score:.3f}")
+    boxes = {t.get_text(): t.get_bbox_patch() for t in ax.texts if t.get_bbox_patch()}
+    assert to_rgb(boxes["S"].get_facecolor()) == (1, 1, 1)
+    red, _, blue = to_rgb(boxes["good"].get_facecolor())
+    assert red - blue > 0.7  # what matters most has the full colour
+
+
+def test_what_cannot_be_explained_is_refused(model: TreeLSTMClassifier):
+    with pytest.raises(ValueError, match=r"'target' parameter of explain must be one of \['bad', "):
+        model.explain("(S good)", "ugly")
+    pairs = [("(f x)", "(f y)"), ("(f y)", "(f y)")] * 3
+    of_pairs = TreeLSTMClassifier(epochs=1, random_state=0).fit(pairs, [0, 1] * 3)
+    with pytest.raises(
+        ValueError, match="explain is for samples of one tree; these are of several"
+    ):
+        of_pairs.explain(pairs[0])
+
+
+def test_the_text_lists_what_matters(model: TreeLSTMClassifier):
+    explained = model.explain(planted(random.Random(5), "good"))
+    lines = str(explained).splitlines()
+    assert lines[0].startswith("good: score ") and len(lines) == 1 + 7
+    assert any(line.endswith("without good") for line in lines)

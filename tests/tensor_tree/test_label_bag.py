@@ -1,0 +1,149 @@
+"""The linear model on counts of labels and pairs, and what stands beside it."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+from random_trees import TOKENS, TYPES, VOCABULARY, random_trees
+
+from structnet.tensor_tree import ChildSumTreeLSTM, TreePredictor, TreeReadout
+from structnet.tensor_tree.label_bag import LabelBag
+from structnet.tensor_tree.predictor import BesideBag
+from structnet.trees.examples import TreeExamples
+from structnet.trees.forest import Forest
+from structnet.trees.tree import Tree
+
+SIZES = {"num_types": len(TYPES), "num_tokens": len(TOKENS)}
+
+
+def label_of(node: Tree) -> int:
+    kind, token = VOCABULARY.encode(node)
+    return kind if kind >= 0 else len(TYPES) + token
+
+
+def counted(trees: list[Tree], pairs: list[int]) -> np.ndarray:
+    """The counts by the definition, ``[n, labels + pairs]``."""
+    rows = np.zeros((len(trees), 5 + len(pairs)))
+    for row, tree in zip(rows, trees, strict=True):
+        for node in tree.preorder():
+            for number in VOCABULARY.encode(node)[:1]:
+                row[number] += number >= 0
+            token = VOCABULARY.encode(node)[1]
+            row[2 + token] += token >= 0
+            for child in node.children:
+                code = label_of(node) * 5 + label_of(child)
+                if code in pairs:
+                    row[5 + pairs.index(code)] += 1
+    return rows
+
+
+@pytest.mark.parametrize("inner_tokens", [False, True])
+@pytest.mark.parametrize("logarithm", [False, True])
+def test_labels_and_pairs_are_counted(logarithm: bool, inner_tokens: bool):
+    for seed in range(8):
+        trees = random_trees(random.Random(seed), inner_tokens)
+        forest = Forest.from_trees(trees, VOCABULARY)
+        of = {**SIZES, "num_outputs": 1, "roots": 1, "logarithm": logarithm}
+        bag = LabelBag.knowing(forest, **of)
+        met = Counter(
+            code
+            for tree in trees
+            for code in {
+                label_of(node) * 5 + label_of(child)
+                for node in tree.preorder()
+                for child in node.children
+            }
+        )
+        assert bag.pairs.tolist() == sorted(code for code, count in met.items() if count >= 2)
+        expected = counted(trees, bag.pairs.tolist())
+        found = bag.counts(forest).toarray()
+        np.testing.assert_allclose(found, np.log1p(expected) if logarithm else expected)
+
+
+def test_the_trees_of_a_pair_have_columns_of_their_own():
+    trees = [Tree("x"), Tree("y"), Tree("y"), Tree("y")]
+    forest = Forest.from_trees(trees, VOCABULARY)
+    bag = LabelBag(**SIZES, num_outputs=1, roots=2, logarithm=False)
+    x, y = 2, 3  # columns
+    expected = np.zeros((2, 10))
+    expected[0, [x, 5 + y]] = expected[1, [y, 5 + y]] = 1
+    assert bag.counts(forest).toarray().tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("classes", [[0, 1], [0, 1, 3]])
+def test_classes_are_learnt_from_what_is_there(classes: list[int]):
+    rng = random.Random(0)
+    trees = [Tree("A", [Tree(rng.choice(TOKENS)) for _ in range(3)]) for _ in range(300)]
+    most = [Counter(leaf.label for leaf in tree.leaves()).most_common()[0][0] for tree in trees]
+    y = np.array([classes[min(TOKENS.index(label), len(classes) - 1)] for label in most])
+    forest = Forest.from_trees(trees, VOCABULARY)
+    bag = LabelBag(**SIZES, num_outputs=4, roots=1, logarithm=True)
+    bag.fit_classes(forest, y, None)
+    logits = bag(forest)
+    assert (logits.argmax(1).numpy() == y).mean() > 0.85
+    absent = sorted(set(range(4)) - set(classes))
+    assert logits.softmax(1)[:, absent].max() < 1e-6
+
+
+def test_numbers_are_counted_exactly():
+    trees = [tree for seed in range(60) for tree in random_trees(random.Random(seed))]
+    forest = Forest.from_trees(trees, VOCABULARY)
+    y = np.array([[tree.size, sum(leaf.label == "x" for leaf in tree.leaves())] for tree in trees])
+    bag = LabelBag.knowing(forest, **SIZES, num_outputs=2, roots=1, logarithm=False)
+    guesses = bag.fit_numbers(forest, y.astype(float), None, seed=0)
+    assert np.abs(bag(forest).numpy() - y).max() < 0.05
+    # What is said of an example comes from a model that has not seen it.
+    assert not np.allclose(guesses, bag(forest).numpy(), atol=1e-9)
+    assert np.abs(guesses - y).max() < 0.5
+
+
+def beside(kind: str, outputs: int) -> tuple[BesideBag, Forest]:
+    torch.manual_seed(0)
+    trees = [tree for seed in range(20) for tree in random_trees(random.Random(seed))]
+    encoder = ChildSumTreeLSTM(4, len(TYPES), len(TOKENS))
+    bag = LabelBag(**SIZES, num_outputs=outputs, roots=1, logarithm=kind == "classes")
+    bag.weight.normal_()
+    model = BesideBag(TreePredictor(TreeReadout(encoder, outputs), kind), bag)
+    return model.eval(), Forest.from_trees(trees, VOCABULARY)
+
+
+def test_the_better_of_both_counts_more():
+    model, forest = beside("classes", 3)
+    with torch.no_grad():
+        tree, bag = (part.argmax(1) for part in model.parts(forest))
+    model.choose(TreeExamples(forest, bag))
+    assert model.shares[1] > 2 * model.shares[0]
+    assert torch.equal(model(forest).argmax(1), bag)
+    model.choose(TreeExamples(forest, tree))
+    assert torch.equal(model(forest).argmax(1), tree)
+
+
+def test_the_shares_are_the_best_there_are():
+    model, forest = beside("classes", 3)
+    targets = torch.randint(3, (len(forest),), generator=torch.Generator().manual_seed(1))
+    examples = TreeExamples(forest, targets)
+
+    def loss(shares: list[float]) -> float:
+        model.shares.copy_(torch.tensor(shares))
+        return torch.nn.functional.cross_entropy(model(forest), targets).item()
+
+    with torch.no_grad():
+        model.choose(examples)
+        found = model.shares.tolist()
+        grid = [loss([a / 10, b / 10]) for a in range(15) for b in range(15)]
+        assert loss(found) <= min(grid) + 1e-6
+
+
+def test_of_numbers_the_tree_adds_what_helps():
+    model, forest = beside("numbers", 2)
+    model.shares.copy_(torch.tensor([2.0, 1.0]))
+    with torch.no_grad():
+        tree, bag = model.parts(forest)
+        for factor, expected in ((1.5, 1.5), (-1.0, 0.0), (5.0, 2.0)):
+            model.shares[0] = 2.0
+            model.choose(TreeExamples(forest, bag + factor * tree))
+            assert model.shares.tolist() == pytest.approx([expected, 1.0], abs=1e-5)
