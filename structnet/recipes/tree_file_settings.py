@@ -55,13 +55,21 @@ class Training(TreeLSTMSettings):
         cell: form in which a node combines its children; child-sum fits any trees, the others have
             weights for each label, and are for few labels and few children
         pools: nodes whose states are read, some of root, sum, mean, max and attention, separated by
-            commas (default: root,max, and of numbers sum)
-        bag: a linear model of how often each label occurs, added or not (default: for numbers)
+            commas (default: root,max,attention, and of numbers sum)
+        bag: without the linear model of labels and pairs of labels that is mixed in as the
+            held-out examples choose
+        label_dropout: share of the labels that stand as the unknown one in training (default: 0.2
+            for more than 100 labels, or else 0)
+        epochs: passes through the examples (default: 10, or more for few examples)
+        batch_size: examples a step (default: 32, or 16 below 1000 examples)
     """
 
     cell: Literal["child-sum", "tucker", "sum", "full", "cp", "tensor-train"] = "child-sum"
     pools: str | None = None  # as it is written
-    bag: Literal["yes", "no"] | None = None  # type: ignore[assignment]
+    bag: bool = True
+    label_dropout: float | None = None
+    epochs: int | None = None
+    batch_size: int | None = None
 
     def __post_init__(self) -> None:
         self.told()
@@ -73,12 +81,11 @@ class Training(TreeLSTMSettings):
             ValueError: a value is out of its range.
 
         Example:
-            >>> Training(pools="root, mean", bag="no").told().pools
+            >>> Training(pools="root, mean").told().pools
             ('root', 'mean')
         """
         pools = self.pools and tuple(name.strip() for name in self.pools.split(","))
-        bag = None if self.bag is None else self.bag == "yes"
-        return TreeLSTMSettings(**{**vars(self), "pools": pools, "bag": bag})
+        return TreeLSTMSettings(**{**vars(self), "pools": pools})
 
     def arguments(self) -> dict[str, Any]:
         """The arguments of the estimator."""

@@ -353,7 +353,7 @@ def test_the_flags_have_the_choices_of_the_library() -> None:
     assert set(Task.__args__) == set(TASKS)
     assert get_args(get_type_hints(Training)["cell"]) == CELLS
     assert Training().told() == TreeLSTMSettings()
-    assert Training(pools="root,sum", bag="yes", seed=3).arguments()["random_state"] == 3
+    assert Training(pools="root,sum", seed=3).arguments()["random_state"] == 3
 
 
 @pytest.mark.parametrize("inner_tokens", [False, True])
