@@ -119,10 +119,15 @@ class TreeFileRecipe:
     def pictures(
         self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
     ) -> Mapping[str, Callable[[], Axes]]:
-        """``history.png``, ``confusion.png`` and ``tree.png``, as far as the run has come."""
+        """``history.png``, ``confusion.png``, ``tree.png``, ``why.png``, as far as it has come."""
         from structnet.plot import plot_history
         from structnet.recipes.tree_file_answers import asked
-        from structnet.recipes.tree_file_pictures import draw_confusion, draw_example, from_nodes
+        from structnet.recipes.tree_file_pictures import (
+            draw_confusion,
+            draw_example,
+            draw_reasons,
+            from_nodes,
+        )
 
         found: dict[str, Callable[[], Axes]] = {}
         if len(run.history):
@@ -136,4 +141,6 @@ class TreeFileRecipe:
             model = self.open(run, place or Place())
             shown = asked(model.told, texts) if texts else from_nodes(model.told, example)
             found["tree.png"] = partial(draw_example, model, shown)
+            if not shown.pairs and model.told["task"] != "nodes":
+                found["why.png"] = partial(draw_reasons, model, shown)
         return found

@@ -10,7 +10,7 @@ import numpy as np
 
 from structnet.datasets import TreeFile
 from structnet.datasets.tree_file_targets import NODES
-from structnet.plot import plot_tree
+from structnet.plot import plot_explanation, plot_tree
 from structnet.plot.style import as_written, cut, new_axes
 from structnet.recipes.tree_file_answers import Opened, relabelled, said_of
 from structnet.recipes.trees import nearest_size
@@ -84,6 +84,11 @@ class _Said(NamedTuple):
                 None, [self.own, f"{self.guess}, not {self.truth}" if self.wrong else self.guess]
             )
         )
+
+
+def draw_reasons(model: Opened, examples: TreeFile) -> Axes:
+    """The first tree with how much each part of it matters to what the model says."""
+    return plot_explanation(model.estimator.explain(examples.trees[0]))
 
 
 def _draw_nodes(

@@ -104,9 +104,10 @@ class TreeFileSettings:
     labels can be the target; or it is a folder with a folder of files for each class.
 
     The run folder gets config.json, model.safetensors (the weights of the epoch best on
-    validation), history.jsonl, result.json, history.png, confusion.png and tree.png. The last line
-    printed is result.json on one line: accuracy, macro F1 and confusion matrix of all test trees
-    together, or the errors of numbers, beside what the most frequent class or the mean would give.
+    validation), history.jsonl, result.json, history.png, confusion.png, tree.png (a test tree with
+    what the model says) and why.png (which of its parts that depends on). The last line printed is
+    result.json on one line: accuracy, macro F1 and confusion matrix of all test trees together, or
+    the errors of numbers, beside what the most frequent class or the mean would give.
 
     Args:
         data: FILE or FOLDER of trees

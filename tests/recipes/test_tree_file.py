@@ -90,6 +90,7 @@ def test_the_run_folder(trained: Trained) -> None:
     pictures = {"history.png", "tree.png"} | (
         {"confusion.png"} if trained.kind != "numbers" else set()
     )
+    pictures |= {"why.png"} if trained.kind in ("classes", "numbers") else set()
     assert names >= pictures | {"config.json", "history.jsonl", "model.safetensors", "result.json"}
     assert all(is_picture(trained.run / name) for name in pictures)
     assert len(History.load(trained.run / "history.jsonl")) == 6
