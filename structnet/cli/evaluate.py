@@ -22,6 +22,7 @@ The metrics are those of the run's result: shares of 1, or in the units of the t
 EXAMPLES = """\
   structnet evaluate runs/first
   structnet evaluate runs/first --data expressions.tsv
+  structnet evaluate runs/own --data other-trees.tsv
   structnet evaluate runs/houses --data other-houses.csv"""
 
 
@@ -31,9 +32,9 @@ class Measured:
 
     Args:
         data: file of examples (default: the run's own test data). A file of trees has one example a
-            line, VALUE<TAB>EXPRESSION for listops, RELATION<TAB>LEFT<TAB>RIGHT for lrt; a table
-            has the columns of the one that the model was trained on, or none named and the same
-            order, and the one to predict is among them
+            line, VALUE<TAB>EXPRESSION for listops, RELATION<TAB>LEFT<TAB>RIGHT for lrt, or is like
+            the one that the model was trained on; a table has the columns of that one, or none
+            named and the same order, and the one to predict is among them
     """
 
     data: str | None = None
@@ -43,14 +44,13 @@ def run(words: Sequence[str]) -> None:
     """Measures a trained model and prints what came out as JSON."""
     recipe, run, ask, own, _ = asked("evaluate RUN", words, ABOUT, EXAMPLES, Measured)
     from structnet.recipes.execution import result_of
+    from structnet.recipes.words import metrics
 
     begin = time.perf_counter()
     examples = recipe.examples_of(run, own.data, ask.place)
     tested = recipe.measure(recipe.open(run, ask.place), examples, ask)
     seconds = time.perf_counter() - begin
-    for name, value in tested.items():
-        if isinstance(value, float):
-            print(f"{name}: {value:.4g}")
+    print(*metrics(tested), sep="\n")
     data = str(Path(own.data).resolve()) if own.data else run.config["settings"]["data"]
     print(json.dumps(result_of(recipe, run, data, {"test": len(examples)}, tested, seconds)))
 

@@ -29,7 +29,7 @@ SAID = (  # how tyro begins -> how it is said here
     (r"^Missing value for argument '(\S+)'.*", r"\1 needs a value"),
     (r"^Error parsing ((?!-)[\w.]+: )?", ""),
     (r"The '(\w+)' parameter(?: of \w+)? must", lambda of: f"--{of[1].replace('_', '-')} must"),
-    (r" or None(?=\. Got )", ""),  # a user gives no None
+    (r",? or None(?=\. Got )", ""),  # a user gives no None
 )
 
 

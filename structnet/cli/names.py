@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, NoReturn
 
-from structnet.recipes import RECIPES
+from structnet.recipes import RECIPES, recipe_for
 from structnet.recipes.recipe import did_you_mean, is_file
 
 if TYPE_CHECKING:
@@ -35,7 +37,8 @@ def chosen_recipe(command: str, words: Sequence[str]) -> tuple[Recipe, list[str]
             see = f"(see structnet {command} --help)"
             raise ValueError(f"name the model first, one of {', '.join(RECIPES)} {see}")
         raise ValueError(f"there is no model {name!r}{_guess(command, name)}")
-    recipe = RECIPES[name]()
+    flags = [part for word in rest for part in re.split("(?<=^--data)=", word)]
+    recipe = recipe_for(name, dict(pairwise(flags)).get("--data"))
     if rest and not rest[0].startswith("-"):
         if command == "train":
             meant = f"with --data; did you mean: structnet train {name} --data {rest[0]}"
@@ -56,7 +59,7 @@ def recipe_of(run: Run) -> Recipe:
         from structnet.training import CheckpointError
 
         raise CheckpointError(f"{run} is a run of {name!r}; expected one of {', '.join(RECIPES)}")
-    return RECIPES[name]()
+    return recipe_for(name, run.config["settings"].get("data"))
 
 
 def _guess(command: str, name: str) -> str:
@@ -75,7 +78,8 @@ def _guess(command: str, name: str) -> str:
 
 def models() -> str:
     """The models, a line each, for the help."""
-    return "\n".join(f"    {name:<14}{make.__doc__}" for name, make in RECIPES.items())
+    width = max(map(len, RECIPES)) + 2
+    return "\n".join(f"    {name:<{width}}{make.__doc__}" for name, make in RECIPES.items())
 
 
 def show_models(command: str, usage: str) -> NoReturn:

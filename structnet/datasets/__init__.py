@@ -8,13 +8,17 @@
 ``digits``, ``mnist``,  images: 8 x 8, 28 x 28, and 32 x 32 in colour
 ``cifar10``
 ``sarcos``              rows of numbers: a robot arm's movements and torques
+``tree_file``           :func:`read_trees`: trees of one's own, with what is to be predicted of
+                        them; ``tree_file_sources``, ``tree_file_rows``, ``tree_file_formats`` and
+                        ``tree_file_targets`` find and read them
+``tree_file_summary``   what is in such a file: sizes, labels, copies, classes
 ``table``               a CSV file of one's own; ``csv_file`` reads its text
 ``text``                :func:`load_text`: texts, published or of one's own, in sentences
 ``clusters``            rows around many centres, even or as uneven as words
 ``next_word``           a text's next word as a class, the words before it as a row
 ``svmlight_file``       sparse rows, in a file of svmlight's or libsvm's format
 ``fasttext_file``       labelled text, as fastText reads it
-``python_functions``    functions of Python's standard library as syntax trees
+``standard_library``    functions of Python's standard library as syntax trees
 ``planted``             points of a hierarchy that is known
 ``_kernels``            the compiled loop over a text's bytes
 ``named``               :func:`load`: images and rows by the name of the data set

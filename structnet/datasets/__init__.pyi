@@ -21,8 +21,8 @@ from .lrt_generator import Pair as Pair
 from .named import load as load
 from .planted import Planted as Planted
 from .planted import load_planted as load_planted
-from .python_functions import PythonFunctions as PythonFunctions
-from .python_functions import python_functions as python_functions
+from .standard_library import PythonFunctions as PythonFunctions
+from .standard_library import python_functions as python_functions
 from .source import DownloadError as DownloadError
 from .source import Source as Source
 from .source import WrongFileError as WrongFileError
@@ -32,6 +32,10 @@ from .source import find as find
 from .source import verify as verify
 from .text import Text as Text
 from .text import load_text as load_text
+from .tree_file import TreeFile as TreeFile
+from .tree_file import read_trees as read_trees
+from .tree_file_rows import TreeFileError as TreeFileError
+from .tree_file_summary import summarize_trees as summarize_trees
 from .truth import num_operators as num_operators
 from .truth import relation as relation
 from .truth import truth_table as truth_table

@@ -143,9 +143,19 @@ def _guess(table: Table, column: int, texts: Sequence[str]) -> Task:
                 "task='classification' if these are classes)",
             )
         return "classification"
-    values = {float(text) for text in distinct}  # 1 and 1.0 are one value
+    return "classification" if few_whole_numbers(texts) else "regression"
+
+
+def few_whole_numbers(texts: Sequence[str]) -> bool:
+    """Whether numbers are so few different ones, and so often the same, that they may be classes.
+
+    Example:
+        >>> few_whole_numbers(["1", "2", "1", "2.0"]), few_whole_numbers(["1", "2", "3"])
+        (True, False)
+    """
+    values = {float(text) for text in texts}  # 1 and 1.0 are one value
     few = len(values) <= min(MAX_CLASSES, len(texts) // 2)
-    return "classification" if few and all(v.is_integer() for v in values) else "regression"
+    return few and all(value.is_integer() for value in values)
 
 
 def _classes(texts: Sequence[str]) -> tuple[str, ...]:

@@ -12,6 +12,9 @@ its recipe and a function here; the command needs nothing else.
 ``words``                   numbers as the commands say them
 ``tree_lstm``               Tree-LSTMs: ``tree_lstm_settings``, ``tree_lstm_model``,
                             ``tree_lstm_paper`` and ``tree_lstm_pictures`` belong to it
+``tree_file``               Tree-LSTMs on users' own trees: ``tree_file_settings``,
+                            ``tree_file_data``, ``tree_file_measures``, ``tree_file_answers`` and
+                            ``tree_file_pictures`` belong to it
 ``trees``                   data sets of trees: ``listops``, ``lrt``
 ``neural_tree``             neural trees: ``neural_tree_settings``, ``neural_tree_runs``,
                             ``neural_tree_answers``, ``neural_tree_paper`` and
@@ -28,7 +31,7 @@ its recipe and a function here; the command needs nothing else.
 ``language_model``          language models: ``language_model_settings``, ``language_model_runs``
                             and ``language_model_paper`` belong to it
 ``arrays``, ``baselines``   rows and images for a run; scikit-learn's models of the same rows
-``data_sets``               what ``structnet data`` tells
+``data_sets``               what ``structnet data`` tells; ``data_settings``: what it is told
 ==========================  ====================================================================
 """
 
@@ -42,7 +45,7 @@ if TYPE_CHECKING:
 
 
 def _tree_lstm() -> Recipe:
-    """Tree-LSTMs, which read parses (listops, lrt)"""
+    """Tree-LSTMs, which read parses (listops, lrt, files of trees)"""
     from structnet.recipes.tree_lstm import TreeLSTMRecipe
 
     return TreeLSTMRecipe()
@@ -102,8 +105,22 @@ RECIPES: dict[str, Callable[[], Recipe]] = {
     "language-model": _language_model,
 }
 
+
+def recipe_for(name: str, data: object = None) -> Recipe:
+    """The recipe of a model, or that which it hands over to for some data.
+
+    Args:
+        name: a model of ``RECIPES``.
+        data: data set, file or folder; None if it is not known.
+    """
+    recipe = RECIPES[name]()
+    hand_over = getattr(recipe, "of_data", None)
+    return recipe if hand_over is None or not isinstance(data, str) else hand_over(data)
+
+
 EXAMPLES = """\
   structnet train tree-lstm --data listops --train-size 40000 --max-depth 5 --out runs/first
   structnet evaluate runs/first
   structnet predict runs/first "[MAX 2 9 [MIN 4 7 ] 0 ]"
+  structnet train tree-lstm --data my-trees.tsv
   structnet train neural-tree --data digits --out runs/digits"""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,12 @@ from structnet.datasets.named import LOADERS
 from structnet.datasets.source import Source, is_published
 from structnet.recipes.recipe import Say
 from structnet.recipes.tree_lstm_model import OF_NAME
-from structnet.recipes.words import outputs
+from structnet.recipes.words import counted, outputs
+from structnet.routing.words import percent
 from structnet.text import Words
 from structnet.training.files import locked
+
+SHOWN = 20  # classes that are told in words
 
 
 def trees(
@@ -49,6 +52,62 @@ def trees(
         files[str(path)] = {"size": len(data), "nodes": nodes, "classes": classes}
         say(f"{path}: {len(data):,} {of.unit}, {nodes:,} nodes")
     return {"data": name, "origin": origin, "files": files}
+
+
+def own_trees(
+    name: str, data_dir: str | None, options: Mapping[str, str | None], say: Say
+) -> dict[str, Any]:
+    """What is in a user's file of trees, or a folder of such files.
+
+    Args:
+        name: its path.
+        data_dir: folder that the path is taken from.
+        options: format, target and task; None for what the content says.
+        say: function that takes a line for the user.
+    """
+    path = Path(data_dir or "", name)
+    asked = [options[flag] for flag in ("format", "target", "task")]
+    data = datasets.read_trees(path, *asked, targets_needed=options["target"] is not None)
+    found = datasets.summarize_trees(data)
+    for line in (*data.guesses, *_of_trees(found)):
+        say(line)
+    told = {"format": data.format, "target": data.target, "task": data.task, "pairs": data.pairs}
+    return {"data": name, **told, **found}
+
+
+def _of_trees(found: Mapping[str, Any]) -> Iterator[str]:
+    """What there is in a file of trees, in words."""
+    pairs = f" in {found['examples']:,} pairs" if found["trees"] > found["examples"] else ""
+    yield f"{counted(found['trees'], 'tree')}{pairs}, {counted(found['nodes'], 'node')}"
+    spread = ("nodes a tree", "size"), ("height", "height"), ("children of an inner node", "arity")
+    for what, key in spread:
+        if found[key]:
+            yield f"{what}: {_spread(found[key])}"
+    kinds = ("inner nodes", "inner_labels"), ("leaves", "leaf_labels"), ("tokens", "tokens")
+    for what, key in kinds:
+        if found[key]["different"]:
+            most = ", ".join(f"{name} {number:,}" for name, number in found[key]["most"].items())
+            yield f"labels of {what}: {found[key]['different']:,} different; most often {most}"
+    others = f"; {found['copies_with_other_target']:,} of them with another target"
+    yield f"equal to an earlier one: {found['copies']:,}{others * bool(found['copies'])}"
+    if "target" in found:
+        target = found["target"]
+        mean, deviation = target["mean"], target["deviation"]
+        yield f"numbers to predict: {_spread(target)}; mean {mean:.4g}, deviation {deviation:.4g}"
+    elif found["classes"]:
+        whole = sum(found["classes"].values())
+        shown = list(found["classes"].items())[:SHOWN]
+        left = f", ... {len(found['classes']) - SHOWN} more" * (len(found["classes"]) > SHOWN)
+        shares = ", ".join(f"{name} {n:,} ({percent(n / whole)})" for name, n in shown)
+        yield f"{counted(len(found['classes']), 'class', 'classes')}: {shares}{left}"
+    if found["unreadable"]:
+        yield f"not read: {found['unreadable']:,}"
+        for line, fault in found["unreadable_first"]:
+            yield f"  line {line}: {fault}"
+
+
+def _spread(values: Mapping[str, float]) -> str:
+    return f"{values['least']:g} to {values['most']:g}, half of them at most {values['median']:g}"
 
 
 def arrays(

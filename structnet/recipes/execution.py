@@ -13,6 +13,7 @@ from structnet.recipes.paper import Member, Members
 from structnet.recipes.protocol import Recipe
 from structnet.recipes.recipe import Place, Say, values_of
 from structnet.recipes.run import Run, save
+from structnet.recipes.words import metrics
 from structnet.training import set_threads
 from structnet.training.files import locked
 from structnet.training.processes import own_device, process_rank
@@ -64,6 +65,8 @@ def _carried_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str,
     say("testing ...")
     model = recipe.open(run, settings.place)
     tested = recipe.measure(model, data.test, recipe.Ask(place=settings.place))
+    for line in metrics(tested):
+        say(line)
     sizes = {name: len(getattr(data, name)) for name in ("train", "validation", "test")}
     result = result_of(recipe, run, settings.data, sizes, tested, outcome.seconds)
     result |= {"details": outcome.details}

@@ -152,6 +152,23 @@ class Run:
         """Writes the weights, with the configuration beside them in the same file."""
         save_model(self.folder / MODEL, model, {**self._told, **(more or {})})
 
+    def trained_file(self, name: str = MODEL) -> Path:
+        """The file of the trained model.
+
+        Args:
+            name: name of the file.
+
+        Raises:
+            CheckpointError: there is none yet.
+        """
+        file = self.folder / name
+        if not file.exists():
+            raise CheckpointError(
+                f"{self} has no {name}, as its training has not ended; continue it with: "
+                f"structnet train --resume {self}"
+            )
+        return file
+
     def load_model(self, build: Callable[[dict], nn.Module], name: str = MODEL) -> nn.Module:
         """A trained model, ready to be asked.
 
@@ -163,12 +180,7 @@ class Run:
         Raises:
             CheckpointError: there is none yet, or its file is damaged.
         """
-        file = self.folder / name
-        if not file.exists():
-            raise CheckpointError(
-                f"{self} has no {name}, as its training has not ended; continue it with: "
-                f"structnet train --resume {self}"
-            )
+        file = self.trained_file(name)
         weights, content = load_model(file)
         try:
             with bounded(weights):

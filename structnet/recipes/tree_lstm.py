@@ -10,8 +10,10 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from structnet.datasets.tree_file_formats import ENDINGS
 from structnet.recipes.protocol import Recipe
 from structnet.recipes.recipe import Answer, Ask, Outcome, Place, Say
+from structnet.recipes.tree_file import TreeFileRecipe
 from structnet.recipes.tree_lstm_model import (
     OF_NAME,
     Opened,
@@ -23,10 +25,10 @@ from structnet.recipes.tree_lstm_paper import TABLES, Choice
 from structnet.recipes.tree_lstm_settings import (
     DATA_SETS,
     Sizes,
-    TreeLSTMSettings,
+    TreeLSTMRunSettings,
     table_of_defaults,
 )
-from structnet.recipes.trees import Labelled, TreeData
+from structnet.recipes.trees import Labelled, TreeData, nearest_size
 from structnet.routing.words import percent
 
 if TYPE_CHECKING:
@@ -46,6 +48,10 @@ class TreeLSTMRecipe(Recipe):
   structnet train tree-lstm --data lrt --data-dir data --aggregator sum --out runs/sum
   structnet train --resume runs/first
   torchrun --nproc-per-node 2 -m structnet train tree-lstm --data listops --out runs/two
+  structnet train tree-lstm --data my-trees.tsv --out runs/own
+
+trees of your own, LABEL<TAB>TREE lines, treebanks, source code, have other settings, which
+'structnet train tree-lstm --data FILE --help' explains; here are those of listops and lrt.
 
 models of the paper, which stand for what is not said:
 {table_of_defaults()}""",
@@ -55,14 +61,19 @@ models of the paper, which stand for what is not said:
   structnet reproduce tree-lstm --table 1 --epochs 1 --train-size 2000 --out runs/trial""",
     }
     data_sets = DATA_SETS
-    files: Sequence[str] = ()
+    files: Sequence[str] = ENDINGS
     parallel = True
-    Settings = TreeLSTMSettings
+    Settings = TreeLSTMRunSettings
     Ask = Ask
     Choice = Choice
     tables = TABLES
 
-    def load(self, settings: TreeLSTMSettings, say: Say) -> TreeData:
+    def of_data(self, data: str) -> Recipe:
+        """The recipe of some data: this one knows the named sets, another users' own trees."""
+        own = data not in DATA_SETS and ("." in data or "/" in data or Path(data).is_dir())
+        return TreeFileRecipe() if own else self
+
+    def load(self, settings: TreeLSTMRunSettings, say: Say) -> TreeData:
         """The data of a run, with a word on them; what does not go together is refused."""
         of = OF_NAME[settings.data]
         say(f"reading or generating the data of {of.name} ...")
@@ -74,7 +85,7 @@ models of the paper, which stand for what is not said:
             say(f"(the published files are not at hand: structnet data {of.name} downloads them)")
         return data
 
-    def train(self, settings: TreeLSTMSettings, data: TreeData, run: Run, say: Say) -> Outcome:
+    def train(self, settings: TreeLSTMRunSettings, data: TreeData, run: Run, say: Say) -> Outcome:
         """Trains, or goes on from the last whole epoch, and leaves the best one's weights."""
         from structnet.tensor_tree import count_aggregation
         from structnet.training.processes import process_rank
@@ -102,14 +113,14 @@ models of the paper, which stand for what is not said:
         """The trained model of a run."""
         from structnet.training.processes import own_device
 
-        settings, device = run.settings(TreeLSTMSettings), own_device(place.device)
+        settings, device = run.settings(TreeLSTMRunSettings), own_device(place.device)
         model = run.load_model(lambda content: first_weights(settings)).to(device)
         of = OF_NAME[settings.data]
         return Opened(run, model, of, run.config["data"]["classes"], device)
 
     def examples_of(self, run: Run, file: str | None, place: Place) -> Labelled:
         """The run's own test examples, or those of a user's file."""
-        settings = run.settings(TreeLSTMSettings, place)
+        settings = run.settings(TreeLSTMRunSettings, place)
         if file is not None:
             return OF_NAME[settings.data].read(file)
         data = load(settings.data, settings.sizes, settings.place.data_dir)
@@ -164,7 +175,7 @@ models of the paper, which stand for what is not said:
             found["tree.png"] = partial(draw_tree, model, model.of.parse(typed))
         groups = result.get("test", {}).get("accuracy_by_operators")
         if groups:
-            name = run.settings(TreeLSTMSettings).model.aggregator
+            name = run.settings(TreeLSTMRunSettings).model.aggregator
             found["by_operators.png"] = partial(draw_by_operators, {name: groups})
         return found
 
@@ -176,15 +187,7 @@ def load(name: str, sizes: Sizes, data_dir: Path | None) -> TreeData:
     return TreeData(*of.load(sizes, data_dir), of.known)
 
 
-FITTING = range(15, 31)  # nodes of an expression that makes a good picture
-
-
 def choose_example(data: Labelled) -> tuple[Tree, ...]:
-    """The first example with a fitting number of nodes, or else the one nearest to that."""
-    middle = (FITTING[0] + FITTING[-1]) // 2
-
-    def misfit(i: int) -> int:
-        size = sum(tree.size for tree in data.example(i))
-        return 0 if size in FITTING else abs(size - middle)
-
-    return data.example(min(range(len(data)), key=misfit))
+    """An example that makes a good picture."""
+    sizes = [sum(tree.size for tree in data.example(i)) for i in range(len(data))]
+    return data.example(nearest_size(sizes))

@@ -16,7 +16,7 @@ from structnet.recipes.tree_lstm_settings import (
     WARM_UP,
     Model,
     Training,
-    TreeLSTMSettings,
+    TreeLSTMRunSettings,
 )
 from structnet.recipes.trees import Labelled, TreeData, TreeDataSet
 
@@ -63,7 +63,7 @@ class Opened:
         return self.classes[number.item()], probability.item()
 
 
-def first_weights(settings: TreeLSTMSettings) -> nn.Module:
+def first_weights(settings: TreeLSTMRunSettings) -> nn.Module:
     """The untrained model, its weights drawn by the run's seed.
 
     Raises:
@@ -99,7 +99,7 @@ def in_words(model: Model) -> str:
     return f"Tree-LSTM, {model.aggregator} of hidden size {model.hidden_size}{rank}"
 
 
-def fitted(model: nn.Module, settings: TreeLSTMSettings, data: TreeData, run: Run) -> History:
+def fitted(model: nn.Module, settings: TreeLSTMRunSettings, data: TreeData, run: Run) -> History:
     """Trains a model in place."""
     from structnet.training import accuracy, fit
     from structnet.training.loop import steps_per_epoch

@@ -23,7 +23,7 @@ from structnet.recipes.tree_lstm_settings import (
     Model,
     Sizes,
     Training,
-    TreeLSTMSettings,
+    TreeLSTMRunSettings,
 )
 from structnet.routing.words import percent
 
@@ -79,7 +79,7 @@ def members(data: str, choice: Choice, seed: int) -> list[Member]:
     found = []
     for name in parts(choice.only, AGGREGATORS, "--only") or PAPER[data]:
         training = Training(epochs=choice.epochs, seed=seed)
-        settings = TreeLSTMSettings(data, choice.sizes, Model(name), training, choice.place)
+        settings = TreeLSTMRunSettings(data, choice.sizes, Model(name), training, choice.place)
         found.append(Member(name, f"{data}-{name}-{seed}", settings.resolved()))
     return found
 

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Literal, get_args
 
 from structnet.checks import check_integer, check_number, check_one_of
-from structnet.recipes.recipe import Place, check_data, filled
+from structnet.recipes.recipe import Place, did_you_mean, filled
 
 DATA_SETS = ("listops", "lrt")
 Aggregator = Literal["tucker", "sum", "full", "child-sum", "cp", "tensor-train"]
@@ -177,7 +177,7 @@ def table_of_defaults() -> str:
 
 
 @dataclass(frozen=True)
-class TreeLSTMSettings:
+class TreeLSTMRunSettings:
     """Trains a Tree-LSTM on parses, and tests it.
 
     The run folder gets config.json, the checkpoint, model.safetensors (the weights of the epoch
@@ -187,7 +187,7 @@ class TreeLSTMSettings:
 
     Args:
         data: listops, the value (0-9) of a list expression; or lrt, the relation, one of seven, of
-            two logical sentences
+            two logical sentences; or FILE or FOLDER of trees of your own
 
     Raises:
         ValueError: a value is out of its range, or the settings do not go together.
@@ -200,26 +200,24 @@ class TreeLSTMSettings:
     place: Place = field(default_factory=Place)
 
     def __post_init__(self) -> None:
-        if self.data not in DATA_SETS and ("." in self.data or "/" in self.data):
-            raise ValueError(
-                f"a Tree-LSTM learns from {' or '.join(DATA_SETS)} here; for trees of your own, as "
-                f"in {self.data}, use structnet.parse and structnet.fit from Python"
-            )
-        check_data(self.data, DATA_SETS)
+        if self.data not in DATA_SETS:
+            known = f"{', '.join(DATA_SETS)}, or the path of a file or folder of trees"
+            near = did_you_mean(self.data, DATA_SETS)
+            raise ValueError(f"--data must be one of {known}; got {self.data!r}{near}")
 
     @property
     def name(self) -> str:
         """What tells it from other runs on other data, for the name of its folder."""
         return f"{self.data}-{self.model.aggregator}"
 
-    def resolved(self) -> TreeLSTMSettings:
+    def resolved(self) -> TreeLSTMRunSettings:
         """The same with the paper's model for what was not said.
 
         Raises:
             ValueError: settings that do not go together.
 
         Example:
-            >>> settings = TreeLSTMSettings("listops", model=Model("full")).resolved()
+            >>> settings = TreeLSTMRunSettings("listops", model=Model("full")).resolved()
             >>> settings.model.hidden_size, settings.model.rank, settings.training.epochs
             (7, None, 12)
         """

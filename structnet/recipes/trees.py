@@ -146,6 +146,22 @@ class TreeDataSet(ABC):
         return name
 
 
+FITTING = range(15, 31)  # nodes of an example that makes a good picture
+
+
+def nearest_size(sizes: Sequence[int]) -> int:
+    """The place of the first example of a fitting size, or else of the one nearest to that.
+
+    Example:
+        >>> nearest_size([3, 200, 20, 21]), nearest_size([3, 200, 9])
+        (2, 2)
+    """
+    middle = (FITTING[0] + FITTING[-1]) // 2
+    return min(
+        range(len(sizes)), key=lambda i: 0 if sizes[i] in FITTING else abs(sizes[i] - middle)
+    )
+
+
 def check_number(texts: Sequence[str], number: int, expected: str) -> None:
     """Refuses what a user typed, if it is not the trees of one example.
 

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+MOST_CLASSES = 12  # of a confusion matrix that is shown whole
+MOST_MISTAKES = 10  # that are told of a larger one
+
 
 def counted(number: int, one: str, several: str | None = None) -> str:
     """A number of things: of one, or of several, by default the same word with an s.
@@ -21,3 +27,53 @@ def outputs(number: int, classes: bool) -> str:
         ('10 classes', '1 target')
     """
     return counted(number, "class", "classes") if classes else counted(number, "target")
+
+
+def metrics(tested: Mapping[str, Any]) -> Iterator[str]:
+    """What came out of a test, a line a metric, and what was taken for what.
+
+    Example:
+        >>> confusion = {"classes": ["no", "yes"], "counts": [[20, 3], [0, 17]]}
+        >>> print(*metrics({"accuracy": 0.925, "confusion": confusion}), sep="\\n")
+        accuracy: 0.925
+        confusion (a row a true class, a column a predicted one):
+               no  yes
+           no  20    3
+          yes   0   17
+    """
+    for name, value in tested.items():
+        if isinstance(value, float):
+            yield f"{name}: {value:.4g}"
+    if "confusion" in tested:
+        yield from _confusion(**tested["confusion"])
+    if "unknown_classes" in tested:
+        yield f"classes that were not trained on: {', '.join(tested['unknown_classes'])}"
+    if "unreadable" in tested:
+        line, fault = tested["unreadable"][0]
+        number = counted(len(tested["unreadable"]), "example")
+        yield f"left out: {number} that cannot be read; the first: line {line}, {fault}"
+
+
+def _confusion(classes: Sequence[str], counts: Sequence[Sequence[int]]) -> Iterator[str]:
+    if len(classes) <= MOST_CLASSES:
+        yield "confusion (a row a true class, a column a predicted one):"
+        rows = [
+            ["", *classes],
+            *([name, *map(str, row)] for name, row in zip(classes, counts, strict=True)),
+        ]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        for row in rows:
+            yield "  " + "  ".join(
+                field.rjust(width) for field, width in zip(row, widths, strict=True)
+            )
+        return
+    mistakes = [
+        (number, true, guess)
+        for true, row in zip(classes, counts, strict=True)
+        for guess, number in zip(classes, row, strict=True)
+        if number and true != guess
+    ]
+    mistakes.sort(key=lambda each: -each[0])
+    yield f"the most frequent confusions of {len(classes)} classes:"
+    for number, true, guess in mistakes[:MOST_MISTAKES]:
+        yield f"  {true} taken for {guess}: {number:,}"

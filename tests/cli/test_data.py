@@ -9,8 +9,8 @@ import array_files as files
 import numpy as np
 import pytest
 
-from structnet.cli import data, main
-from structnet.datasets import DownloadError, listops, lrt, mnist, sarcos, source
+from structnet.cli import main
+from structnet.datasets import DownloadError, catalogue, listops, lrt, mnist, sarcos, source
 from structnet.datasets.named import LOADERS
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -32,7 +32,7 @@ def result(out: str) -> dict:
 def test_the_help_lists_what_there_is(call) -> None:
     status, out, _ = call("--help")
     assert status == 0
-    assert set(data.catalogue.ARRAY_SETS) == set(LOADERS)  # the help imports nothing to know them
+    assert set(catalogue.ARRAY_SETS) == set(LOADERS)  # the help imports nothing to know them
     for name in (*LOADERS, "listops", "lrt", "FILE.csv", "FILE.svm", "FILE.txt"):
         assert f"\n  {name} " in out
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shlex
 from pathlib import Path
@@ -38,12 +39,20 @@ def listops_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_what_predict_says_of_bad_input(
-    listops_run: Path, arguments: list[str], expected: str
+    listops_run: Path, arguments: list[str], expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
     done = call("predict", *(str(listops_run) if a == "RUN" else a for a in arguments))
     assert (done.status, done.out) == (2, "")
     assert expected in done.err
     assert "Traceback" not in done.err
+
+
+def test_predict_reads_what_is_not_named(
+    listops_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{EXPRESSION}\n"))
+    assert call("predict", listops_run).json == call("predict", listops_run, EXPRESSION).json
 
 
 @pytest.mark.parametrize(
@@ -64,7 +73,17 @@ def test_what_predict_says_of_bad_input(
         (["LISTOPS", "--forget", "chld"], "got 'chld'; did you mean 'child'?"),
         (["LISTOPS", "--train-size", "50", "--max-depth", "1"], "fewer than 10,050 trees"),
         (["LISTOPS", "extra"], "what is 'extra'?"),
-        (["tree-lstm", "--data", "mine.txt"], "learns from listops or lrt here; for trees of your"),
+        (
+            ["tree-lstm", "--data", "listop"],
+            "or the path of a file or folder of trees; got '",
+        ),
+        (["tree-lstm", "--data", "mine.txt", "--epochs", "0"], "--epochs must be an int in the ra"),
+        (
+            ["tree-lstm", "--data", "mine.txt", "--pools", "roots"],
+            "'attention']. Got ('roots',)",
+        ),
+        (["tree-lstm", "--data", "mine.txt", "--target"], "--target needs a value"),
+        (["tree-lstm", "--data", "mine.txt", "--max-depth", "3"], "unknown flag --max-depth"),
         (["--resume", "nowhere"], "nowhere holds no run"),
         (["--resume"], "--resume names the folder of a run; got nothing behind it"),
         (["--resume", "RUN", "--epochs", "7"], "was started with epochs 3"),

@@ -67,7 +67,8 @@ def test_readme_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     for line, code in found:
         run_block(line, code, names)
     matplotlib.pyplot.close("all")
-    assert {path.name for path in tmp_path.iterdir()} == {"tree.png", "history.png"}
+    made = {path.name for path in tmp_path.iterdir()}
+    assert made == {"tree.png", "history.png", "expressions.tsv"}
 
 
 def test_a_wrong_readme_would_be_noticed() -> None:

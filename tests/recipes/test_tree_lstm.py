@@ -16,7 +16,7 @@ from structnet.datasets.truth import RELATIONS
 from structnet.recipes import execution, lrt, run, tree_lstm, tree_lstm_pictures
 from structnet.recipes.recipe import values_of
 from structnet.recipes.tree_lstm_paper import PAPER
-from structnet.recipes.tree_lstm_settings import AGGREGATORS, DEFAULTS, TreeLSTMSettings
+from structnet.recipes.tree_lstm_settings import AGGREGATORS, DEFAULTS, TreeLSTMRunSettings
 from structnet.training.checkpoint import load_model
 from structnet.training.history import History
 from structnet.training.progress import Progress
@@ -83,7 +83,7 @@ def test_results_have_one_form(trained: Trained) -> None:
 
 def test_config_says_everything_that_rebuilds_the_model(trained: Trained) -> None:
     config = json.loads((trained.folder / "config.json").read_text())
-    settings = TreeLSTMSettings(trained.data)
+    settings = TreeLSTMRunSettings(trained.data)
     assert config["settings"].keys() == values_of(settings).keys()
     assert config["settings"]["hidden_size"] == 4
     assert config["data"]["vocabulary"]["arity"] == (5 if trained.data == "listops" else 2)

@@ -1,0 +1,282 @@
+"""Trees of one's own with what is to be predicted of them: files of lines, treebanks, folders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+from structnet.checks import check_one_of
+from structnet.datasets.csv_file import is_number, number
+from structnet.datasets.tree_file_formats import FORMATS, NAMES, whole
+from structnet.datasets.tree_file_rows import SEVERAL_LINES, TreeFileError, Unreadable
+from structnet.datasets.tree_file_sources import Asked, Found, found_in, found_in_text
+from structnet.datasets.tree_file_targets import INSIDE, KINDS, NODES, ROOT, Kind, guess, text_of
+from structnet.trees.memory import collector_paused
+from structnet.trees.tree import Tree
+
+PAIRS = "pairs"
+TASKS = (*KINDS, PAIRS)
+
+
+@dataclass(frozen=True)
+class TreeFile:
+    """Trees and what is to be predicted of each.
+
+    Attributes:
+        path: the file, or the folder of folders.
+        trees: trees, or pairs of trees.
+        targets: name of the class, number, or list of a label a node in preorder (None where there
+            is none), one for each example; None if there are no targets.
+        task: "classification", "regression" or "nodes"; None without targets.
+        format: format of the trees.
+        target: source of the targets: a column, comments, the trees, or folders.
+        unreadable: line and fault of each example that was left out.
+        guesses: choices that nobody asked for, in words.
+    """
+
+    path: Path
+    trees: list[Tree] | list[tuple[Tree, Tree]]
+    targets: list[Any] | None
+    task: Kind | None
+    format: str
+    target: str | None
+    unreadable: Unreadable
+    guesses: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.trees)
+
+    def __getitem__(self, places: Sequence[int]) -> TreeFile:
+        targets = None if self.targets is None else [self.targets[i] for i in places]
+        trees: Any = [self.trees[i] for i in places]
+        return replace(self, trees=trees, targets=targets)
+
+    @property
+    def pairs(self) -> bool:
+        """Is an example two trees?"""
+        return bool(self.trees) and isinstance(self.trees[0], tuple)
+
+    @property
+    def each_tree(self) -> list[Tree]:
+        """All trees, those of a pair one after the other."""
+        return [
+            tree for each in self.trees for tree in (each if isinstance(each, tuple) else (each,))
+        ]
+
+    @property
+    def each_target(self) -> list[Any]:
+        """All targets; of nodes, those of each node that has one."""
+        if self.targets is None or self.task != "nodes":
+            return self.targets or []
+        return [label for labels in self.targets for label in labels if label is not None]
+
+
+@collector_paused()
+def read_trees(
+    path: str | Path,
+    format: str | None = None,
+    target: str | None = None,
+    task: str | None = None,
+    *,
+    targets_needed: bool = True,
+    pairs: bool = False,
+) -> TreeFile:
+    """The trees of a file, or of a folder, with what is to be predicted of each.
+
+    ==================================  ==========================================================
+    a file                              its targets
+    ==================================  ==========================================================
+    ``label<TAB>tree`` a line           a column, by default the first; a first line of names may
+    (or two trees: pairs); ``.csv``     name the columns
+    ``.jsonl``: an object a line        a field, by default one called label, target or class; the
+                                        trees are texts in fields called tree (tree1 and tree2)
+    a treebank, ``.mrg``: trees on      the label of each root, or of each node; it is then hidden
+    one line or on several              from the tree
+    ``.conllu``                         what a sentence's comments say, ``# sentiment = good``
+    a folder of folders of files        the name of each file's folder
+    ==================================  ==========================================================
+
+    Args:
+        path: the file or folder.
+        format: format of the trees: ``"bracketed"``, ``"penn"`` (the same, without traces and
+            function tags), ``"listops"``, ``"logic"``, ``"conllu"``, ``"json"``, ``"xml"``,
+            ``"html"`` or ``"python"``; ``"jsonl"`` for a file of objects whose name does not tell.
+            By default the file's ending tells, or its content.
+        target: name or number (from 1) of a column, a field's name or that of a comment;
+            ``"first-column"``, ``"root-label"`` or ``"node-labels"``.
+        task: "classification", "regression", "nodes" or "pairs". By default numbers are regressed
+            on, unless they are few different whole ones.
+        targets_needed: False takes a file without targets, too.
+        pairs: True says that an example is two trees, also where all of a column are leaves, as
+            the task "pairs" does.
+
+    Raises:
+        TreeFileError: the file is empty, most of it cannot be read, it has no such column, or no
+            targets.
+        ValueError: a parameter is wrong.
+        OSError: it cannot be read at all.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     path = Path(folder, "expressions.tsv")
+        ...     _ = path.write_text("even\\t[MAX 2 4 ]\\nodd\\t[MIN 3 [MAX 5 7 ] ]\\n")
+        ...     data = read_trees(path)
+        >>> data.trees, data.targets
+        ([<Tree (MAX 2 4)>, <Tree (MIN 3 (MAX 5 7))>], ['even', 'odd'])
+        >>> data.task, data.format
+        ('classification', 'listops')
+    """
+    if format is not None:
+        check_one_of("format", format, NAMES, "read_trees")
+    if task is not None:
+        check_one_of("task", task, TASKS, "read_trees")
+    path = Path(path)
+    asked = Asked(format, target, targets_needed, pairs or task == PAIRS)
+    return _checked(path, found_in(path, asked), task, targets_needed)
+
+
+def read_text(
+    text: str,
+    format: str,
+    target: str | None = None,
+    task: str | None = None,
+    *,
+    pairs: bool = False,
+) -> TreeFile:
+    """The trees of a text of which something is asked, as somebody typed them.
+
+    Args:
+        text: trees, or lines as a file has them, with targets or without.
+        format, target, task, pairs: arguments of :func:`read_trees`.
+
+    Raises:
+        TreeFileError: it holds no trees of the format.
+
+    Example:
+        >>> read_text("[MAX 2 4 ]", "listops").trees
+        [<Tree (MAX 2 4)>]
+    """
+    path = Path("the input")
+    if not text.strip():
+        raise TreeFileError("the input is empty; expected a tree")
+    asked = Asked(format, target, False, pairs or task == PAIRS)
+    return _checked(path, found_in_text(path, text, asked), task, False)
+
+
+def _checked(path: Path, found: Found, task: str | None, needed: bool) -> TreeFile:
+    """The trees with their targets as the task has them."""
+    _refuse_mostly_bad(path, found)
+    pairs = len(found.examples[0]) == 2
+    _refuse_other_number(path, found, task, pairs)
+    found = _inside(found) if found.target in INSIDE else found
+    targets = [text_of(value) for value in found.targets]
+    kind = _kind(path, found, [each for each in targets if each is not None], task, needed)
+    kept, faults = _sound(found, targets, kind, needed)
+    if not kept:
+        line, fault = faults[0]
+        raise TreeFileError(f"{path}, line {line}: {fault}")
+    trees: Any = [found.examples[i] if pairs else found.examples[i][0] for i in kept]
+    known = [targets[i] for i in kept if targets[i] is not None]
+    if len(known) < len(kept):  # of what is only asked about, some may lack theirs
+        kind = None
+    chosen = list(map(number, known)) if kind == "regression" else known
+    said, guesses = sorted(found.unreadable + faults), tuple(found.guesses)
+    origin = found.format, found.target
+    return TreeFile(path, trees, chosen if kind else None, kind, *origin, said, guesses)
+
+
+def _refuse_other_number(path: Path, found: Found, task: str | None, pairs: bool) -> None:
+    """Raise TreeFileError where pairs are asked for and there are none, or the other way round."""
+    if task == PAIRS and not pairs:
+        raise TreeFileError(
+            f"{path} has one tree an example; --task pairs needs two, LABEL<TAB>TREE<TAB>TREE"
+        )
+    if pairs and (found.target in INSIDE or task == "nodes"):
+        raise TreeFileError(f"{path} has pairs of trees; their roots and nodes are no targets")
+
+
+def _kind(
+    path: Path, found: Found, told: Sequence[Any], task: str | None, needed: bool
+) -> Kind | None:
+    """The task, as it is said or guessed; None without targets."""
+    if not told:
+        if needed:
+            raise TreeFileError(_no_targets(path, found))
+        return None
+    if task is not None and task != PAIRS:
+        return cast(Kind, task)
+    kind, why = ("classification", "labels") if found.target == ROOT else guess(told)
+    found.guesses.append(f"task: {kind} ({why})")
+    return cast(Kind, kind)
+
+
+def _inside(found: Found) -> Found:
+    """The trees without the labels that are their targets."""
+    parted = [INSIDE[found.target or ""](tree) for (tree,) in found.examples]
+    examples: list[tuple[Tree, ...]] = [(tree,) for tree, _ in parted]
+    return found._replace(examples=examples, targets=[target for _, target in parted])
+
+
+def _refuse_mostly_bad(path: Path, found: Found) -> None:
+    bad, good = len(found.unreadable), len(found.examples)
+    if bad <= good and good:
+        return
+    if not bad:
+        raise TreeFileError(f"{path} has no trees in the format {found.format}")
+    line, fault = min(found.unreadable)
+    hint = SEVERAL_LINES if any("unclosed" in fault for _, fault in found.unreadable) else ""
+    raise TreeFileError(
+        f"{path}: {bad:,} of {bad + good:,} trees cannot be read in the format {found.format}; the "
+        f"first, line {line}, {fault}{hint}"
+    )
+
+
+def _sound(
+    found: Found, targets: Sequence[Any], kind: str | None, needed: bool
+) -> tuple[list[int], Unreadable]:
+    """The examples with the targets of a task, and what is wrong with the others."""
+    kept, faults = [], []
+    for i, (trees, value) in enumerate(zip(found.examples, targets, strict=True)):
+        fault = _fault(trees[0], value, kind) if needed or kind else ""
+        if fault and (needed or value is not None):
+            faults.append((found.places[i], fault))
+        else:
+            kept.append(i)
+    return kept, faults
+
+
+def _fault(tree: Tree, value: Any, kind: str | None) -> str:
+    """What is wrong with a target, if anything."""
+    if value is None:
+        return "the target is missing"
+    if kind == "nodes":
+        if not isinstance(value, list):
+            return f"expected a list of a label for each node; got {value!r}"
+        if len(value) != tree.size:
+            return f"{len(value)} labels for a tree of {tree.size} nodes"
+        return ""
+    if isinstance(value, list):
+        return f"expected one value to predict; got a list of {len(value)}"
+    if kind == "regression" and not is_number(value):
+        return f"expected a number to predict; got {value!r}"
+    return ""
+
+
+def _no_targets(path: Path, found: Found) -> str:
+    ways = [f"--target {ROOT} (what stands at the root)", f"{NODES} (at every node)"]
+    if FORMATS[found.format].split is whole:
+        return (
+            f"{path} is one {found.format} document, with nothing to predict of it; expected a "
+            "folder with a folder of such files for each class, or lines of FILE.jsonl with the "
+            "fields tree and label"
+        )
+    if found.format == "conllu":
+        ways.append("the key of a comment, as sentiment of '# sentiment = good'")
+    said = f" ({found.target} is empty)" if found.target else ""
+    return (
+        f"{path} has trees and nothing to predict of them{said}; say {', '.join(ways)}, or give "
+        "each tree a line LABEL<TAB>TREE"
+    )

@@ -1,0 +1,220 @@
+"""The formats of trees in files: which parser reads one, and where one ends and the next begins."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import PurePath
+from typing import Any, NamedTuple
+
+from structnet import parse
+from structnet.parse import ParseError
+from structnet.trees.tree import Tree
+
+# The text of one tree with the number of its first line, from 1.
+Text = tuple[int, str]
+METADATA = re.compile(r"#\s*([^=\s][^=]*?)\s*=\s*(.*?)\s*")
+
+
+class Format(NamedTuple):
+    """A format of trees.
+
+    Attributes:
+        parse: parser of the text of one tree.
+        endings: endings of files in this format; what may stand in any file has none.
+        split: function from the text of a whole file to the texts of its trees.
+    """
+
+    parse: Callable[[str], Tree]
+    endings: tuple[str, ...]
+    split: Callable[[str], Iterator[Text]]
+
+
+def _lines(text: str) -> Iterator[Text]:
+    """A tree a line."""
+    return ((i, line) for i, line in enumerate(text.split("\n"), 1) if line.strip())
+
+
+def whole(text: str) -> Iterator[Text]:
+    """One tree a file, which is a document."""
+    return iter([(1, text)] if text.strip() else [])
+
+
+def _brackets(text: str) -> Iterator[Text]:
+    """Trees in brackets, each on one line or on several.
+
+    A tree ends where as many brackets are closed as were opened. One that never closes would take
+    all that follows; so if it does, a tree begins with each line that begins with a bracket.
+    """
+    for first, lines in _balanced(enumerate(text.split("\n"), 1)):
+        if _depth("\n".join(lines)) > 0:
+            yield from _joined(first, lines, lambda line: line.startswith("("))
+        else:
+            yield first, "\n".join(lines)
+
+
+def _balanced(lines: Iterable[Text]) -> Iterator[tuple[int, list[str]]]:
+    depth, held = 0, list[str]()
+    first = 1
+    for number, line in lines:
+        if not held:
+            if not line.strip():
+                continue
+            first = number
+        held.append(line)
+        depth += _depth(line)
+        if depth <= 0:
+            yield first, held
+            depth, held = 0, []
+    if held:
+        yield first, held
+
+
+def _depth(text: str) -> int:
+    return text.count("(") - text.count(")")
+
+
+def _joined(first: int, lines: Sequence[str], begins: Callable[[str], bool]) -> Iterator[Text]:
+    """Lines in groups, each of which begins with a line that does."""
+    starts = [i for i, line in enumerate(lines) if i == 0 or begins(line)]
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        yield first + start, "\n".join(lines[start:end])
+
+
+def _sentences(text: str) -> Iterator[Text]:
+    """The sentences of CoNLL-U, which blank lines part."""
+    held: list[str] = []
+    for number, line in enumerate([*text.split("\n"), ""], 1):
+        if line.strip():
+            held.append(line)
+        elif held:
+            if not all(each.startswith("#") for each in held):
+                yield number - len(held), "\n".join(held)
+            held = []
+
+
+# Of the Penn Treebank, without empty elements and with labels cut down to their categories.
+PENN: dict[str, Any] = {"remove_traces": True, "strip_functions": True}
+# In the order in which they are tried on trees whose format nobody said.
+FORMATS: dict[str, Format] = {
+    "listops": Format(parse.listops, (), _lines),
+    "logic": Format(parse.logic, (), _lines),
+    "bracketed": Format(
+        parse.bracketed, (".mrg", ".ptb", ".parse", ".brackets", ".tree", ".trees"), _brackets
+    ),
+    "penn": Format(partial(parse.bracketed, **PENN), (), _brackets),
+    "conllu": Format(parse.conllu, (".conllu", ".conll"), _sentences),
+    "json": Format(parse.json, (".json",), whole),
+    "xml": Format(parse.xml, (".xml",), whole),
+    "html": Format(parse.html, (".html", ".htm"), whole),
+    "python": Format(parse.python, (".py",), whole),
+}
+LINES = "jsonl"  # a file of this form has fields, whose trees are of any format
+LINES_ENDINGS = (".jsonl", ".ndjson")
+NAMES = (*FORMATS, LINES)
+ENDINGS = (*(end for each in FORMATS.values() for end in each.endings), *LINES_ENDINGS)
+# Files that may hold trees, where it is their content that tells.
+ANY = (".tsv", ".csv", ".txt")
+# A number is JSON and a word is Python: what begins otherwise is not taken for a tree unasked.
+BEGINS = {"json": ("{", "["), "html": ("<",), "python": ()}
+
+
+def format_of_ending(path: PurePath) -> str | None:
+    """The format that the ending of a file's name tells; None if it tells none.
+
+    Example:
+        >>> format_of_ending(PurePath("wsj_0001.MRG")), format_of_ending(PurePath("trees.txt"))
+        ('bracketed', None)
+    """
+    ending = path.suffix.lower()
+    if ending in LINES_ENDINGS:
+        return LINES
+    return next((name for name, of in FORMATS.items() if ending in of.endings), None)
+
+
+def format_of_texts(texts: Sequence[object]) -> str | None:
+    """The first format in which at least half of some trees can be read; None if there is none.
+
+    Args:
+        texts: trees as texts; one that is a list or a dict is JSON that has been read already.
+
+    Example:
+        >>> format_of_texts(["[MAX 1 2 ]", "7"]), format_of_texts(["(NP (DT the) (NN cat))"])
+        ('listops', 'bracketed')
+        >>> format_of_texts(["( a ( and b ) )"]), format_of_texts(["good morning"])
+        ('logic', None)
+    """
+    for name in FORMATS:
+        begins = BEGINS.get(name, "")
+        likely = [each for each in texts if not isinstance(each, str) or each.startswith(begins)]
+        found = [tree for text in likely if (tree := tree_or_none(text, name)) is not None]
+        # A leaf alone is a text of several formats, and a tree of none.
+        if 2 * len(found) >= len(texts) > 0 and any(tree.children for tree in found):
+            return name
+    return None
+
+
+def tree_or_none(text: object, format_: str) -> Tree | None:
+    """A field as a tree; None if it is no tree of the format."""
+    try:
+        return tree_of(text, format_)
+    except ValueError:
+        return None
+
+
+def tree_of(text: object, format_: str) -> Tree:
+    """A field as a tree.
+
+    Args:
+        text: text of the tree; JSON that has been read already may be lists and dicts.
+        format_: name of the format.
+
+    Raises:
+        ParseError: the text is not of the format.
+        ValueError: it is no text.
+    """
+    if isinstance(text, str):
+        return FORMATS[format_].parse(text)
+    if format_ == "json" and isinstance(text, (list, dict)):
+        return parse.json(text)
+    raise ValueError(f"expected the text of a tree; got {text!r:.40}")
+
+
+def trees_in(text: str, format_: str) -> Iterator[tuple[int, str, Tree | ParseError]]:
+    """The trees of a text that holds nothing else.
+
+    Args:
+        text: text of any number of trees.
+        format_: name of the format.
+
+    Returns:
+        For each tree its line, its text, and itself, or what is wrong with it.
+
+    Example:
+        >>> [str(tree) for *_, tree in trees_in("(NN dog) (NP (DT the)\\n (NN cat))", "bracketed")]
+        ['(NN dog)', '(NP (DT the) (NN cat))']
+    """
+    of = FORMATS[format_]
+    for line, one in of.split(text):
+        try:
+            if of.split is _brackets:  # several may begin on one line
+                for tree in parse.bracketed_many(one, **(PENN if format_ == "penn" else {})):
+                    yield line, one, tree
+            else:
+                yield line, one, of.parse(one)
+        except ParseError as error:
+            place = line + error.line - 1
+            yield line, one, ParseError(error.message, place, error.column, error.source)
+
+
+def metadata(text: str) -> dict[str, str]:
+    """What the comments of a sentence of CoNLL-U say, ``# key = value``.
+
+    Example:
+        >>> metadata("# sent_id = 7\\n# sentiment = good\\n1\\tYes\\t...")
+        {'sent_id': '7', 'sentiment': 'good'}
+    """
+    comments = (line for line in text.split("\n") if line.startswith("#"))
+    found = (METADATA.fullmatch(line.rstrip("\r")) for line in comments)
+    return {each[1]: each[2] for each in found if each}

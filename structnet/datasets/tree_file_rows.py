@@ -1,0 +1,290 @@
+"""Files whose lines have fields, some of them trees: between tabs or commas, or of JSON objects."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from structnet.datasets.tree_file_formats import (
+    FORMATS,
+    LINES_ENDINGS,
+    NAMES,
+    format_of_texts,
+    tree_of,
+    tree_or_none,
+)
+from structnet.datasets.tree_file_targets import NODES, ROOT
+from structnet.parse import ParseError
+from structnet.trees.tree import Tree
+
+SAMPLE = 50  # rows by which columns are judged
+TARGETS = ("label", "target", "class", "y", "gold")  # names of a column that is the target unasked
+MOST_TREES = 2  # of a row
+NAME = re.compile(r"[\w\s.-]*")  # is Python source, and hardly meant to be
+
+SEVERAL_LINES = (
+    "; do the trees go over several lines? Then put each on one line behind its label, or leave "
+    f"the labels out and say --target {ROOT} or {NODES}"
+)
+
+Unreadable = list[tuple[int, str]]
+
+
+class TreeFileError(ValueError):
+    """A file of trees that cannot be read, or not as it was asked for; it says what to do."""
+
+
+@dataclass
+class Rows:
+    """The fields of a file.
+
+    Attributes:
+        path: the file.
+        names: names of the columns, their numbers from 1 if the file does not name them.
+        rows: fields of each row.
+        lines: the line that each row begins on.
+        unreadable: the line of each row that has other columns, and what is wrong with it.
+        named: does the file name its columns?
+    """
+
+    path: Path
+    names: list[str]
+    rows: list[list[Any]]
+    lines: list[int]
+    unreadable: Unreadable
+    named: bool
+
+    def column(self, name: str) -> int:
+        """The place of a column, by its name or its number from 1.
+
+        Raises:
+            TreeFileError: there is none.
+        """
+        if name in self.names:
+            return self.names.index(name)
+        if name == "first-column":
+            return 0
+        if name.isascii() and name.isdigit() and 1 <= int(name) <= len(self.names):
+            return int(name) - 1
+        known = ", ".join(self.names)
+        raise TreeFileError(f"{self.path} has no column {name!r}; its columns are {known}")
+
+    def has(self, name: str) -> bool:
+        """Is there such a column?"""
+        try:
+            return self.column(name) >= 0
+        except TreeFileError:
+            return False
+
+    def fields(self, column: int, most: int | None = None) -> list[Any]:
+        """The fields of one column, of the first rows or of all."""
+        return [row[column] for row in self.rows[:most]]
+
+
+def read_rows(path: Path, text: str) -> Rows:
+    """The fields of a file's text.
+
+    Args:
+        path: name of the file: ``.jsonl`` has objects, ``.csv`` commas, all others tabs.
+        text: content of the file.
+    """
+    ending = path.suffix.lower()
+    if ending in LINES_ENDINGS or text.lstrip().startswith("{"):
+        return _objects(path, _json_lines(text))
+    reader = _commas if ending == ".csv" else _tabs
+    found = list(reader(text))
+    counts = Counter(len(fields) for _, fields in found[:SAMPLE])
+    width = max(counts, key=lambda size: (counts[size], size), default=0)
+    rows = Rows(path, [str(i) for i in range(1, width + 1)], [], [], [], False)
+    for line, fields in found:
+        if len(fields) == width:
+            rows.rows.append(fields)
+            rows.lines.append(line)
+        else:
+            fault = f"{len(fields)} column{'s' * (len(fields) > 1)}; other lines have {width}"
+            rows.unreadable.append((line, fault))
+    return rows
+
+
+def _tabs(text: str) -> Iterator[tuple[int, list[str]]]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            yield number, [each.strip() for each in line.strip("\r").split("\t")]
+
+
+def _commas(text: str) -> Iterator[tuple[int, list[str]]]:
+    reader = csv.reader(text.split("\n"), skipinitialspace=True)
+    begin = 1
+    for fields in reader:
+        if any(fields):
+            yield begin, [each.strip() for each in fields]
+        begin = reader.line_num + 1
+
+
+def _objects(path: Path, lines: Iterable[tuple[int, Any]]) -> Rows:
+    """The fields of objects, each with its line; what is a ValueError is none."""
+    names: dict[str, None] = {}
+    found, unreadable = [], []
+    for number, value in lines:
+        if isinstance(value, ValueError):
+            unreadable.append((number, f"no JSON: {value}"))
+        elif not isinstance(value, dict):
+            unreadable.append((number, f"expected an object of JSON; got {value!r:.40}"))
+        else:
+            found.append((number, value))
+            names |= dict.fromkeys(value)
+    rows = [[value.get(name) for name in names] for _, value in found]
+    return Rows(path, list(names), rows, [number for number, _ in found], unreadable, True)
+
+
+def _json_lines(text: str) -> Iterator[tuple[int, Any]]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            yield number, _loaded(line)
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        return error
+    except RecursionError:  # of Python's own reader
+        return ValueError("it is nested too deep; write the tree as a text")
+
+
+def rows_of_json(path: Path, text: str) -> Rows | None:
+    """The fields of objects in a file of JSON, in one list or one a line; None for a document.
+
+    Examples of a list are numbered from 1, as they are on no lines. Objects without a field for a
+    tree are a document like any other.
+    """
+    value = _loaded(text)
+    if isinstance(value, list) and all(isinstance(each, dict) for each in value):
+        rows = _objects(path, enumerate(value, 1))
+    elif isinstance(value, ValueError) and text.lstrip().startswith("{"):
+        rows = _objects(path, _json_lines(text))
+    else:
+        return None
+    return rows if any(name.lower().startswith("tree") for name in rows.names) else None
+
+
+def take_header(rows: Rows, format_: str | None) -> None:
+    """Takes the first row for names if no field of it is a tree, as some of the next one are."""
+    if rows.named or len(rows.rows) < 2:
+        return
+    first, second = (
+        [(_format((text,), format_) is not None) for text in row] for row in rows.rows[:2]
+    )
+    if any(second) and not any(first):
+        rows.names, rows.lines = list(map(str, rows.rows.pop(0))), rows.lines[1:]
+        rows.named = True
+
+
+def _format(texts: Sequence[Any], format_: str | None) -> str | None:
+    """The format in which at least half of the fields are trees, at least one of inner nodes."""
+    if format_ is None:
+        return format_of_texts(texts)
+    found = [tree for text in texts if (tree := tree_or_none(text, format_)) is not None]
+    if format_ == "python" and all(NAME.fullmatch(str(text)) for text in texts):
+        return None
+    enough = 2 * len(found) >= len(texts) and any(tree.children for tree in found)
+    return format_ if enough else None
+
+
+def choose_trees(
+    rows: Rows, target: str | None, format_: str | None, pairs: bool = False
+) -> tuple[list[int], str]:
+    """The columns that hold trees, and the format of these.
+
+    Args:
+        rows: the fields of the file.
+        target: column that holds none; None if none is known to be the target.
+        format_: format of the trees; None for the first one in which they can be read.
+        pairs: are there two a row? Then all trees of a column may be leaves.
+
+    Raises:
+        TreeFileError: there are no trees, or more than two a row.
+    """
+    others = [i for i in range(len(rows.names)) if target is None or i != rows.column(target)]
+    named = [i for i in others if rows.names[i].lower().startswith("tree")]
+    formats = {i: _format(rows.fields(i, SAMPLE), format_) for i in named or others}
+    columns = [i for i, found in formats.items() if found]
+    if named and format_ and not columns:
+        columns = named  # what is called a tree is one; the parser says what is wrong with it
+    if not columns:
+        raise TreeFileError(_no_trees(rows, others, format_))
+    chosen = format_ or formats[columns[0]] or ""
+    if pairs and len(columns) == 1:
+        leaves = [i for i in others if i not in columns and _all_trees(rows, i, chosen)]
+        columns = sorted(columns + leaves[-1:])  # a label may be read as a leaf, too, and is first
+    if len(columns) > MOST_TREES or (format_ == "python" and len(columns) > 1 and not named):
+        found = ", ".join(rows.names[i] for i in columns)
+        raise TreeFileError(
+            f"{rows.path} has trees in the columns {found}; an example is one tree or two: "
+            "call the column to learn from tree, or two of them tree1 and tree2"
+        )
+    return columns, chosen
+
+
+def _all_trees(rows: Rows, column: int, format_: str) -> bool:
+    return all(tree_or_none(text, format_) is not None for text in rows.fields(column, SAMPLE))
+
+
+def _no_trees(rows: Rows, others: Sequence[int], format_: str | None) -> str:
+    """Why no column has trees, by the longest field of the first row."""
+    place = f"{rows.path}, line {rows.lines[0]}"
+    if not others:
+        return f"{place}: the one column cannot be the target and the tree; expected LABEL<TAB>TREE"
+    field = max((rows.rows[0][column] for column in others), key=lambda each: len(str(each)))
+    hint = SEVERAL_LINES if str(field).count("(") > str(field).count(")") else ""
+    if format_ is None:
+        known = ", ".join(NAMES)
+        return f"{place}: {str(field)[:40]!r} is a tree in no format that shows by itself" + (
+            hint or f"; say which one it is with --format, one of {known}"
+        )
+    try:
+        tree_of(field, format_)
+    except ValueError as error:
+        return f"{place}: no column has trees in the format {format_}: {one_line(error)}{hint}"
+    return f"{place}: no column has trees of more than one node in the format {format_}"
+
+
+def one_line(error: ValueError) -> str:
+    """What is wrong with a tree, without its line and without showing it."""
+    if isinstance(error, ParseError):
+        return f"column {error.column}: {error.message}"
+    return str(error).partition("\n")[0]
+
+
+def choose_target(rows: Rows, trees: Sequence[int]) -> str | None:
+    """The column that is the target where nobody says which; None if all others are trees.
+
+    Raises:
+        TreeFileError: it could be one of several.
+    """
+    others = [name for i, name in enumerate(rows.names) if i not in trees]
+    known = [name for name in TARGETS if name in map(str.lower, others)]
+    if known:
+        return next(name for name in others if name.lower() == known[0])
+    if len(others) < 2 or (not rows.named and 0 not in trees):
+        return others[0] if others else None
+    raise TreeFileError(
+        f"{rows.path} has the columns {', '.join(others)} beside its trees; say with --target "
+        "which one is to be predicted"
+    )
+
+
+def trees_of_row(rows: Rows, number: int, columns: Sequence[int], format_: str) -> tuple[Tree, ...]:
+    """The trees of one row.
+
+    Raises:
+        ValueError: a field is no tree of the format.
+    """
+    assert format_ in FORMATS
+    return tuple(tree_of(rows.rows[number][column], format_) for column in columns)

@@ -1,0 +1,254 @@
+"""Where trees of one's own come from: lines with columns, treebanks, folders of files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from structnet.datasets.tree_file_formats import (
+    ANY,
+    ENDINGS,
+    LINES,
+    NAMES,
+    format_of_ending,
+    format_of_texts,
+    metadata,
+    trees_in,
+)
+from structnet.datasets.tree_file_rows import (
+    SAMPLE,
+    Rows,
+    TreeFileError,
+    Unreadable,
+    choose_target,
+    choose_trees,
+    one_line,
+    read_rows,
+    rows_of_json,
+    take_header,
+    trees_of_row,
+)
+from structnet.datasets.tree_file_targets import INSIDE, NODES, ROOT
+from structnet.parse import ParseError
+from structnet.trees.tree import Tree
+
+FIRST, FOLDERS = "first-column", "folders"
+
+
+class Asked(NamedTuple):
+    """What is said of a source before it is read.
+
+    Attributes:
+        format, target, needed: arguments of :func:`.tree_file.read_trees`.
+        pairs: is an example said to be two trees?
+    """
+
+    format: str | None
+    target: str | None
+    needed: bool
+    pairs: bool
+
+
+class Found(NamedTuple):
+    """The trees of a source before their targets are looked at."""
+
+    examples: list[tuple[Tree, ...]]
+    targets: list[Any]  # one an example, None where there is none
+    places: list[int]  # the line of each example
+    unreadable: Unreadable
+    format: str
+    target: str | None
+    guesses: list[str]
+
+
+def found_in(path: Path, asked: Asked) -> Found:
+    """The trees of a file or folder, with the targets as they stand there.
+
+    Args:
+        path: the file or folder.
+        asked: format and target, as far as they are said.
+
+    Raises:
+        TreeFileError: it is empty, or not what it was said to be.
+        OSError: it cannot be read at all.
+    """
+    if path.is_dir():
+        return _folder(path, asked)
+    return found_in_text(path, _read(path), asked)
+
+
+def is_tree_file(path: str | Path) -> bool:
+    """Whether a file, or a folder, has trees in it, by its ending or its first lines.
+
+    Example:
+        >>> is_tree_file("wsj_0001.mrg"), is_tree_file("nowhere.tsv")
+        (True, False)
+    """
+    path = Path(path)
+    ending = path.suffix.lower()
+    if path.is_dir() or ending in ENDINGS:
+        return True
+    if ending not in ANY or not path.is_file():
+        return False
+    with path.open(encoding="utf-8", errors="replace") as file:
+        lines = [line.strip() for line in file.readlines(20_000) if line.strip()][:5]
+    found = [_has_tree(line, ending == ".csv") for line in lines]
+    found = found[1:] or found  # the first one may be names of columns
+    return 2 * sum(found) >= len(found) > 0 or (bool(lines) and lines[0].startswith(("(S", "( (S")))
+
+
+def _has_tree(line: str, commas: bool) -> bool:
+    fields = next(iter(read_rows(Path("line.csv"), line).rows), []) if commas else line.split("\t")
+    return any(format_of_texts([text]) for text in fields if text[:1] in "([<{" and text)
+
+
+def _read(path: Path) -> str:
+    try:
+        text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise TreeFileError(
+            f"{path}, line {line}: the file is not UTF-8 text; write it anew in that encoding"
+        ) from None
+    if not text.strip():
+        raise TreeFileError(f"{path} is empty; expected a tree a line, or LABEL<TAB>TREE")
+    return text
+
+
+def found_in_text(path: Path, text: str, asked: Asked) -> Found:
+    """The trees of a file's text, which is not empty; see :func:`found_in`.
+
+    Raises:
+        TreeFileError: it is not what it was said to be.
+    """
+    ending = format_of_ending(path)
+    format_, target = asked.format, asked.target
+    rows = _rows(path, text, LINES if format_ == LINES else ending)
+    if rows is not None:
+        return _of_rows(rows, asked._replace(format=None if format_ == LINES else format_))
+    guesses = []
+    if format_ is None:
+        format_ = ending or format_of_texts([line for line in text.split("\n") if line][:SAMPLE])
+        if format_ is None and text.lstrip().startswith("("):
+            format_ = "bracketed"  # over several lines
+        if format_ is None:
+            known = ", ".join(NAMES)
+            raise TreeFileError(
+                f"{path} holds trees of no format that is known by its first lines; say which one "
+                f"with --format, one of {known}"
+            )
+        guesses.append(f"format: {format_}, by the {'ending' if ending else 'first lines'}")
+    inside = target in INSIDE
+    if not (target is None or inside or format_ == "conllu"):
+        if not asked.needed:
+            return _of_trees(path, text, format_, None)
+        raise TreeFileError(
+            f"{path} has no columns: it holds trees and nothing else; the target is {ROOT} or "
+            f"{NODES}, or give each tree a line LABEL<TAB>TREE. Got --target {target}"
+        )
+    key = None if inside else target
+    return _of_trees(path, text, format_, key)._replace(guesses=guesses, target=target)
+
+
+def _rows(path: Path, text: str, ending: str | None) -> Rows | None:
+    """The fields of a file whose lines have some; None for one that holds trees alone."""
+    if ending == "json":
+        return rows_of_json(path, text)
+    first = next(line for line in text.split("\n") if line.strip()).strip()
+    before, tab, _ = first.partition("\t")
+    # A tab may also stand within a tree that goes over several lines.
+    columns = bool(tab) and before.count("(") == before.count(")")
+    if ending == LINES or path.suffix.lower() in (".tsv", ".csv") or first[:2] == '{"' or columns:
+        return read_rows(path, text)
+    return None
+
+
+def _of_rows(rows: Rows, asked: Asked) -> Found:
+    format_, target, needed, pairs = asked
+    if not rows.rows:
+        line, fault = rows.unreadable[0]
+        raise TreeFileError(f"{rows.path}, line {line}: {fault}")
+    take_header(rows, format_)
+    said = None if target in INSIDE else target
+    # Of what is only asked about, the column of the targets may be missing.
+    columns, chosen = choose_trees(rows, said if needed else None, format_, pairs)
+    guesses = [] if format_ else [f"format: {chosen}, by the first lines"]
+    column = said
+    if target is None:
+        column = choose_target(rows, columns)
+        guesses += [] if column is None else [f"target: column {column}"]
+    elif said and not needed and (not rows.has(said) or rows.column(said) in columns):
+        column = None
+    place = None if column is None else rows.column(column)
+    found = Found([], [], [], rows.unreadable, chosen, target or column, guesses)
+    for number, row in enumerate(rows.rows):
+        try:
+            found.examples.append(trees_of_row(rows, number, columns, chosen))
+        except ValueError as error:
+            found.unreadable.append((rows.lines[number], one_line(error)))
+            continue
+        found.targets.append(None if place is None else row[place])
+        found.places.append(rows.lines[number])
+    return found
+
+
+def _of_trees(path: Path, text: str, format_: str, key: str | None) -> Found:
+    """The trees of a file that holds nothing else; of sentences, with what their comments say."""
+    found = Found([], [], [], [], format_, None, [])
+    known: dict[str, None] = {}
+    for line, one, tree in trees_in(text, format_):
+        if isinstance(tree, ParseError):
+            found.unreadable.append((tree.line, one_line(tree)))
+            continue
+        said = metadata(one) if format_ == "conllu" else {}
+        known |= dict.fromkeys(said)
+        found.examples.append((tree,))
+        found.targets.append(said.get(key) if key else None)
+        found.places.append(line)
+    if key and key not in known and known:
+        raise TreeFileError(f"{path} has no comment '# {key} = ...'; it has {', '.join(known)}")
+    return found
+
+
+def _folder(path: Path, asked: Asked) -> Found:
+    """A class a folder; the files of a folder hold its trees."""
+    format_, target, needed, _ = asked
+    files = [each for each in sorted(path.glob("*/**/*" if needed else "**/*")) if each.is_file()]
+    files = [each for each in files if "/." not in f"/{each.relative_to(path).as_posix()}"]
+    formats = [format_ or format_of_ending(each) for each in files]
+    told = [each for each in formats if each]
+    if not told:
+        raise TreeFileError(
+            f"{path} must have a folder for each class, with files of trees in it, such as "
+            f"{path.name}/CLASS/FILE.mrg; or say --format. Got {len(files)} files in folders"
+        )
+    chosen = max(dict.fromkeys(told), key=told.count)
+    if target not in (None, FOLDERS, *INSIDE):
+        raise TreeFileError(
+            f"{path} is a folder, whose targets are its folders; leave out --target"
+        )
+    found = Found([], [], [], [], chosen, target or FOLDERS, [])
+    if target is None:
+        found.guesses.append("target: the folder of each file")
+    if format_ is None:
+        left = len(files) - told.count(chosen)
+        others = f"; {left} other files are left out" if left else ""
+        found.guesses.append(f"format: {chosen}, by the endings{others}")
+    for each, of in zip(files, formats, strict=True):
+        if of == chosen:
+            *folders, _ = each.relative_to(path).parts
+            _add(found, each, folders[0] if folders else None)
+    return found
+
+
+def _add(found: Found, file: Path, name: str | None) -> None:
+    """Adds the trees of a class's file."""
+    try:
+        part = _of_trees(file, _read(file), found.format, None)
+    except TreeFileError as error:
+        found.unreadable.append((1, str(error)))
+        return
+    found.examples.extend(part.examples)
+    found.targets.extend([name] * len(part.examples))
+    found.places.extend(part.places)
+    found.unreadable.extend((line, f"{file}: {fault}") for line, fault in part.unreadable)

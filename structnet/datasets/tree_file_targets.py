@@ -1,0 +1,98 @@
+"""What is predicted of a tree: its class or number, or what it says of itself and has to hide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Literal, get_args
+
+from structnet.datasets.csv_file import is_number
+from structnet.datasets.table import MAX_CLASSES, few_whole_numbers
+from structnet.trees.tree import Tree
+
+Kind = Literal["classification", "regression", "nodes"]
+KINDS: tuple[str, ...] = get_args(Kind)
+ROOT, NODES = "root-label", "node-labels"
+HIDDEN = "*"  # the label of a node whose own is the target
+
+
+def hide_root(tree: Tree) -> tuple[Tree, Hashable | None]:
+    """A tree without the label of its root, and that label, None if it was hidden before.
+
+    Example:
+        >>> hide_root(Tree("3", [Tree("2", [Tree("It")]), Tree("3", [Tree("works")])]))
+        (<Tree (* (2 It) (3 works))>, '3')
+    """
+    label = None if tree.label == HIDDEN else tree.label
+    return Tree(HIDDEN, tree.children, tree.token), label
+
+
+def hide_nodes(tree: Tree) -> tuple[Tree, list[Hashable | None] | None]:
+    """A tree without the labels of its nodes, and these labels in preorder; None if it has none.
+
+    A leaf without a token keeps its label, which is what a model reads there; its target is None,
+    as is that of a node that was hidden before.
+
+    Example:
+        >>> hide_nodes(Tree("3", [Tree("2", [Tree("It")]), Tree("3", [Tree("works")])]))
+        (<Tree (* (* It) (* works))>, ['3', '2', None, '3', None])
+    """
+    labels = [
+        node.label if has_target(node) and node.label != HIDDEN else None
+        for node in tree.preorder()
+    ]
+    known = any(label is not None for label in labels)
+    return tree.fold(_hidden), labels if known else None
+
+
+def has_target(node: Tree) -> bool:
+    """Whether the label of a node may be a target: that of a word is what a model reads."""
+    return bool(node.children) or node.token is not None
+
+
+def _hidden(node: Tree, children: list[Tree]) -> Tree:
+    return Tree(HIDDEN, children, node.token) if has_target(node) else node
+
+
+# What a target that a tree holds itself is taken from.
+INSIDE: dict[str, Callable[[Tree], tuple[Tree, Any]]] = {ROOT: hide_root, NODES: hide_nodes}
+
+
+def text_of(value: Any) -> Any:
+    """A target as text without blanks around it, or a list of such; None where it is missing.
+
+    Example:
+        >>> text_of(" good "), text_of(True), text_of(3.5), text_of(""), text_of(["NP", None, 2])
+        ('good', 'true', '3.5', None, ['NP', None, '2'])
+    """
+    if isinstance(value, list):
+        return [text_of(each) for each in value]
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value).strip() or None
+
+
+def guess(targets: Sequence[Any]) -> tuple[Kind, str]:
+    """The task that targets are for, and why.
+
+    A few texts among many different numbers are slips of the pen, and no reason to have classes.
+
+    Args:
+        targets: texts or lists, at least one.
+
+    Example:
+        >>> guess(["good", "bad"]), guess(["0.5", "2", "3"])
+        (('classification', 'names'), ('regression', 'numbers'))
+        >>> guess(["0", "1", "1", "0"]), guess([["NP", None]])
+        (('classification', '2 different whole numbers'), ('nodes', 'a list for each tree'))
+    """
+    if isinstance(targets[0], list):
+        return "nodes", "a list for each tree"
+    numbers = [each for each in targets if not isinstance(each, list) and is_number(each)]
+    slips = len(targets) - len(numbers)
+    if slips and (10 * slips > len(targets) or len(set(numbers)) <= MAX_CLASSES):
+        return "classification", "names"
+    if not slips and few_whole_numbers(numbers):
+        return "classification", f"{len(set(map(float, numbers)))} different whole numbers"
+    return "regression", "numbers"

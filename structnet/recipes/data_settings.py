@@ -1,0 +1,140 @@
+"""What ``structnet data`` is told. Nothing here imports torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from structnet.checks import check_integer
+from structnet.datasets import catalogue
+from structnet.datasets.catalogue import SPARSE, TABLES, TEXT_SETS, TEXTS, TREE_SETS
+from structnet.recipes.recipe import did_you_mean, is_file
+from structnet.recipes.tree_file_settings import Format
+
+KNOWN = TREE_SETS | catalogue.ARRAY_SETS | TEXT_SETS
+OF_TABLES = ("classification", "regression")
+
+
+@dataclass(frozen=True)
+class Generated:
+    """generated listops and lrt
+
+    Args:
+        generate: write generated data instead; needs no network
+        num: number of expressions, or pairs, to generate (default: 100,000, or 250,000)
+        seed: seed of the generator (default: 0)
+        out: folder of the generated files (default: data/cache/NAME)
+    """
+
+    generate: bool = False
+    num: int | None = None
+    seed: int | None = None
+    out: Path | None = None
+
+    def __post_init__(self) -> None:
+        check_integer("num", self.num, 10, optional=True)
+        check_integer("seed", self.seed, 0, optional=True)
+
+
+@dataclass(frozen=True)
+class OfFile:
+    """files of your own: trees, tables
+
+    Args:
+        format: format of the trees; that it has trees is seen by the ending or the first lines, or
+            said by this
+        target: column to predict: its name, or its number from 1 (default: the last of a table; of
+            trees the first); of trees also root-label, node-labels, or the key of a comment
+        task: kind of the target (default: classification if it is not numeric, or a few whole
+            numbers); pairs and nodes are for trees
+        header: is the first row of a table the columns' names? (default: yes if it holds no number)
+        delimiter: character between fields of a table (default: a comma; a tab in FILE.tsv)
+    """
+
+    format: Format | None = None
+    target: str | None = None
+    task: Literal["classification", "regression", "pairs", "nodes"] | None = None
+    header: Literal["yes", "no"] | None = None
+    delimiter: str | None = None
+
+
+@dataclass(frozen=True)
+class DataSettings:
+    """Downloads, generates or checks a data set, or tells what is in a file of yours.
+
+    Finds the published files, or downloads them once into the cache, and checks them. The cache is
+    the folder that the environment's STRUCTNET_DATA names, or ~/.cache/structnet. Of a file of
+    trees it tells how many there are, their heights, arities, labels and targets, which are equal,
+    and which lines cannot be read.
+
+    Args:
+        data_dir: folder that is looked into before the cache
+    """
+
+    data_dir: str | None = None
+    generated: Generated = field(default_factory=Generated)
+    file: OfFile = field(default_factory=OfFile)
+
+
+def kind_of(name: str, told: DataSettings) -> str:
+    """The kind of a data set: "sets of trees", "trees", "texts" or "arrays".
+
+    Args:
+        name: the word that names it.
+        told: flags; none may be given that would be ignored.
+
+    Raises:
+        ValueError: there is no such data set, or a flag is not for it.
+
+    Example:
+        >>> kind_of("lrt", DataSettings()), kind_of("houses.csv", DataSettings())
+        ('sets of trees', 'arrays')
+        >>> kind_of("trees.mrg", DataSettings())
+        'trees'
+    """
+    made, file = told.generated, told.file
+    trees = name not in KNOWN and bool(name) and _has_trees(name, told)
+    if not trees and name not in KNOWN and not is_file(name, TABLES + SPARSE + TEXTS):
+        expected = f"NAME must be one of {', '.join(KNOWN)}, or {' or '.join(catalogue.OWN)}; got "
+        got = f"{repr(name) if name else 'nothing'}{did_you_mean(name, list(KNOWN))}"
+        raise ValueError(expected + got)
+    if made.generate:
+        if name not in TREE_SETS:
+            raise ValueError(f"--generate is for {' and '.join(TREE_SETS)}; the data set is {name}")
+        if told.data_dir is not None:
+            raise ValueError("--data-dir is where published files lie; generated ones go to --out")
+    for flag, value in vars(made).items():
+        if flag != "generate" and value is not None and not made.generate:
+            raise ValueError(f"--{flag} goes with --generate")
+    _check_flags(name, file, trees)
+    if name == "digits" and told.data_dir is not None:
+        raise ValueError("digits comes with scikit-learn; it has no files for --data-dir")
+    if trees:
+        return "trees"
+    texts = name in TEXT_SETS or is_file(name, TEXTS)
+    return "sets of trees" if name in TREE_SETS else "texts" if texts else "arrays"
+
+
+def _has_trees(name: str, told: DataSettings) -> bool:
+    from structnet.datasets.tree_file_sources import is_tree_file
+
+    return told.file.format is not None or is_tree_file(Path(told.data_dir or "", name))
+
+
+def _check_flags(name: str, file: OfFile, trees: bool) -> None:
+    """Raise ValueError for a flag of another kind of file."""
+    for flag, value in vars(file).items():
+        if value is None:
+            continue
+        if trees and flag in ("header", "delimiter"):
+            raise ValueError(f"--{flag} is for a table, FILE.csv; {name} has trees")
+        if not trees and not is_file(name, TABLES + SPARSE * (flag == "task")):
+            raise ValueError(f"--{flag} is for a table, FILE.csv; the data set is {name}")
+    if file.task is not None and not trees and file.task not in OF_TABLES:
+        raise ValueError(f"--task {file.task} is for trees; the data set is {name}")
+
+
+def listed() -> str:
+    """The data sets, a line each, for the help."""
+    return "\n".join(f"  {name:<10} {what}" for name, what in (KNOWN | catalogue.OWN).items())

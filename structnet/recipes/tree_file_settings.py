@@ -1,0 +1,137 @@
+"""What a run on a user's own trees is told. Nothing here imports torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from structnet.checks import check_number
+from structnet.recipes.recipe import Place
+from structnet.tensor_tree.settings import TreeLSTMSettings
+
+Format = Literal[
+    "bracketed", "penn", "listops", "logic", "conllu", "json", "jsonl", "xml", "html", "python"
+]
+Task = Literal["classification", "regression", "pairs", "nodes"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """the trees, and what is to be predicted
+
+    Args:
+        format: format of the trees; penn is bracketed without traces and function tags (default:
+            what the file's ending or its first lines tell)
+        target: column of the targets, by name or number from 1, or first-column; root-label or
+            node-labels, which are then hidden from the model; the key of a comment in CoNLL-U
+            (default: the first column, or that called label)
+        task: classification, regression, pairs (two trees a line) or nodes, a label for every node
+            (default: regression for numbers, unless they are a few whole ones)
+        test_file: file to test on (default: a share of the trees is drawn, of every class)
+        validation_file: file by which the best epoch is chosen (default: a share is drawn)
+        test_fraction: share of the trees that is drawn to test on
+        validation_fraction: share of the others that is drawn to choose the epoch by
+    """
+
+    format: Format | None = None
+    target: str | None = None
+    task: Task | None = None
+    test_file: Path | None = None
+    validation_file: Path | None = None
+    test_fraction: float = 0.2
+    validation_fraction: float = 0.1
+
+    def __post_init__(self) -> None:
+        for name in ("test_fraction", "validation_fraction"):
+            check_number(name, getattr(self, name), 0, 1, open=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training(TreeLSTMSettings):
+    """the model, and how it is trained
+
+    Args:
+        cell: form in which a node combines its children; child-sum fits any trees, the others have
+            weights for each label, and are for few labels and few children
+        pools: nodes whose states are read, some of root, sum, mean, max and attention, separated by
+            commas (default: root,max,attention, and of numbers sum)
+        bag: without the linear model of labels and pairs of labels that is mixed in as the
+            held-out examples choose
+        label_dropout: share of the labels that stand as the unknown one in training (default: 0.2
+            for more than 100 labels, or else 0)
+        epochs: passes through the examples (default: 10, or more for few examples)
+        batch_size: examples a step (default: 32, or 16 below 1000 examples)
+    """
+
+    cell: Literal["child-sum", "tucker", "sum", "full", "cp", "tensor-train"] = "child-sum"
+    pools: str | None = None  # as it is written
+    bag: bool = True
+    label_dropout: float | None = None
+    epochs: int | None = None
+    batch_size: int | None = None
+
+    def __post_init__(self) -> None:
+        self.told()
+
+    def told(self) -> TreeLSTMSettings:
+        """The same as the estimator takes it.
+
+        Raises:
+            ValueError: a value is out of its range.
+
+        Example:
+            >>> Training(pools="root, mean").told().pools
+            ('root', 'mean')
+        """
+        pools = self.pools and tuple(name.strip() for name in self.pools.split(","))
+        return TreeLSTMSettings(**{**vars(self), "pools": pools})
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of the estimator."""
+        told = vars(self.told())
+        return {name: value for name, value in told.items() if name != "seed"} | {
+            "random_state": self.seed
+        }
+
+
+@dataclass(frozen=True)
+class TreeFileSettings:
+    """Trains a Tree-LSTM on trees of your own, and tests it.
+
+    FILE has LABEL<TAB>TREE on a line (LABEL<TAB>TREE<TAB>TREE for pairs; a number is regressed on),
+    objects with a tree and a label (.jsonl), trees in brackets (.mrg) or sentences (.conllu), whose
+    labels can be the target; or it is a folder with a folder of files for each class.
+
+    The run folder gets config.json, model.safetensors (the weights of the epoch best on
+    validation), history.jsonl, result.json, history.png, confusion.png, tree.png (a test tree with
+    what the model says) and why.png (which of its parts that depends on). The last line printed is
+    result.json on one line: accuracy, macro F1 and confusion matrix of all test trees together, or
+    the errors of numbers, beside what the most frequent class or the mean would give.
+
+    Args:
+        data: FILE or FOLDER of trees
+
+    Raises:
+        ValueError: a value is out of its range.
+    """
+
+    data: str
+    source: Source = field(default_factory=Source)
+    training: Training = field(default_factory=Training)
+    place: Place = field(default_factory=Place)
+
+    @property
+    def name(self) -> str:
+        """What tells it from other runs on other data, for the name of its folder."""
+        return Path(self.data).name.split(".")[0]
+
+    def resolved(self) -> TreeFileSettings:
+        """The same with whole paths: whoever resumes may stand in another folder."""
+        source, folder = self.source, self.place.data_dir or Path()
+        test, validation = (
+            None if file is None else Path(folder, file).resolve()
+            for file in (source.test_file, source.validation_file)
+        )
+        whole = replace(source, test_file=test, validation_file=validation)
+        return replace(self, data=str(Path(folder, self.data).resolve()), source=whole)

@@ -1,0 +1,435 @@
+"""From files of users' own trees to models, and what these say, in this process at tiny sizes."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+from pathlib import Path
+from typing import NamedTuple, get_args, get_type_hints
+
+import numpy as np
+import pytest
+from commands import Done, call
+from random_trees import chain, random_trees
+from sklearn.metrics import f1_score
+from tree_lstm_runs import is_picture, without_times
+
+from structnet import parse
+from structnet.datasets import read_trees
+from structnet.datasets.tree_file import TASKS
+from structnet.datasets.tree_file_formats import NAMES
+from structnet.datasets.tree_file_targets import hide_nodes, hide_root
+from structnet.plot import plot_history
+from structnet.recipes import RECIPES, recipe_for
+from structnet.recipes.tree_file import TreeFileRecipe
+from structnet.recipes.tree_file_answers import relabelled
+from structnet.recipes.tree_file_measures import of_classes, of_numbers
+from structnet.recipes.tree_file_pictures import draw_confusion
+from structnet.recipes.tree_file_settings import Format, Task, Training
+from structnet.recipes.words import metrics
+from structnet.tensor_tree.settings import CELLS, TreeLSTMSettings
+from structnet.training.history import History
+from structnet.trees.tree import Tree
+
+SMALL = ["--hidden-size", "8", "--epochs", "6", "--batch-size", "8"]
+TREES = [f"({a} ({b} x) ({c} y))" for a in "PQ" for b in "ABCD" for c in "ABCDE"]
+
+
+def lines(of: str) -> str:
+    """Forty trees; their labels follow from that of the root, and the numbers from the others."""
+    rows = []
+    for i, tree in enumerate(TREES):
+        word = "yes" if tree[1] == "P" else "no"
+        number = f"{i % 20 / 7:.3f}"
+        rows.append({
+            "classes": f"{word}\t{tree}",
+            "numbers": f"{number}\t{tree}",
+            "pairs": f"{word}\t{tree}\t{TREES[-1 - i]}",
+            "nodes": tree,
+        }[of])  # fmt: skip
+    return "\n".join(rows) + "\n"
+
+
+class Trained(NamedTuple):
+    kind: str
+    file: Path
+    run: Path
+    done: Done
+
+
+KINDS = {
+    "classes": [],
+    "numbers": [],
+    "pairs": ["--task", "pairs"],
+    "nodes": ["--target", "node-labels"],
+}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    folder = tmp_path_factory.mktemp(request.param)
+    file = folder / "own.txt"
+    file.write_text(lines(request.param))
+    words = ["train", "tree-lstm", "--data", file, *KINDS[request.param], *SMALL]
+    return Trained(request.param, file, folder / "run", call(*words, "--out", folder / "run"))
+
+
+@pytest.fixture(scope="module")
+def classes_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("for-errors")
+    (folder / "own.tsv").write_text(lines("classes"))
+    done = call("train", "tree-lstm", "--data", folder / "own.tsv", *SMALL, "--out", folder / "run")
+    assert done.status == 0, done.err
+    return folder / "run"
+
+
+def test_the_run_folder(trained: Trained) -> None:
+    assert (trained.done.status, trained.done.err) == (0, "")
+    names = {path.name for path in trained.run.iterdir()}
+    pictures = {"history.png", "tree.png"} | (
+        {"confusion.png"} if trained.kind != "numbers" else set()
+    )
+    pictures |= {"why.png"} if trained.kind in ("classes", "numbers") else set()
+    assert names >= pictures | {"config.json", "history.jsonl", "model.safetensors", "result.json"}
+    assert all(is_picture(trained.run / name) for name in pictures)
+    assert len(History.load(trained.run / "history.jsonl")) == 6
+    sizes = trained.done.json["sizes"]
+    assert (sizes["test"], sum(sizes.values())) == (8, 40)
+
+
+def test_the_metrics_and_the_baseline(trained: Trained) -> None:
+    test = trained.done.json["test"]
+    if trained.kind == "numbers":
+        assert set(test) == {"rmse", "rmse_of_mean", "mae", "mae_of_mean", "r2"}
+        return
+    assert set(test) == {"accuracy", "accuracy_of_most_frequent", "macro_f1", "confusion"}
+    counts = np.array(test["confusion"]["counts"])
+    assert counts.sum() == (24 if trained.kind == "nodes" else 8)
+    assert test["accuracy"] == pytest.approx(np.trace(counts) / counts.sum())
+    assert "confusion (a row a true class" in call("evaluate", trained.run).out
+
+
+def test_a_model_that_is_evaluated_again_says_the_same(trained: Trained) -> None:
+    again = call("evaluate", trained.run)
+    assert again.json["test"] == trained.done.json["test"]
+    for size in (1, 3):
+        batched = call("evaluate", trained.run, "--data", trained.file, "--batch-size", size)
+        assert batched.json["sizes"] == {"test": 40}
+        assert batched.json["test"] == call("evaluate", trained.run, "--data", trained.file).json["test"]  # fmt: skip  # noqa: E501
+
+
+def test_a_file_and_a_tree_are_predicted_alike(
+    trained: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = call("predict", trained.run, trained.file)
+    assert file.status == 0, file.err
+    assert len(file.json["answers"]) == 40
+    pairs = [TREES[0], TREES[-1]] if trained.kind == "pairs" else [TREES[0]]
+    typed = call("predict", trained.run, *pairs).json["answers"]
+    monkeypatch.setattr("sys.stdin", io.StringIO("\t".join(pairs) + "\n"))
+    assert call("predict", trained.run).json["answers"] == typed
+    [first] = typed
+    known = file.json["answers"][0]
+    if trained.kind == "nodes":
+        hidden = call("predict", trained.run, "(* (* x) (* x))").json["answers"][0]
+        assert set(hidden) == {"tree", "labels"}  # there is no truth
+    for name, value in first.items():
+        assert known[name] == (pytest.approx(value) if isinstance(value, float) else value)
+    if trained.kind == "nodes":
+        assert [label is None for label in first["labels"]] == [False, False, True, False, True]
+    assert ("true" in known) and ("true" in first) == (trained.kind == "nodes")
+
+
+def test_a_folder_is_asked_about_like_a_file(classes_run: Path, tmp_path: Path) -> None:
+    for name, tree in (("yes", TREES[0]), ("no", TREES[-1])):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "one.mrg").write_text(tree)
+    counts = call("evaluate", classes_run, "--data", tmp_path).json["test"]["confusion"]
+    assert counts["classes"] == ["no", "yes"] and np.sum(counts["counts"]) == 2
+    asked = call("predict", classes_run, tmp_path / "yes").json["answers"]
+    assert asked == call("predict", classes_run, TREES[0]).json["answers"]
+    run = tmp_path / "run"
+    trained = call("train", "tree-lstm", "--data", tmp_path, *SMALL, "--out", run)
+    assert "too few samples to hold some out" in trained.err
+    for i, tree in enumerate(TREES):
+        (tmp_path / ("yes" if tree[1] == "P" else "no") / f"{i}.mrg").write_text(tree)
+    trained = call("train", "tree-lstm", "--data", tmp_path, *SMALL, "--out", run)
+    assert trained.status == 0, trained.err
+    file = call("evaluate", run, "--data", classes_run.parent / "own.tsv")
+    assert file.json["sizes"] == {"test": 40}
+
+
+def test_a_picture_of_a_tree_that_is_typed(trained: Trained, tmp_path: Path) -> None:
+    words = [TREES[0], TREES[1]] if trained.kind == "pairs" else [TREES[0]]
+    done = call("plot", trained.run, *words, "--out", tmp_path)
+    assert done.status == 0, done.err
+    assert is_picture(tmp_path / "tree.png")
+
+
+def test_what_can_be_learnt_is_learnt(tmp_path: Path) -> None:
+    (tmp_path / "own.tsv").write_text(lines("classes") * 3)
+    words = ["--data", tmp_path / "own.tsv", "--epochs", 8, "--out", tmp_path / "run"]
+    done = call("train", "tree-lstm", *words)
+    assert done.json["test"]["accuracy"] == 1.0
+    assert "of the 24 to test are equal to one to train on" in done.out
+    assert "guessed format: bracketed, by the first lines" in done.out
+
+
+def test_labels_of_nodes_that_stand_beside_the_trees(tmp_path: Path) -> None:
+    rows = [
+        {"tree": tree, "depths": [0, 1, 2, 1, 2] if tree[1] == "P" else [0, None, 2, None, 2]}
+        for tree in TREES
+    ]
+    (tmp_path / "own.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    words = ["--data", tmp_path / "own.jsonl", "--target", "depths", "--task", "nodes"]
+    done = call("train", "tree-lstm", *words, "--epochs", 8, "--out", tmp_path / "run")
+    assert done.status == 0, done.err
+    assert done.json["test"]["accuracy"] == 1.0
+    asked = call("predict", tmp_path / "run", "(P (A x) (B y))")
+    assert asked.out.startswith("(P=0 (A=1 x=2) (B=1 y=2))\n")
+    assert asked.json["answers"][0]["labels"] == ["0", "1", "2", "1", "2"]
+    assert is_picture(tmp_path / "run" / "tree.png")
+
+
+def test_training_goes_on_where_it_stopped(classes_run: Path, tmp_path: Path) -> None:
+    result = json.loads((classes_run / "result.json").read_text())
+    copy = tmp_path / "run"
+    copy.mkdir()
+    for file in classes_run.iterdir():
+        (copy / file.name).write_bytes(file.read_bytes())
+    (copy / "result.json").unlink()
+    (copy / "model.safetensors").unlink()
+    unfinished = call("evaluate", copy)
+    assert (unfinished.status, "training has not ended; continue" in unfinished.err) == (2, True)
+    done = call("train", "--resume", copy)
+    assert (done.status, done.progress) == (0, [])  # all epochs were there
+    assert without_times(done.json) == without_times(result)
+    refused = call("train", "--resume", copy, "--epochs", 7)
+    assert "was started with epochs 6" in refused.err
+
+
+def test_files_to_choose_and_to_test_by(tmp_path: Path) -> None:
+    rows = lines("classes").splitlines(keepends=True)
+    parts = {"own.tsv": rows[::2], "valid.tsv": rows[1::4], "test.tsv": rows[3::4]}
+    for name, part in parts.items():
+        (tmp_path / name).write_text("".join(part) + "perhaps\t(P (A x))\n" * (name != "own.tsv"))
+    words = ["--data", "own.tsv", "--test-file", "test.tsv", "--validation-file", "valid.tsv"]
+    done = call(
+        "train", "tree-lstm", *words, "--data-dir", tmp_path, *SMALL, "--out", tmp_path / "run"
+    )
+    assert done.status == 0, done.err
+    assert done.json["sizes"] == {"train": 20, "validation": 11, "test": 11}
+    assert "perhaps" in done.json["test"]["confusion"]["classes"]  # was never learnt, and is missed
+    assert done.json["test"]["unknown_classes"] == ["perhaps"]
+    assert "classes that were not trained on: perhaps\n" in done.out
+    (tmp_path / "new.tsv").write_text(f"yes\t{TREES[0]}\nyes\t{TREES[1]}\nyes\t(P\n")
+    again = call("evaluate", tmp_path / "run", "--data", tmp_path / "new.tsv")
+    assert again.json["test"]["unreadable"] == [[3, "column 1: 1 unclosed '('"]]
+    assert "left out: 1 example that cannot be read; the first: line 3, column 1" in again.out
+    changed = tmp_path / "test.tsv"
+    changed.write_text(changed.read_text() + "yes\t(P (B y))\n")
+    refused = call("evaluate", tmp_path / "run")
+    assert (refused.status, "other test, content than in its config" in refused.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("content", "flags", "expected"),
+    [
+        (
+            "yes\t(P x)\nyes\t(Q x)\n",
+            [],
+            "own.tsv: every tree has the class 'yes'; there is nothing",
+        ),
+        ("1.5\t(P x)\n" * 30, ["--task", "regression"], "every tree has the number 1.5"),
+        ("a\t(P x)\nb\t(Q x)\n", [], "too few samples to hold some out: 2, each of another class"),
+        ("\n", [], "own.tsv is empty"),
+        (lines("classes"), ["--target", "mood"], "has no column 'mood'; its columns are 1, 2"),
+        (lines("classes"), ["--task", "pairs"], "--task pairs needs two"),
+        (lines("classes"), ["--format", "listops"], "no column has trees in the format listops"),
+        (lines("nodes"), [], "has trees and nothing to predict of them; say --target root-label"),
+        (
+            lines("classes"),
+            ["--test-file", "PAIRS"],
+            "has pairs of trees; the model was trained on",
+        ),
+        (lines("classes"), ["--test-file", "nowhere"], "nowhere: No such file or directory"),
+        (
+            lines("classes"),
+            ["--test-fraction", "1"],
+            "--test-fraction must be a number in the range",
+        ),
+    ],
+)
+def test_errors_of_a_first_hour(
+    tmp_path: Path, content: str, flags: list[str], expected: str
+) -> None:
+    file, pairs = tmp_path / "own.tsv", tmp_path / "pairs.tsv"
+    file.write_text(content)
+    pairs.write_text(lines("pairs"))
+    given = [pairs if flag == "PAIRS" else flag for flag in flags]
+    done = call("train", "tree-lstm", "--data", file, *given, "--out", tmp_path / "run")
+    assert done.status == 2
+    assert expected in done.err
+    assert len(done.err.splitlines()) == 1
+    assert not (tmp_path / "run").exists() or not list((tmp_path / "run").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        (
+            ["(P (A x)"],
+            "the input: 1 of 1 trees cannot be read in the format bracketed; the first,",
+        ),
+        (["nowhere.tsv"], "nowhere.tsv: No such file or directory"),
+        (["no", "tree"], "'no' stands outside of brackets"),
+        (["(P x)", __file__], "expected one file, or trees, not both; got (P x) "),
+        (["(P x)\t(Q x)"], "the input has pairs of trees; the model was trained on single trees"),
+    ],
+)
+def test_what_predict_says_of_what_is_no_tree(
+    classes_run: Path, typed: list[str], expected: str
+) -> None:
+    done = call("predict", classes_run, *typed)
+    assert (done.status, done.out) == (2, "")
+    assert expected in done.err
+
+
+EDITS = [
+    ("settings", "hidden_size", "ten"), ("settings", "format", "trees"), ("settings", "seed", -1),
+    ("settings", "data", 7), ("settings", "pools", "roots"), ("settings", "test_fraction", 2),
+    ("data", "task", "ranking"), ("data", "format", None), ("data", "classes", None),
+    ("data", None, "listops"), ("data", None, {"task": "nodes"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("part", "name", "value"), EDITS)
+def test_configurations_that_somebody_edited(
+    classes_run: Path, tmp_path: Path, part: str, name: str | None, value: object
+) -> None:
+    """One line, and no traceback."""
+    for file in ("config.json", "model.safetensors"):
+        (tmp_path / file).write_bytes((classes_run / file).read_bytes())
+    config = json.loads((tmp_path / "config.json").read_text())
+    if name is None:
+        config[part] = value
+    else:
+        config[part][name] = value
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    for words in (["evaluate", tmp_path], ["predict", tmp_path, TREES[0]]):
+        done = call(*words)
+        assert done.status in (0, 2)
+        assert (done.status == 0) == (not done.err) and "Traceback" not in done.err
+
+
+def test_a_bad_line_does_not_cost_the_others(classes_run: Path, tmp_path: Path) -> None:
+    file = tmp_path / "new.tsv"
+    file.write_text("(P (A x) (B y))\n(P (A\n(Q (A x) (B y))\n(P (A x) (NEW y))\n")
+    done = call("predict", classes_run, file)
+    *answers, bad = done.json["answers"]
+    assert [answer["tree"][:4] for answer in answers] == ["(P (", "(Q (", "(P ("]
+    assert bad == {"line": 2, "fault": "column 4: 2 unclosed '('"}
+    assert "line 2: not read: column 4" in done.out
+
+
+def test_trees_are_handed_over_by_the_data(tmp_path: Path) -> None:
+    for data, own in (("listops", False), ("lrt", False), (None, False), ("own.tsv", True)):
+        assert isinstance(recipe_for("tree-lstm", data), TreeFileRecipe) == own
+    assert isinstance(recipe_for("tree-lstm", str(tmp_path)), TreeFileRecipe)
+    assert type(recipe_for("neural-tree", "own.tsv")) is type(RECIPES["neural-tree"]())
+
+
+def test_the_help_says_how_trees_are_told(tmp_path: Path) -> None:
+    text = call("train", "tree-lstm", "--data", "own.tsv", "--help").out
+    assert "LABEL<TAB>TREE" in text
+    for flag in ("--format", "--target", "--task", "--test-file", "--cell", "--hidden-size"):
+        assert f"\n  {flag} " in text
+    assert max(map(len, text.splitlines())) <= 100
+    assert "--data FILE --help" in call("train", "tree-lstm", "--help").out
+
+
+def test_the_flags_have_the_choices_of_the_library() -> None:
+    assert set(Format.__args__) == set(NAMES)
+    assert set(Task.__args__) == set(TASKS)
+    assert get_args(get_type_hints(Training)["cell"]) == CELLS
+    assert Training().told() == TreeLSTMSettings()
+    assert Training(pools="root,sum", seed=3).arguments()["random_state"] == 3
+
+
+@pytest.mark.parametrize("inner_tokens", [False, True])
+def test_hidden_labels_are_put_back(inner_tokens: bool) -> None:
+    for seed in range(20):
+        for tree in random_trees(random.Random(seed), inner_tokens):
+            hidden, labels = hide_nodes(tree)
+            assert relabelled(hidden, labels or [None] * tree.size) == tree
+            own = [node.label for node in tree.preorder()]
+            assert relabelled(hidden, own, words=True) == tree
+            root, label = hide_root(tree)
+            assert Tree(label, root.children, root.token) == tree
+    deep = chain(100_000)
+    hidden, labels = hide_nodes(deep)
+    assert relabelled(hidden, labels or []) == deep
+
+
+def test_macro_f1_is_that_of_all_examples_together() -> None:
+    rng = np.random.default_rng(0)
+    true, guess = (rng.choice(list("abc"), 500, p=[0.8, 0.15, 0.05]).tolist() for _ in range(2))
+    found = of_classes(true, guess, "a")
+    assert found["macro_f1"] == pytest.approx(f1_score(true, guess, average="macro"))
+    assert found["accuracy_of_most_frequent"] == true.count("a") / 500
+    assert np.sum(found["confusion"]["counts"]) == 500
+
+
+def test_numbers_are_measured_beside_their_mean() -> None:
+    found = of_numbers([0.0, 2.0, 4.0], [[0.0], [2.0], [1.0]], mean=1.0)
+    assert found["rmse"] == pytest.approx(3**0.5)
+    assert found["rmse_of_mean"] == pytest.approx((11 / 3) ** 0.5)
+    assert (found["mae"], found["mae_of_mean"]) == (1.0, pytest.approx(5 / 3))
+    assert found["r2"] == pytest.approx(1 - 9 / 8)
+    assert "r2" not in of_numbers([1.0], [2.0], mean=0.0)
+
+
+def test_many_classes_are_told_by_their_mistakes() -> None:
+    names = [f"c{i}" for i in range(20)]
+    counts = np.diag([5] * 20)
+    counts[3, 4] = 7
+    said = list(metrics({"confusion": {"classes": names, "counts": counts.tolist()}}))
+    assert said == ["the most frequent confusions of 20 classes:", "  c3 taken for c4: 7"]
+    ax = draw_confusion({"classes": names * 2, "counts": np.eye(40).tolist()})
+    assert ax.images[0].get_array().shape == (30, 30)
+    assert ax.get_title() == "the 30 most frequent classes"
+    plot_history(History([{"epoch": 1, "loss": 1.0}]))
+
+
+def test_data_tells_what_is_in_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "own.tsv"
+    file.write_text(lines("classes") + "no\t(P (A x) (A y))\nno\t(P\n")
+    done = call("data", file)
+    assert done.status == 0, done.err
+    for said in (
+        "41 trees, 205 nodes\n",
+        "height: 2 to 2, half of them at most 2\n",
+        "equal to an earlier one: 1; 1 of them with another target\n",
+        "2 classes: no 21 (51 %), yes 20 (49 %)\n",
+        "not read: 1\n  line 42: column 1: 1 unclosed '('\n",
+    ):
+        assert said in done.out
+    assert (done.json["classes"], done.json["pairs"]) == ({"no": 21, "yes": 20}, False)
+    (tmp_path / "own.mrg").write_text("\n".join(TREES))
+    assert call("data", tmp_path / "own.mrg").json["task"] is None
+    by_root = call("data", tmp_path / "own.mrg", "--target", "root-label").json
+    assert by_root["classes"] == {"P": 20, "Q": 20}
+    table = tmp_path / "rows.csv"
+    table.write_text("1,2\n2,3\n" * 5)
+    assert "--task pairs is for trees" in call("data", table, "--task", "pairs").err
+    refused = call("data", file, "--delimiter", ";")
+    assert (refused.status, "is for a table, FILE.csv" in refused.err) == (2, True)
+
+
+def test_what_python_reads_is_what_the_command_trained_on(classes_run: Path) -> None:
+    data = read_trees(classes_run.parent / "own.tsv")
+    assert data.trees[0] == parse.bracketed(TREES[0])
+    told = json.loads((classes_run / "config.json").read_text())["data"]
+    assert told["classes"] == sorted(set(data.targets))
+    assert (told["format"], told["target"], told["task"]) == ("bracketed", "1", "classification")
