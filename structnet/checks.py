@@ -139,9 +139,14 @@ def check_memory(what: str, num_bytes: int) -> None:
     """
     if num_bytes > memory():
         raise ValueError(
-            f"{what} needs {num_bytes / 2**30:,.0f} GiB of memory; "
+            f"{what} needs {_gibibytes(num_bytes)} GiB of memory; "
             f"this machine has {memory() / 2**30:,.1f} GiB"
         )
+
+
+def _gibibytes(num_bytes: int) -> str:
+    size = num_bytes // 2**30
+    return f"{size:,}" if size < 10**6 else "more than a million"
 
 
 @cache

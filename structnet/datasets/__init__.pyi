@@ -21,8 +21,6 @@ from .lrt_generator import Pair as Pair
 from .named import load as load
 from .planted import Planted as Planted
 from .planted import load_planted as load_planted
-from .standard_library import PythonFunctions as PythonFunctions
-from .standard_library import python_functions as python_functions
 from .source import DownloadError as DownloadError
 from .source import Source as Source
 from .source import WrongFileError as WrongFileError
@@ -30,6 +28,8 @@ from .source import cache_dir as cache_dir
 from .source import fetch as fetch
 from .source import find as find
 from .source import verify as verify
+from .standard_library import PythonFunctions as PythonFunctions
+from .standard_library import python_functions as python_functions
 from .text import Text as Text
 from .text import load_text as load_text
 from .tree_file import TreeFile as TreeFile

@@ -60,7 +60,7 @@ def parted(
     """As :func:`hold_out`, but None for what is held out where there are too few samples for it.
 
     Shapes:
-        those of :func:`hold_out`.
+        labels ``[size]``; both results ascending places, int64, as of :func:`hold_out`.
 
     Example:
         >>> parted(3, 0.1, seed=0)

@@ -149,8 +149,8 @@ class ChildSumTreeLSTM(nn.Module):
 
         Args:
             vectors: a row a token.
-            which: which of the rows to take.
-            frozen: do not train the vectors of tokens, of none of them.
+            which: mask of the rows to take.
+            frozen: True does not train any token's vector further.
 
         Shapes:
             vectors ``[num_tokens, input_size]``; which ``[num_tokens]``, bool.

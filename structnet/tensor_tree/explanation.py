@@ -89,7 +89,7 @@ def explain(
         vocabulary: the numbers of its labels.
         tree: the tree.
         scored: gives the score from the outputs.
-        answer: what the score is of.
+        answer: class or number that the score is of.
 
     Shapes:
         of ``scored``: ``[n, outputs]`` -> ``[n]``.

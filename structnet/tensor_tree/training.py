@@ -172,6 +172,8 @@ def train(
             _child_sum(model).set_vectors(*known, frozen=not train_vectors)
     assert given.epochs is not None and given.batch_size is not None  # as resolved
     steps = max(given.epochs * steps_per_epoch(len(examples), given.batch_size), 1)
+    if steps * RISE == 1:  # by the steps of the rise, less one, torch divides
+        steps += 1
     mixed, left = None, (examples, held_out)
     if given.bag:
         bag = LabelBag.knowing(examples.forest, **bag_sizes(vocabulary, question))

@@ -286,3 +286,9 @@ def test_known_vectors_of_words(tmp_path: Path):
         TreeLSTMClassifier(vectors=file, **QUICK).fit(X, y)
     with pytest.raises(ValueError, match="'vectors' parameter must be None, but for the cell"):
         TreeLSTMClassifier(vectors=file, cell="sum", **QUICK).fit(X, y)
+
+
+def test_a_training_of_ten_steps():
+    X, y = data(160)
+    model = TreeLSTMClassifier(epochs=1, batch_size=16, random_state=0)
+    assert len(model.fit(X, y, validation=data(20, seed=1)).history_) == 1
