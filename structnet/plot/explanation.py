@@ -16,9 +16,15 @@ FOR, AGAINST = (0.99, 0.55, 0.24), (0.42, 0.68, 0.84)  # orange and blue, told a
 class Explained(Protocol):
     """A tree whose nodes matter more or less, as estimators of trees explain it."""
 
-    tree: Tree
-    answer: object
-    score: float
+    @property
+    def tree(self) -> Tree:
+        """The tree, each node an object of its own."""
+        ...
+
+    @property
+    def heading(self) -> str:
+        """What is explained, in a few words."""
+        ...
 
     def values(self) -> dict[int, float]:
         """What each node counts, by its ``id``."""
@@ -42,9 +48,9 @@ def plot_explanation(explained: Explained, ax: Axes | None = None, **options: ob
         >>> from matplotlib.figure import Figure
         >>> tree = Tree("f", [Tree("x"), Tree("y")])
         >>> values = dict(zip(map(id, tree.preorder()), [2.0, 1.5, -0.1]))
-        >>> told = SimpleNamespace(tree=tree, answer="spam", score=-0.1, values=lambda: values)
+        >>> told = SimpleNamespace(tree=tree, heading="spam: 2.1", values=lambda: values)
         >>> plot_explanation(told, Figure().add_subplot()).get_title().split(",")[0]
-        'spam: score -0.100'
+        'spam: 2.1'
     """
     values = explained.values()
     most = max((abs(v) for key, v in values.items() if key != id(explained.tree)), default=0.0)
@@ -60,7 +66,7 @@ def plot_explanation(explained: Explained, ax: Axes | None = None, **options: ob
 
     ax = plot_tree(explained.tree, ax, colors=color, **options)  # type: ignore[arg-type]  # as given
     ax.set_title(
-        f"{explained.answer}: score {explained.score:.3f}, which falls by up to {most:.3g}\n"
+        f"{explained.heading}, which falls by up to {most:.3g}\n"
         "where the orange is hidden, and rises where the blue is",
         fontsize=11,
     )

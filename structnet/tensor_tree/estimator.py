@@ -444,13 +444,12 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
         if column not in range(columns):
             raise wrong("column", f"an int from 0 to {columns - 1}", column, "explain")
         mean, sd = float(self.scale_.mean[column]), float(self.scale_.sd[column])
-        said = float(self.predict([tree]).ravel()[column])
         return explain(
             self.model_,
             self.trained_.vocabulary,
             tree,
             lambda outputs: outputs[:, column].double() * sd + mean,
-            round(said, 6),
+            None,
         )
 
     def __sklearn_tags__(self) -> Any:

@@ -37,7 +37,7 @@ class TreeExplanation:
 
     Attributes:
         tree: the tree; each of its nodes is an object of its own.
-        answer: class or label that is explained; of numbers, the number.
+        answer: class or label that is explained; None of numbers.
         score: its log-odds, which change where a probability near 1 does not; of numbers, the
             number.
         occlusion: fall of the score, node by node, when all below and at it is hidden; the root's
@@ -55,6 +55,13 @@ class TreeExplanation:
     occlusion: np.ndarray
     gradient: np.ndarray | None
 
+    @property
+    def heading(self) -> str:
+        """What is explained, in a few words."""
+        if self.answer is None:
+            return f"prediction {self.score:.6g}"
+        return f"{self.answer}: log-odds {self.score:.3f}"
+
     def top(self, count: int = LISTED) -> list[tuple[Tree, float]]:
         """The subtrees, but for the whole tree, without which the score changes most."""
         nodes = list(self.tree.preorder())
@@ -67,7 +74,7 @@ class TreeExplanation:
         return {id(node): value for node, value in zip(nodes, self.occlusion.tolist(), strict=True)}
 
     def __str__(self) -> str:
-        lines = [f"{self.answer}: score {self.score:.3f}; it falls by"]
+        lines = [f"{self.heading}; it falls by"]
         for node, value in self.top():
             text = str(node) if node.size <= SHOWN else repr(node)[1:-1]
             text = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
@@ -89,7 +96,7 @@ def explain(
         vocabulary: the numbers of its labels.
         tree: the tree.
         scored: gives the score from the outputs.
-        answer: class or number that the score is of.
+        answer: class that the score is of; None of numbers.
 
     Shapes:
         of ``scored``: ``[n, outputs]`` -> ``[n]``.

@@ -100,6 +100,7 @@ def test_numbers_are_explained_in_their_own_units():
     model = TreeLSTMRegressor(epochs=6, hidden_size=8, random_state=0).fit(X, y)
     explained = model.explain(X[0])
     assert explained.score == pytest.approx(model.predict(X[:1])[0], rel=1e-4)
+    assert explained.heading.startswith("prediction 1")
     best = next(node for node, _ in explained.top() if not node.children)
     assert best.label == words[0] and np.abs(explained.occlusion).max() > 2000
     with pytest.raises(
@@ -127,7 +128,7 @@ def test_a_deep_tree_is_explained():
 def test_the_picture_shows_what_matters(model: TreeLSTMClassifier):
     explained = model.explain(planted(random.Random(4), "good"))
     ax = plot_explanation(explained, Figure(figsize=(8, 4)).add_subplot())
-    assert ax.get_title().startswith(f"good: score {explained.score:.3f}")
+    assert ax.get_title().startswith(f"good: log-odds {explained.score:.3f}")
     boxes = {t.get_text(): t.get_bbox_patch() for t in ax.texts if t.get_bbox_patch()}
     assert to_rgb(boxes["S"].get_facecolor()) == (1, 1, 1)
     red, _, blue = to_rgb(boxes["good"].get_facecolor())
@@ -148,5 +149,5 @@ def test_what_cannot_be_explained_is_refused(model: TreeLSTMClassifier):
 def test_the_text_lists_what_matters(model: TreeLSTMClassifier):
     explained = model.explain(planted(random.Random(5), "good"))
     lines = str(explained).splitlines()
-    assert lines[0].startswith("good: score ") and len(lines) == 1 + 7
+    assert lines[0].startswith("good: log-odds ") and len(lines) == 1 + 7
     assert any(line.endswith("without good") for line in lines)

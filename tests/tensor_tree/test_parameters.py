@@ -163,6 +163,7 @@ def test_a_parameter_of_another_shape_is_refused(configuration: Configuration, b
     ],
 )
 def test_what_fits_in_no_memory_is_refused_before_it_is_made(make: Callable, message: str):
-    tail = r" is the largest, needs ([\d,]+|more than a million) GiB of memory; this machine has [\d,.]+ GiB"
+    size = r"([\d,]+|more than a million) GiB"
+    tail = f" is the largest, needs {size} of memory; this machine has [\\d,.]+ GiB"
     with pytest.raises(ValueError, match=f"^{re.escape(message)}{tail}$"):
         make()
