@@ -43,6 +43,7 @@ from .tensor_tree import CP as CP
 from .tensor_tree import ChildSum as ChildSum
 from .tensor_tree import ChildSumTreeLSTM as ChildSumTreeLSTM
 from .tensor_tree import FullTensor as FullTensor
+from .tensor_tree import RecursiveNetwork as RecursiveNetwork
 from .tensor_tree import TensorTrain as TensorTrain
 from .tensor_tree import TreeClassifier as TreeClassifier
 from .tensor_tree import TreeLSTM as TreeLSTM

@@ -6,6 +6,7 @@ equation     what                                        where
 Eq. (4)      full-tensor aggregation                     :class:`FullTensor`
 Eq. (5)      weighted sum of the children                :class:`WeightedSum`, :class:`ChildSum`
 Eq. (10)     Tucker form of the tensor                   :class:`Tucker`
+Eq. (2)      the plain recursive network                 :class:`RecursiveNetwork`
 Eq. (11)     gates, cell state, hidden state             :class:`TreeLSTM`, ``gates.lstm_state``
 Sec. IV      number of parameters                        :meth:`Aggregator.count`
 Sec. V       classifiers                                 :class:`TreeClassifier`, \
@@ -17,6 +18,8 @@ Tai et al.   labels as vectors, shared weights           :class:`ChildSumTreeLST
 ======================  ==========================================================================
 ``aggregators``         one form of Eq. (4) a file; the homogeneous form, the first weights' scale
 ``tree_lstm``           the encoder: any aggregator in an LSTM
+``recursive_network``   any aggregator and a tanh, without gates
+``inputs``              the vectors that leaves carry, and other nodes
 ``gates``               its element-wise part, plain and with the backward written out
 ``heads``               the classifiers on top, as the paper has them
 ``child_sum_tree_lstm`` labels as vectors and one set of weights, for trees of any kind

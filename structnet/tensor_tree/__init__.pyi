@@ -17,4 +17,5 @@ from .heads import TreePairClassifier as TreePairClassifier
 from .predictor import NodePredictor as NodePredictor
 from .predictor import TreePredictor as TreePredictor
 from .readout import TreeReadout as TreeReadout
+from .recursive_network import RecursiveNetwork as RecursiveNetwork
 from .tree_lstm import TreeLSTM as TreeLSTM

@@ -97,6 +97,42 @@ class TreeLSTMEstimator(BaseEstimator):
         check_is_fitted(self)
         return self.trained_.model
 
+    def summary(self) -> str:
+        """What was chosen and what it came to, in a few lines.
+
+        Example:
+            >>> from structnet import TreeLSTMClassifier
+            >>> X, y = ["(+ 1 2)", "(- 1 2)", "(+ 2 1)", "(- 2 1)"] * 10, ["sum", "rest"] * 20
+            >>> print(TreeLSTMClassifier(epochs=5, random_state=0).fit(X, y).summary())
+            child-sum cell of hidden size 64, 34,498 parameters
+            2 labels of inner nodes, 2 of leaves or tokens, beside the unknown
+            reads the root, max and attention of the nodes' states
+            a linear model on 10 counts beside it: weights ... of the tree and ... of the model
+            best epoch ... of 5 on the held-out examples
+        """
+        check_is_fitted(self)
+        told, model = self.trained_.settings, self.model_
+        vocabulary, best = self.trained_.vocabulary, self.history_.best
+        number = sum(parameter.numel() for parameter in model.parameters())
+        types, tokens = len(vocabulary.types or ()), len(vocabulary.tokens)
+        lines = [
+            f"{told.cell} cell of hidden size {told.hidden_size}, {number:,} parameters",
+            f"{types:,} labels of inner nodes, {tokens:,} of leaves or tokens, beside the unknown",
+        ]
+        if self.trained_.question.kind != "nodes":
+            *first, last = told.pools or ("root",)
+            read = f"{', '.join(first)} and {last}" if first else last
+            lines.append(f"reads the {read} of the nodes' states")
+        if told.bag:
+            tree, bag = model.shares.tolist()
+            counts = f"a linear model on {len(model.bag.weight):,} counts beside it"
+            lines.append(f"{counts}: weights {tree:.2g} of the tree and {bag:.2g} of the model")
+        if best is not None:
+            held = any(name.startswith("validation") for name in best)
+            of = f"best epoch {best['epoch']} of {len(self.history_)}"
+            lines.append(of + (" on the held-out examples" if held else ""))
+        return "\n".join(lines)
+
     def save(self, path: str | Path) -> None:
         """Writes the fitted estimator to one safetensors file, without pickle.
 

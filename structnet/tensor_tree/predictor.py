@@ -14,6 +14,7 @@ from structnet.checks import check_integer, check_number, check_one_of
 from structnet.tensor_tree.child_sum_tree_lstm import ChildSumTreeLSTM
 from structnet.tensor_tree.label_bag import LabelBag
 from structnet.tensor_tree.readout import TreeReadout
+from structnet.tensor_tree.recursive_network import RecursiveNetwork
 from structnet.tensor_tree.tree_lstm import TreeLSTM
 from structnet.training.targets import check_classes
 from structnet.trees.examples import NodeExamples, TreeExamples
@@ -121,10 +122,18 @@ class TreePredictor(nn.Module):
         Raises:
             ValueError: the model gives numbers.
         """
-        outputs = self(getattr(batch, "forest", batch))
+        outputs = self._logits(batch)
+        return outputs.softmax(-1) if self.kind == "classes" else outputs.sigmoid()
+
+    def predict_log_proba(self, batch: TreeExamples | Forest) -> Tensor:
+        """The logarithm of that; errors likewise. ``[n, outputs]``."""
+        outputs = self._logits(batch)
+        return outputs.log_softmax(-1) if self.kind == "classes" else F.logsigmoid(outputs)
+
+    def _logits(self, batch: TreeExamples | Forest) -> Tensor:
         if self.kind == "numbers":
             raise ValueError("a model of kind 'numbers' has no probabilities; it has predict")
-        return outputs.softmax(-1) if self.kind == "classes" else outputs.sigmoid()
+        return self(getattr(batch, "forest", batch))
 
 
 class BesideBag(nn.Module):
@@ -210,7 +219,10 @@ class NodePredictor(nn.Module):
     """
 
     def __init__(
-        self, encoder: ChildSumTreeLSTM | TreeLSTM, num_classes: int, dropout: float = 0.0
+        self,
+        encoder: ChildSumTreeLSTM | TreeLSTM | RecursiveNetwork,
+        num_classes: int,
+        dropout: float = 0.0,
     ):
         super().__init__()
         check_integer("num_classes", num_classes, 1, owner="NodePredictor")

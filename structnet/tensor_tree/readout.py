@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from structnet.checks import check_integer, check_number, wrong
 from structnet.message_passing.pooling import POOLS, pooled
 from structnet.tensor_tree.child_sum_tree_lstm import ChildSumTreeLSTM
+from structnet.tensor_tree.recursive_network import RecursiveNetwork
 from structnet.tensor_tree.tree_lstm import TreeLSTM
 from structnet.trees.forest import Forest
 
@@ -41,7 +42,7 @@ class TreeReadout(nn.Module):
 
     def __init__(
         self,
-        encoder: ChildSumTreeLSTM | TreeLSTM,
+        encoder: ChildSumTreeLSTM | TreeLSTM | RecursiveNetwork,
         num_outputs: int,
         pools: Sequence[str] = ("root", "max"),
         roots_per_example: int = 1,

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from structnet.checks import check_one_of
-from structnet.errors import GraphError
 from structnet.message_passing.cell import Edges, Nodes, State
 from structnet.message_passing.propagation import propagate
 from structnet.message_passing.scheduling import Layout
@@ -18,11 +17,12 @@ from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT, Aggregator
 from structnet.tensor_tree.aggregators.tucker import Tucker
 from structnet.tensor_tree.compiled.tree_sweep import covers, sweep
 from structnet.tensor_tree.gates import forget, lstm_state
+from structnet.tensor_tree.inputs import WithInputs
 from structnet.tensor_tree.parameters import Shape, allocate, check_shapes
 from structnet.trees.forest import Forest
 
 
-class TreeLSTM(nn.Module):
+class TreeLSTM(WithInputs):
     """Encodes each tree of a forest as the hidden state of its root.
 
     For a node with type t, input x (0 if it has none) and children 1..L::
@@ -70,8 +70,6 @@ class TreeLSTM(nn.Module):
         torch.Size([1, 8])
     """
 
-    embedding: nn.Embedding
-    inputs: Tensor
     leaf_weight: nn.Parameter
     leaf_bias: nn.Parameter
     forget_weight: nn.Parameter
@@ -97,19 +95,9 @@ class TreeLSTM(nn.Module):
         check_one_of("forget_bias", forget_bias, ("type", "place"), "TreeLSTM")
         if forget == "all" and forget_bias == "place":
             raise ValueError("forget_bias='place' needs forget='child'; got forget='all'")
-        if not isinstance(inputs, nn.Embedding) and getattr(inputs, "ndim", 0) != 2:
-            raise ValueError(
-                "inputs must be an nn.Embedding or a tensor [num_tokens, input_size]; got "
-                + (f"shape {list(inputs.shape)}" if hasattr(inputs, "shape") else repr(inputs))
-            )
         self.hidden_size, self.inner_inputs = hidden_size, inner_inputs
         self.forget, self.bottom, self.forget_bias_of = forget, bottom, forget_bias
-        self.learned_inputs = isinstance(inputs, nn.Embedding)
-        if isinstance(inputs, nn.Embedding):
-            self.embedding = inputs
-        else:
-            table = torch.as_tensor(inputs).detach()
-            self.register_buffer("inputs", table.to(torch.get_default_dtype(), copy=True))
+        self.hold_inputs(inputs)
         input_size = self.input_table().shape[1]
         self.aggregator = aggregator(
             hidden_size,
@@ -176,18 +164,6 @@ class TreeLSTM(nn.Module):
         if self.bottom == "learned":
             self.bottom_state.normal_().mul_(HIDDEN_MOMENT**0.5)
 
-    def input_table(self) -> Tensor:
-        """The input vectors, ``[num_tokens, input_size]``."""
-        return self.embedding.weight if self.learned_inputs else self.inputs
-
-    def look_up(self, tokens: Tensor) -> Tensor:
-        """The input vectors of tokens, as an embedding with its options gives them.
-
-        Shapes:
-            tokens ``[n]`` -> ``[n, input_size]``.
-        """
-        return self.embedding(tokens) if self.learned_inputs else self.inputs[tokens]
-
     def states(
         self,
         forest: Forest,
@@ -209,7 +185,7 @@ class TreeLSTM(nn.Module):
             GraphError: types, places or tokens that the model does not have.
             ValueError: a parameter of another shape than it was made with.
         """
-        self._check_tokens(forest)
+        self.check_tokens(forest)
         self.aggregator()  # its hooks
         check_shapes(self, self.shapes)
         check_shapes(self.aggregator, self.aggregator.shapes)
@@ -231,21 +207,6 @@ class TreeLSTM(nn.Module):
             output: ``[num_nodes, hidden_size]``.
         """
         return self.states(forest, np.arange(forest.num_nodes), backend)["h"]
-
-    def _check_tokens(self, forest: Forest) -> None:
-        known = len(self.input_table())
-        if len(forest.tokens) and forest.tokens.max() >= known:
-            raise GraphError(
-                f"the forest has token {forest.tokens.max()}; the model has {known} input vectors"
-            )
-        empty = (forest.types < 0) & (forest.tokens < 0)
-        if empty.any():
-            raise GraphError(f"node {empty.argmax()} has neither type nor token; it needs one")
-        if not self.inner_inputs and ((forest.types >= 0) & (forest.tokens >= 0)).any():
-            raise GraphError(
-                "nodes with a type carry tokens, which the model would not read; "
-                "build it with inner_inputs=True"
-            )
 
 
 class _Cell:

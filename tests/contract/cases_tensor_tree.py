@@ -20,7 +20,14 @@ from random_trees import (
 )
 from torch import nn
 
-from structnet.tensor_tree import TreeClassifier, TreeLSTM, TreePairClassifier
+from structnet.tensor_tree import (
+    ChildSumTreeLSTM,
+    TreeClassifier,
+    TreeLSTM,
+    TreePairClassifier,
+    TreePredictor,
+    TreeReadout,
+)
 from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest
 
@@ -68,6 +75,24 @@ def tree_case(
     )
 
 
+def vector_model(roots: int, classes: int, seed: int) -> nn.Module:
+    """Labels as vectors, read at all nodes."""
+    torch.manual_seed(seed)
+    encoder = ChildSumTreeLSTM(6, len(TYPES), len(TOKENS), places=2)
+    pools = ("root", "max", "mean", "attention")
+    return TreePredictor(TreeReadout(encoder, classes, pools, roots_per_example=roots))
+
+
+def vector_case(name: str, roots: int, classes: int) -> Case:
+    return Case(
+        name,
+        partial(vector_model, roots, classes),
+        partial(tree_batch, roots, classes, True),
+        classes,
+        tree_inputs,
+    )
+
+
 single = partial(tree_case, head=TreeClassifier, roots=1, classes=4)
 pair = partial(tree_case, head=TreePairClassifier, roots=2, classes=7)
 
@@ -77,5 +102,7 @@ CASES = [
     single("tree, learned bottom", bottom="learned"),
     single("tree, forget all", forget="all"),
     single("tree, inner inputs", inner=True),
+    vector_case("tree, labels as vectors", 1, 4),
+    vector_case("pair, labels as vectors", 2, 3),
     pair("pair, inner inputs, all learned", inner=True, forget="all", bottom="learned"),
 ]

@@ -1,0 +1,72 @@
+"""The input vectors of an encoder: fixed ones, or learned ones."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from structnet.errors import GraphError
+from structnet.trees.forest import Forest
+
+
+class WithInputs(nn.Module):
+    """An encoder whose leaves, and with ``inner_inputs`` other nodes too, carry input vectors."""
+
+    embedding: nn.Embedding
+    inputs: Tensor
+    inner_inputs: bool
+    learned_inputs: bool
+
+    def hold_inputs(self, inputs: Tensor | nn.Embedding) -> None:
+        """Takes the vectors over: an embedding as it is, a tensor as a copy that is not trained.
+
+        Shapes:
+            inputs ``[num_tokens, input_size]``.
+
+        Raises:
+            ValueError: they are neither.
+        """
+        if not isinstance(inputs, nn.Embedding) and getattr(inputs, "ndim", 0) != 2:
+            raise ValueError(
+                "inputs must be an nn.Embedding or a tensor [num_tokens, input_size]; got "
+                + (f"shape {list(inputs.shape)}" if hasattr(inputs, "shape") else repr(inputs))
+            )
+        self.learned_inputs = isinstance(inputs, nn.Embedding)
+        if isinstance(inputs, nn.Embedding):
+            self.embedding = inputs
+        else:
+            table = torch.as_tensor(inputs).detach()
+            self.register_buffer("inputs", table.to(torch.get_default_dtype(), copy=True))
+
+    def input_table(self) -> Tensor:
+        """The input vectors, ``[num_tokens, input_size]``."""
+        return self.embedding.weight if self.learned_inputs else self.inputs
+
+    def look_up(self, tokens: Tensor) -> Tensor:
+        """The input vectors of tokens, as an embedding with its options gives them.
+
+        Shapes:
+            tokens ``[n]`` -> ``[n, input_size]``.
+        """
+        return self.embedding(tokens) if self.learned_inputs else self.inputs[tokens]
+
+    def check_tokens(self, forest: Forest) -> None:
+        """Refuses nodes without a vector that they need, or with one that would not be read.
+
+        Raises:
+            GraphError: a token that is not in the table, a node with neither type nor token, or
+                one with both.
+        """
+        known = len(self.input_table())
+        if len(forest.tokens) and forest.tokens.max() >= known:
+            raise GraphError(
+                f"the forest has token {forest.tokens.max()}; the model has {known} input vectors"
+            )
+        empty = (forest.types < 0) & (forest.tokens < 0)
+        if empty.any():
+            raise GraphError(f"node {empty.argmax()} has neither type nor token; it needs one")
+        if not self.inner_inputs and ((forest.types >= 0) & (forest.tokens >= 0)).any():
+            raise GraphError(
+                "nodes with a type carry tokens, which the model would not read; "
+                "build it with inner_inputs=True"
+            )

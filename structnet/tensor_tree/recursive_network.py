@@ -1,0 +1,152 @@
+"""The plain recursive network: an aggregation of the children's states and a tanh, no gates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from structnet.message_passing.cell import Edges, Nodes, State
+from structnet.message_passing.propagation import propagate
+from structnet.message_passing.scheduling import Layout
+from structnet.tensor_tree.aggregators.base import Aggregator
+from structnet.tensor_tree.aggregators.tucker import Tucker
+from structnet.tensor_tree.inputs import WithInputs
+from structnet.tensor_tree.parameters import allocate, check_shapes
+from structnet.trees.forest import Forest
+
+
+class RecursiveNetwork(WithInputs):
+    """Encodes each tree of a forest as the hidden state of its root.
+
+    For a node of type t with input x (0 if it has none) and children 1..L, and for a leaf::
+
+        h = tanh(aggregation of x, h_1, .., h_L)        by the parameters of t
+        h = tanh(W x + b)
+
+    The aggregation is the full tensor's, Eq. (4), the sum's, Eq. (5), Tucker's, Eq. (10), or any
+    other that :class:`~structnet.tensor_tree.TreeLSTM` has, which differs from this by its gates.
+
+    Args:
+        hidden_size: c, the size of h.
+        num_types: node types, each with parameters of its own (``vocabulary.num_types``).
+        arity: L, the number of places (``vocabulary.arity``).
+        inputs: the input vectors, ``[num_tokens, input_size]``: a tensor for fixed ones, an
+            ``nn.Embedding`` for learned ones.
+        aggregator: called with ``(hidden_size, arity, num_types, gates=1, input_size=..)``.
+        inner_inputs: True if nodes with a type carry inputs too.
+
+    Raises:
+        ValueError: inputs that are neither, or sizes out of range.
+
+    Shapes:
+        output: ``[len(forest), hidden_size]``.
+
+    Reference: Castellana and Bacciu, IJCNN 2020, Eq. (2), (4), (5), (10).
+
+    Example:
+        >>> from structnet.trees.tree import Tree
+        >>> from structnet.trees.vocabulary import Vocabulary
+        >>> _ = torch.manual_seed(0)
+        >>> trees = [Tree("MAX", [Tree("2"), Tree("MIN", [Tree("4"), Tree("7")])])]
+        >>> vocabulary = Vocabulary(["MAX", "MIN"], "0123456789", arity=2)
+        >>> encoder = RecursiveNetwork(8, vocabulary.num_types, vocabulary.arity, torch.eye(10))
+        >>> encoder(Forest.from_trees(trees, vocabulary)).shape
+        torch.Size([1, 8])
+    """
+
+    leaf_weight: nn.Parameter
+    leaf_bias: nn.Parameter
+    bottom_state: Tensor
+
+    def __init__(
+        self,
+        hidden_size: int,
+        num_types: int,
+        arity: int,
+        inputs: Tensor | nn.Embedding,
+        aggregator: Callable[..., Aggregator] = partial(Tucker, rank=3),
+        inner_inputs: bool = False,
+    ):
+        super().__init__()
+        self.hidden_size, self.inner_inputs = hidden_size, inner_inputs
+        self.hold_inputs(inputs)
+        size = self.input_table().shape[1]
+        given = size if inner_inputs else 0
+        self.aggregator = aggregator(hidden_size, arity, num_types, gates=1, input_size=given)
+        own = self.aggregator
+        self.layout = Layout(num_types, arity, own.positional, own.pads)
+        shapes = {"leaf_weight": (size, hidden_size), "leaf_bias": (hidden_size,)}
+        self.shapes = allocate(self, shapes)
+        self.register_buffer("bottom_state", torch.zeros(1, hidden_size), persistent=False)
+        self.reset_parameters()
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Draw the first weights, but for the aggregator's and the inputs."""
+        moment = self.input_table().square().sum(1).mean().clamp_min(1e-6)
+        self.leaf_weight.normal_().div_(moment.sqrt())  # pre-activations of variance one
+        self.leaf_bias.zero_()
+
+    def node_states(
+        self,
+        forest: Forest,
+        backend: str = "levels",
+        nodes: Sequence[int] | np.ndarray | None = None,
+    ) -> Tensor:
+        """The hidden states of all nodes, or of some.
+
+        Args:
+            forest: the trees.
+            backend: that of :func:`structnet.message_passing.propagate`.
+            nodes: numbers of nodes of the forest.
+
+        Shapes:
+            output: ``[num_nodes, hidden_size]``, or ``[len(nodes), hidden_size]``.
+
+        Raises:
+            GraphError: types, places or tokens that the model does not have.
+            ValueError: a parameter of another shape than it was made with.
+        """
+        self.check_tokens(forest)
+        self.aggregator()  # its hooks
+        check_shapes(self, self.shapes)
+        check_shapes(self.aggregator, self.aggregator.shapes)
+        chosen = np.arange(forest.num_nodes) if nodes is None else nodes
+        return propagate(forest, _Cell(self), chosen, backend)["h"]
+
+    def forward(self, forest: Forest, backend: str = "levels") -> Tensor:
+        return self.node_states(forest, backend, forest.roots)
+
+
+class _Cell:
+    """One sweep of a recursive network."""
+
+    def __init__(self, model: RecursiveNetwork):
+        self.model, self.aggregator, self.layout = model, model.aggregator, model.layout
+        self.sums = frozenset(["aggregate"] if model.aggregator.summed else [])
+
+    def leaf(self, nodes: Nodes) -> State:
+        x = self.model.look_up(nodes.tokens)
+        h = torch.addmm(self.model.leaf_bias, x, self.model.leaf_weight)
+        return {"h": h.tanh()}
+
+    def bottom(self) -> State:
+        return {"h": self.model.bottom_state}
+
+    def message(self, edges: Edges) -> State:
+        h = edges.split(edges.src["h"])  # [runs, length, c]
+        weight = self.aggregator.message_weight()
+        z = h if weight is None else edges.product(h, weight)
+        return {"aggregate": edges.join(self.aggregator.message(edges, z))}
+
+    def reduce(self, nodes: Nodes) -> State:
+        x = None
+        if self.model.inner_inputs:
+            there = (nodes.tokens >= 0).unsqueeze(1)
+            x = self.model.look_up(nodes.tokens.clamp_min(0)) * there
+        (y,) = self.aggregator.reduce(nodes, nodes.mailbox["aggregate"], x)
+        return {"h": nodes.join(y.tanh())}
