@@ -27,9 +27,13 @@ Tai et al.   labels as vectors, shared weights           :class:`ChildSumTreeLST
 ``predictor``           classes, labels or numbers of trees, classes of nodes
 ``label_bag``           counts of labels and pairs, and a linear model of them
 ``settings``            the hyper-parameters of a model of users' trees
+``building``            a model for the labels of trees and for what is to be said of them
 ``training``            from trees to a trained model
 ``explanation``         how much each part of a tree matters to what is said of it
-``estimator``           the same for users of scikit-learn
+``estimator``           the same for users of scikit-learn; ``samples`` checks what they give
+``classifier``,         classes or labels of trees, numbers of trees, classes of nodes
+``regressor``,
+``node_classifier``
 ``compiled``            the same sweep as compiled loops, on a CPU
 ``parameters``          parameters of known shapes, made only if they fit in memory
 ======================  ==========================================================================

@@ -8,14 +8,14 @@ from .aggregators.tucker import Tucker as Tucker
 from .aggregators.weighted_sum import ChildSum as ChildSum
 from .aggregators.weighted_sum import WeightedSum as WeightedSum
 from .child_sum_tree_lstm import ChildSumTreeLSTM as ChildSumTreeLSTM
-from .estimator import TreeLSTMClassifier as TreeLSTMClassifier
-from .estimator import TreeLSTMRegressor as TreeLSTMRegressor
-from .estimator import TreeNodeClassifier as TreeNodeClassifier
+from .classifier import TreeLSTMClassifier as TreeLSTMClassifier
 from .explanation import TreeExplanation as TreeExplanation
 from .heads import TreeClassifier as TreeClassifier
 from .heads import TreePairClassifier as TreePairClassifier
+from .node_classifier import TreeNodeClassifier as TreeNodeClassifier
 from .predictor import NodePredictor as NodePredictor
 from .predictor import TreePredictor as TreePredictor
 from .readout import TreeReadout as TreeReadout
 from .recursive_network import RecursiveNetwork as RecursiveNetwork
+from .regressor import TreeLSTMRegressor as TreeLSTMRegressor
 from .tree_lstm import TreeLSTM as TreeLSTM

@@ -1,0 +1,185 @@
+"""Classes, or several labels, of trees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_sample_weight
+from torch import Tensor, nn
+
+from structnet.checks import wrong
+from structnet.estimators.checked import encode_labels
+from structnet.estimators.held_out import parted
+from structnet.estimators.inputs import check_weights, off_torch, plain_labels
+from structnet.tensor_tree.estimator import TreeLSTMEstimator
+from structnet.tensor_tree.explanation import TreeExplanation, explain
+from structnet.tensor_tree.samples import (
+    check_lengths,
+    check_validation,
+    indicators,
+    targets,
+)
+from structnet.tensor_tree.settings import TreeLSTMSettings
+
+
+class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
+    """A classifier of trees, or of pairs of trees.
+
+    With the defaults it is a Child-Sum Tree-LSTM with a vector for each label, read at the root
+    and by its maximum over all nodes, beside a logistic regression on how often each label occurs.
+
+    Args: those of :class:`TreeLSTMEstimator`, and
+        class_weight: what each class counts: a dictionary, "balanced", or None for all alike.
+
+    Attributes:
+        classes_: the classes, sorted; of several labels a sample, their places.
+
+    Reference: Tai, Socher and Manning, ACL 2015, Sec. 3.1 and 4.1; Castellana and Bacciu, IJCNN
+    2020, for the other cells.
+
+    Example:
+        >>> from structnet import TreeLSTMClassifier
+        >>> X = ["(+ 1 2)", "(- 1 2)", "(+ (- 1 2) 3)", "(- (+ 3 1) 2)"] * 10
+        >>> y = ["sum", "difference"] * 20
+        >>> model = TreeLSTMClassifier(epochs=5, random_state=0).fit(X, y)
+        >>> model.predict(["(+ (+ 2 3) 3)"]).tolist(), model.score(X, y)
+        (['sum'], 1.0)
+    """
+
+    classes_: np.ndarray
+
+    def __init__(
+        self,
+        *,
+        class_weight: Any = None,
+        cell: str = TreeLSTMSettings.cell,
+        hidden_size: int = TreeLSTMSettings.hidden_size,
+        rank: int | None = TreeLSTMSettings.rank,
+        pools: Sequence[str] | None = TreeLSTMSettings.pools,
+        bag: bool = TreeLSTMSettings.bag,
+        min_count: int = TreeLSTMSettings.min_count,
+        dropout: float = TreeLSTMSettings.dropout,
+        label_dropout: float | None = TreeLSTMSettings.label_dropout,
+        epochs: int | None = TreeLSTMSettings.epochs,
+        batch_size: int | None = TreeLSTMSettings.batch_size,
+        learning_rate: float = TreeLSTMSettings.learning_rate,
+        weight_decay: float = TreeLSTMSettings.weight_decay,
+        patience: int | None = TreeLSTMSettings.patience,
+        vectors: str | Path | None = None,
+        train_vectors: bool = True,
+        validation_fraction: float = 0.1,
+        random_state: Any = None,
+        device: str = "cpu",
+        folder: str | Path | None = None,
+        verbose: bool = False,
+    ):
+        given = {
+            k: v for k, v in locals().items() if k not in ("self", "class_weight", "__class__")
+        }
+        super().__init__(**given)
+        self.class_weight = class_weight
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, validation: tuple | None = None
+    ) -> TreeLSTMClassifier:
+        """Learns from trees and their classes.
+
+        Args:
+            X: trees, or tuples of trees.
+            y: a class each, text or numbers; or a row of 0 and 1 each, for several labels.
+            sample_weight: count of each sample.
+            validation: samples ``(X, y)`` to choose the epoch by, in place of some of these.
+
+        Raises:
+            TypeError: a sample is no tree.
+            ValueError: data or hyper-parameters that do not fit.
+        """
+        self._begin()
+        samples = self._samples(X, least=2)
+        labels = plain_labels(y)
+        check_lengths(samples, labels)
+        weights = check_weights(off_torch(sample_weight), len(samples))
+        several = np.ndim(labels) == 2 and np.shape(labels)[1] > 1
+        if several:
+            codes = indicators(labels)
+            self.classes_ = np.arange(codes.shape[1])
+        else:
+            self.classes_, codes = encode_labels(np.ravel(labels))
+        if self.class_weight is not None:
+            counted = compute_sample_weight(self.class_weight, y=labels)
+            weights = counted if weights is None else weights * counted
+        kind, roots = "labels" if several else "classes", len(samples[0])
+        if validation is None:
+            learn, held = parted(
+                len(samples), self.validation_fraction, self.seed_, None if several else codes
+            )
+            held_out = None if held is None else targets(samples, codes, weights, held)
+        else:
+            learn = np.arange(len(samples))
+            others, answers = check_validation(validation)
+            others = self._samples(others)
+            check_lengths(others, answers)
+            of = indicators(answers) if several else self._places(answers)
+            held_out = targets(others, of, None, np.arange(len(others)))
+        return self._fitted(
+            kind, len(self.classes_), targets(samples, codes, weights, learn), held_out, roots
+        )
+
+    def _places(self, y: Any) -> np.ndarray:
+        return encode_labels(np.ravel(plain_labels(y)), self.classes_)[1]
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The likeliest class of each sample ``[n]``, or which labels it has ``[n, labels]``."""
+        found = self._outputs(X).numpy()
+        if self.trained_.question.kind == "labels":
+            return (found > 0).astype(np.int64)
+        return self.classes_[found.argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The probability of each class or label, as in ``classes_``: ``[n, classes]``."""
+        found = self._outputs(X).double()
+        several = self.trained_.question.kind == "labels"
+        return (found.sigmoid() if several else found.softmax(-1)).numpy()
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """The logarithm of that, ``[n, classes]``."""
+        found = self._outputs(X).double()
+        several = self.trained_.question.kind == "labels"
+        return (nn.functional.logsigmoid(found) if several else found.log_softmax(-1)).numpy()
+
+    def explain(self, x: Any, target: Any = None) -> TreeExplanation:
+        """How much each part of a tree matters to the log-odds of a class, ``log p / (1 - p)``.
+
+        Args:
+            x: a tree.
+            target: class of ``classes_``; by default the likeliest one.
+
+        Raises:
+            ValueError: no such class, or samples are of several trees.
+
+        Example:
+            >>> from structnet import TreeLSTMClassifier
+            >>> X, y = ["(f a x)", "(f x b)", "(f b x)", "(f x a)"] * 20, ["a", "b", "b", "a"] * 20
+            >>> model = TreeLSTMClassifier(epochs=5, random_state=0).fit(X, y)
+            >>> model.explain("(f x b)").top(1)[0][0]
+            <Tree b>
+        """
+        tree = self._one(x)
+        if target is None:
+            target = self.classes_[self._outputs([tree])[0].argmax()]
+        if target not in self.classes_:
+            raise wrong("target", f"one of {self.classes_.tolist()}", target, "explain")
+        column = self.classes_.tolist().index(target)
+        several = self.trained_.question.kind == "labels"
+
+        def scored(outputs: Tensor) -> Tensor:
+            if several:
+                return outputs[:, column]
+            others = [i for i in range(outputs.shape[1]) if i != column]
+            return outputs[:, column] - outputs[:, others].logsumexp(-1)
+
+        return explain(self.model_, self.trained_.vocabulary, tree, scored, target)

@@ -1,0 +1,106 @@
+"""Classes of the nodes of trees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from structnet.estimators.checked import encode_labels
+from structnet.estimators.held_out import parted
+from structnet.estimators.inputs import plain_labels
+from structnet.tensor_tree.building import Targets
+from structnet.tensor_tree.estimator import BATCH, TreeLSTMEstimator
+from structnet.tensor_tree.samples import check_lengths, check_validation
+from structnet.training.metrics import evaluating
+from structnet.trees.forest import Forest
+
+
+class TreeNodeClassifier(TreeLSTMEstimator):
+    """A class for each node of a tree, by what is at and below it, as for sentiment treebanks.
+
+    What a node's class is must not be its label: give labels that say nothing of it.
+
+    Args: those of :class:`TreeLSTMEstimator`; ``pools`` and ``bag`` are not used.
+
+    Attributes:
+        classes_: the classes, sorted.
+
+    Reference: Socher et al., EMNLP 2013, Sec. 4; Tai et al., ACL 2015, Sec. 4.1.
+
+    Example:
+        >>> from structnet import TreeNodeClassifier
+        >>> X, y = ["(+ 1 0)", "(+ 0 0)"], [["odd", "odd", "even"], ["even", "even", "even"]]
+        >>> model = TreeNodeClassifier(epochs=20, random_state=0).fit(X * 20, y * 20)
+        >>> model.predict(["(+ 0 1)"])
+        [['odd', 'even', 'odd']]
+    """
+
+    classes_: np.ndarray
+
+    def fit(self, X: Any, y: Any, validation: tuple | None = None) -> TreeNodeClassifier:
+        """Learns from trees and the classes of their nodes.
+
+        Args:
+            X: trees.
+            y: for each, a class for each of its nodes in preorder; None where there is none.
+            validation: samples ``(X, y)`` to choose the epoch by, in place of some of these.
+
+        Raises:
+            TypeError: a sample is no tree.
+            ValueError: a tree has another number of nodes than of classes, or data or
+                hyper-parameters do not fit.
+        """
+        self._begin()
+        samples = self._samples(X, least=2)
+        check_lengths(samples, y)
+        known = plain_labels([label for each in y for label in each if label is not None])
+        self.classes_, _ = encode_labels(np.asarray(known))
+        codes = self._codes(y)
+        if validation is None:
+            learn, held = parted(len(samples), self.validation_fraction, self.seed_)
+            held_out = None if held is None else self._targets(samples, codes, held)
+        else:
+            learn = np.arange(len(samples))
+            others, answers = check_validation(validation)
+            others = self._samples(others)
+            check_lengths(others, answers)
+            held_out = self._targets(others, self._codes(answers), np.arange(len(others)))
+        given = self._targets(samples, codes, learn)
+        return self._fitted("nodes", len(self.classes_), given, held_out, 1)
+
+    def predict(self, X: Any) -> list[list[Any]]:
+        """The likeliest class of each node of each tree, in preorder."""
+        check_is_fitted(self)
+        samples, model, found = self._samples(X), self.model_, []
+        with evaluating(model):
+            for start in range(0, len(samples), BATCH):
+                trees = [tree for (tree,) in samples[start : start + BATCH]]
+                forest = Forest.from_trees(trees, self.trained_.vocabulary).to(self.device)
+                names = self.classes_[model.predict(forest).cpu().numpy()]
+                ends = np.cumsum([tree.size for tree in trees])[:-1]
+                found += [each.tolist() for each in np.split(names, ends)]
+        return found
+
+    def score(self, X: Any, y: Any) -> float:
+        """The share of the nodes with a class that are predicted right."""
+        check_lengths(X, y)
+        pairs = [
+            (guess, true)
+            for guesses, trues in zip(self.predict(X), y, strict=True)
+            for guess, true in zip(guesses, trues, strict=True)
+            if true is not None
+        ]
+        return float(np.mean([guess == true for guess, true in pairs]))
+
+    def _codes(self, y: Any) -> list[list[int]]:
+        place = {label: i for i, label in enumerate(self.classes_.tolist())}
+        try:
+            return [[-1 if label is None else place[label] for label in each] for each in y]
+        except KeyError as error:
+            encode_labels(np.array([error.args[0]] * 2), self.classes_)  # says what is expected
+            raise
+
+    def _targets(self, samples: list, codes: list, chosen: np.ndarray) -> Targets:
+        return Targets([samples[i][0] for i in chosen], [codes[i] for i in chosen])

@@ -1,0 +1,114 @@
+"""Numbers of trees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from torch import nn
+
+from structnet.checks import wrong
+from structnet.estimators.held_out import parted
+from structnet.estimators.inputs import check_weights, off_torch
+from structnet.estimators.scale import Standardizer
+from structnet.tensor_tree.estimator import TreeLSTMEstimator
+from structnet.tensor_tree.explanation import TreeExplanation, explain
+from structnet.tensor_tree.samples import check_validation, numbers_of, targets
+
+
+class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
+    """Numbers from trees, or from pairs of trees.
+
+    With the defaults it is a Child-Sum Tree-LSTM with a vector for each label, read at the root
+    and by its maximum and sum over all nodes, which says what a ridge regression on how often
+    each label occurs leaves open.
+
+    Args: those of :class:`TreeLSTMEstimator`.
+
+    Reference: as of :class:`TreeLSTMClassifier`.
+
+    Example:
+        >>> from structnet import TreeLSTMRegressor
+        >>> X = ["(+ 1 1)", "(+ 1 (+ 1 1))", "(+ (+ 1 1) (+ 1 1))"] * 20
+        >>> model = TreeLSTMRegressor(epochs=10, random_state=0).fit(X, [2, 3, 4] * 20)
+        >>> model.predict(["(+ 1 (+ 1 1))"]).round(1).tolist()
+        [3.0]
+    """
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, validation: tuple | None = None
+    ) -> TreeLSTMRegressor:
+        """Learns from trees and numbers.
+
+        Args:
+            X: trees, or tuples of trees.
+            y: a number each, or a row of numbers each.
+            sample_weight: count of each sample.
+            validation: samples ``(X, y)`` to choose the epoch by, in place of some of these.
+
+        Raises:
+            TypeError: a sample is no tree.
+            ValueError: data or hyper-parameters that do not fit.
+        """
+        self._begin()
+        samples = self._samples(X, least=2)
+        numbers = numbers_of(samples, y)
+        self.target_shape_ = numbers.shape[1:]
+        weights = check_weights(off_torch(sample_weight), len(samples))
+        learn, held = np.arange(len(samples)), None
+        if validation is None:
+            learn, held = parted(len(samples), self.validation_fraction, self.seed_)
+        rows = numbers.reshape(len(numbers), -1)
+        self.scale_ = Standardizer.fitted(rows[learn], None if weights is None else weights[learn])
+        scaled = self.scale_(rows)
+        held_out = None if held is None else targets(samples, scaled, weights, held)
+        if validation is not None:
+            others, answers = check_validation(validation)
+            others = self._samples(others)
+            of = self.scale_(numbers_of(others, answers).reshape(len(others), -1))
+            held_out = targets(others, of, None, np.arange(len(others)))
+        given = targets(samples, scaled, weights, learn)
+        return self._fitted("numbers", rows.shape[1], given, held_out, len(samples[0]))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The numbers, of the shape of the targets: ``[n]`` or ``[n, columns]``."""
+        found = self._outputs(X).double().numpy()
+        return self.scale_.inverse(found).reshape(len(found), *self.target_shape_)
+
+    def explain(self, x: Any, column: int = 0) -> TreeExplanation:
+        """How much each part of a tree matters to a number.
+
+        Args:
+            x: a tree.
+            column: place of the number, where there are several.
+
+        Raises:
+            ValueError: no such column, or samples are of several trees.
+        """
+        tree, columns = self._one(x), len(self.scale_.mean)
+        if column not in range(columns):
+            raise wrong("column", f"an int from 0 to {columns - 1}", column, "explain")
+        mean, sd = float(self.scale_.mean[column]), float(self.scale_.sd[column])
+        return explain(
+            self.model_,
+            self.trained_.vocabulary,
+            tree,
+            lambda outputs: outputs[:, column].double() * sd + mean,
+            None,
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def _state(self) -> tuple[nn.Module, dict[str, Any]]:
+        module, state = super()._state()
+        return module, {**state, "scale": self.scale_.to_lists()}
+
+    def _restore(self, config: dict[str, Any]) -> nn.Module:
+        scale = Standardizer.from_lists(config["scale"])
+        assert scale is not None  # as it was saved
+        self.scale_ = scale
+        return super()._restore(config)

@@ -1,0 +1,102 @@
+"""Samples that are trees, and their answers, as users give them: checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from structnet.estimators.checked import mean_one
+from structnet.estimators.inputs import off_torch, plain_numbers
+from structnet.parse.conversion import as_tree
+from structnet.tensor_tree.building import Targets
+from structnet.trees.tree import Tree
+
+SHOWN = 60  # characters of a wrong sample in a sentence
+
+
+def targets(
+    samples: list[tuple[Tree, ...]],
+    answers: np.ndarray,
+    weights: np.ndarray | None,
+    chosen: np.ndarray,
+) -> Targets:
+    """Some of the samples with their answers.
+
+    Shapes:
+        answers ``[n, ..]``; weights ``[n]``; chosen ``[m]``, places.
+    """
+    trees = [tree for i in chosen for tree in samples[i]]
+    return Targets(trees, answers[chosen], mean_one(None if weights is None else weights[chosen]))
+
+
+def check_lengths(samples: Any, y: Any) -> None:
+    """Refuses another number of answers than of samples.
+
+    Raises:
+        ValueError: there is.
+    """
+    if len(samples) != len(y):
+        raise ValueError(f"got {len(samples)} samples and {len(y)} answers in y; expected as many")
+
+
+def check_validation(validation: Any) -> tuple:
+    """A validation set, ``(X, y)``.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if not isinstance(validation, tuple) or len(validation) != 2:
+        raise ValueError(
+            f"the validation set must be a tuple (X, y). Got {type(validation).__name__}."
+        )
+    return validation
+
+
+def as_sample(x: Any, place: int) -> tuple[Tree, ...]:
+    """A sample as a tuple of trees.
+
+    Args:
+        x: tree or trees, as a user has them.
+        place: its place, for the error.
+
+    Raises:
+        TypeError: it is no tree.
+        ValueError: it is text that is none.
+    """
+    several = isinstance(x, (tuple, list)) and not callable(getattr(x, "label", None))
+    try:
+        return tuple(map(as_tree, x)) if several else (as_tree(x),)
+    except (TypeError, ValueError) as error:
+        shown = repr(x) if len(repr(x)) <= SHOWN else repr(x)[:SHOWN] + "..."
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"sample {place}, {shown}: {error}") from None
+
+
+def indicators(y: Any) -> np.ndarray:
+    """Several labels a sample as rows of 0 and 1, ``[n, labels]``.
+
+    Raises:
+        ValueError: there are other values.
+    """
+    found = np.asarray(off_torch(y))
+    if found.ndim != 2 or not np.isin(found, (0, 1)).all():
+        raise ValueError("several labels a sample must be rows of 0 and 1. Got other values.")
+    return found.astype(np.int64)
+
+
+def numbers_of(samples: list, y: Any) -> np.ndarray:
+    """Targets as finite numbers, ``[n, ..]``.
+
+    Raises:
+        ValueError: there are others, or not one a sample.
+    """
+    try:
+        found = np.asarray(plain_numbers(y), dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("y must be numbers; for classes there is TreeLSTMClassifier") from None
+    check_lengths(samples, found)
+    if not np.isfinite(found).all():
+        first = np.argwhere(~np.isfinite(found))[0][0]
+        raise ValueError(f"y must be finite numbers. Got {found[first]} for sample {first}.")
+    return found
