@@ -125,7 +125,7 @@ def check_one_of(name: str, value: Any, allowed: Collection[str], owner: str = "
         raise wrong(name, f"one of {list(allowed)}", value, owner)
 
 
-def check_memory(what: str, num_bytes: int) -> None:
+def check_memory(what: str, num_bytes: float) -> None:
     """Refuses what cannot fit in memory before any of it is made.
 
     Args:
@@ -144,9 +144,9 @@ def check_memory(what: str, num_bytes: int) -> None:
         )
 
 
-def _gibibytes(num_bytes: int) -> str:
-    size = num_bytes // 2**30
-    return f"{size:,}" if size < 10**6 else "more than a million"
+def _gibibytes(num_bytes: float) -> str:
+    size = num_bytes / 2**30
+    return f"{size:,.0f}" if size < 10**6 else "more than a million"
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
 from collections import Counter
@@ -119,7 +120,7 @@ def _tabs(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _commas(text: str) -> Iterator[tuple[int, list[str]]]:
-    reader = csv.reader(text.split("\n"), skipinitialspace=True)
+    reader = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
     begin = 1
     for fields in reader:
         if any(fields):

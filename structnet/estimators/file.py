@@ -23,6 +23,7 @@ from structnet.training.checkpoint import (
 )
 
 CLAIM = "fit.safetensors"
+ITEMS = "items"  # of a parameter that is a dictionary
 
 
 def save(estimator: BaseEstimator, path: str | Path) -> None:
@@ -63,7 +64,7 @@ def load(cls: type[BaseEstimator], path: str | Path) -> BaseEstimator:
     if found != cls.__name__:
         raise CheckpointError(f"{path} holds {found}; expected {cls.__name__}")
     try:
-        estimator = cls(**config["parameters"])
+        estimator = cls(**{name: _given(value) for name, value in config["parameters"].items()})
         for name, value in config["fitted"].items():
             if value is not None:
                 setattr(estimator, name, _restored(value))
@@ -107,9 +108,18 @@ def _plain(value: Any) -> Any:
     """A value as JSON has it."""
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, dict):  # JSON would make text of its keys
+        return {ITEMS: [[_plain(key), _plain(each)] for key, each in value.items()]}
     if isinstance(value, np.ndarray):
         return {"dtype": value.dtype.str, "values": value.tolist()}
     return str(value) if isinstance(value, Path | torch.device) else value
+
+
+def _given(value: Any) -> Any:
+    """A parameter from JSON."""
+    if isinstance(value, dict) and value.keys() == {ITEMS}:
+        return dict(value[ITEMS])
+    return value
 
 
 def _restored(value: Any) -> Any:

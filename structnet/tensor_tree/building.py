@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -60,6 +62,16 @@ class Targets:
     trees: Sequence[Tree]
     answers: Any
     weights: np.ndarray | None = None
+
+    def digest(self) -> str:
+        """A text that other samples do not share."""
+        sha = hashlib.sha256()
+        for tree in self.trees:
+            sha.update(f"{tree}\n".encode("utf-8", "surrogatepass"))
+        for part in (self.answers, self.weights):
+            values = part.tolist() if isinstance(part, np.ndarray) else part
+            sha.update(json.dumps(values).encode())
+        return sha.hexdigest()
 
     def examples(self, question: Question, vocabulary: Vocabulary) -> TreeExamples | NodeExamples:
         """The same in numbers."""
@@ -151,6 +163,9 @@ def _encoder(
     if aggregator.ranked:
         aggregator = partial(aggregator, rank=settings.rank or RANK)
     assert vocabulary.arity is not None  # as it is counted for these cells
+    for name in ("dropout", "label_dropout"):
+        if getattr(settings, name):
+            raise wrong(name, f"0 for the cell {settings.cell!r}", getattr(settings, name))
     try:
         return TreeLSTM(
             c,

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from structnet.checks import wrong
 from structnet.estimators.checked import encode_labels
 from structnet.estimators.held_out import parted
-from structnet.estimators.inputs import check_weights, off_torch, plain_labels
+from structnet.estimators.inputs import plain_labels
 from structnet.tensor_tree.estimator import TreeLSTMEstimator
 from structnet.tensor_tree.explanation import TreeExplanation, explain
 from structnet.tensor_tree.samples import (
@@ -22,6 +22,7 @@ from structnet.tensor_tree.samples import (
     check_validation,
     indicators,
     targets,
+    that_count,
 )
 from structnet.tensor_tree.settings import TreeLSTMSettings
 
@@ -102,14 +103,17 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
         samples = self._samples(X, least=2)
         labels = plain_labels(y)
         check_lengths(samples, labels)
-        weights = check_weights(off_torch(sample_weight), len(samples))
-        several = np.ndim(labels) == 2 and np.shape(labels)[1] > 1
+        samples, labels, weights = that_count(samples, np.asarray(labels), sample_weight)
+        several = labels.ndim == 2 and labels.shape[1] > 1
         if several:
             codes = indicators(labels)
-            self.classes_ = np.arange(codes.shape[1])
+            classes = np.arange(codes.shape[1])
         else:
-            self.classes_, codes = encode_labels(np.ravel(labels))
+            labels = labels.ravel()
+            classes, codes = encode_labels(labels)
         if self.class_weight is not None:
+            if several and isinstance(self.class_weight, dict):
+                raise wrong("class_weight", "'balanced' or None for several labels", "a dict")
             counted = compute_sample_weight(self.class_weight, y=labels)
             weights = counted if weights is None else weights * counted
         kind, roots = "labels" if several else "classes", len(samples[0])
@@ -121,16 +125,23 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
         else:
             learn = np.arange(len(samples))
             others, answers = check_validation(validation)
-            others = self._samples(others)
+            others = self._samples(others, roots=roots)
             check_lengths(others, answers)
-            of = indicators(answers) if several else self._places(answers)
-            held_out = targets(others, of, None, np.arange(len(others)))
-        return self._fitted(
-            kind, len(self.classes_), targets(samples, codes, weights, learn), held_out, roots
-        )
-
-    def _places(self, y: Any) -> np.ndarray:
-        return encode_labels(np.ravel(plain_labels(y)), self.classes_)[1]
+            count = None
+            if several:
+                of = indicators(answers)
+            else:
+                names = np.ravel(plain_labels(answers))
+                of = encode_labels(names, classes)[1]
+                if self.class_weight is not None:  # as those to learn from count
+                    by_class = np.zeros(len(classes))
+                    by_class[codes] = compute_sample_weight(self.class_weight, y=labels)
+                    count = by_class[of]
+            held_out = targets(others, of, count, np.arange(len(others)))
+        given = targets(samples, codes, weights, learn)
+        self._fitted(kind, len(classes), given, held_out, roots)
+        self.classes_ = classes
+        return self
 
     def predict(self, X: Any) -> np.ndarray:
         """The likeliest class of each sample ``[n]``, or which labels it has ``[n, labels]``."""

@@ -21,10 +21,13 @@ from structnet.tensor_tree.settings import TreeLSTMSettings
 from structnet.tensor_tree.training import Trained, train
 from structnet.training.history import History
 from structnet.training.metrics import evaluating
+from structnet.training.processes import own_device
 from structnet.trees.forest import Forest
 from structnet.trees.tree import Tree
 
 BATCH = 500  # trees that are asked about at once
+# What may differ when a training goes on; its seed and its vectors are compared as they come out.
+FREE = ("device", "folder", "verbose", "patience")
 
 
 class TreeLSTMEstimator(BaseEstimator):
@@ -158,7 +161,12 @@ class TreeLSTMEstimator(BaseEstimator):
 
     def _fitted(
         self, kind: str, outputs: int, learn: Targets, held: Targets | None, roots: int
-    ) -> Any:
+    ) -> None:
+        if self.folder is not None:
+            data = {"data": learn.digest(), "validation data": held and held.digest()}
+            vectors = None if self.vectors is None else Path(self.vectors).resolve()
+            facts = {**data, "random_state": self.seed_, "vectors": vectors}
+            file.claim(self.folder, self, FREE, **facts)
         names = {each.name for each in fields(TreeLSTMSettings)} - {"seed"}
         given: dict[str, Any] = {name: getattr(self, name) for name in names}
         settings = TreeLSTMSettings(**given, seed=self.seed_)
@@ -174,10 +182,14 @@ class TreeLSTMEstimator(BaseEstimator):
             vectors=self.vectors,
             train_vectors=self.train_vectors,
         )
-        return self
 
-    def _samples(self, X: Any, least: int = 1) -> list[tuple[Tree, ...]]:
-        """The samples as tuples of trees.
+    def _samples(self, X: Any, least: int = 1, roots: int | None = None) -> list[tuple[Tree, ...]]:
+        """The samples as tuples of trees, of as many each.
+
+        Args:
+            X: samples as the user has them.
+            least: fewest of them.
+            roots: trees of each; None takes what the first has.
 
         Raises:
             TypeError: a sample is no tree.
@@ -191,13 +203,14 @@ class TreeLSTMEstimator(BaseEstimator):
         found = [as_sample(x, i) for i, x in enumerate(X)]
         if len(found) < least:
             raise ValueError(f"got {len(found)} samples; expected at least {least}")
-        known = self.trained_.question.roots if self.__sklearn_is_fitted__() else None
-        roots = known if least == 1 and known else len(found[0])
+        number = roots or len(found[0])
         for i, each in enumerate(found):
-            if len(each) != roots:
+            if len(each) != number or not each:
                 raise ValueError(
-                    f"sample {i} has {len(each)} trees; expected {roots}, as "
-                    f"{'those of fit have' if known and least == 1 else 'sample 0 has'}"
+                    f"sample {i} has {len(each)} trees; expected {number or 'at least 1'}, as "
+                    f"{'those to learn from have' if roots else 'sample 0 has'}"
+                    if number
+                    else f"sample {i} has no tree; expected at least 1"
                 )
         return found
 
@@ -212,7 +225,7 @@ class TreeLSTMEstimator(BaseEstimator):
     def _outputs(self, X: Any) -> Tensor:
         """What the model gives for each sample, ``[n, outputs]``."""
         check_is_fitted(self)
-        samples, model = self._samples(X), self.model_
+        samples, model = self._samples(X, roots=self.trained_.question.roots), self.model_
         parts = []
         with evaluating(model):
             for start in range(0, len(samples), BATCH):
@@ -228,15 +241,23 @@ class TreeLSTMEstimator(BaseEstimator):
             ValueError: samples are several trees.
         """
         check_is_fitted(self)
-        if self.trained_.question.roots > 1:
-            raise ValueError("explain is for samples of one tree; these are of several")
-        return as_sample(x, 0)[0]
+        sample = as_sample(x, 0)
+        if self.trained_.question.roots > 1 or len(sample) > 1:
+            raise ValueError("explain is for samples of one tree; this one is of several")
+        return sample[0]
 
     # On disk
 
     def _state(self) -> tuple[nn.Module, dict[str, Any]]:
+        vocabulary = self.trained_.vocabulary
+        for label in (*(vocabulary.types or ()), *vocabulary.tokens):
+            if label is not None and not isinstance(label, (str, int, float)):
+                raise TypeError(
+                    "a file holds labels that are text or numbers. Got a label of the type "
+                    f"{type(label).__name__}, {label!r}."
+                )
         return self.model_, {"trained": self.trained_.config()}
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
         self.trained_ = Trained.from_config(config["trained"])
-        return self.model_.eval()
+        return self.model_.eval().to(own_device(self.device))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,8 +43,8 @@ class TreeExplanation:
             number.
         occlusion: fall of the score, node by node, when all below and at it is hidden; the root's
             is that of the whole tree.
-        gradient: share that each node's own label has in the score, by gradient times input; None
-            where labels are no vectors.
+        gradient: share that each node's own label has in what the tree's part of the model adds to
+            the score, by gradient times input; None where labels are no vectors.
 
     Shapes:
         occlusion, gradient: ``[nodes]``, in preorder.
@@ -104,26 +105,25 @@ def explain(
     Reference: Zeiler and Fergus, ECCV 2014 (occlusion); Simonyan, Vedaldi and Zisserman, ICLR 2014
     workshop (gradients).
     """
-    tree = _apart(tree)
+    tree, device = _apart(tree), next(model.parameters()).device
     with evaluating(model):
-        score = scored(model(Forest.from_trees([tree], vocabulary))).item()
+        score = scored(model(Forest.from_trees([tree], vocabulary).to(device))).item()
         without: list[float] = []
         variants = hidden_one_by_one(tree)
-        for start in range(0, len(variants), BATCH):
-            forest = Forest.from_trees(variants[start : start + BATCH], vocabulary)
+        while batch := list(itertools.islice(variants, BATCH)):
+            forest = Forest.from_trees(batch, vocabulary).to(device)
             without += scored(model(forest)).tolist()
         gradient = _gradient(model, vocabulary, tree, scored)
     return TreeExplanation(tree, answer, score, score - np.array(without), gradient)
 
 
-def hidden_one_by_one(tree: Tree) -> Sequence[Tree]:
+def hidden_one_by_one(tree: Tree) -> Iterator[Tree]:
     """The tree with each of its subtrees hidden in turn, in preorder.
 
     Example:
         >>> [str(each) for each in hidden_one_by_one(Tree("f", [Tree("x"), Tree("y")]))]
         ['<hidden>', '(f <hidden> y)', '(f x <hidden>)']
     """
-    found = []
     # Each node with the way down to it: its parent's entry, and its place there.
     stack: list[tuple[Tree, Any, int]] = [(tree, None, 0)]
     while stack:
@@ -135,10 +135,9 @@ def hidden_one_by_one(tree: Tree) -> Sequence[Tree]:
             below = [*parent.children[:place], built, *parent.children[place + 1 :]]
             built = Tree(parent.label, below, parent.token)
             above, place = above[1], above[2]
-        found.append(built)
+        yield built
         children = list(enumerate(node.children))
         stack.extend((child, entry, j) for j, child in reversed(children))
-    return found
 
 
 def _apart(tree: Tree) -> Tree:
@@ -153,18 +152,23 @@ def _gradient(
     if not encoders:
         return None
     forest = Forest.from_trees([tree], vocabulary, share=False)
+    device = next(model.parameters()).device
     kept: list[Tensor] = []
 
     def keep(_: nn.Module, __: Any, output: Tensor) -> None:
+        if not output.requires_grad:  # vectors that are not trained
+            output.requires_grad_()
         output.retain_grad()
         kept.append(output)
 
     tables = (encoders[0].type_vectors, encoders[0].token_vectors)
     handles = [table.register_forward_hook(keep) for table in tables]
     own = [p.grad for p in model.parameters()]
+    for parameter in model.parameters():
+        parameter.grad = None  # so that nothing is added to what is kept
     try:
         with torch.enable_grad():
-            scored(model(forest)).sum().backward()
+            scored(model(forest.to(device))).sum().backward()
     finally:
         for handle in handles:
             handle.remove()

@@ -37,7 +37,7 @@ class LabelBag(nn.Module):
         num_outputs: numbers an example.
         roots: trees an example.
         logarithm: take ``log(1 + count)``, as for classes, in place of the count.
-        num_pairs: pairs of labels of a parent and a child that are counted; :meth:`know` says
+        num_pairs: pairs of labels of a parent and a child that are counted; :meth:`knowing` finds
             which.
 
     Shapes:

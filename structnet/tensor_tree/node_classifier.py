@@ -12,7 +12,7 @@ from structnet.estimators.held_out import parted
 from structnet.estimators.inputs import plain_labels
 from structnet.tensor_tree.building import Targets
 from structnet.tensor_tree.estimator import BATCH, TreeLSTMEstimator
-from structnet.tensor_tree.samples import check_lengths, check_validation
+from structnet.tensor_tree.samples import check_validation, node_labels
 from structnet.training.metrics import evaluating
 from structnet.trees.forest import Forest
 
@@ -53,27 +53,31 @@ class TreeNodeClassifier(TreeLSTMEstimator):
                 hyper-parameters do not fit.
         """
         self._begin()
-        samples = self._samples(X, least=2)
-        check_lengths(samples, y)
-        known = plain_labels([label for each in y for label in each if label is not None])
-        self.classes_, _ = encode_labels(np.asarray(known))
-        codes = self._codes(y)
+        samples = self._samples(X, least=2, roots=1)
+        labels = node_labels(samples, y)
+        known = [label for each in labels for label in each if label is not None]
+        if not known:
+            raise ValueError("no node has a class in y; expected at least 2 classes")
+        classes, _ = encode_labels(np.asarray(plain_labels(known)))
+        codes = _codes(labels, classes)
         if validation is None:
             learn, held = parted(len(samples), self.validation_fraction, self.seed_)
             held_out = None if held is None else self._targets(samples, codes, held)
         else:
             learn = np.arange(len(samples))
             others, answers = check_validation(validation)
-            others = self._samples(others)
-            check_lengths(others, answers)
-            held_out = self._targets(others, self._codes(answers), np.arange(len(others)))
+            others = self._samples(others, roots=1)
+            of = _codes(node_labels(others, answers), classes)
+            held_out = self._targets(others, of, np.arange(len(others)))
         given = self._targets(samples, codes, learn)
-        return self._fitted("nodes", len(self.classes_), given, held_out, 1)
+        self._fitted("nodes", len(classes), given, held_out, 1)
+        self.classes_ = classes
+        return self
 
     def predict(self, X: Any) -> list[list[Any]]:
         """The likeliest class of each node of each tree, in preorder."""
         check_is_fitted(self)
-        samples, model, found = self._samples(X), self.model_, []
+        samples, model, found = self._samples(X, roots=1), self.model_, []
         with evaluating(model):
             for start in range(0, len(samples), BATCH):
                 trees = [tree for (tree,) in samples[start : start + BATCH]]
@@ -84,23 +88,32 @@ class TreeNodeClassifier(TreeLSTMEstimator):
         return found
 
     def score(self, X: Any, y: Any) -> float:
-        """The share of the nodes with a class that are predicted right."""
-        check_lengths(X, y)
-        pairs = [
-            (guess, true)
-            for guesses, trues in zip(self.predict(X), y, strict=True)
+        """The share of the nodes with a class that are predicted right.
+
+        Raises:
+            ValueError: a tree has another number of nodes than of classes, or no node has one.
+        """
+        check_is_fitted(self)
+        labels = node_labels(self._samples(X, roots=1), y)
+        right = [
+            guess == true
+            for guesses, trues in zip(self.predict(X), labels, strict=True)
             for guess, true in zip(guesses, trues, strict=True)
             if true is not None
         ]
-        return float(np.mean([guess == true for guess, true in pairs]))
-
-    def _codes(self, y: Any) -> list[list[int]]:
-        place = {label: i for i, label in enumerate(self.classes_.tolist())}
-        try:
-            return [[-1 if label is None else place[label] for label in each] for each in y]
-        except KeyError as error:
-            encode_labels(np.array([error.args[0]] * 2), self.classes_)  # says what is expected
-            raise
+        if not right:
+            raise ValueError("no node has a class in y; expected at least 1")
+        return float(np.mean(right))
 
     def _targets(self, samples: list, codes: list, chosen: np.ndarray) -> Targets:
         return Targets([samples[i][0] for i in chosen], [codes[i] for i in chosen])
+
+
+def _codes(labels: list[list[Any]], classes: np.ndarray) -> list[list[int]]:
+    """The places of labels among the classes, -1 for None."""
+    place = {label: i for i, label in enumerate(classes.tolist())}
+    for each in labels:
+        for label in each:
+            if label is not None and label not in place:
+                encode_labels(np.array([label] * 2), classes)  # says what is expected
+    return [[-1 if label is None else place[label] for label in each] for each in labels]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -147,8 +148,8 @@ class BesideBag(nn.Module):
         bag: the linear model.
 
     Attributes:
-        shares: weights of the predictor and of the linear model, ``[2]``; a weight below 1 makes a
-            model less sure of itself.
+        shares: weights of the predictor and of the linear model, ``[2]``; of classes at most 1
+            together, and less where both are surer of themselves than they should be.
 
     Shapes:
         output: as of the predictor.
@@ -197,10 +198,15 @@ class BesideBag(nn.Module):
             with torch.enable_grad():
                 mixed = torch.einsum("m,mnk->nk", weight, said)
                 mean = F.cross_entropy(mixed, targets.long(), reduction="none") @ count.double()
+                # Where few examples do not tell them apart, both count.
+                mean = mean + (weight - 0.5).square().sum()
             return mean.item(), torch.autograd.grad(mean, weight)[0].numpy()
 
-        found = minimize(loss, np.ones(2) / 2, jac=True, bounds=[(0, None)] * 2)
-        self.shares.copy_(torch.from_numpy(found.x))
+        # Together at most 1: few examples that both get right would ask for any certainty.
+        at_most = {"type": "ineq", "fun": lambda x: 1 - x.sum(), "jac": lambda x: -np.ones(2)}
+        how: dict[str, Any] = {"method": "SLSQP", "bounds": [(0.0, 1.0)] * 2}
+        found = minimize(loss, np.full(2, 0.5), jac=True, constraints=at_most, **how)
+        self.shares.copy_(torch.from_numpy(np.clip(found.x, 0, 1)))
 
 
 class NodePredictor(nn.Module):

@@ -10,11 +10,15 @@ from torch import nn
 
 from structnet.checks import wrong
 from structnet.estimators.held_out import parted
-from structnet.estimators.inputs import check_weights, off_torch
 from structnet.estimators.scale import Standardizer
 from structnet.tensor_tree.estimator import TreeLSTMEstimator
 from structnet.tensor_tree.explanation import TreeExplanation, explain
-from structnet.tensor_tree.samples import check_validation, numbers_of, targets
+from structnet.tensor_tree.samples import (
+    check_validation,
+    numbers_of,
+    targets,
+    that_count,
+)
 
 
 class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
@@ -53,23 +57,30 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
         """
         self._begin()
         samples = self._samples(X, least=2)
-        numbers = numbers_of(samples, y)
-        self.target_shape_ = numbers.shape[1:]
-        weights = check_weights(off_torch(sample_weight), len(samples))
+        samples, numbers, weights = that_count(samples, numbers_of(samples, y), sample_weight)
+        roots = len(samples[0])
         learn, held = np.arange(len(samples)), None
         if validation is None:
             learn, held = parted(len(samples), self.validation_fraction, self.seed_)
         rows = numbers.reshape(len(numbers), -1)
-        self.scale_ = Standardizer.fitted(rows[learn], None if weights is None else weights[learn])
-        scaled = self.scale_(rows)
+        scale = Standardizer.fitted(rows[learn], None if weights is None else weights[learn])
+        scaled = scale(rows)
         held_out = None if held is None else targets(samples, scaled, weights, held)
         if validation is not None:
             others, answers = check_validation(validation)
-            others = self._samples(others)
-            of = self.scale_(numbers_of(others, answers).reshape(len(others), -1))
+            others = self._samples(others, roots=roots)
+            of = numbers_of(others, answers)
+            if of.shape[1:] != numbers.shape[1:]:
+                raise ValueError(
+                    f"the validation targets have shape {list(of.shape)}; expected "
+                    f"{[len(others), *numbers.shape[1:]]}, as of the y to learn from"
+                )
+            of = scale(of.reshape(len(others), -1))
             held_out = targets(others, of, None, np.arange(len(others)))
         given = targets(samples, scaled, weights, learn)
-        return self._fitted("numbers", rows.shape[1], given, held_out, len(samples[0]))
+        self._fitted("numbers", rows.shape[1], given, held_out, roots)
+        self.scale_, self.target_shape_ = scale, numbers.shape[1:]
+        return self
 
     def predict(self, X: Any) -> np.ndarray:
         """The numbers, of the shape of the targets: ``[n]`` or ``[n, columns]``."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from structnet.estimators.checked import mean_one
-from structnet.estimators.inputs import off_torch, plain_numbers
+from structnet.estimators.inputs import check_weights, off_torch, plain_numbers
 from structnet.parse.conversion import as_tree
 from structnet.tensor_tree.building import Targets
 from structnet.trees.tree import Tree
@@ -100,3 +100,51 @@ def numbers_of(samples: list, y: Any) -> np.ndarray:
         first = np.argwhere(~np.isfinite(found))[0][0]
         raise ValueError(f"y must be finite numbers. Got {found[first]} for sample {first}.")
     return found
+
+
+def that_count(
+    samples: list[tuple[Tree, ...]], answers: np.ndarray, sample_weight: Any
+) -> tuple[list[tuple[Tree, ...]], np.ndarray, np.ndarray | None]:
+    """The samples whose weight is above 0, with their answers and weights.
+
+    Shapes:
+        answers ``[n, ..]``; weights ``[n]``, or None where all count alike.
+
+    Raises:
+        ValueError: weights that are none, or fewer than two samples that count.
+    """
+    weights = check_weights(off_torch(sample_weight), len(samples))
+    if weights is None or weights.all():
+        return samples, answers, weights
+    kept = np.flatnonzero(weights)
+    if len(kept) < 2:
+        raise ValueError(
+            f"all but {len(kept)} of {len(samples)} samples have the weight zero; expected at "
+            "least 2 above it"
+        )
+    return [samples[i] for i in kept], answers[kept], weights[kept]
+
+
+def node_labels(samples: list[tuple[Tree, ...]], y: Any) -> list[list[Any]]:
+    """The labels of all nodes, one list a tree, plain values or None.
+
+    Raises:
+        ValueError: there is not one row a tree, or not one label a node.
+    """
+    check_lengths(samples, y)
+    rows = []
+    for i, ((tree,), row) in enumerate(zip(samples, y, strict=True)):
+        row = off_torch(row)
+        if isinstance(row, str) or not hasattr(row, "__iter__"):
+            raise ValueError(
+                f"y must have a row of labels for each tree. Got {row!r} for tree {i}."
+            )
+        labels = row.tolist() if hasattr(row, "tolist") else list(row)
+        labels = [label.item() if hasattr(label, "item") else label for label in labels]
+        if len(labels) != tree.size:
+            raise ValueError(
+                f"tree {i} has {tree.size} nodes; got {len(labels)} labels, expected one a node, "
+                "None where there is none"
+            )
+        rows.append(labels)
+    return rows

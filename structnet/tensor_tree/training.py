@@ -41,7 +41,7 @@ class Trained:
         model: the model.
         vocabulary: the numbers of labels, with one for those that were not seen.
         question: the kind of thing that it says of trees.
-        settings: hyper-parameters that were used, without None but for limits.
+        settings: hyper-parameters that were used, without None but for limits and ranks.
         history: a record an epoch.
     """
 
@@ -104,7 +104,9 @@ def train(
         ValueError: settings that do not fit the trees.
         TextError: the file does not hold vectors.
     """
-    carried = any(node.token is not None for tree in learn.trees for node in tree.preorder())
+    carried = any(
+        node.token is not None for tree in learn.trees for node in tree.postorder(once=True)
+    )
     question = replace(question, carried=carried)
     vocabulary = Vocabulary.from_trees(
         learn.trees,

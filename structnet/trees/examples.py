@@ -47,6 +47,8 @@ class TreeExamples:
         n = len(self.targets)
         if len(forest) % max(n, 1) or (n == 0) != (len(forest) == 0):
             raise ValueError(f"{len(forest)} trees cannot be shared evenly by {n} targets")
+        if self.weights is not None and len(self.weights) != n:
+            raise ValueError(f"{len(self.weights)} weights for {n} targets; expected one each")
         self.roots_per_example = len(forest) // n if n else 1
 
     def __len__(self) -> int:

@@ -250,7 +250,7 @@ class Forest:
             [2, 0, 1, 0]
         """
         sizes = self.sizes()
-        check_memory("a row for each node of these trees", 8 * int(sizes.sum()))
+        check_memory("a row for each node of these trees", 8 * sizes.sum())
         offsets = np.concatenate(([0], np.cumsum(sizes.astype(np.int64))))
         nodes = _kernels.preorder(self.roots, self.offsets, self.children, offsets[-1])
         return Preorder(offsets, nodes)

@@ -117,14 +117,16 @@ def test_the_better_of_both_counts_more():
         tree, bag = (part.argmax(1) for part in model.parts(forest))
     model.choose(TreeExamples(forest, bag))
     assert model.shares[1] > 2 * model.shares[0]
-    assert torch.equal(model(forest).argmax(1), bag)
+    assert (model(forest).argmax(1) == bag).double().mean() > 0.9
+    model.bag.weight.zero_()  # it knows nothing then
     model.choose(TreeExamples(forest, tree))
-    assert torch.equal(model(forest).argmax(1), tree)
+    assert model.shares[0] > model.shares[1]
 
 
 def test_the_shares_are_the_best_there_are():
     model, forest = beside("classes", 3)
     targets = torch.randint(3, (len(forest),), generator=torch.Generator().manual_seed(1))
+    targets[:80] = model(forest)[:80].argmax(1)
     examples = TreeExamples(forest, targets)
 
     def loss(shares: list[float]) -> float:
@@ -134,8 +136,14 @@ def test_the_shares_are_the_best_there_are():
     with torch.no_grad():
         model.choose(examples)
         found = model.shares.tolist()
-        grid = [loss([a / 10, b / 10]) for a in range(15) for b in range(15)]
-        assert loss(found) <= min(grid) + 1e-6
+        grid = [loss([a / 20, b / 20]) for a in range(21) for b in range(21 - a)]
+        assert loss(found) <= min(grid) + 1e-3
+
+
+def test_few_examples_that_are_right_do_not_make_a_model_sure():
+    model, forest = beside("classes", 3)
+    model.choose(TreeExamples(forest[:4], model(forest)[:4].argmax(1)))
+    assert 0.99 < model.shares.sum() <= 1.0001
 
 
 def test_of_numbers_the_tree_adds_what_helps():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import cache
 from typing import Any
 
@@ -40,9 +41,34 @@ def sweep(forest: Forest, y: Tensor, p: Tensor, *parameters: Tensor) -> Tensor:
     return _Sweep.apply(forest, y, p, *parameters)
 
 
+class _OneThread:
+    """The matrix library that the kernels call, on one thread: so its sums have one order.
+
+    Its number of threads is the process's, so whoever is the last to leave puts it back.
+    """
+
+    def __init__(self) -> None:
+        self.lock, self.inside = threading.Lock(), 0
+        self.limits: Any = None
+
+    def __enter__(self) -> None:
+        with self.lock:
+            self.inside += 1
+            if self.inside == 1:
+                self.limits = _libraries().limit(limits=1)
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:
+            self.inside -= 1
+            if not self.inside:
+                self.limits.restore_original_limits()
+
+
+ONE_THREAD = _OneThread()
+
+
 @cache
-def _blas() -> Any:
-    """The matrix library that the kernels call: on one thread its sums have one order."""
+def _libraries() -> Any:
     return ThreadpoolController().select(internal_api="openblas")
 
 
@@ -64,7 +90,7 @@ class _Sweep(torch.autograd.Function):
             empty, (len(p), len(y), len(forest.children), len(y), len(y), len(y))
         )
         tree = (forest.offsets, forest.children, forest.pos, _starts(forest))
-        with _blas().limit(limits=1):
+        with ONE_THREAD:
             kernels.sweep_up(*tree, p, U, V, G, S, y, A, Q, F, H, C, T)
         ctx.tree = tree
         states, *held = map(torch.from_numpy, (H, y, A, F, C, T))
@@ -82,7 +108,7 @@ class _Sweep(torch.autograd.Function):
         DC, DQ, DY = np.zeros_like(H), np.zeros_like(H), np.empty_like(y)
         DP, DG, DS = np.zeros_like(A), *np.zeros((2, *G.shape), y.dtype)
         back = (U.t().contiguous().numpy(), V.t().contiguous().numpy(), G.contiguous().numpy())
-        with _blas().limit(limits=1):
+        with ONE_THREAD:
             kernels.sweep_down(*ctx.tree, *back, y, F, H, C, T, DH, DC, DQ, DY, DP, DG, DS)
         dy, dp, dg, ds, dq = map(torch.from_numpy, (DY, DP, DG, DS, DQ))
         du, dv = held[1].t() @ dy[len(H) - len(A) :], states.t() @ dq
