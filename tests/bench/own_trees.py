@@ -229,7 +229,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the first split (default 0)")
     parser.add_argument("--seeds", type=int, default=1, help="splits, each with its seed")
     parser.add_argument("--treebank", type=Path, help="a file of bracketed sentences")
-    parser.add_argument("--only", help="names of tasks, separated by commas")
+    parser.add_argument("--only", help="names of tasks, separated by semicolons")
     told = parser.parse_args()
     tasks: dict[str, Callable[[], Task]] = {"value of an expression": expressions}
     if told.quick:
@@ -251,7 +251,7 @@ def main() -> None:
         }
     warnings.simplefilter("ignore", ConvergenceWarning)
     rows = []
-    for name in told.only.split(",") if told.only else tasks:
+    for name in told.only.split(";") if told.only else tasks:
         task = tasks[name]()
         found: dict[str, list[float]] = {}
         for seed in range(told.seed, told.seed + told.seeds):
