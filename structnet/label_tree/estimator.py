@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 from typing import Any, cast
 
 import numpy as np
+import torch
 from scipy.sparse import csr_matrix, issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -346,6 +347,9 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         self.settings_ = LabelTreeSettings(**config["settings"])
         size = self.settings_.embedding_size or None
         how = {"arity": self.settings_.arity, **self.settings_.rules}
+        # No array of the tree is larger than the file's weights: `bounded` refuses these first.
+        torch.empty(self.settings_.arity, size or self.n_features_in_)
+        torch.empty(self.n_features_in_, size or 1)
         tree = LabelTree(self.n_features_in_, len(self.classes_), size, **how)
         self.training_ = Training.of(tree, self.settings_, config["training"])
         return tree

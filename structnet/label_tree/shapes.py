@@ -190,7 +190,7 @@ def check_depth(num_labels: int, arity: int, max_depth: int) -> None:
         ValueError: 10 labels do not fit into a tree of arity 3 and depth 2, which holds 9; expected
         a depth of at least 3
     """
-    if num_labels > arity**max_depth:
+    if least_depth(num_labels, arity) > max_depth:  # a power of a large depth takes long
         raise ValueError(
             f"{num_labels:,} labels do not fit into a tree of arity {arity} and depth {max_depth}, "
             f"which holds {arity**max_depth:,}; expected a depth of at least "

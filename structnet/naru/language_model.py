@@ -29,7 +29,13 @@ from structnet.naru.statistics import RoutingStats
 from structnet.naru.training import train
 from structnet.naru.wiring import Wiring
 from structnet.text import Words
-from structnet.training.checkpoint import CheckpointError, load_model, save_model
+from structnet.training.checkpoint import (
+    MALFORMED,
+    CheckpointError,
+    bounded,
+    load_model,
+    save_model,
+)
 from structnet.training.metrics import evaluate
 from structnet.training.seeding import random_states_kept
 
@@ -211,16 +217,24 @@ class RoutedLanguageModel(BaseEstimator):
         Raises:
             CheckpointError: there is no such file, or it holds something else.
         """
-        from structnet.training.history import History
-
         weights, config = load_model(path)
         if config.get("estimator") != cls.__name__:
             raise CheckpointError(f"{path} holds no {cls.__name__}")
+        try:
+            return cls._restored(weights, config)
+        except (RuntimeError, *MALFORMED) as error:
+            raise CheckpointError(f"{path} does not describe a {cls.__name__}: {error}") from error
+
+    @classmethod
+    def _restored(cls, weights: dict[str, Tensor], config: dict[str, Any]) -> RoutedLanguageModel:
+        from structnet.training.history import History
+
         given: dict[str, Any] = config["parameters"]
         given |= {name: tuple(given[name]) for name in ("sizes", "dims")}
         model = cls(**given)
         model.words_ = Words.from_config(config)
-        model.model_ = build(model._settings(), model.words_, weights["vectors"])
+        with bounded(weights):
+            model.model_ = build(model._settings(), model.words_, weights["vectors"])
         model.model_.load_state_dict(weights)
         model.model_.eval()
         model.history_ = History(config["history"])

@@ -32,10 +32,20 @@ def text_of(text: str | bytes, encoding: str = UTF_8) -> str:
         raise TypeError(f"expected a text, as str or bytes; got {type(text).__name__}")
     try:
         return text.decode(encoding).removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        before = text[: error.start].decode(encoding, errors="replace")
+    except UnicodeError as error:
+        raise _undecoded(error, text, encoding) from None
+
+
+def _undecoded(error: UnicodeError, text: bytes, encoding: str) -> ParseError:
+    """The error of bytes that are not of an encoding, with its place, if the codec tells it."""
+    try:
+        start = error.start if isinstance(error, UnicodeDecodeError) else 0
+        before = text[:start].decode(encoding, errors="replace")
         shown = text.decode(encoding, errors="replace")
-        raise ParseError.at(f"{error}", shown, len(before)) from None
+    except UnicodeError:  # of a codec that replaces nothing, such as idna
+        return ParseError(f"the bytes are not of the encoding {encoding!r}", 1, 1, "")
+    message = " ".join(f"{error}".split())  # of a codec that quotes the end of a line
+    return ParseError.at(message, shown, len(before))
 
 
 def raw_lines(source: Lines, encoding: str = UTF_8) -> Iterable[str | bytes]:

@@ -118,7 +118,10 @@ def _decoded(source: str | bytes) -> str:
         encoding, _ = detect_encoding(io.BytesIO(source).readline)
     except SyntaxError as error:  # of an encoding that Python does not know, or no UTF-8
         raise ParseError(str(error), 1, 1, "") from None
-    return text_of(source, encoding)
+    try:
+        return text_of(source, encoding)
+    except LookupError:  # of a codec that is none of texts, such as rot13
+        raise ParseError(f"{encoding!r} is no encoding of texts", 1, 1, "") from None
 
 
 def _syntax_tree(source: str) -> ast.Module:

@@ -236,8 +236,13 @@ class SoftmaxTree(Routed, nn.Module):
         nodes[:, 4] = number * FIELDS
         for v, below in enumerate(config["children"]):
             nodes[v, : len(below)] = below
-        filled = np.append(nodes.ravel(), np.zeros(table - nodes.size, np.int64))
-        arrays = Packed(filled, np.zeros(weights, np.float32), np.zeros(places, np.int32))
+        # Of torch, so that sizes beyond those of a file's weights are refused, as `bounded` says.
+        rest = torch.zeros(table - nodes.size, dtype=torch.int64).numpy()
+        empty = (
+            torch.zeros(size, dtype=dtype).numpy()
+            for size, dtype in ((weights, torch.float32), (places, torch.int32))
+        )
+        arrays = Packed(np.append(nodes.ravel(), rest), *empty)
         return cls(arrays, config["num_features"], config["num_classes"])
 
 

@@ -32,7 +32,10 @@ UNHASHED = 1  # the version whose files hold no hash
 # Where the hash stands in a header, and what stands there while it is computed.
 _HASH, _BLANK = b'"sha256":"', b"0" * 64
 # What reading JSON that somebody changed may raise.
-MALFORMED = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
+MALFORMED = (
+    *(AttributeError, IndexError, KeyError, MemoryError, OverflowError, RecursionError),
+    *(TypeError, ValueError),
+)
 WRITERS = {"model": "save_model", "training checkpoint": "fit"}
 
 

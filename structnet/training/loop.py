@@ -328,15 +328,19 @@ class Loop:
         missing = {"settings", "history", "model", "best", "best_scores", "optimizer"} - set(state)
         if missing:
             raise CheckpointError(f"{self._file} lacks {', '.join(sorted(missing))}")
-        check_settings(self._file, state["settings"], self.settings)
         try:
+            check_settings(self._file, state["settings"], self.settings)
             self.history.records[:] = state["history"]
-            self.model.load_state_dict(state["model"])
             self.best, self.best_scores = state["best"], state["best_scores"]
+            if self.best is not None:  # what does not fit is not found at the end of a training
+                self.model.load_state_dict(self.best)
+            self.model.load_state_dict(state["model"])
             load_optimizer(self.optimizer, state["optimizer"])
             if self.schedule is not None:
                 self.schedule.load_state_dict(state["schedule"])
             self.threads.choose(state.get("threads"))
+        except CheckpointError:
+            raise
         except (RuntimeError, *MALFORMED) as error:
             raise CheckpointError(f"{self._file} does not hold such a training: {error}") from error
 

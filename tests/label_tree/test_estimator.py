@@ -12,6 +12,7 @@ from scipy.sparse import csr_matrix
 from sklearn.datasets import load_digits
 
 from structnet.label_tree import LabelTreeClassifier, LabelTreeSettings
+from structnet.training.checkpoint import CheckpointError, load_model, save_model
 
 QUICK = {"epochs": 5, "learning_rate": 0.1, "tree": "learned", "rebuilds": 10, "random_state": 0}
 
@@ -128,6 +129,31 @@ def test_weights_count(points: tuple) -> None:
 def test_bad_tokens(lists: Any, y: list, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         LabelTreeClassifier(tokens=True).fit(lists, y)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"arity": 10**12}, {"arity": 10**8}, {"embedding_size": 10**9}, {"max_depth": -1}],
+    ids=str,
+)
+def test_a_file_that_asks_for_too_much(
+    fitted: LabelTreeClassifier, change: dict, tmp_path: Path
+) -> None:
+    fitted.save(tmp_path / "model")
+    _, config = load_model(tmp_path / "model")
+    config["settings"] |= change
+    save_model(tmp_path / "model", fitted.tree_, config)
+    with pytest.raises(CheckpointError, match="model does not describe a LabelTreeClassifier"):
+        LabelTreeClassifier.load(tmp_path / "model")
+
+
+def test_a_file_that_bounds_nothing(fitted: LabelTreeClassifier, tmp_path: Path) -> None:
+    """No power of such a depth is computed."""
+    fitted.save(tmp_path / "model")
+    _, config = load_model(tmp_path / "model")
+    config["settings"]["max_depth"] = 10**12
+    save_model(tmp_path / "model", fitted.tree_, config)
+    assert LabelTreeClassifier.load(tmp_path / "model").settings_.max_depth == 10**12
 
 
 def test_defaults_are_those_of_the_settings() -> None:

@@ -22,6 +22,7 @@ from structnet.naru import (
 from structnet.naru.preparation import known_words, vectors_of
 from structnet.naru.training import adam
 from structnet.text import Encoded, Words
+from structnet.training.checkpoint import load_model, save_model
 
 SMALL = {"sizes": (1, 2, 3, 1), "dims": (8, 8), "vector_size": 6, "random_state": 0}
 TEXT = ["the cat sees the dog .", "a dog sees the cat .", "the owl hears a cat ."] * 40
@@ -64,6 +65,29 @@ def test_it_is_the_same_on_disk(fitted: RoutedLanguageModel, tmp_path: Path) -> 
     (tmp_path / "other").write_text("no model")
     with pytest.raises(CheckpointError):
         RoutedLanguageModel.load(tmp_path / "other")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"words": ["a", "a"]},
+        {"counts": [float("inf")]},
+        {"unknown": 10**9},
+        {"parameters": None},
+        {"parameters": {"sizes": [1, 10**6, 1], "dims": [10**6]}},
+        {"parameters": {"sizes": [1, 1], "dims": [], "batch_size": "x"}},
+        {"history": 3},
+    ],
+    ids=str,
+)
+def test_a_file_that_somebody_changed(
+    fitted: RoutedLanguageModel, change: dict, tmp_path: Path
+) -> None:
+    fitted.save(tmp_path / "model")
+    _, config = load_model(tmp_path / "model")
+    save_model(tmp_path / "model", fitted.model_, config | change)
+    with pytest.raises(CheckpointError, match="model does not describe a RoutedLanguageModel"):
+        RoutedLanguageModel.load(tmp_path / "model")
 
 
 def test_a_file_is_a_text(tmp_path: Path) -> None:

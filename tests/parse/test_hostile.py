@@ -82,6 +82,28 @@ def test_numbers_of_thousands_of_digits():
     assert parse.json(f"[{MANY}]").children[0].label == MANY  # a text's is never made a number
 
 
+@pytest.mark.parametrize(
+    "encoding, message",
+    [
+        ("rot13", "'rot13' is no encoding of texts"),
+        ("idna", "line 1, column 1: the bytes are not of the encoding 'idna'"),
+        ("undefined", "the bytes are not of the encoding 'undefined'"),
+        ("utf-7", "line 2, column 1: 'utf7' codec can't decode byte 0xff"),
+    ],
+)
+def test_encodings_of_other_kinds(encoding, message):
+    with pytest.raises(ParseError, match=message):
+        parse.python(f"# coding: {encoding}\n".encode() + b"\xff..\n")
+    with pytest.raises(ParseError):
+        parse.xml(f"<?xml version='1.0' encoding='{encoding}'?>\n".encode() + b"\xff..\n")
+
+
+def test_an_error_that_quotes_the_end_of_a_line_is_one_line():
+    with pytest.raises(ParseError, match="codec") as raised:
+        parse.python(b"# coding: punycode\nx = 'a.b'\n-\n")
+    assert "\n" not in raised.value.message
+
+
 def test_shared_objects_are_read_once():
     value: list = []
     for _ in range(60):

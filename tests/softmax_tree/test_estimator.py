@@ -17,6 +17,7 @@ from structnet.softmax_tree import (
     SoftmaxTreeSettings,
     tree_from_networkx,
 )
+from structnet.training.checkpoint import CheckpointError, load_model, save_model
 
 X, Y = clusters(240, classes=6)
 NAMES = np.array(["ape", "bee", "cow", "dog", "eel", "fox"])[Y]
@@ -169,3 +170,15 @@ def test_the_only_sample_of_a_class_is_learnt_from() -> None:
     assert model.fit(x, y).score(x, y) == 1
     pair = AdaptiveSoftmaxTreeClassifier(depth=0, leaf_penalty=0.01, start="centroids")
     assert pair.fit([[0.0], [1.0]], ["a", "b"]).predict([[0.0], [1.0]]).tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_a_file_that_asks_for_too_much(place: int, tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    model = quick().fit(X, NAMES)
+    model.save(path)
+    _, config = load_model(path)
+    config["trained"]["tree"]["sizes"][place] += 10**10
+    save_model(path, model.tree_, config)
+    with pytest.raises(CheckpointError, match="larger than all that the file holds together"):
+        SoftmaxTreeClassifier.load(path)

@@ -15,8 +15,7 @@ from pathlib import Path
 
 import torch
 from growths import grow, make_growth, make_samples, make_tree, outcome, scripted
-from torch import nn
-from train_programs import die_in_write, forked
+from train_programs import die_in_write, forked, warm_up
 
 from structnet.neural_tree import NeuralTree, refine
 from structnet.neural_tree.growth.state import FILE
@@ -66,11 +65,7 @@ def attempt(run: Run, folder: Path | None, file: Path, prepare=lambda: None, sec
 
 
 def kill(run: Run, folder: Path) -> None:
-    # torch imports much at its first optimizer step; done here, the children need not do it again.
-    weight = nn.Parameter(torch.zeros(1))
-    weight.grad = torch.zeros(1)
-    torch.optim.Adam([weight]).step()
-    torch.set_num_threads(1)  # threads would not survive the fork
+    warm_up()
     begin = time.monotonic()
     assert attempt(run, None, folder / "whole.safetensors") == 0
     whole = time.monotonic() - begin

@@ -194,6 +194,15 @@ def forked(work: Callable[[], None], seconds: float) -> int:
     return os.waitpid(child, 0)[1]
 
 
+def warm_up() -> None:
+    """Prepares for children that train."""
+    # torch imports much at its first optimizer step; done here, the children need not do it again.
+    weight = nn.Parameter(torch.zeros(1))
+    weight.grad = torch.zeros(1)
+    torch.optim.Adam([weight]).step()
+    torch.set_num_threads(1)  # threads would not survive the fork
+
+
 def attempt(folder: Path | None, name: str, prepare=lambda: None, seconds: float = 60) -> int:
     """Runs ``killed_run`` in a process of its own, kills it after a time; its exit status."""
 
@@ -207,11 +216,7 @@ def attempt(folder: Path | None, name: str, prepare=lambda: None, seconds: float
 
 
 def kill_main(folder: Path) -> None:
-    # torch imports much at its first optimizer step; done here, the children need not do it again.
-    weight = nn.Parameter(torch.zeros(1))
-    weight.grad = torch.zeros(1)
-    torch.optim.Adam([weight]).step()
-    torch.set_num_threads(1)  # threads would not survive the fork
+    warm_up()
     assert attempt(None, "whole") == 0
     run = folder / "run"
     deaths = [partial(die_in_write, 1, whole=True), partial(die_in_write, 2, whole=False)]

@@ -327,6 +327,28 @@ def test_resuming_another_training_is_refused(tmp_path: Path, changed: dict, mes
     assert (tmp_path / "checkpoint.safetensors").read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"best": {"first.weight": torch.ones(2)}},
+        {"best": [1]},
+        {"settings": "none"},
+        {"settings": [1]},
+        {"optimizer": {}},
+    ],
+    ids=str,
+)
+def test_a_checkpoint_that_somebody_changed_is_refused(tmp_path: Path, change: dict) -> None:
+    """Before the training goes on, not at its end."""
+    options = {"data": rows(12), "validation": rows(4, 1), "batch_size": 4, "checkpoint": tmp_path}
+    fit(Classifier(), **options, epochs=1)
+    file = tmp_path / "checkpoint.safetensors"
+    save_state(file, load_state(file) | change)
+    with pytest.raises(CheckpointError, match=f"{file} does not hold such a training"):
+        fit(Classifier(), **options, epochs=2, resume=True)
+    assert len(load_state(file)["history"]) == 1
+
+
 def test_a_damaged_checkpoint_is_not_resumed(tmp_path: Path) -> None:
     options = {"data": rows(12), "epochs": 1, "batch_size": 4, "checkpoint": tmp_path}
     fit(Classifier(), **options)
