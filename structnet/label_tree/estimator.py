@@ -348,7 +348,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         size = self.settings_.embedding_size or None
         how = {"arity": self.settings_.arity, **self.settings_.rules}
         # No array of the tree is larger than the file's weights: `bounded` refuses these first.
-        torch.empty(self.settings_.arity, size or self.n_features_in_)
+        torch.empty(self.settings_.arity or 0, size or self.n_features_in_)
         torch.empty(self.n_features_in_, size or 1)
         tree = LabelTree(self.n_features_in_, len(self.classes_), size, **how)
         self.training_ = Training.of(tree, self.settings_, config["training"])
