@@ -27,7 +27,7 @@ from structnet.label_tree import LabelTreeClassifier
 from structnet.naru import RoutedLanguageModel
 from structnet.neural_tree.estimator import NeuralTreeClassifier
 from structnet.softmax_tree import SoftmaxTreeClassifier
-from structnet.tensor_tree.estimator import TreeLSTMClassifier
+from structnet.tensor_tree import TreeLSTMClassifier
 from structnet.training.checkpoint import CheckpointError, load_model, load_state, save_model
 from structnet.training.fitting import fit
 
