@@ -18,7 +18,6 @@ from structnet.recipes.paper import Member, Members, PaperTable, Row, Table, val
 from structnet.recipes.recipe import Place, parts
 from structnet.recipes.tree_lstm_settings import (
     AGGREGATORS,
-    CLIP_NORM,
     WARM_UP,
     Model,
     Sizes,
@@ -116,6 +115,8 @@ def cells(runs: Sequence[Run]) -> dict[str, str]:
 
 def notes(data: str, runs: Members) -> list[str]:
     """What one has to know to read the table."""
+    from structnet.training.schedules import CLIP_NORM
+
     first = next(iter(runs.values()))
     result, number = first[0].result, len(first)
     sizes = result["sizes"]
