@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from structnet.plot.style import (
     LINES,
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def plot_accuracy_by(
-    results: Mapping[str, Mapping[float, float | tuple[float, int]]],
+    results: Mapping[str, Mapping[Any, float | tuple[float, int]]],
     xlabel: str = "operators",
     ax: Axes | None = None,
     *,

@@ -51,7 +51,8 @@ def _carried_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str,
     data = recipe.load(settings, say)
     described = data.describe()
     first = process_rank()[0] == 0
-    if run.started:
+    begun = run.started
+    if begun:
         run.check_same_data(described)
     if first:
         config = {"model": recipe.name, "settings": values_of(settings), "data": described}
@@ -60,6 +61,10 @@ def _carried_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str,
         outcome = recipe.train(settings, data, run, say)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"continue with: structnet train --resume {run}") from None
+    except ValueError:
+        if first and not begun:
+            run.forget()  # who tries again with other settings may name the same folder
+        raise
     if not first:
         return {}
     say("testing ...")
@@ -152,9 +157,11 @@ def trained(recipe: Recipe, members: Sequence[Member], folder: Path, say: Say) -
         say: function that takes a line for the user.
 
     Raises:
-        ValueError: a run that is there has other settings, or was trained on other data.
+        ValueError: a run that is there has other settings, or was trained on other data; there is
+            no such device.
     """
     refuse_processes(recipe)
+    take(members[0].settings.place)  # a wrong device is said before anything begins
     runs = [_run_of(folder, member) for member in members]
     pairs = list(zip(members, runs, strict=True))
     for member, run in pairs:

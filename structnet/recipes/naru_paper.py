@@ -165,7 +165,7 @@ TABLES: Mapping[int, PaperTable] = {
 
 def what_was_run(choice: Choice, run: Run) -> list[str]:
     """Data, sizes and times."""
-    result, told = _result(run), run.config["settings"]
+    result, told = run.ended, run.config["settings"]
     sizes = result["sizes"]
     return [
         f"Data: {choice.data}, sentences of at most {choice.longest} words: {sizes['train']:,} to "
@@ -178,13 +178,8 @@ def what_was_run(choice: Choice, run: Run) -> list[str]:
     ]
 
 
-def _result(run: Run) -> dict[str, Any]:
-    assert run.result is not None  # a table is made of runs that have ended
-    return run.result
-
-
 def _inside(run: Run, *names: str) -> Any:
-    found = _result(run)["details"]
+    found = run.ended["details"]
     for name in names:
         found = found[name]
     return found

@@ -255,7 +255,7 @@ def of_paper(
 
 def ours(runs: Sequence[Run], quantities: Iterable[str]) -> dict[str, list[float]]:
     """Quantity -> our figures, one a run: errors as shares of 1 or squared errors, and sizes."""
-    return {name: [_figure(run.result, name) for run in runs] for name in quantities}
+    return {name: [_figure(run.ended, name) for run in runs] for name in quantities}
 
 
 def _figure(result: Mapping[str, Any], name: str) -> float:
@@ -283,8 +283,8 @@ def what_was_run(members: Members, paper_errors: str = "") -> list[str]:
     """Data, sizes, seeds and times, and what the errors are, ours and the paper's."""
     trees = [runs for key, runs in members.items() if key not in paper.BASELINES]
     if not trees:
-        return [_sizes(next(iter(members.values()))[0].result)]
-    results, seeds = [run.result for runs in trees for run in runs], len(trees[0])
+        return [_sizes(next(iter(members.values()))[0].ended)]
+    results, seeds = [run.ended for runs in trees for run in runs], len(trees[0])
     config = trees[0][0].config
     data, settings = config["data"], config["settings"]
     unit = "mean squared error" if "mse" in results[0]["test"] else "percent wrong"

@@ -181,7 +181,7 @@ def make(choice: Any, runs: Members) -> Table:
     """The table of trained runs."""
     sizes, measures = {}, {}
     for run in next(iter(runs.values())):
-        task, result = run.config["data"], run.result or {}
+        task, result = run.config["data"], run.ended
         sizes[task], (measures[task],) = sum(result["sizes"].values()), result["test"]
     quantities = {task: f"{TASKS[task]}, {measure}" for task, measure in measures.items()}
     rows = [Row(NAMES[model], {}, _figures(of, quantities)) for model, of in runs.items()]
@@ -203,7 +203,7 @@ def make(choice: Any, runs: Members) -> Table:
 def _figures(runs: Sequence[Any], quantities: Mapping[str, str]) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {name: [] for name in quantities.values()}
     for run in runs:
-        found[quantities[run.config["data"]]] += run.result["test"].values()
+        found[quantities[run.config["data"]]] += run.ended["test"].values()
     return found
 
 

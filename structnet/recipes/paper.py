@@ -179,7 +179,7 @@ def values_in(runs: Sequence[Run], sources: Mapping[str, str]) -> dict[str, list
     """Quantity -> its value in each run's result, found by a dotted name."""
 
     def value(run: Run, source: str) -> Any:
-        found: Any = run.result
+        found: Any = run.ended
         for part in source.split("."):
             found = found[part]
         return found

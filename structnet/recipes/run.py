@@ -31,7 +31,7 @@ from structnet.training.checkpoint import (
     load_model,
     save_model,
 )
-from structnet.training.files import replacing
+from structnet.training.files import LOCK, replacing
 from structnet.training.history import History
 from structnet.training.processes import process_rank
 
@@ -133,6 +133,18 @@ class Run:
         return result if "test" in result else None
 
     @property
+    def ended(self) -> dict[str, Any]:
+        """What a run came to that has ended.
+
+        Raises:
+            CheckpointError: it has not.
+        """
+        result = self.result
+        if result is None:
+            raise CheckpointError(f"{self} has not ended; expected its result.json")
+        return result
+
+    @property
     def history(self) -> History:
         """The records of the epochs so far."""
         file = self.folder / "history.jsonl"
@@ -204,6 +216,15 @@ class Run:
                 f"{self} was trained with {name} {before}, not {now}; name another folder with "
                 "--out"
             )
+
+    def forget(self) -> None:
+        """Takes back what tells that there is a run, if nothing has been trained."""
+        from structnet.estimators.file import CLAIM
+
+        told = {"config.json", CLAIM}
+        if {path.name for path in self.folder.iterdir()} <= told | {LOCK}:
+            for name in told:
+                (self.folder / name).unlink(missing_ok=True)
 
     def refuse_any(self) -> None:
         """Refuses a folder in which there is a run.

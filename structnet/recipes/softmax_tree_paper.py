@@ -174,8 +174,7 @@ def _name(key: Any) -> str:
 
 def _tested(run: Run) -> dict[str, Any]:
     """The figures of a run that has ended."""
-    assert run.result is not None
-    return run.result["test"]
+    return run.ended["test"]
 
 
 def _ours(runs: Sequence[Run]) -> dict[str, list[float]]:
@@ -184,7 +183,7 @@ def _ours(runs: Sequence[Run]) -> dict[str, list[float]]:
         values = [_tested(run).get(quantity.lower()) for run in runs]
         if None not in values:
             found[quantity] = values
-    return found | {"seconds": [run.result["seconds"] for run in runs if run.result]}
+    return found | {"seconds": [run.ended["seconds"] for run in runs]}
 
 
 def _cells(runs: Sequence[Run]) -> dict[str, str]:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from structnet.datasets.tree_file_formats import ENDINGS
 from structnet.recipes.protocol import Recipe
-from structnet.recipes.recipe import Answer, Ask, Outcome, Place, Say
+from structnet.recipes.recipe import Answer, Outcome, Place, Say
+from structnet.recipes.recipe import Ask as AskOfModel
 from structnet.recipes.tree_file import TreeFileRecipe
 from structnet.recipes.tree_lstm_model import (
     OF_NAME,
@@ -21,7 +22,8 @@ from structnet.recipes.tree_lstm_model import (
     fitted,
     in_words,
 )
-from structnet.recipes.tree_lstm_paper import TABLES, Choice
+from structnet.recipes.tree_lstm_paper import TABLES
+from structnet.recipes.tree_lstm_paper import Choice as TableChoice
 from structnet.recipes.tree_lstm_settings import (
     DATA_SETS,
     Sizes,
@@ -34,6 +36,7 @@ from structnet.routing.words import percent
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from structnet.recipes.paper import PaperTable
     from structnet.recipes.run import Run
     from structnet.trees.tree import Tree
 
@@ -61,13 +64,13 @@ models of the paper, which stand for what is not said:
   structnet reproduce tree-lstm --table 1 --epochs 1 --train-size 2000 --out runs/trial
   structnet reproduce tree-lstm --table own --seeds 3 --treebank wsj.mrg""",
     }
-    data_sets = DATA_SETS
-    files: Sequence[str] = ENDINGS
-    parallel = True
-    Settings = TreeLSTMRunSettings
-    Ask = Ask
-    Choice = Choice
-    tables = TABLES
+    data_sets: ClassVar[Sequence[str]] = DATA_SETS
+    files: ClassVar[Sequence[str]] = ENDINGS
+    parallel: ClassVar[bool] = True
+    Settings: ClassVar[type[Any]] = TreeLSTMRunSettings
+    Ask: ClassVar[type[Any]] = AskOfModel
+    Choice: ClassVar[type[Any]] = TableChoice
+    tables: ClassVar[Mapping[Any, PaperTable]] = TABLES
 
     def of_data(self, data: str) -> Recipe:
         """The recipe of some data: this one knows the named sets, another users' own trees."""
@@ -91,20 +94,23 @@ models of the paper, which stand for what is not said:
         from structnet.tensor_tree import count_aggregation
         from structnet.training.processes import process_rank
 
-        of, model, chosen = OF_NAME[settings.data], first_weights(settings), settings.model
+        of, model = OF_NAME[settings.data], first_weights(settings)
+        chosen: Any = settings.model  # resolved: nothing of it is None but a rank
         number = sum(parameter.numel() for parameter in model.parameters())
         say(f"model: {in_words(chosen)}, {number:,} parameters")
         history = fitted(model, settings, data, run)
+        best = history.best
+        assert best is not None  # as there are validation data
         if process_rank()[0] == 0:
             run.save_model(model)
         details = {
             "origin": data.origin,
-            "validation_accuracy": history.best["validation_accuracy"],
+            "validation_accuracy": best["validation_accuracy"],
             "parameters": number,
             "aggregation_parameters": count_aggregation(
-                chosen.aggregator, chosen.hidden_size, of.vocabulary.arity, chosen.rank
+                chosen.aggregator, chosen.hidden_size, of.arity, chosen.rank
             ),
-            "best_epoch": history.best["epoch"],
+            "best_epoch": best["epoch"],
             "epochs": len(history),
             "example": of.write(choose_example(data.test)),
         }
@@ -115,7 +121,7 @@ models of the paper, which stand for what is not said:
         from structnet.training.processes import own_device
 
         settings, device = run.settings(TreeLSTMRunSettings), own_device(place.device)
-        model = run.load_model(lambda content: first_weights(settings)).to(device)
+        model: Any = run.load_model(lambda content: first_weights(settings)).to(device)
         of = OF_NAME[settings.data]
         return Opened(run, model, of, run.config["data"]["classes"], device)
 
@@ -128,7 +134,7 @@ models of the paper, which stand for what is not said:
         run.check_same_data(data.describe())
         return data.test
 
-    def measure(self, model: Opened, examples: Labelled, ask: Ask) -> dict[str, Any]:
+    def measure(self, model: Opened, examples: Labelled, ask: AskOfModel) -> dict[str, Any]:
         """The accuracy; of lrt also by operators, and the mean over these groups."""
         import numpy as np
 
@@ -143,7 +149,7 @@ models of the paper, which stand for what is not said:
             result["accuracy_by_operators"] = {str(n): list(group) for n, group in groups.items()}
         return result
 
-    def answer(self, model: Opened, texts: Sequence[str], ask: Ask) -> list[Answer]:
+    def answer(self, model: Opened, texts: Sequence[str], ask: AskOfModel) -> list[Answer]:
         """What the model takes one example to be, and what it is."""
         trees = model.of.parse(texts)
         predicted, probability = model.ask(trees)

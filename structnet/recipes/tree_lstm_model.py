@@ -14,7 +14,6 @@ from structnet.recipes.lrt import LRTData
 from structnet.recipes.tree_lstm_settings import (
     WARM_UP,
     Model,
-    Training,
     TreeLSTMRunSettings,
 )
 from structnet.recipes.trees import Labelled, TreeData, TreeDataSet
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from structnet.recipes.run import Run
+    from structnet.tensor_tree import TreeClassifier, TreePairClassifier
     from structnet.training.history import History
     from structnet.trees.tree import Tree
 
@@ -35,7 +35,7 @@ class Opened:
     """A trained model, with what it takes to ask it something."""
 
     run: Run
-    model: nn.Module
+    model: TreeClassifier | TreePairClassifier
     of: TreeDataSet
     classes: list[str]
     device: torch.device
@@ -59,7 +59,7 @@ class Opened:
         data = Labelled(trees, [0]).encoded(self.of.vocabulary).to(self.device)
         with evaluating(self.model):
             probability, number = self.model.predict_proba(data).max(-1)
-        return self.classes[number.item()], probability.item()
+        return self.classes[int(number)], probability.item()
 
 
 def first_weights(settings: TreeLSTMRunSettings) -> nn.Module:
@@ -72,8 +72,9 @@ def first_weights(settings: TreeLSTMRunSettings) -> nn.Module:
 
     from structnet import tensor_tree
 
-    of, chosen = OF_NAME[settings.data], settings.model
-    aggregator = tensor_tree.AGGREGATORS[chosen.aggregator]
+    of = OF_NAME[settings.data]
+    chosen: Any = settings.model  # resolved: nothing of it is None but a rank
+    aggregator: Any = tensor_tree.AGGREGATORS[chosen.aggregator]
     if chosen.rank is not None:
         aggregator = partial(aggregator, rank=chosen.rank)
     head = tensor_tree.TreeClassifier if of.num_trees == 1 else tensor_tree.TreePairClassifier
@@ -82,7 +83,7 @@ def first_weights(settings: TreeLSTMRunSettings) -> nn.Module:
         encoder = tensor_tree.TreeLSTM(
             chosen.hidden_size,
             of.vocabulary.num_types,
-            of.vocabulary.arity,
+            of.arity,
             of.inputs(),
             aggregator,
             chosen.forget,
@@ -103,7 +104,8 @@ def fitted(model: nn.Module, settings: TreeLSTMRunSettings, data: TreeData, run:
     from structnet.training import accuracy, fit
     from structnet.training.loop import steps_per_epoch
 
-    chosen, vocabulary = settings.training, OF_NAME[settings.data].vocabulary
+    vocabulary = OF_NAME[settings.data].vocabulary
+    chosen: Any = settings.training  # resolved: nothing of it is None but a limit
     steps = chosen.epochs * steps_per_epoch(len(data.train), chosen.batch_size)
     return fit(
         model,
@@ -122,11 +124,11 @@ def fitted(model: nn.Module, settings: TreeLSTMRunSettings, data: TreeData, run:
     )
 
 
-def optimization(chosen: Training, steps: int) -> dict[str, Any]:
+def optimization(chosen: Any, steps: int) -> dict[str, Any]:
     """The arguments of ``fit`` that say how the weights are changed.
 
     Args:
-        chosen: settings of the training.
+        chosen: settings of the training, resolved.
         steps: number of steps in all epochs.
     """
     import torch

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from structnet.recipes.run import Run
 
 # Test accuracy, the mean of three runs. What is not here, the paper does not have.
-PAPER: dict[str, dict[str, float]] = {
+PAPER: dict[str, dict[Any, float]] = {
     "listops": {"tucker": 0.9426, "sum": 0.83, "full": 0.82},
     "lrt": {"tucker": 0.906, "sum": 0.91, "full": 0.915},
 }
@@ -90,6 +90,7 @@ def members(data: str, choice: Choice, seed: int) -> list[Member]:
     found = []
     if choice.treebank is not None:
         raise ValueError("--treebank is for table own")
+    name: Any  # of AGGREGATORS
     for name in parts(choice.only, AGGREGATORS, "--only") or PAPER[data]:
         training = Training(epochs=choice.epochs, seed=seed)
         settings = TreeLSTMRunSettings(data, choice.sizes, Model(name), training, choice.place)
@@ -113,7 +114,7 @@ def make(data: str, choice: Choice, runs: Members) -> Table:
 
 def cells(runs: Sequence[Run]) -> dict[str, str]:
     """How a model was trained."""
-    settings, results = runs[0].config["settings"], [run.result for run in runs]
+    settings, results = runs[0].config["settings"], [run.ended for run in runs]
     return {
         "c": str(settings["hidden_size"]),
         "r": "" if settings["rank"] is None else str(settings["rank"]),
@@ -132,7 +133,7 @@ def notes(data: str, runs: Members) -> list[str]:
     from structnet.training.schedules import CLIP_NORM
 
     first = next(iter(runs.values()))
-    result, number = first[0].result, len(first)
+    result, number = first[0].ended, len(first)
     sizes = result["sizes"]
     lines = [
         f"Data: {result['details']['origin']}; {sizes['train']:,} examples to train on, "
@@ -168,7 +169,7 @@ def by_operators(runs: Members) -> dict[str, dict[str, list[float]]]:
     """Model -> number of operators -> accuracy, the mean over the runs, and examples."""
     result = {}
     for name, each in runs.items():
-        groups = [run.result["test"]["accuracy_by_operators"] for run in each]
+        groups = [run.ended["test"]["accuracy_by_operators"] for run in each]
         result[NAMES[name]] = {
             n: [statistics.mean(by[n][0] for by in groups), count]
             for n, (_, count) in groups[0].items()

@@ -167,7 +167,9 @@ def table_of_defaults() -> str:
         >>> print(table_of_defaults().splitlines()[1])
           listops  tucker        20           3     25      100         0.01
     """
-    rows = [("data", "aggregator", "hidden-size", "rank", "epochs", "batch-size", "learning-rate")]
+    rows: list[tuple] = [
+        ("data", "aggregator", "hidden-size", "rank", "epochs", "batch-size", "learning-rate")
+    ]
     rows += [
         (data, name, of.hidden_size, of.rank or "-", of.epochs, of.batch_size, of.learning_rate)
         for data, models in DEFAULTS.items()
@@ -232,5 +234,9 @@ class TreeLSTMRunSettings:
         if training.optimizer == "adadelta":
             known |= {"learning_rate": ADADELTA_RATE, "weight_decay": 0.0}
         known["max_depth"] = 20 if self.data == "listops" else None
-        groups = {"sizes": self.sizes, "model": model, "training": training}
-        return replace(self, **{name: filled(group, known) for name, group in groups.items()})
+        return replace(
+            self,
+            sizes=filled(self.sizes, known),
+            model=filled(model, known),
+            training=filled(training, known),
+        )

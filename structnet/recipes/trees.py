@@ -85,7 +85,6 @@ class TreeDataSet(ABC):
         unit: word for its examples.
         num_trees: trees of one example.
         classes: names of the classes.
-        vocabulary: labels of nodes -> types and tokens.
         groups: a number an example by which its accuracy is told too, if there is one.
     """
 
@@ -93,13 +92,23 @@ class TreeDataSet(ABC):
     unit: str
     num_trees: int
     classes: tuple[str, ...]
-    vocabulary: Vocabulary
     groups: Callable[[Labelled], list[int]] | None = None
 
     @property
     def known(self) -> dict[str, Any]:
         """Vocabulary and classes, as ``config.json`` has them."""
         return {"vocabulary": self.vocabulary.to_dict(), "classes": list(self.classes)}
+
+    @property
+    @abstractmethod
+    def vocabulary(self) -> Vocabulary:
+        """Labels of nodes -> types and tokens."""
+
+    @property
+    def arity(self) -> int:
+        """The most children of a node."""
+        assert self.vocabulary.arity is not None  # as the operators are known
+        return self.vocabulary.arity
 
     @abstractmethod
     def inputs(self) -> Tensor:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import networkx as nx
+import numpy as np
 
 from structnet.errors import GraphError
 from structnet.softmax_tree.draft import Draft, Node
@@ -12,9 +14,14 @@ from structnet.softmax_tree.nodes import Hyperplane, Leaf
 from structnet.softmax_tree.tree import SoftmaxTree
 from structnet.trees.networkx_graph import to_networkx
 
+# Arrays come back as these.
+KINDS = {"weight": np.float32, "bias": np.float32, "classes": np.int64, "columns": np.int64}
+
 
 def with_weights(tree: SoftmaxTree) -> nx.DiGraph:
     """The graph of :func:`structnet.to_networkx`, with each node's weights as an attribute ``own``.
+
+    They are JSON text, every digit of them, so that any format of graphs can hold them.
 
     Example:
         >>> import numpy as np
@@ -28,7 +35,11 @@ def with_weights(tree: SoftmaxTree) -> nx.DiGraph:
     digraph = to_networkx(tree)
     digraph.graph.update(num_features=tree.shape[0], num_classes=tree.num_classes)
     for number, node in enumerate(tree.draft().nodes):
-        digraph.nodes[number]["own"] = vars(node)
+        values = {
+            name: value.tolist() if isinstance(value, np.ndarray) else value
+            for name, value in vars(node).items()
+        }
+        digraph.nodes[number]["own"] = json.dumps(values)
     return digraph
 
 
@@ -41,9 +52,13 @@ def tree_from_networkx(digraph: nx.DiGraph) -> SoftmaxTree:
     nodes: list[Node] = []
     children: list[tuple[int, ...]] = []
     for number in range(len(digraph)):
-        own: dict[str, Any] | None = digraph.nodes[number].get("own")
-        if own is None:
+        text = digraph.nodes[number].get("own")
+        if text is None:
             raise GraphError(f"node {number} has no 'own', its weights; expected a softmax tree")
+        own: dict[str, Any] = {
+            name: np.array(value, KINDS[name]) if isinstance(value, list) else value
+            for name, value in json.loads(text).items()
+        }
         below = sorted(digraph.out_edges(number, data="pos"), key=lambda edge: edge[2])
         children.append(tuple(child for _, child, _ in below))
         nodes.append(Hyperplane(**own) if below else Leaf(**own))

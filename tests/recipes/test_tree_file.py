@@ -253,6 +253,11 @@ def test_files_to_choose_and_to_test_by(tmp_path: Path) -> None:
             ["--test-file", "PAIRS"],
             "has pairs of trees; the model was trained on",
         ),
+        (
+            lines("classes"),
+            ["--cell", "sum", "--dropout", "0.5"],
+            "must be 0 for the cell 'sum'",
+        ),
         (lines("classes"), ["--test-file", "nowhere"], "nowhere: No such file or directory"),
         (
             lines("classes"),

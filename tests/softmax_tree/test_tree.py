@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+
+import networkx as nx
 import numpy as np
 import pytest
 import torch
@@ -146,8 +149,11 @@ def test_as_any_model_tree(tree: SoftmaxTree, x: np.ndarray) -> None:
 
 def test_networkx_and_back(tree: SoftmaxTree, x: np.ndarray) -> None:
     digraph = with_weights(tree)
-    again = tree_from_networkx(digraph)
-    assert np.array_equal(tree.choices(x).log_prob, again.choices(x).log_prob)
+    graphml = nx.parse_graphml("\n".join(nx.generate_graphml(digraph)), int)
+    text = json.dumps(nx.node_link_data(digraph, edges="links"))
+    for each in (digraph, graphml, nx.node_link_graph(json.loads(text), edges="links")):
+        again = tree_from_networkx(each)
+        assert np.array_equal(tree.choices(x).log_prob, again.choices(x).log_prob)
     del digraph.nodes[1]["own"]
     with pytest.raises(GraphError, match="node 1 has no 'own'"):
         tree_from_networkx(digraph)
