@@ -158,6 +158,27 @@ def known_vectors(
     return vectors, which
 
 
+def labels_of_trees(forest: Forest, vocabulary: Vocabulary) -> tuple[np.ndarray, np.ndarray]:
+    """How many trees of a forest have each type, and each token.
+
+    Shapes:
+        ``[num_types]``, ``[num_tokens]``, float64.
+    """
+    order = forest.preorder()
+    tree = np.repeat(np.arange(len(forest)), np.diff(order.offsets))
+
+    def counted(numbers: np.ndarray, size: int) -> np.ndarray:
+        label = numbers[order.nodes]
+        there = label >= 0
+        once = np.unique(tree[there] * size + label[there]) % size
+        return np.bincount(once, minlength=size).astype(float)
+
+    return (
+        counted(forest.types, vocabulary.num_types),
+        counted(forest.tokens, vocabulary.num_tokens),
+    )
+
+
 def child_sum(model: nn.Module) -> ChildSumTreeLSTM:
     """The encoder of a model that has such a one."""
     return next(part for part in model.modules() if isinstance(part, ChildSumTreeLSTM))

@@ -16,7 +16,8 @@ POOLS = ("root", "sum", "mean", "max", "attention")
 STEPS = 1500  # of training that few examples get too
 EPOCHS = (10, 60)  # least and most passes, where nobody says how many
 SMALL = 1000  # examples below which batches are smaller
-MANY, LABEL_DROPOUT = 100, 0.2  # labels above which some are dropped, and their share
+MANY = 100  # labels above which some are dropped
+RARE = 3.0  # examples with a label at which it is dropped as often as not
 
 
 def check_pools(pools: Sequence[str], owner: str = "") -> None:
@@ -49,8 +50,9 @@ class TreeLSTMSettings:
             examples choose; of classes and numbers.
         min_count: training trees that a label must occur in; others stand as the unknown one.
         dropout: share of the label vectors' numbers that is dropped in training.
-        label_dropout: share of the labels that stand as the unknown one in training; None takes 0.2
-            where there are more than 100 labels, of which no single one decides, or else 0.
+        label_dropout: share of the labels that stand as the unknown one in training; None takes
+            3 / (3 + n) for a label that n examples have, so that rare ones are not learnt by heart,
+            or 0 where there are at most 100 labels.
         epochs: passes through the examples; None takes 10, or more for few examples.
         batch_size: examples a step; None takes 32, or 16 below 1000 examples.
         learning_rate: highest rate of AdamW; it rises in the first tenth of the steps and falls
@@ -112,11 +114,11 @@ class TreeLSTMSettings:
             kind: "classes", "labels" or "numbers" of trees, or "nodes".
         """
         batch = self.batch_size or (32 if size >= SMALL else 16)
+        dropout = self.label_dropout
         passes = math.ceil(STEPS / math.ceil(size / batch))
-        dropped = LABEL_DROPOUT if labels > MANY else 0.0
         return replace(
             self,
-            label_dropout=dropped if self.label_dropout is None else self.label_dropout,
+            label_dropout=0.0 if dropout is None and labels <= MANY else dropout,
             pools=tuple(
                 self.pools or ("root", "max", "attention", "sum")[: 3 + (kind == "numbers")]
             ),

@@ -17,10 +17,11 @@ from structnet.tensor_tree.building import (
     build,
     child_sum,
     known_vectors,
+    labels_of_trees,
 )
 from structnet.tensor_tree.label_bag import LabelBag
 from structnet.tensor_tree.predictor import BesideBag, NodePredictor, TreePredictor
-from structnet.tensor_tree.settings import TreeLSTMSettings
+from structnet.tensor_tree.settings import RARE, TreeLSTMSettings
 from structnet.training.fitting import fit
 from structnet.training.history import History
 from structnet.training.loop import steps_per_epoch
@@ -41,7 +42,8 @@ class Trained:
         model: the model.
         vocabulary: the numbers of labels, with one for those that were not seen.
         question: the kind of thing that it says of trees.
-        settings: hyper-parameters that were used, without None but for limits and ranks.
+        settings: hyper-parameters that were used, without None but for limits, ranks, and a
+            dropout of labels by how rare they are.
         history: a record an epoch.
     """
 
@@ -126,6 +128,11 @@ def train(
         model = build(given, vocabulary, question)
         if known is not None:
             child_sum(model).set_vectors(*known, frozen=not train_vectors)
+    if given.cell == "child-sum" and given.label_dropout is None:
+        types, tokens = labels_of_trees(examples.forest, vocabulary)
+        if known is not None:
+            tokens[known[1]] = np.inf  # what it means is known
+        child_sum(model).drop_rare_labels(types, tokens, RARE)
     assert given.epochs is not None and given.batch_size is not None  # as resolved
     steps = given.epochs * steps_per_epoch(len(examples), given.batch_size)
     mixed, to_learn, to_judge = None, examples, held_out

@@ -125,6 +125,30 @@ def test_dropped_labels_stand_as_the_last_one():
     assert not (x == m.token_vectors.weight[-1]).all(1).any()
 
 
+def test_all_nodes_of_a_label_are_dropped_together():
+    m = model(label_dropout=0.5).train()
+    forest = Forest.from_trees([Tree("A", [Tree("x"), Tree("y")])] * 5, VOCABULARY, share=False)
+    torch.manual_seed(0)
+    x, y = (forest.tokens == VOCABULARY.token_of(word) for word in "xy")
+    seen = set()
+    for _ in range(50):
+        rows = m.inputs(forest)
+        dropped = [(rows[which] == m.token_vectors.weight[-1]).all(1) for which in (x, y)]
+        assert all(each.all() or not each.any() for each in dropped)
+        seen.add(tuple(each.all().item() for each in dropped))
+    assert len(seen) == 4  # each by itself
+
+
+def test_rare_labels_are_dropped_more():
+    m = model()
+    types, tokens = np.zeros(len(TYPES)), np.full(len(TOKENS), 3.0)
+    tokens[0], tokens[1] = 9.0, np.inf
+    m.drop_rare_labels(types, tokens, 3.0)
+    assert m.type_dropout.tolist() == [1.0] * len(TYPES)
+    assert m.token_dropout.tolist() == [0.25, 0.0] + [0.5] * (len(TOKENS) - 2)
+    assert not {"type_dropout", "token_dropout"} & set(m.state_dict())
+
+
 def test_dropout_in_training_alone():
     m, forest = model(dropout=0.5), Forest.from_trees(trees_of(0), VOCABULARY)
     torch.manual_seed(0)

@@ -1,0 +1,78 @@
+"""Names that few trees have: counted, dropped in training, kept where their vectors are known."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from structnet import Tree, TreeLSTMClassifier
+from structnet.parse import bracketed
+from structnet.tensor_tree.building import child_sum, labels_of_trees
+from structnet.trees.forest import Forest
+from structnet.trees.vocabulary import Vocabulary
+
+
+def nested(rng: random.Random, inside: bool) -> Tree:
+    """A loop in a condition or beside it, among names that few other trees have."""
+
+    def names() -> list[Tree]:
+        return [Tree(f"name{rng.randrange(200)}") for _ in range(rng.randint(1, 4))]
+
+    loop = Tree("for", names())
+    condition = Tree("if", [*names(), *[loop] * inside])
+    return Tree("def", [*names(), condition, *[loop] * (not inside)])
+
+
+def programs(count: int, seed: int) -> tuple[list[Tree], list[bool]]:
+    rng = random.Random(seed)
+    y = [rng.random() < 0.5 for _ in range(count)]
+    return [nested(rng, inside) for inside in y], y
+
+
+@pytest.mark.parametrize("share", [True, False])
+def test_trees_with_a_label(share: bool) -> None:
+    trees = [bracketed(text) for text in ("(a (b x) (b x))", "(a y y)", "(a (b x) (c z))")]
+    trees.append(Tree("x"))
+    vocabulary = Vocabulary.from_trees(trees, unknown=True)
+    forest = Forest.from_trees(trees, vocabulary, share=share)
+    types, tokens = labels_of_trees(forest, vocabulary)
+    assert dict(zip((*vocabulary.types, None), types, strict=True)) == {
+        "a": 3,
+        "b": 2,
+        "c": 1,
+        None: 0,
+    }
+    assert dict(zip((*vocabulary.tokens, None), tokens, strict=True)) == {
+        "x": 3,
+        "y": 1,
+        "z": 1,
+        None: 0,
+    }
+
+
+def test_defaults_drop_rare_labels_of_large_vocabularies() -> None:
+    X, y = programs(60, 0)
+    model = TreeLSTMClassifier(epochs=1, random_state=0).fit(X, y)
+    assert model.trained_.settings.label_dropout is None
+    shares = child_sum(model.model_).token_dropout
+    assert 0.2 < shares[:-1].min() < shares[:-1].max() == 0.6  # of 2 trees
+    few = TreeLSTMClassifier(epochs=1, random_state=0).fit(["(a x)", "(a y)"] * 5, [0, 1] * 5)
+    assert few.trained_.settings.label_dropout == 0
+    assert not child_sum(few.model_).token_dropout.any()
+    told = TreeLSTMClassifier(epochs=1, label_dropout=0.1, random_state=0).fit(X, y)
+    assert torch.equal(child_sum(told.model_).token_dropout, torch.full_like(shares, 0.1))
+
+
+def test_words_with_known_vectors_stay(tmp_path) -> None:
+    X, y = programs(60, 0)
+    known = sorted({str(leaf.label) for tree in X for leaf in tree.preorder() if not leaf.children})
+    path = tmp_path / "vectors.txt"
+    path.write_text("".join(f"{word} 0.5 {i}\n" for i, word in enumerate(known[:20])))
+    model = TreeLSTMClassifier(epochs=1, vectors=path, random_state=0).fit(X, y)
+    shares = child_sum(model.model_).token_dropout.numpy()
+    words = list(model.trained_.vocabulary.tokens)
+    stay = {words[i] for i in np.flatnonzero(shares == 0)}
+    assert stay and stay == set(known[:20]) & set(words)
