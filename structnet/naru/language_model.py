@@ -40,6 +40,7 @@ from structnet.training.metrics import evaluate
 from structnet.training.seeding import random_states_kept
 
 DEFAULT = NaruSettings()
+BATCH = 256  # sentences that are asked about at once
 
 
 class RoutedLanguageModel(BaseEstimator):
@@ -154,7 +155,12 @@ class RoutedLanguageModel(BaseEstimator):
         Args:
             X: see :meth:`fit`.
         """
-        return [self.words_.words[i] for i in self.predict_log_proba(X).argmax(1)]
+        check_is_fitted(self)
+        batch, found = self._encoded(X), []
+        for start in range(0, len(batch), BATCH):  # all probabilities of a long text are many
+            part = batch[start : start + BATCH]
+            found += self.model_.predict_log_proba(part).argmax(1).tolist()
+        return [self.words_.words[i] for i in found]
 
     def predict_proba(self, X: Text) -> np.ndarray:
         """The probability of each known word to be the next one. ``-> [sentences, words]``"""
@@ -288,7 +294,7 @@ def over_words(
     return NextWord(network, vectors, settings.objective, prior, words.unknown, balance)
 
 
-def measured(model: NextWord, sentences: Sentences, batch_size: int = 256) -> dict[str, float]:
+def measured(model: NextWord, sentences: Sentences, batch_size: int = BATCH) -> dict[str, float]:
     """The mean loss, and the share of next words that are predicted right."""
     loss = evaluate(model, sentences, batch_size=batch_size)["loss"]
     right = words = 0.0

@@ -117,6 +117,9 @@ class RoutedNetwork(Capsules):
     def route(self, x: Tensor, lengths: Tensor | None = None, backend: str = "sweep") -> Routed:
         """The same with the way that each sentence took.
 
+        Autocast does not change it: it computes in the precision of its weights, as a way that
+        rounding decides would be none.
+
         Shapes:
             see :meth:`forward` and :class:`Routed`: ``[sentences, steps, capsules]``.
 
@@ -124,6 +127,9 @@ class RoutedNetwork(Capsules):
             ValueError: shapes, types or lengths that do not fit.
         """
         check_one_of("backend", backend, tuple(BACKENDS), owner="RoutedNetwork")
+        if torch.is_autocast_enabled(x.device.type):
+            with torch.autocast(x.device.type, enabled=False):
+                return self.route(x.to(self.capsule(0)[0].weight.dtype), lengths, backend)
         found = self._lengths(x, lengths)
         waves = Waves.of(found)
         sentence, token = (each.to(x.device) for each in waves.cells())

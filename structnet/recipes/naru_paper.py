@@ -62,8 +62,20 @@ class Choice:
         return settings_from(NaruRunSettings, values_of(self) | own).resolved()
 
 
-def members(networks: Sequence[str], choice: Choice, seed: int) -> list[Member]:
-    """The runs of a figure that have one seed."""
+def members(networks: Sequence[str], fewest: int, choice: Choice, seed: int) -> list[Member]:
+    """The runs of a figure that have one seed.
+
+    Args:
+        fewest: epochs that the figure needs.
+
+    Raises:
+        ValueError: there are fewer.
+    """
+    if choice.epochs < fewest:
+        raise ValueError(
+            f"--epochs must be at least {fewest} for a figure that compares epochs; got "
+            f"{choice.epochs}"
+        )
     return [
         Member(name, f"{choice.data}-{name}-{seed}", choice.settings(name, seed))
         for name in networks
@@ -152,13 +164,13 @@ def bias_table(choice: Choice, runs: Members) -> Table:
 
 TABLES: Mapping[int, PaperTable] = {
     number: PaperTable(
-        DATA_SETS, f"figure{number}-{{0.data}}".format, partial(members, networks), make
+        DATA_SETS, f"figure{number}-{{0.data}}".format, partial(members, networks, fewest), make
     )
-    for number, networks, make in (
-        (17, ("naru", "gru"), loss_table),
-        (18, ("naru",), utilisation_table),
-        (19, ("naru",), changes_table),
-        (20, ("naru",), bias_table),
+    for number, networks, fewest, make in (
+        (17, ("naru", "gru"), 1, loss_table),
+        (18, ("naru",), 1, utilisation_table),
+        (19, ("naru",), 2, changes_table),
+        (20, ("naru",), 1, bias_table),
     )
 }
 

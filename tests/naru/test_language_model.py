@@ -17,6 +17,7 @@ from structnet.naru import (
     RoutedNetwork,
     Sentences,
     Wiring,
+    language_model,
     train,
 )
 from structnet.naru.preparation import known_words, vectors_of
@@ -41,6 +42,15 @@ def test_it_learns_a_grammar(fitted: RoutedLanguageModel) -> None:
     prob = fitted.predict_proba(["the owl"])
     assert prob.sum() == pytest.approx(1, abs=1e-5)
     assert prob.shape == (1, len(fitted.words_))
+
+
+def test_long_texts_are_asked_about_in_parts(
+    fitted: RoutedLanguageModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = fitted.predict(TEXT[:10])
+    assert whole == [fitted.words_.words[i] for i in fitted.predict_proba(TEXT[:10]).argmax(1)]
+    monkeypatch.setattr(language_model, "BATCH", 3)
+    assert fitted.predict(TEXT[:10]) == whole
 
 
 def test_the_unknown_word_is_never_the_answer(fitted: RoutedLanguageModel) -> None:

@@ -258,3 +258,15 @@ def test_states_neither_vanish_nor_explode() -> None:
     sizes = network(x).detach().square().mean((0, 2)).sqrt()  # by token
     assert sizes[5:].min() > 0.03 and sizes.max() < 3
     assert len({tuple(step) for step in network.route(x).record[:, 30].tolist()}) > 10
+
+
+@every_backend
+def test_autocast_changes_nothing(backend: str) -> None:
+    network, x, lengths = small().float(), sentences().float(), LENGTHS
+    plain = network.route(x, lengths, backend)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        cast = network.route(x, lengths, backend)
+        half = network.route(x.bfloat16(), lengths, backend)
+    assert torch.equal(plain.predictions, cast.predictions)
+    assert torch.equal(plain.record, cast.record)
+    assert half.predictions.dtype == plain.predictions.dtype

@@ -95,6 +95,7 @@ def test_the_figures_of_the_thesis(tmp_path: Path) -> None:
         (20, {"NARU, untrained", "NARU, trained"}, "--table"),
         (18, {"NARU, untrained", "NARU, trained"}, "--figure"),
         (19, {"NARU"}, "--figure"),
+        (17, {"mean vector", "NARU, untrained", "NARU", "GRU"}, "--figure"),
     ):
         done = call(*command, more, number, "--out", tmp_path)
         assert done.status == 0, done.err
@@ -102,3 +103,6 @@ def test_the_figures_of_the_thesis(tmp_path: Path) -> None:
         assert (tmp_path / f"figure{number}-pydoc.md").exists()
         assert len(done.json["pictures"]) == 2
     assert "must be one of 17, 18, 19, 20" in call("reproduce", "naru", "--figure", "7").err
+    refused = call("reproduce", "naru", "--figure", "19", "--epochs", "1", "--out", tmp_path / "x")
+    assert "--epochs must be at least 2 for a figure that compares epochs; got 1" in refused.err
+    assert not (tmp_path / "x").exists()
