@@ -1,0 +1,136 @@
+"""The commands on softmax trees: train, go on, ask, draw, tables, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import Done, call
+
+CLUSTERS = ["--data", "clusters", "--classes", "8", "--train-size", "200", "--test-size", "80"]
+TREE = ["--depth", "2", "--k", "3", "--max-iter", "3"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    done = call("train", "softmax-tree", *CLUSTERS, *TREE, "--out", folder)
+    assert done.status == 0, done.err
+    return folder, done
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sparse rows whose class is their largest feature."""
+    rng = np.random.default_rng(0)
+    path = tmp_path_factory.mktemp("rows") / "rows.svm"
+    lines = []
+    for _ in range(120):
+        k = rng.integers(3)
+        lines.append(f"{k} {k + 1}:{2 + rng.random():.3f} {k + 5}:{rng.random():.3f}\n")
+    path.write_text("".join(lines))
+    return path
+
+
+def test_train(run: tuple[Path, Done]) -> None:
+    folder, done = run
+    test = done.json["test"]
+    assert test["accuracy"] == pytest.approx(1 - test["error"])
+    assert test["accuracy"] > 2 / 8
+    assert (test["depth"], test["leaves"]) == (2, 4) and test["leaf_classes"] <= 3
+    assert 0 < test["coverage"] <= 1 <= test["perplexity"]
+    there = {path.name for path in folder.iterdir()}
+    assert {"tree.png", "errors.png", "summary.txt", "history.jsonl"} <= there
+    assert "iteration 1: objective" in done.out
+    assert "coverage" in (folder / "summary.txt").read_text()
+
+
+def test_what_a_run_is_asked(run: tuple[Path, Done], tmp_path: Path) -> None:
+    folder, done = run
+    again = call("evaluate", folder).json["test"]
+    timed = ("microseconds",)
+    assert {k: v for k, v in again.items() if k not in timed} == {
+        k: v for k, v in done.json["test"].items() if k not in timed
+    }
+    asked = call("predict", folder, "0", "7")
+    assert [each["example"] for each in asked.json["answers"]] == [0, 7]
+    assert "reached with 100.0 %" in asked.out
+    assert set(call("plot", folder, "--out", tmp_path).json) == {"tree", "errors"}
+
+
+def test_going_on_keeps_the_settings(run: tuple[Path, Done]) -> None:
+    folder, done = run
+    again = call("train", "--resume", folder)
+    assert again.json["test"]["error"] == done.json["test"]["error"]
+    refused = call("train", "softmax-tree", "--resume", folder, "--depth", "4")
+    assert refused.status == 2 and "was started with depth 2" in refused.err
+
+
+def test_trees_that_grow(tmp_path: Path) -> None:
+    growing = ["--alpha", "0.5", "--rho", "0.9", "--start-depth", "1", "--max-depth", "3"]
+    done = call("train", "adaptive-softmax-tree", *CLUSTERS, *growing, "--out", tmp_path)
+    assert done.status == 0, done.err
+    assert done.json["sizes"] == {"train": 180, "validation": 20, "test": 80}
+    assert 1 <= done.json["test"]["depth"] <= 3
+    details = done.json["details"]
+    assert 0 < details["accepted"] <= details["trials"]
+    records = [json.loads(line) for line in (tmp_path / "history.jsonl").read_text().splitlines()]
+    leaves = [each["leaves"] for each in records]
+    assert leaves == sorted(leaves) and records[-1]["round"] >= 1
+    refused = call("train", "adaptive-softmax-tree", *CLUSTERS, "--depth", "1")
+    assert "--depth is for softmax-tree; adaptive-softmax-tree has --start-depth" in refused.err
+
+
+def test_sparse_rows(rows: Path, tmp_path: Path) -> None:
+    done = call("train", "softmax-tree", "--data", rows, "--depth", "2", "--out", tmp_path / "run")
+    assert done.json["sizes"] == {"train": 96, "validation": 0, "test": 24}
+    assert done.json["test"]["accuracy"] == 1
+    whole = call("evaluate", tmp_path / "run", "--data", rows)
+    assert whole.json["sizes"] == {"test": 120} and whole.json["test"]["accuracy"] == 1
+
+
+def test_a_table_of_ones_own(tmp_path: Path) -> None:
+    table = tmp_path / "own.csv"
+    pairs = [(x, y) for x in range(8) for y in range(8)]
+    lines = [f"{x},{y},{'right' if x > y else 'left'}\n" for x, y in pairs]
+    table.write_text("x,y,side\n" + "".join(lines))
+    done = call("train", "softmax-tree", "--data", table, "--out", tmp_path / "run")
+    assert done.json["test"]["accuracy"] > 0.7
+    said = call("predict", tmp_path / "run", table).json["answers"]
+    assert {each["class"] for each in said} == {"left", "right"} and len(said) == 64
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_tables(number: int, tmp_path: Path) -> None:
+    few = ["--data", "clusters", "--classes", "4", "--train-size", "80", "--test-size", "40"]
+    told = ["--table", number, *few, "--depth", "1"]
+    done = call("reproduce", "softmax-tree", *told, "--out", tmp_path)
+    assert done.status == 0, done.err
+    names = {
+        1: ("one-vs-all", "hierarchical softmax", "adaptive softmax tree (AST)"),
+        2: ("softmax tree (ST), depth 3", "adaptive softmax tree (AST), alpha 0.5"),
+    }
+    assert {"flat softmax", *names[number]} <= set(done.json["rows"])
+    assert (tmp_path / f"table{number}-clusters.md").exists()
+    errors = [row["error"]["ours"] for row in done.json["rows"].values()]
+    assert all(0 <= error <= 1 for error in errors)
+    assert len(done.json["pictures"]) == number
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (["--data", "clusters", "--k", "0"], "--k must be an int in the range [1, inf)"),
+        (["--data", "clusters", "--leaf-penalty", "-1"], "--leaf-penalty must be a number"),
+        (["--data", "clusters", "--target", "x"], "--target is for a table, FILE.csv"),
+        (["--data", "digits", "--classes", "5"], "--classes is for texts and generated rows"),
+        (["--data", "nowhere.svm"], "nowhere.svm: No such file"),
+        (["--data", "cluster"], "did you mean 'clusters'?"),
+    ],
+)
+def test_what_is_refused(typed: list[str], said: str, tmp_path: Path) -> None:
+    done = call("train", "softmax-tree", *typed, "--out", tmp_path / "run")
+    assert done.status == 2 and said in done.err and len(done.err.splitlines()) == 1
+    assert not (tmp_path / "run").exists()
