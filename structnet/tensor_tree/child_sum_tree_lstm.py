@@ -51,10 +51,9 @@ class ChildSumTreeLSTM(nn.Module):
         order: False to make the order of the children not matter.
         places: places that are told apart; all children from the last one on share it.
         dropout: share of the numbers of label vectors that are dropped in training.
-        label_dropout: share of the labels that stand as the last type or token in training, drawn
-            for each batch: the unknown one, of a vocabulary with ``unknown=True``, learns so what
-            to say. All nodes of a label are dropped together (Gal and Ghahramani, "A
-            Theoretically Grounded Application of Dropout in Recurrent Neural Networks", 2016).
+        label_dropout: share of the nodes whose label stands as the last type or token in training:
+            the unknown one, of a vocabulary with ``unknown=True``, learns so what to say. See
+            :meth:`drop_rare_labels` too.
 
     Raises:
         ValueError: a size below 1, or a share outside of [0, 1).
@@ -107,12 +106,12 @@ class ChildSumTreeLSTM(nn.Module):
         for name, share in (("dropout", dropout), ("label_dropout", label_dropout)):
             check_number(name, share, 0, 0.999, owner="ChildSumTreeLSTM")
         self.hidden_size, self.places = hidden_size, places if order else 1
-        self.order, self.dropout = order, dropout
+        self.order, self.dropout, self.label_dropout = order, dropout, label_dropout
         c, e = hidden_size, input_size or hidden_size
         self.type_vectors = nn.Embedding(num_types, e)
         self.token_vectors = nn.Embedding(num_tokens, e)
         for name, size in (("type_dropout", num_types), ("token_dropout", num_tokens)):
-            self.register_buffer(name, torch.full((size,), label_dropout), persistent=False)
+            self.register_buffer(name, torch.zeros(size), persistent=False)
         shapes: dict[str, Shape] = {
             "weight": (e, 3 * c),
             "bias": (3 * c,),
@@ -178,7 +177,9 @@ class ChildSumTreeLSTM(nn.Module):
     def drop_rare_labels(self, types: np.ndarray, tokens: np.ndarray, strength: float) -> None:
         """Drops a label that n examples have with ``strength / (strength + n)``, in training.
 
-        Who has met a name once learns what the example is that had it, not what the name means.
+        Who has met a name once learns what the example is that had it, not what the name means. All
+        nodes of a batch with the label are dropped together: a name that is left elsewhere in the
+        example still tells which it is.
 
         Args:
             types, tokens: examples with each label.
@@ -189,7 +190,8 @@ class ChildSumTreeLSTM(nn.Module):
 
         Reference: Kiperwasser and Goldberg, "Simple and Accurate Dependency Parsing Using
         Bidirectional LSTM Feature Representations", TACL 2016, Sec. 4 (with 0.25, and each
-        occurrence by itself).
+        occurrence by itself); Gal and Ghahramani, "A Theoretically Grounded Application of Dropout
+        in Recurrent Neural Networks", NIPS 2016 (words as a whole).
         """
         for shares, count in ((self.type_dropout, types), (self.token_dropout, tokens)):
             shares.copy_(torch.from_numpy(strength / (strength + count)))
@@ -203,7 +205,8 @@ class ChildSumTreeLSTM(nn.Module):
         tables = self.type_vectors, self.token_vectors
         if not self.training:
             return label_rows(forest, *tables)
-        return label_rows(forest, *tables, (self.type_dropout, self.token_dropout))
+        rare = self.type_dropout, self.token_dropout
+        return label_rows(forest, *tables, self.label_dropout, rare)
 
     def node_states(self, forest: Forest, backend: str = "levels") -> Tensor:
         """The hidden states of all nodes, by their numbers in the forest.
@@ -243,17 +246,19 @@ def label_rows(
     forest: Forest,
     of_types: nn.Embedding,
     of_tokens: nn.Embedding,
-    dropout: tuple[Tensor | None, Tensor | None] = (None, None),
+    dropout: float = 0.0,
+    rare: tuple[Tensor | None, Tensor | None] = (None, None),
 ) -> Tensor:
     """The row of each node's type, of its token, or the sum of both: ``[num_nodes, size]``.
 
     Args:
         forest: the trees.
         of_types, of_tokens: the rows.
-        dropout: chances of each type and each token to stand as the last one of its table.
+        dropout: share of the nodes whose label stands as the last one of its table.
+        rare: chances of each type, and of each token, that all its nodes do.
 
     Shapes:
-        dropout ``[num_types]``, ``[num_tokens]``.
+        rare ``[num_types]``, ``[num_tokens]``.
 
     Raises:
         GraphError: the forest is empty, a node has neither, or one that the tables do not have.
@@ -262,8 +267,8 @@ def label_rows(
         raise GraphError("the forest is empty; a sweep needs at least one node")
     parts = []
     for name, numbers, table, shares in (
-        ("type", forest.types, of_types, dropout[0]),
-        ("token", forest.tokens, of_tokens, dropout[1]),
+        ("type", forest.types, of_types, rare[0]),
+        ("token", forest.tokens, of_tokens, rare[1]),
     ):
         if numbers.max() >= table.num_embeddings:
             raise GraphError(
@@ -273,9 +278,12 @@ def label_rows(
         has = (numbers >= 0).nonzero()[0]
         if len(has):
             chosen = torch.from_numpy(numbers[has]).to(forest.device)
+            if dropout:
+                dropped = torch.rand(len(has), device=forest.device) < dropout
+                chosen = chosen.masked_fill(dropped, table.num_embeddings - 1)
             if shares is not None:
-                dropped = torch.rand_like(shares) < shares  # [labels], all nodes of each
-                chosen = chosen.masked_fill(dropped[chosen], table.num_embeddings - 1)
+                labels = torch.rand_like(shares) < shares
+                chosen = chosen.masked_fill(labels[chosen], table.num_embeddings - 1)
             parts.append((torch.from_numpy(has).to(forest.device), table(chosen)))
     empty = (forest.types < 0) & (forest.tokens < 0)
     if empty.any():

@@ -17,6 +17,7 @@ STEPS = 1500  # of training that few examples get too
 EPOCHS = (10, 60)  # least and most passes, where nobody says how many
 SMALL = 1000  # examples below which batches are smaller
 MANY = 100  # labels above which some are dropped
+LABEL_DROPOUT = 0.2  # share of these, where numbers are asked for
 RARE = 3.0  # examples with a label at which it is dropped as often as not
 
 
@@ -51,8 +52,8 @@ class TreeLSTMSettings:
         min_count: training trees that a label must occur in; others stand as the unknown one.
         dropout: share of the label vectors' numbers that is dropped in training.
         label_dropout: share of the labels that stand as the unknown one in training; None takes
-            3 / (3 + n) for a label that n examples have, so that rare ones are not learnt by heart,
-            or 0 where there are at most 100 labels.
+            3 / (3 + n) for a label that n examples have, so that rare ones are not learnt by heart;
+            of numbers, to which all labels may add, 0.2 for each; or 0 of at most 100 labels.
         epochs: passes through the examples; None takes 10, or more for few examples.
         batch_size: examples a step; None takes 32, or 16 below 1000 examples.
         learning_rate: highest rate of AdamW; it rises in the first tenth of the steps and falls
@@ -115,10 +116,14 @@ class TreeLSTMSettings:
         """
         batch = self.batch_size or (32 if size >= SMALL else 16)
         dropout = self.label_dropout
+        if dropout is None and labels <= MANY:
+            dropout = 0.0
+        elif dropout is None and kind == "numbers":
+            dropout = LABEL_DROPOUT
         passes = math.ceil(STEPS / math.ceil(size / batch))
         return replace(
             self,
-            label_dropout=0.0 if dropout is None and labels <= MANY else dropout,
+            label_dropout=dropout,
             pools=tuple(
                 self.pools or ("root", "max", "attention", "sum")[: 3 + (kind == "numbers")]
             ),

@@ -125,8 +125,9 @@ def test_dropped_labels_stand_as_the_last_one():
     assert not (x == m.token_vectors.weight[-1]).all(1).any()
 
 
-def test_all_nodes_of_a_label_are_dropped_together():
-    m = model(label_dropout=0.5).train()
+def test_all_nodes_of_a_rare_label_are_dropped_together():
+    m = model().train()
+    m.drop_rare_labels(np.full(len(TYPES), np.inf), np.full(len(TOKENS), 3.0), 3.0)
     forest = Forest.from_trees([Tree("A", [Tree("x"), Tree("y")])] * 5, VOCABULARY, share=False)
     torch.manual_seed(0)
     x, y = (forest.tokens == VOCABULARY.token_of(word) for word in "xy")

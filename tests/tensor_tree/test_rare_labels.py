@@ -6,9 +6,8 @@ import random
 
 import numpy as np
 import pytest
-import torch
 
-from structnet import Tree, TreeLSTMClassifier
+from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor
 from structnet.parse import bracketed
 from structnet.tensor_tree.building import child_sum, labels_of_trees
 from structnet.trees.forest import Forest
@@ -63,7 +62,11 @@ def test_defaults_drop_rare_labels_of_large_vocabularies() -> None:
     assert few.trained_.settings.label_dropout == 0
     assert not child_sum(few.model_).token_dropout.any()
     told = TreeLSTMClassifier(epochs=1, label_dropout=0.1, random_state=0).fit(X, y)
-    assert torch.equal(child_sum(told.model_).token_dropout, torch.full_like(shares, 0.1))
+    assert child_sum(told.model_).label_dropout == 0.1
+    assert not child_sum(told.model_).token_dropout.any()
+    numbers = TreeLSTMRegressor(epochs=1, random_state=0).fit(X, np.arange(len(X)))
+    assert child_sum(numbers.model_).label_dropout == 0.2  # each label may add its own
+    assert not child_sum(numbers.model_).token_dropout.any()
 
 
 def test_words_with_known_vectors_stay(tmp_path) -> None:
