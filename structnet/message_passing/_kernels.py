@@ -133,29 +133,29 @@ def distinct_messages(source, key, height, num_keys):
     """Distinct (source, key) pairs, by the source's level, then key, then source.
 
     Gives the level, source and key of each pair, and the pair of each slot. ``height`` has one
-    entry a node and one, 0, for the bottom. Three counting sorts: linear.
+    entry a node and one, 0, for the bottom. Counting sorts: linear.
     """
-    m = len(source)
-    by_source, _ = grouped(source, len(height))
-    levels = height[source[by_source]]  # the bottom, last by number, is of level 0
-    by_level, starts = grouped(levels, levels.max() + 1 if m else 0)
-    order = by_source[by_level]
-    # Within a level by key; as all sorts are stable, equal pairs end up side by side.
-    for h in range(len(starts) - 1):
-        slots = order[starts[h] : starts[h + 1]]
-        if len(slots):
-            order[starts[h] : starts[h + 1]] = slots[grouped(key[slots], num_keys)[0]]
-    pair = np.empty(m, np.int64)
-    pair_slot = np.empty(m, np.int64)  # one slot of each pair
+    by_source, starts = grouped(source, len(height))
+    sources, keys = np.empty_like(source), np.empty_like(key)
+    pair = np.empty_like(source)
+    last = np.full(num_keys, -1)  # the pair that was last made of each key
     pairs = 0
-    for i in range(m):
-        slot = order[i]
-        if i == 0 or source[slot] != source[order[i - 1]] or key[slot] != key[order[i - 1]]:
-            pair_slot[pairs] = slot
-            pairs += 1
-        pair[slot] = pairs - 1
-    pair_slot = pair_slot[:pairs]
-    return height[source[pair_slot]], source[pair_slot], key[pair_slot], pair
+    for v in range(len(height)):
+        first = pairs
+        for slot in by_source[starts[v] : starts[v + 1]]:
+            if last[key[slot]] < first:
+                last[key[slot]] = pairs
+                sources[pairs], keys[pairs] = v, key[slot]
+                pairs += 1
+            pair[slot] = last[key[slot]]
+    sources, keys = sources[:pairs], keys[:pairs]
+    by_key, _ = grouped(keys, num_keys)
+    levels = height[sources[by_key]]
+    by_level, _ = grouped(levels, levels.max() + 1 if pairs else 0)
+    order = by_key[by_level]
+    place = np.empty_like(order)
+    place[order] = np.arange(pairs)
+    return levels[by_level], sources[order], keys[order], place[pair]
 
 
 @compiled
