@@ -18,12 +18,12 @@ class TableFlags:
     """which table
 
     Args:
-        table: the table's number in the paper; of a figure, --figure N
+        table: the table's number in the paper, or its name; of a figure, --figure N
         seeds: trainings of each model, with the seeds 0 to N-1
         out: folder of the runs and the table (default: runs/reproduce-MODEL)
     """
 
-    table: int
+    table: str
     seeds: int = 1
     out: Path | None = None
 
@@ -45,14 +45,15 @@ def run(words: Sequence[str]) -> None:
     choice, own, _ = parse(
         recipe.Choice, words, prog, own=TableFlags, examples=recipe.examples["reproduce"]
     )
-    if own.table not in recipe.tables:
-        known = ", ".join(map(str, recipe.tables))
+    tables = {str(name): table for name, table in recipe.tables.items()}
+    if own.table not in tables:
+        known = ", ".join(tables)
         raise ValueError(f"--table must be one of {known}; got {own.table} (see {prog} --help)")
     from structnet.recipes.execution import speaker, trained
     from structnet.recipes.paper import written
     from structnet.training.processes import process_rank
 
-    table, folder = recipe.tables[own.table], own.out or Path("runs", f"reproduce-{recipe.name}")
+    table, folder = tables[own.table], own.out or Path("runs", f"reproduce-{recipe.name}")
     # Seed by seed, so that an interrupted table has as many models as possible.
     members = [each for seed in range(own.seeds) for each in table.members(choice, seed)]
     if not members:

@@ -32,11 +32,14 @@ class PythonFunctions(NamedTuple):
     files: list[str]
 
 
-def python_functions(packages: int | Sequence[str] = 8, max_size: int = 2000) -> PythonFunctions:
+def python_functions(
+    packages: int | Sequence[str] | None = 8, max_size: int = 2000
+) -> PythonFunctions:
     """The functions of the running Python's library, methods too.
 
     Args:
-        packages: names of packages; or the number of those that have the most functions.
+        packages: names of packages; or the number of those that have the most functions. None
+            takes all, and modules of a single file too, each a package by itself.
         max_size: nodes of the largest function that is taken.
 
     Raises:
@@ -53,8 +56,10 @@ def python_functions(packages: int | Sequence[str] = 8, max_size: int = 2000) ->
     if isinstance(packages, (str, Sequence)):
         names = {packages} if isinstance(packages, str) else set(packages)
     else:
-        check_integer("packages", packages, 1, owner="python_functions")
-    sources = _sources(root, names)
+        check_integer("packages", packages, 1, optional=True, owner="python_functions")
+    sources = list(_sources(root, names))
+    if packages is None:
+        sources += sorted(root.glob("*.py"))
     found = [each for path in sources for each in _functions(path, root, max_size)]
     missing = sorted((names or set()) - {package for _, package, _ in found})
     if missing or not found:
@@ -62,7 +67,8 @@ def python_functions(packages: int | Sequence[str] = 8, max_size: int = 2000) ->
             f"there is no source of Python's {', '.join(missing) or 'library'} in {root}"
         )
     count = Counter(package for _, package, _ in found)
-    kept = names or {name for name, _ in count.most_common(packages)}  # type: ignore[arg-type]  # an int
+    most = packages if isinstance(packages, int) else None
+    kept = names or {name for name, _ in count.most_common(most)}
     chosen = [each for each in found if each[1] in kept]
     trees, of, files = (list(column) for column in zip(*chosen, strict=True))
     return PythonFunctions(trees, of, files)
@@ -86,4 +92,4 @@ def _functions(path: Path, root: Path, max_size: int) -> Iterator[tuple[Tree, st
         return
     for node in module.preorder():
         if node.label in FUNCTIONS and node.children and node.size <= max_size:
-            yield node, place.parts[0], place.as_posix()
+            yield node, place.parts[0].removesuffix(".py"), place.as_posix()

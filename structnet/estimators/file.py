@@ -6,11 +6,12 @@ import json
 from functools import partial
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from structnet.training.checkpoint import (
@@ -22,16 +23,50 @@ from structnet.training.checkpoint import (
     save_model,
 )
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 CLAIM = "fit.safetensors"
 ITEMS = "items"  # of a parameter that is a dictionary
+
+
+class OneFileMixin:
+    """An estimator that goes to a file and comes back."""
+
+    def save(self, path: str | Path) -> None:
+        """Writes the fitted estimator to one safetensors file, without pickle.
+
+        Raises:
+            TypeError: a parameter, a class or a label is no plain value.
+        """
+        check_is_fitted(self)
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """The estimator that :meth:`save` wrote.
+
+        Raises:
+            CheckpointError: there is no such file, or it holds something else.
+        """
+        return load(cls, path)
+
+    # What a family gives
+
+    def _state(self) -> tuple[nn.Module, dict[str, Any]]:
+        """The weights to save, and all else that JSON can hold."""
+        raise NotImplementedError
+
+    def _restore(self, config: dict[str, Any]) -> nn.Module:
+        """Builds what :meth:`_state` told of, and gives the module whose weights are to come."""
+        raise NotImplementedError
 
 
 def save(estimator: BaseEstimator, path: str | Path) -> None:
     """Writes a fitted estimator; what is saved are its parameters, what ends in _, and its state.
 
     Args:
-        estimator: estimator with ``_state`` and ``_restore``, as
-            :class:`.tree_estimator.TreeEstimatorMixin` has them.
+        estimator: estimator with the methods of :class:`OneFileMixin`.
 
     Raises:
         TypeError: a parameter or a fitted attribute is no plain value.
@@ -53,7 +88,7 @@ def save(estimator: BaseEstimator, path: str | Path) -> None:
     save_model(path, module, config)
 
 
-def load(cls: type[BaseEstimator], path: str | Path) -> BaseEstimator:
+def load(cls: type[Any], path: str | Path) -> Any:
     """Reads an estimator.
 
     Raises:

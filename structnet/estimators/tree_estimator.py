@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import networkx as nx
@@ -21,10 +20,9 @@ from scipy.sparse import csr_matrix, hstack
 from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
-from torch import nn
 
-from structnet.estimators import file
 from structnet.estimators.checked import Checked, encode_labels
+from structnet.estimators.file import OneFileMixin
 from structnet.estimators.inputs import (
     check_inputs,
     check_sample,
@@ -42,7 +40,7 @@ from structnet.routing.visits import leaf_of
 from structnet.trees.networkx_graph import to_networkx
 
 
-class TreeEstimatorMixin:
+class TreeEstimatorMixin(OneFileMixin):
     """What a fitted estimator of one model tree, or several, can be asked.
 
     A family gives the methods at the end; before its estimator is fitted, they are not called.
@@ -175,24 +173,6 @@ class TreeEstimatorMixin:
         check_is_fitted(self)
         return self._checked(X, y, sample_weight, reset=False).samples(*self._scales())
 
-    def save(self, path: str | Path) -> None:
-        """Writes the fitted estimator to one safetensors file, without pickle.
-
-        Raises:
-            TypeError: a parameter or a class is no plain value.
-        """
-        check_is_fitted(self)
-        file.save(self, path)
-
-    @classmethod
-    def load(cls, path: str | Path) -> TreeEstimatorMixin:
-        """The estimator that :meth:`save` wrote.
-
-        Raises:
-            CheckpointError: there is no such file, or it holds something else.
-        """
-        return file.load(cls, path)
-
     def _checked_validation(self, validation: tuple) -> Checked:
         """A validation set of the user's, ``(X, y)`` or ``(X, y, sample_weight)``."""
         if not isinstance(validation, tuple) or len(validation) not in (2, 3):
@@ -218,14 +198,6 @@ class TreeEstimatorMixin:
     def _scales(self) -> tuple[Standardizer | None, Standardizer | None]:
         """The scalers of the first tree's inputs and targets; None leaves them as they are."""
         return None, None
-
-    def _state(self) -> tuple[nn.Module, dict[str, Any]]:
-        """The weights to save, and all else that JSON can hold."""
-        raise NotImplementedError
-
-    def _restore(self, config: dict[str, Any]) -> nn.Module:
-        """Builds what :meth:`_state` told of, and gives the module whose weights are to come."""
-        raise NotImplementedError
 
     def _outputs(self, X: Any) -> np.ndarray:
         """Log-probabilities or means of each tree. ``[trees, n, classes or columns]``."""

@@ -11,7 +11,8 @@ its recipe and a function here; the command needs nothing else.
 ``paper``                   a table of a paper beside ours
 ``words``                   numbers as the commands say them
 ``tree_lstm``               Tree-LSTMs: ``tree_lstm_settings``, ``tree_lstm_model``,
-                            ``tree_lstm_paper`` and ``tree_lstm_pictures`` belong to it
+                            ``tree_lstm_paper`` and ``tree_lstm_pictures`` belong to it, and the
+                            estimators untouched, ``own_trees_table`` on ``own_trees_tasks``
 ``tree_file``               Tree-LSTMs on users' own trees: ``tree_file_settings``,
                             ``tree_file_data``, ``tree_file_measures``, ``tree_file_answers`` and
                             ``tree_file_pictures`` belong to it

@@ -41,7 +41,7 @@ class NaruRecipe:
     Settings: ClassVar[type] = NaruRunSettings
     Ask: ClassVar[type] = AskOfText
     Choice: ClassVar[type] = Choice
-    tables: ClassVar[Mapping[int, PaperTable]] = TABLES
+    tables: ClassVar[Mapping[Any, PaperTable]] = TABLES
 
     def load(self, settings: NaruRunSettings, say: Say) -> TextData:
         """The sentences of a run, with a word on them."""

@@ -94,6 +94,8 @@ class Table:
     def markdown(self) -> str:
         """The table with what one has to know to read it; a dash where there is no figure.
 
+        A quantity of which the paper says nothing has one column.
+
         Example:
             >>> row = Row("tree", {"error": 0.0162}, {"error": [0.015, 0.017]})
             >>> print(Table("Errors", ["error"], [row], ["Two seeds."], ["error"]).markdown())
@@ -106,15 +108,20 @@ class Table:
             - Two seeds.
             <BLANKLINE>
         """
-        heads = [f"{self._shown(name)}: paper | ours" for name in self.quantities]
+        told = {
+            name: any(row.paper.get(name) is not None for row in self.rows)
+            for name in self.quantities
+        }
+        heads = [self._shown(name) + ": paper | ours" * told[name] for name in self.quantities]
         lines = [f"| | {' | '.join([*self.rows[0].cells, *heads])} |"]
         lines.append("|---" * (lines[0].count("|") - 1) + "|")
         for row in self.rows:
             cells = [row.name, *row.cells.values()]
-            for paper, ours in (self._bar(row, name) for name in self.quantities):
+            for name in self.quantities:
+                paper, ours = self._bar(row, name)
                 found = over_seeds(ours)
                 more = "" if found["deviation"] is None else f" ± {figure(found['deviation'])}"
-                cells += [figure(paper), figure(found["ours"]) + more]
+                cells += [figure(paper)] * told[name] + [figure(found["ours"]) + more]
             lines.append(f"| {' | '.join(cells)} |")
         notes = "\n".join(f"- {note}" for note in self.notes)
         return f"# {self.title}\n\n" + "\n".join(lines) + f"\n\n{notes}\n"

@@ -49,7 +49,7 @@ class Recipe(Protocol):
             which fills what was not said and refuses what does not go together.
         Ask: a subclass of :class:`Ask`.
         Choice: frozen dataclass of what ``reproduce`` may be told.
-        tables: the papers' tables by number.
+        tables: the papers' tables by number, others by name.
     """
 
     name: ClassVar[str]
@@ -60,7 +60,7 @@ class Recipe(Protocol):
     Settings: ClassVar[type[Any]]
     Ask: ClassVar[type[Any]]
     Choice: ClassVar[type[Any]]
-    tables: ClassVar[Mapping[int, PaperTable]]
+    tables: ClassVar[Mapping[Any, PaperTable]]
 
     def load(self, settings: Any, say: Say) -> RunData:
         """The data of a run, with a word on them; what does not go together is refused."""

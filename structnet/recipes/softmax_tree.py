@@ -48,7 +48,7 @@ class SoftmaxTreeRecipe:
     Settings: ClassVar[type[Any]] = SoftmaxTreeRunSettings
     Ask: ClassVar[type[Any]] = AskOfModel
     Choice: ClassVar[type[Any]] = Choice
-    tables: ClassVar[Mapping[int, PaperTable]] = TABLES
+    tables: ClassVar[Mapping[Any, PaperTable]] = TABLES
 
     def load(self, settings: SoftmaxTreeRunSettings, say: Say) -> Any:
         """The data of a run, with a word on them; what does not go together is refused."""

@@ -35,7 +35,7 @@ class TreeFileRecipe:
   structnet train tree-lstm --data wsj.mrg --format penn --target root-label
   structnet train tree-lstm --data functions.jsonl --format python --target package
   structnet train tree-lstm --data sst/train.txt --test-file sst/test.txt --target node-labels""",
-        "reproduce": "  structnet reproduce tree-lstm --table 1",
+        "reproduce": "  structnet reproduce tree-lstm --table own",
     }
     data_sets: ClassVar[Sequence[str]] = ()
     files: ClassVar[Sequence[str]] = ENDINGS
@@ -43,7 +43,7 @@ class TreeFileRecipe:
     Settings: ClassVar[type[Any]] = TreeFileSettings
     Ask: ClassVar[type[Any]] = AskOfModel
     Choice: ClassVar[type[Any]] = Choice
-    tables: ClassVar[Mapping[int, PaperTable]] = TABLES
+    tables: ClassVar[Mapping[Any, PaperTable]] = TABLES
 
     def load(self, settings: TreeFileSettings, say: Say) -> TreeFileData:
         """The trees of a run, with a word on what was guessed and left out."""

@@ -58,7 +58,8 @@ models of the paper, which stand for what is not said:
         "reproduce": """\
   structnet reproduce tree-lstm --table 1 --seeds 3
   structnet reproduce tree-lstm --table 2 --data-dir data --only tucker,sum
-  structnet reproduce tree-lstm --table 1 --epochs 1 --train-size 2000 --out runs/trial""",
+  structnet reproduce tree-lstm --table 1 --epochs 1 --train-size 2000 --out runs/trial
+  structnet reproduce tree-lstm --table own --seeds 3 --treebank wsj.mrg""",
     }
     data_sets = DATA_SETS
     files: Sequence[str] = ENDINGS

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from structnet.recipes.listops import ListOpsData
 from structnet.recipes.lrt import LRTData
 from structnet.recipes.tree_lstm_settings import (
-    CLIP_NORM,
     WARM_UP,
     Model,
     Training,
@@ -132,17 +131,9 @@ def optimization(chosen: Training, steps: int) -> dict[str, Any]:
     """
     import torch
 
+    from structnet.training.schedules import one_cycle
+
     rate, decay = chosen.learning_rate, chosen.weight_decay
     if chosen.optimizer == "adadelta":
         return {"optimizer": partial(torch.optim.Adadelta, lr=rate, weight_decay=decay)}
-    return {
-        "optimizer": partial(torch.optim.AdamW, lr=rate, weight_decay=decay, fused=True),
-        "schedule": partial(
-            torch.optim.lr_scheduler.OneCycleLR,
-            max_lr=rate,
-            total_steps=steps,
-            pct_start=WARM_UP,
-        ),
-        "schedule_per": "batch",
-        "clip_norm": CLIP_NORM,
-    }
+    return one_cycle(rate, decay, steps, WARM_UP)

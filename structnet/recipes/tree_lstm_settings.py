@@ -20,7 +20,7 @@ Aggregator = Literal["tucker", "sum", "full", "child-sum", "cp", "tensor-train"]
 AGGREGATORS: tuple[str, ...] = get_args(Aggregator)
 ADADELTA_RATE = 1.0  # the paper trains with AdaDelta, "without learning rate"
 # The share of the steps in which the one-cycle schedule's rate rises, and the longest gradient.
-WARM_UP, CLIP_NORM = 0.15, 1.0
+WARM_UP = 0.15
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import numpy as np
 from torch import nn
 
 from structnet.checks import wrong
+from structnet.estimators.checked import mean_one
 from structnet.tensor_tree.aggregators.names import AGGREGATORS
 from structnet.tensor_tree.child_sum_tree_lstm import ChildSumTreeLSTM
 from structnet.tensor_tree.predictor import NodePredictor, TreePredictor
@@ -51,24 +52,39 @@ class Question:
 
 @dataclass(frozen=True)
 class Targets:
-    """Examples and their answers.
+    """Samples and their answers.
 
     Attributes:
-        trees: ``roots * n`` trees, those of one example next to each other.
+        samples: the trees of each, as many each.
         answers: ``[n]`` or ``[n, outputs]``; of nodes, a list of classes in preorder a tree.
-        weights: count of each example, ``[n]``, of mean 1; None counts all alike.
+        weights: count of each sample, ``[n]``; None counts all alike.
     """
 
-    trees: Sequence[Tree]
+    samples: Sequence[tuple[Tree, ...]]
     answers: Any
     weights: np.ndarray | None = None
+
+    @property
+    def trees(self) -> list[Tree]:
+        """The trees of all samples, those of one next to each other."""
+        return [tree for sample in self.samples for tree in sample]
+
+    def take(self, places: np.ndarray) -> Targets:
+        """The samples at some places. ``[m]``."""
+        answers = self.answers
+        if isinstance(answers, np.ndarray):
+            answers = answers[places]
+        else:
+            answers = [answers[i] for i in places]
+        weights = None if self.weights is None else self.weights[places]
+        return Targets([self.samples[i] for i in places], answers, weights)
 
     def digest(self) -> str:
         """A text that other samples do not share."""
         sha = hashlib.sha256()
         for tree in self.trees:
             sha.update(f"{tree}\n".encode("utf-8", "surrogatepass"))
-        for part in (self.answers, self.weights):
+        for part in (self.answers, mean_one(self.weights)):
             values = part.tolist() if isinstance(part, np.ndarray) else part
             sha.update(json.dumps(values).encode())
         return sha.hexdigest()
@@ -79,7 +95,8 @@ class Targets:
         if question.kind == "nodes":
             return NodeExamples(forest, self.answers)
         dtype = np.int64 if question.kind == "classes" else np.float32
-        weights = None if self.weights is None else self.weights.astype(np.float32)
+        weights = mean_one(self.weights)
+        weights = None if weights is None else weights.astype(np.float32)
         return TreeExamples(forest, np.asarray(self.answers, dtype), weights)
 
 

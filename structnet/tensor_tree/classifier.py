@@ -13,17 +13,11 @@ from torch import Tensor, nn
 
 from structnet.checks import wrong
 from structnet.estimators.checked import encode_labels
-from structnet.estimators.held_out import parted
 from structnet.estimators.inputs import plain_labels
+from structnet.tensor_tree.building import Targets
 from structnet.tensor_tree.estimator import TreeLSTMEstimator
 from structnet.tensor_tree.explanation import TreeExplanation, explain
-from structnet.tensor_tree.samples import (
-    check_lengths,
-    check_validation,
-    indicators,
-    targets,
-    that_count,
-)
+from structnet.tensor_tree.samples import check_lengths, indicators, that_count
 from structnet.tensor_tree.settings import TreeLSTMSettings
 
 
@@ -116,16 +110,9 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
                 raise wrong("class_weight", "'balanced' or None for several labels", "a dict")
             counted = compute_sample_weight(self.class_weight, y=labels)
             weights = counted if weights is None else weights * counted
-        kind, roots = "labels" if several else "classes", len(samples[0])
-        if validation is None:
-            learn, held = parted(
-                len(samples), self.validation_fraction, self.seed_, None if several else codes
-            )
-            held_out = None if held is None else targets(samples, codes, weights, held)
-        else:
-            learn = np.arange(len(samples))
-            others, answers = check_validation(validation)
-            others = self._samples(others, roots=roots)
+        held = None
+        if validation is not None:
+            others, answers = self._validation(validation, samples)
             check_lengths(others, answers)
             count = None
             if several:
@@ -137,9 +124,10 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
                     by_class = np.zeros(len(classes))
                     by_class[codes] = compute_sample_weight(self.class_weight, y=labels)
                     count = by_class[of]
-            held_out = targets(others, of, count, np.arange(len(others)))
-        given = targets(samples, codes, weights, learn)
-        self._fitted(kind, len(classes), given, held_out, roots)
+            held = Targets(others, of, count)
+        given = Targets(samples, codes, weights)
+        learn, held = self._parted(given, held, None if several else codes)
+        self._fitted("labels" if several else "classes", len(classes), learn, held)
         self.classes_ = classes
         return self
 

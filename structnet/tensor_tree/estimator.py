@@ -7,6 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 from structnet.checks import check_bool, check_number
 from structnet.estimators import file
 from structnet.estimators.checked import seed_from
+from structnet.estimators.held_out import parted
 from structnet.tensor_tree.building import Question, Targets
 from structnet.tensor_tree.samples import as_sample
 from structnet.tensor_tree.settings import TreeLSTMSettings
@@ -30,7 +32,7 @@ BATCH = 500  # trees that are asked about at once
 FREE = ("device", "folder", "verbose", "patience")
 
 
-class TreeLSTMEstimator(BaseEstimator):
+class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
     """What the estimators of trees share: samples, hyper-parameters, files.
 
     A sample is a tree, or a tuple of trees, as many in each. A tree is a :class:`structnet.Tree`,
@@ -130,24 +132,6 @@ class TreeLSTMEstimator(BaseEstimator):
             lines.append(of + (" on the held-out examples" if held else ""))
         return "\n".join(lines)
 
-    def save(self, path: str | Path) -> None:
-        """Writes the fitted estimator to one safetensors file, without pickle.
-
-        Raises:
-            TypeError: a parameter, a class or a label of a node is no plain value.
-        """
-        check_is_fitted(self)
-        file.save(self, path)
-
-    @classmethod
-    def load(cls, path: str | Path) -> TreeLSTMEstimator:
-        """The estimator that :meth:`save` wrote.
-
-        Raises:
-            CheckpointError: there is no such file, or it holds something else.
-        """
-        return file.load(cls, path)
-
     def __sklearn_is_fitted__(self) -> bool:
         return "trained_" in vars(self)
 
@@ -159,9 +143,35 @@ class TreeLSTMEstimator(BaseEstimator):
 
     # Fitting
 
-    def _fitted(
-        self, kind: str, outputs: int, learn: Targets, held: Targets | None, roots: int
-    ) -> None:
+    def _validation(self, given: Any, samples: list) -> tuple[list[tuple[Tree, ...]], Any]:
+        """A validation set of the user's, ``(X, y)``, for samples to learn from.
+
+        Raises:
+            ValueError: it is something else, or its samples are of other numbers of trees.
+        """
+        if not isinstance(given, tuple) or len(given) != 2:
+            raise ValueError(
+                f"the validation set must be a tuple (X, y). Got {type(given).__name__}."
+            )
+        return self._samples(given[0], roots=len(samples[0])), given[1]
+
+    def _parted(
+        self, given: Targets, held: Targets | None, labels: np.ndarray | None = None
+    ) -> tuple[Targets, Targets | None]:
+        """What to learn from, and what to choose the epoch by: the user's, or some of the same.
+
+        Args:
+            given: all samples of ``fit``.
+            held: validation samples of the user's.
+            labels: classes of the samples, ``[n]``, whose shares are kept.
+        """
+        if held is not None:
+            return given, held
+        size, share = len(given.samples), self.validation_fraction
+        learn, out = parted(size, share, self.seed_, labels)
+        return given.take(learn), None if out is None else given.take(out)
+
+    def _fitted(self, kind: str, outputs: int, learn: Targets, held: Targets | None) -> None:
         if self.folder is not None:
             data = {"data": learn.digest(), "validation data": held and held.digest()}
             vectors = None if self.vectors is None else Path(self.vectors).resolve()
@@ -170,7 +180,7 @@ class TreeLSTMEstimator(BaseEstimator):
         names = {each.name for each in fields(TreeLSTMSettings)} - {"seed"}
         given: dict[str, Any] = {name: getattr(self, name) for name in names}
         settings = TreeLSTMSettings(**given, seed=self.seed_)
-        question = Question(kind, outputs, roots)
+        question = Question(kind, outputs, len(learn.samples[0]))
         self.trained_ = train(
             settings,
             question,

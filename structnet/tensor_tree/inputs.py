@@ -1,21 +1,30 @@
-"""The input vectors of an encoder: fixed ones, or learned ones."""
+"""What encoders share that aggregate children: input vectors, fixed or learned, and checks."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
 
 from structnet.errors import GraphError
+from structnet.message_passing.cell import Nodes
+from structnet.tensor_tree.aggregators.base import Aggregator
+from structnet.tensor_tree.parameters import Shape, check_shapes
 from structnet.trees.forest import Forest
 
 
 class WithInputs(nn.Module):
     """An encoder whose leaves, and with ``inner_inputs`` other nodes too, carry input vectors."""
 
+    aggregator: Aggregator
     embedding: nn.Embedding
     inputs: Tensor
     inner_inputs: bool
+    leaf_weight: nn.Parameter
+    leaf_bias: nn.Parameter
     learned_inputs: bool
+    shapes: Mapping[str, Shape]
 
     def hold_inputs(self, inputs: Tensor | nn.Embedding) -> None:
         """Takes the vectors over: an embedding as it is, a tensor as a copy that is not trained.
@@ -49,6 +58,35 @@ class WithInputs(nn.Module):
             tokens ``[n]`` -> ``[n, input_size]``.
         """
         return self.embedding(tokens) if self.learned_inputs else self.inputs[tokens]
+
+    def own_inputs(self, nodes: Nodes) -> Tensor | None:
+        """The input vectors of nodes with a type, ``[rows, input_size]``: 0 for those without.
+
+        None if no such node carries one in this encoder.
+        """
+        if not self.inner_inputs:
+            return None
+        there = (nodes.tokens >= 0).unsqueeze(1)
+        return self.look_up(nodes.tokens.clamp_min(0)) * there
+
+    @torch.no_grad()
+    def draw_leaf_weights(self) -> None:
+        """Draw the first weights of the leaves: pre-activations of variance one."""
+        moment = self.input_table().square().sum(1).mean().clamp_min(1e-6)
+        self.leaf_weight.normal_().div_(moment.sqrt())
+        self.leaf_bias.zero_()
+
+    def check_sweep(self, forest: Forest) -> None:
+        """Before a sweep: the aggregator's hooks, then what compiled loops do not check.
+
+        Raises:
+            GraphError: as of :meth:`check_tokens`.
+            ValueError: a parameter of another shape than it was made with.
+        """
+        self.check_tokens(forest)
+        self.aggregator()  # its hooks
+        check_shapes(self, self.shapes)
+        check_shapes(self.aggregator, self.aggregator.shapes)
 
     def check_tokens(self, forest: Forest) -> None:
         """Refuses nodes without a vector that they need, or with one that would not be read.

@@ -8,11 +8,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from structnet.estimators.checked import encode_labels
-from structnet.estimators.held_out import parted
 from structnet.estimators.inputs import plain_labels
 from structnet.tensor_tree.building import Targets
 from structnet.tensor_tree.estimator import BATCH, TreeLSTMEstimator
-from structnet.tensor_tree.samples import check_validation, node_labels
+from structnet.tensor_tree.samples import node_labels
 from structnet.training.metrics import evaluating
 from structnet.trees.forest import Forest
 
@@ -60,17 +59,12 @@ class TreeNodeClassifier(TreeLSTMEstimator):
             raise ValueError("no node has a class in y; expected at least 2 classes")
         classes, _ = encode_labels(np.asarray(plain_labels(known)))
         codes = _codes(labels, classes)
-        if validation is None:
-            learn, held = parted(len(samples), self.validation_fraction, self.seed_)
-            held_out = None if held is None else self._targets(samples, codes, held)
-        else:
-            learn = np.arange(len(samples))
-            others, answers = check_validation(validation)
-            others = self._samples(others, roots=1)
-            of = _codes(node_labels(others, answers), classes)
-            held_out = self._targets(others, of, np.arange(len(others)))
-        given = self._targets(samples, codes, learn)
-        self._fitted("nodes", len(classes), given, held_out, 1)
+        held = None
+        if validation is not None:
+            others, answers = self._validation(validation, samples)
+            held = Targets(others, _codes(node_labels(others, answers), classes))
+        learn, held = self._parted(Targets(samples, codes), held)
+        self._fitted("nodes", len(classes), learn, held)
         self.classes_ = classes
         return self
 
@@ -104,9 +98,6 @@ class TreeNodeClassifier(TreeLSTMEstimator):
         if not right:
             raise ValueError("no node has a class in y; expected at least 1")
         return float(np.mean(right))
-
-    def _targets(self, samples: list, codes: list, chosen: np.ndarray) -> Targets:
-        return Targets([samples[i][0] for i in chosen], [codes[i] for i in chosen])
 
 
 def _codes(labels: list[list[Any]], classes: np.ndarray) -> list[list[int]]:

@@ -17,6 +17,7 @@ from structnet.tensor_tree.label_bag import LabelBag
 from structnet.tensor_tree.readout import TreeReadout
 from structnet.tensor_tree.recursive_network import RecursiveNetwork
 from structnet.tensor_tree.tree_lstm import TreeLSTM
+from structnet.training.metrics import batch_starts
 from structnet.training.targets import check_classes
 from structnet.trees.examples import NodeExamples, TreeExamples
 from structnet.trees.forest import Forest
@@ -179,7 +180,7 @@ class BesideBag(nn.Module):
     def choose(self, examples: TreeExamples, batch_size: int = 500) -> None:
         """Set the shares to what fits some examples best, from which neither has learnt."""
         parts = []
-        for start in range(0, len(examples), batch_size):
+        for start in batch_starts(examples, batch_size):
             batch = examples[slice(start, start + batch_size)]
             parts.append((*self.parts(batch.forest), batch.targets))
         tree, bag, targets = (

@@ -8,11 +8,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from structnet.checks import check_integer, check_number, wrong
+from structnet.checks import check_integer, check_number
 from structnet.message_passing.pooling import pooled
 from structnet.tensor_tree.child_sum_tree_lstm import ChildSumTreeLSTM
 from structnet.tensor_tree.recursive_network import RecursiveNetwork
-from structnet.tensor_tree.settings import POOLS
+from structnet.tensor_tree.settings import check_pools
 from structnet.tensor_tree.tree_lstm import TreeLSTM
 from structnet.trees.forest import Forest
 
@@ -51,8 +51,7 @@ class TreeReadout(nn.Module):
         check_integer("num_outputs", num_outputs, 1, owner="TreeReadout")
         check_integer("roots_per_example", roots_per_example, 1, owner="TreeReadout")
         check_number("dropout", dropout, 0, 0.999, owner="TreeReadout")
-        if isinstance(pools, str) or not pools or not set(pools) <= set(POOLS):
-            raise wrong("pools", f"some of {list(POOLS)}", pools, "TreeReadout")
+        check_pools(pools, "TreeReadout")
         self.encoder, self.pools, self.dropout = encoder, tuple(pools), dropout
         self.roots_per_example = roots_per_example
         width = len(self.pools) * encoder.hidden_size

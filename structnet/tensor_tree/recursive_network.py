@@ -15,7 +15,7 @@ from structnet.message_passing.scheduling import Layout
 from structnet.tensor_tree.aggregators.base import Aggregator
 from structnet.tensor_tree.aggregators.tucker import Tucker
 from structnet.tensor_tree.inputs import WithInputs
-from structnet.tensor_tree.parameters import allocate, check_shapes
+from structnet.tensor_tree.parameters import allocate
 from structnet.trees.forest import Forest
 
 
@@ -58,8 +58,6 @@ class RecursiveNetwork(WithInputs):
         torch.Size([1, 8])
     """
 
-    leaf_weight: nn.Parameter
-    leaf_bias: nn.Parameter
     bottom_state: Tensor
 
     def __init__(
@@ -87,9 +85,7 @@ class RecursiveNetwork(WithInputs):
     @torch.no_grad()
     def reset_parameters(self) -> None:
         """Draw the first weights, but for the aggregator's and the inputs."""
-        moment = self.input_table().square().sum(1).mean().clamp_min(1e-6)
-        self.leaf_weight.normal_().div_(moment.sqrt())  # pre-activations of variance one
-        self.leaf_bias.zero_()
+        self.draw_leaf_weights()
 
     def node_states(
         self,
@@ -111,10 +107,7 @@ class RecursiveNetwork(WithInputs):
             GraphError: types, places or tokens that the model does not have.
             ValueError: a parameter of another shape than it was made with.
         """
-        self.check_tokens(forest)
-        self.aggregator()  # its hooks
-        check_shapes(self, self.shapes)
-        check_shapes(self.aggregator, self.aggregator.shapes)
+        self.check_sweep(forest)
         chosen = np.arange(forest.num_nodes) if nodes is None else nodes
         return propagate(forest, _Cell(self), chosen, backend)["h"]
 
@@ -144,9 +137,6 @@ class _Cell:
         return {"aggregate": edges.join(self.aggregator.message(edges, z))}
 
     def reduce(self, nodes: Nodes) -> State:
-        x = None
-        if self.model.inner_inputs:
-            there = (nodes.tokens >= 0).unsqueeze(1)
-            x = self.model.look_up(nodes.tokens.clamp_min(0)) * there
+        x = self.model.own_inputs(nodes)
         (y,) = self.aggregator.reduce(nodes, nodes.mailbox["aggregate"], x)
         return {"h": nodes.join(y.tanh())}

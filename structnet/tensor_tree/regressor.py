@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,16 +10,11 @@ from sklearn.base import RegressorMixin
 from torch import nn
 
 from structnet.checks import wrong
-from structnet.estimators.held_out import parted
 from structnet.estimators.scale import Standardizer
+from structnet.tensor_tree.building import Targets
 from structnet.tensor_tree.estimator import TreeLSTMEstimator
 from structnet.tensor_tree.explanation import TreeExplanation, explain
-from structnet.tensor_tree.samples import (
-    check_validation,
-    numbers_of,
-    targets,
-    that_count,
-)
+from structnet.tensor_tree.samples import numbers_of, that_count
 
 
 class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
@@ -58,27 +54,21 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
         self._begin()
         samples = self._samples(X, least=2)
         samples, numbers, weights = that_count(samples, numbers_of(samples, y), sample_weight)
-        roots = len(samples[0])
-        learn, held = np.arange(len(samples)), None
-        if validation is None:
-            learn, held = parted(len(samples), self.validation_fraction, self.seed_)
-        rows = numbers.reshape(len(numbers), -1)
-        scale = Standardizer.fitted(rows[learn], None if weights is None else weights[learn])
-        scaled = scale(rows)
-        held_out = None if held is None else targets(samples, scaled, weights, held)
+        rows, held = numbers.reshape(len(numbers), -1), None
         if validation is not None:
-            others, answers = check_validation(validation)
-            others = self._samples(others, roots=roots)
+            others, answers = self._validation(validation, samples)
             of = numbers_of(others, answers)
             if of.shape[1:] != numbers.shape[1:]:
                 raise ValueError(
                     f"the validation targets have shape {list(of.shape)}; expected "
                     f"{[len(others), *numbers.shape[1:]]}, as of the y to learn from"
                 )
-            of = scale(of.reshape(len(others), -1))
-            held_out = targets(others, of, None, np.arange(len(others)))
-        given = targets(samples, scaled, weights, learn)
-        self._fitted("numbers", rows.shape[1], given, held_out, roots)
+            held = Targets(others, of.reshape(len(others), -1))
+        learn, held = self._parted(Targets(samples, rows, weights), held)
+        scale = Standardizer.fitted(learn.answers, learn.weights)
+        learn = replace(learn, answers=scale(learn.answers))
+        held = held and replace(held, answers=scale(held.answers))
+        self._fitted("numbers", rows.shape[1], learn, held)
         self.scale_, self.target_shape_ = scale, numbers.shape[1:]
         return self
 

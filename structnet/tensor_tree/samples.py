@@ -6,28 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from structnet.estimators.checked import mean_one
 from structnet.estimators.inputs import check_weights, off_torch, plain_numbers
 from structnet.parse.conversion import as_tree
-from structnet.tensor_tree.building import Targets
 from structnet.trees.tree import Tree
 
 SHOWN = 60  # characters of a wrong sample in a sentence
-
-
-def targets(
-    samples: list[tuple[Tree, ...]],
-    answers: np.ndarray,
-    weights: np.ndarray | None,
-    chosen: np.ndarray,
-) -> Targets:
-    """Some of the samples with their answers.
-
-    Shapes:
-        answers ``[n, ..]``; weights ``[n]``; chosen ``[m]``, places.
-    """
-    trees = [tree for i in chosen for tree in samples[i]]
-    return Targets(trees, answers[chosen], mean_one(None if weights is None else weights[chosen]))
 
 
 def check_lengths(samples: Any, y: Any) -> None:
@@ -38,19 +21,6 @@ def check_lengths(samples: Any, y: Any) -> None:
     """
     if len(samples) != len(y):
         raise ValueError(f"got {len(samples)} samples and {len(y)} answers in y; expected as many")
-
-
-def check_validation(validation: Any) -> tuple:
-    """A validation set, ``(X, y)``.
-
-    Raises:
-        ValueError: it is something else.
-    """
-    if not isinstance(validation, tuple) or len(validation) != 2:
-        raise ValueError(
-            f"the validation set must be a tuple (X, y). Got {type(validation).__name__}."
-        )
-    return validation
 
 
 def as_sample(x: Any, place: int) -> tuple[Tree, ...]:

@@ -19,6 +19,16 @@ SMALL = 1000  # examples below which batches are smaller
 MANY, LABEL_DROPOUT = 100, 0.2  # labels above which some are dropped, and their share
 
 
+def check_pools(pools: Sequence[str], owner: str = "") -> None:
+    """Refuses what names no pools.
+
+    Raises:
+        ValueError: it is no sequence of some of ``POOLS``.
+    """
+    if isinstance(pools, str) or not pools or not set(pools) <= set(POOLS):
+        raise wrong("pools", f"some of {list(POOLS)}", pools, owner)
+
+
 @dataclass(frozen=True)
 class TreeLSTMSettings:
     """A model of trees, and how it is trained.
@@ -88,11 +98,8 @@ class TreeLSTMSettings:
         check_number("learning_rate", self.learning_rate, 0, open=True)
         check_number("weight_decay", self.weight_decay, 0)
         check_bool("bag", self.bag)
-        pools = self.pools
-        if pools is not None and (
-            isinstance(pools, str) or not pools or not set(pools) <= set(POOLS)
-        ):
-            raise wrong("pools", f"some of {list(POOLS)}, or None", pools)
+        if self.pools is not None:
+            check_pools(self.pools)
         if self.rank is not None and self.cell not in ("tucker", "cp", "tensor-train"):
             raise wrong("rank", f"None, as the cell {self.cell!r} has no rank", self.rank)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +25,12 @@ from structnet.training.fitting import fit
 from structnet.training.history import History
 from structnet.training.loop import steps_per_epoch
 from structnet.training.metrics import accuracy, evaluating
+from structnet.training.schedules import one_cycle
 from structnet.training.seeding import random_states_kept
 from structnet.trees.examples import TreeExamples
 from structnet.trees.vocabulary import Vocabulary
 
-RISE, CLIP_NORM = 0.1, 1.0  # the share of the steps in which the rate rises; the longest gradient
+RISE = 0.1  # the share of the steps in which the rate rises
 
 
 @dataclass(frozen=True)
@@ -127,39 +127,25 @@ def train(
         if known is not None:
             child_sum(model).set_vectors(*known, frozen=not train_vectors)
     assert given.epochs is not None and given.batch_size is not None  # as resolved
-    steps = max(given.epochs * steps_per_epoch(len(examples), given.batch_size), 1)
-    if steps * RISE == 1:  # by the steps of the rise, less one, torch divides
-        steps += 1
-    mixed, left = None, (examples, held_out)
+    steps = given.epochs * steps_per_epoch(len(examples), given.batch_size)
+    mixed, to_learn, to_judge = None, examples, held_out
     if given.bag:
         bag = LabelBag.knowing(examples.forest, **bag_sizes(vocabulary, question))
         mixed = BesideBag(model, bag)  # type: ignore[arg-type]  # of trees
-        left = _left_open(mixed, examples, held_out, given.seed)
+        to_learn, to_judge = _left_open(mixed, examples, held_out, given.seed)
     history = fit(
         model,
-        *left,
+        to_learn,
+        to_judge,
         epochs=given.epochs,
         batch_size=given.batch_size,
-        optimizer=partial(
-            torch.optim.AdamW,
-            lr=given.learning_rate,
-            weight_decay=given.weight_decay,
-            fused=True,
-        ),
-        schedule=partial(
-            torch.optim.lr_scheduler.OneCycleLR,
-            max_lr=given.learning_rate,
-            total_steps=steps,
-            pct_start=RISE,
-        ),
-        schedule_per="batch",
-        clip_norm=CLIP_NORM,
         patience=None if held_out is None else given.patience,
         seed=given.seed,
         device=device,
         checkpoint=folder,
         resume=folder is not None,
         progress=progress,
+        **one_cycle(given.learning_rate, given.weight_decay, steps, RISE),
         **(judged_by(question) if held_out is not None else {}),
     )
     if mixed is not None and held_out is not None:
@@ -185,13 +171,14 @@ def _left_open(
     rest = targets - guess
     unit = max(rest.std(), 1e-12)
     mixed.shares.copy_(torch.tensor([unit, 1.0]))
-    found = [TreeExamples(examples.forest, (rest / unit).astype(np.float32), examples.weights)]
+
+    def with_rest(of: TreeExamples, rest: np.ndarray) -> TreeExamples:
+        return TreeExamples(of.forest, (rest / unit).astype(np.float32), of.weights)
+
     if held_out is None:
-        return found[0], None
-    rest = (held_out.targets - mixed.bag(held_out.forest)).numpy()
-    return found[0], TreeExamples(
-        held_out.forest, (rest / unit).astype(np.float32), held_out.weights
-    )
+        return with_rest(examples, rest), None
+    lacking = (held_out.targets - mixed.bag(held_out.forest)).numpy()
+    return with_rest(examples, rest), with_rest(held_out, lacking)
 
 
 def judged_by(question: Question) -> dict[str, Any]:

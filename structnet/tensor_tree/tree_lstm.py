@@ -18,7 +18,7 @@ from structnet.tensor_tree.aggregators.tucker import Tucker
 from structnet.tensor_tree.compiled.tree_sweep import covers, sweep
 from structnet.tensor_tree.gates import forget, lstm_state
 from structnet.tensor_tree.inputs import WithInputs
-from structnet.tensor_tree.parameters import Shape, allocate, check_shapes
+from structnet.tensor_tree.parameters import Shape, allocate
 from structnet.trees.forest import Forest
 
 
@@ -70,8 +70,6 @@ class TreeLSTM(WithInputs):
         torch.Size([1, 8])
     """
 
-    leaf_weight: nn.Parameter
-    leaf_bias: nn.Parameter
     forget_weight: nn.Parameter
     forget_bias: nn.Parameter
     forget_input: nn.Parameter
@@ -150,17 +148,15 @@ class TreeLSTM(WithInputs):
     @torch.no_grad()
     def reset_parameters(self) -> None:
         """Draw the first weights, but for the aggregator's and the inputs."""
-        table = self.input_table()
-        moment = table.square().sum(1).mean().clamp_min(1e-6)  # pre-activations of variance one
-        self.leaf_weight.normal_().div_(moment.sqrt())
-        self.leaf_bias.zero_()
+        self.draw_leaf_weights()
         if self.forget == "child":
             self.forget_weight.normal_().mul_(0.5 * (HIDDEN_MOMENT * self.hidden_size) ** -0.5)
             # L f^2 = 1/2 at first: cell states neither grow nor vanish with depth.
             keep = torch.tensor((2 * self.layout.arity) ** -0.5)
             self.forget_bias.copy_(torch.logit(keep))
             if self.inner_inputs:
-                self.forget_input.normal_().mul_(0.5 * table.shape[1] ** -0.5)
+                size = self.input_table().shape[1]
+                self.forget_input.normal_().mul_(0.5 * size**-0.5)
         if self.bottom == "learned":
             self.bottom_state.normal_().mul_(HIDDEN_MOMENT**0.5)
 
@@ -185,10 +181,7 @@ class TreeLSTM(WithInputs):
             GraphError: types, places or tokens that the model does not have.
             ValueError: a parameter of another shape than it was made with.
         """
-        self.check_tokens(forest)
-        self.aggregator()  # its hooks
-        check_shapes(self, self.shapes)
-        check_shapes(self.aggregator, self.aggregator.shapes)
+        self.check_sweep(forest)
         if backend == "levels" and covers(self, forest):
             return sweep(self, forest, None if nodes is None else np.asarray(nodes, np.int64))
         return propagate(forest, _Cell(self), nodes, backend)
@@ -256,10 +249,7 @@ class _Cell:
         return {name: edges.join(x) for name, x in sent.items()}
 
     def reduce(self, nodes: Nodes) -> State:
-        x = None
-        if self.model.inner_inputs:
-            there = (nodes.tokens >= 0).unsqueeze(1)
-            x = self.model.look_up(nodes.tokens.clamp_min(0)) * there
+        x = self.model.own_inputs(nodes)
         received = nodes.mailbox["joined" if self.joined else "aggregate"]
         kept = None
         if self.joined:

@@ -168,7 +168,7 @@ def test_a_slip_gets_a_suggestion(typed: str, meant: str) -> None:
         ("evaluate", "usage: structnet evaluate RUN"),
         ("evaluate --device cpu", "name the run first"),
         ("reproduce tree-lstm", "--table is missing: the table's number in the paper"),
-        ("reproduce tree-lstm --table 3", "--table must be one of 1, 2; got 3"),
+        ("reproduce tree-lstm --table 3", "--table must be one of 1, 2, own; got 3"),
         ("reproduce tree-lstm 1", "'1' must be said by flags"),
         ("reproduce tree-lstm --table 1 --seeds 0", "--seeds must be an int in the range [1"),
         ("data", "NAME must be one of listops, lrt, digits"),

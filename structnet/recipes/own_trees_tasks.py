@@ -1,0 +1,201 @@
+"""What may be asked of syntax trees of Python's library, of expressions and of a treebank.
+
+======================  ==========================================================================
+``package``             which of eight packages a function is of
+``package-by-file``     the same; no file has functions on both sides of the split
+``package-bare``        the same, without names and constants
+``loop``                of functions with both: does a loop stand inside a condition?
+``value``               the value of a Boolean expression
+``root``                the hidden label of a sentence
+``tag``                 the hidden tag of a hidden word; no sentence is on both sides
+``nouns``               how many nouns a sentence has
+``nouns-hidden``        the same, with the words' tags hidden
+======================  ==========================================================================
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from structnet.datasets import python_functions
+from structnet.parse import bracketed_many
+from structnet.trees.tree import Tree
+
+LEAST = 10  # examples of a class
+
+# Labels of leaves that are Python's, not the author's.
+OPERATORS = """
+Add Sub Mult Div Mod Pow LShift RShift BitOr BitXor BitAnd FloorDiv MatMult And Or Not Invert UAdd
+USub Eq NotEq Lt LtE Gt GtE Is IsNot In NotIn Pass Break Continue arguments
+"""
+WORDS = set(OPERATORS.split())
+
+
+class Task(NamedTuple):
+    """Trees and what is to be said of them.
+
+    Attributes:
+        trees: the trees.
+        y: classes, or float64 numbers, ``[n]``.
+        groups: file or sentence of each tree, not to be split; None where each is by itself.
+    """
+
+    trees: list[Tree]
+    y: np.ndarray
+    groups: Sequence[Any] | None = None
+
+
+@lru_cache(maxsize=1)  # the models of one task are trained one after the other
+def task(name: str, treebank: Path | None = None) -> Task:
+    """A task by its name.
+
+    Args:
+        treebank: file of bracketed sentences, for the tasks that are of such.
+    """
+    if name in _OF_SENTENCES:
+        assert treebank is not None
+        return _OF_SENTENCES[name](_sentences(treebank))
+    return _OF_PROGRAMS[name]()
+
+
+# Programs
+
+
+def _package(by_file: bool = False, bare: bool = False) -> Task:
+    found = python_functions()
+    trees = [_bare(tree) for tree in found.trees] if bare else found.trees
+    return Task(trees, np.array(found.packages), found.files if by_file else None)
+
+
+def _bare(tree: Tree) -> Tree:
+    return tree.fold(lambda n, of: Tree(n.label if of or n.label in WORDS else "x", of))
+
+
+def _loop() -> Task:
+    chosen, y = [], []
+    for tree in python_functions(packages=None).trees:
+        inside, both, stack = False, set(), [(tree, False)]
+        while stack:
+            node, below = stack.pop()
+            kind = {"For": "loop", "While": "loop", "If": "if"}.get(str(node.label))
+            if node.children and kind:
+                both.add(kind)
+                inside |= kind == "loop" and below
+            stack += [(child, below or kind == "if") for child in node.children]
+        if len(both) == 2:
+            chosen.append(tree)
+            y.append(inside)
+    return Task(chosen, np.array(y))
+
+
+RULES: Mapping[str, Callable[[Sequence[int]], int]] = {
+    "and": min,
+    "or": max,
+    "xor": lambda of: of[0] ^ of[1],
+    "not": lambda of: 1 - of[0],
+}
+
+
+def _value_at(node: Tree, of: Sequence[int]) -> int:
+    return RULES[str(node.label)](of) if of else int(str(node.label))
+
+
+def _value(count: int = 6000) -> Task:
+    rng = random.Random(0)
+
+    def draw(depth: int) -> Tree:
+        if depth == 0 or (depth < 4 and rng.random() < 0.3):
+            return Tree(rng.choice("01"))
+        name = rng.choice(list(RULES))
+        return Tree(name, [draw(depth - 1) for _ in range(1 if name == "not" else 2)])
+
+    trees = [draw(rng.randint(2, 5)) for _ in range(count)]
+    y = [tree.fold(_value_at) for tree in trees]
+    return Task(trees, np.array(y))
+
+
+# Sentences
+
+
+def _sentences(path: Path) -> list[Tree]:
+    """Without the empty label above each sentence."""
+    found = bracketed_many(path.read_text(encoding="utf-8"))
+    return [t.children[0] if len(t.children) == 1 and not t.label else t for t in found]
+
+
+def _is_tag(node: Tree) -> bool:
+    return len(node.children) == 1 and not node.children[0].children
+
+
+def _root(trees: list[Tree]) -> Task:
+    y = [str(tree.label).split("-")[0] or str(tree.label) for tree in trees]
+    return _frequent([Tree("?", tree.children) for tree in trees], y)
+
+
+def _tag(trees: list[Tree], times: int = 4) -> Task:
+    rng, masked, y, groups = random.Random(0), [], [], []
+    for i, tree in enumerate(trees):
+        nodes = list(tree.preorder())
+        tags = [k for k, n in enumerate(nodes) if _is_tag(n) and n.label != "-NONE-"]
+        for k in rng.sample(tags, min(times, len(tags))):
+            masked.append(_replaced(tree, k, Tree("?", [Tree("?")])))
+            y.append(str(nodes[k].label))
+            groups.append(i)
+    return _frequent(masked, y, groups)
+
+
+def _replaced(tree: Tree, place: int, by: Tree) -> Tree:
+    """Another subtree in place of the one at that place in preorder."""
+    path, node, left = [], tree, place
+    while left:
+        left -= 1
+        for j, child in enumerate(node.children):
+            if left < child.size:
+                path.append((node, j))
+                node = child
+                break
+            left -= child.size
+    for parent, j in reversed(path):
+        by = Tree(parent.label, [*parent.children[:j], by, *parent.children[j + 1 :]])
+    return by
+
+
+def _nouns(trees: list[Tree], hidden: bool = False) -> Task:
+    y = [sum(_is_tag(n) and str(n.label).startswith("NN") for n in t.preorder()) for t in trees]
+    if hidden:
+        trees = [tree.fold(_with_tag_hidden) for tree in trees]
+    return Task(trees, np.array(y, dtype=float))
+
+
+def _with_tag_hidden(node: Tree, children: Sequence[Tree]) -> Tree:
+    is_tag = len(children) == 1 and not children[0].children
+    return Tree("TAG" if is_tag else node.label, children)
+
+
+def _frequent(trees: list[Tree], y: list[str], groups: list[int] | None = None) -> Task:
+    count = Counter(y)
+    kept = [i for i, label in enumerate(y) if count[label] >= LEAST]
+    of = None if groups is None else [groups[i] for i in kept]
+    return Task([trees[i] for i in kept], np.array([y[i] for i in kept]), of)
+
+
+_OF_PROGRAMS: Mapping[str, Callable[[], Task]] = {
+    "package": _package,
+    "package-by-file": lambda: _package(by_file=True),
+    "package-bare": lambda: _package(bare=True),
+    "loop": _loop,
+    "value": _value,
+}
+_OF_SENTENCES: Mapping[str, Callable[[list[Tree]], Task]] = {
+    "root": _root,
+    "tag": _tag,
+    "nouns": _nouns,
+    "nouns-hidden": lambda trees: _nouns(trees, hidden=True),
+}

@@ -1,0 +1,37 @@
+"""AdamW whose rate rises, then falls to nothing, over the steps of a training."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import torch
+
+CLIP_NORM = 1.0
+
+
+def one_cycle(rate: float, decay: float, steps: int, rise: float) -> dict[str, Any]:
+    """The arguments of :func:`structnet.training.fit` for such a training.
+
+    Gradients are clipped to norm ``CLIP_NORM``.
+
+    Args:
+        rate: highest learning rate.
+        decay: weight decay.
+        steps: number of steps in all epochs.
+        rise: share of the steps in which the rate rises.
+
+    Reference: Smith and Topin, "Super-convergence", 2019; Loshchilov and Hutter, "Decoupled Weight
+    Decay Regularization", ICLR 2019.
+    """
+    steps = max(steps, 1)
+    if steps * rise == 1:  # by the steps of the rise, less one, torch divides
+        steps += 1
+    return {
+        "optimizer": partial(torch.optim.AdamW, lr=rate, weight_decay=decay, fused=True),
+        "schedule": partial(
+            torch.optim.lr_scheduler.OneCycleLR, max_lr=rate, total_steps=steps, pct_start=rise
+        ),
+        "schedule_per": "batch",
+        "clip_norm": CLIP_NORM,
+    }

@@ -1,0 +1,142 @@
+"""``reproduce tree-lstm --table own``: its tasks, and the table of a few small ones."""
+
+from __future__ import annotations
+
+import json
+import sysconfig
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import call
+
+from structnet.datasets import python_functions
+from structnet.parse import bracketed, python
+from structnet.recipes import own_trees_tasks
+from structnet.recipes.own_trees_table import NAMES, TASKS, counts, parted, score
+from structnet.recipes.own_trees_tasks import Task, task
+
+SENTENCES = """
+( (S (NP-SBJ (DT the) (NN dog)) (VP (VBZ barks))) )
+( (SQ (VBZ does) (NP (DT the) (NN cat) (NNS owners)) (VP (VB sleep))) )
+"""
+
+
+@pytest.fixture
+def treebank(tmp_path: Path) -> Path:
+    path = tmp_path / "few.mrg"
+    path.write_text(SENTENCES * 20)
+    return path
+
+
+def test_every_task_has_a_row() -> None:
+    known = {**own_trees_tasks._OF_PROGRAMS, **own_trees_tasks._OF_SENTENCES}
+    assert list(known) == list(TASKS)
+
+
+def test_a_loop_in_a_condition(monkeypatch: pytest.MonkeyPatch) -> None:
+    sources = [
+        "def f(x):\n if x:\n  for y in x: pass",  # inside
+        "def f(x):\n for y in x:\n  if y: pass",  # outside
+        "def f(x):\n if x: pass\n while x: pass",
+        "def f(x):\n for y in x: pass",  # no condition
+    ]
+    found = python_functions(["json"], max_size=50)._replace(trees=[python(s) for s in sources])
+    monkeypatch.setattr(own_trees_tasks, "python_functions", lambda packages: found)
+    assert own_trees_tasks._loop().y.tolist() == [True, False, False]
+
+
+def test_values_of_expressions() -> None:
+    tree = bracketed("(and (or 0 1) (not (xor 1 1)))")
+    assert tree.fold(own_trees_tasks._value_at) == 1
+    assert 0.3 < task("value").y.mean() < 0.7
+
+
+def test_sentences(treebank: Path) -> None:
+    root = task("root", treebank)
+    assert root.y.tolist() == ["S", "SQ"] * 20
+    assert {tree.label for tree in root.trees} == {"?"}
+    assert task("nouns", treebank).y.tolist() == [1.0, 2.0] * 20
+    hidden = task("nouns-hidden", treebank).trees[0]
+    assert str(hidden) == str(bracketed("(S (NP-SBJ (TAG the) (TAG dog)) (VP (TAG barks)))"))
+
+
+def test_a_masked_tag(treebank: Path) -> None:
+    of = task("tag", treebank)
+    assert sum(node.label == "?" for node in of.trees[0].preorder()) == 2  # the tag and the word
+    whole = [bracketed(line[2:-2]) for line in SENTENCES.strip().splitlines()] * 20
+    for tree, tag, group in zip(of.trees, of.y, of.groups, strict=True):
+        pairs = zip(tree.preorder(), whole[group].preorder(), strict=True)
+        changed = [true.label for seen, true in pairs if seen.label != true.label]
+        assert changed[0] == tag and len(changed) == 2
+    learn, test = parted(of, 0)
+    groups = np.array(of.groups)
+    assert not set(groups[learn]) & set(groups[test])
+
+
+def test_the_split() -> None:
+    of = Task([bracketed("(a b)")] * 40, np.repeat(["x", "y"], 20))
+    learn, test = parted(of, 3)
+    assert sorted([*learn, *test]) == list(range(40)) and len(test) == 10
+    assert (of.y[test] == "x").sum() == 5
+    fewer = parted(of, 3, 7, 2)
+    assert [len(part) for part in fewer] == [7, 2]
+    assert set(fewer[0]) <= set(learn) and set(fewer[1]) <= set(test)
+
+
+def test_scores_and_counts() -> None:
+    assert score(np.array(["a", "b"]), np.array(["a", "a"])) == 0.5
+    assert score(np.array([1.0, 4.0]), np.array([1.0, 1.0])) == pytest.approx(4.5**0.5)
+    tree = bracketed("(a (a b) b)")
+    assert counts(tree, False) == {"1 a": 2, "0 b": 2}
+    assert counts(tree, True) == {"1 a": 2, "0 b": 2, "a > a": 1, "a > b": 2}
+
+
+def test_a_small_table(tmp_path: Path, treebank: Path) -> None:
+    told = ["--only", "value,nouns", "--train-size", "60", "--test-size", "20"]
+    command = ["reproduce", "tree-lstm", "--table", "own", "--treebank", treebank, *told]
+    done = call(*command, "--out", tmp_path / "own")
+    assert done.status == 0, done.err
+    rows = done.json["rows"]
+    assert list(rows) == list(NAMES.values())
+    value, nouns = "value of an expression, accuracy", "number of nouns, error"
+    assert all(0 <= rows[name][value]["ours"] <= 1 for name in rows)
+    assert rows["bag of labels"][nouns]["ours"] < 0.1  # there is nothing but counting
+    text = (tmp_path / "own" / "table-own.md").read_text()
+    assert "paper | ours" not in text and "value of an expression 80, number of nouns 40" in text
+    runs = sorted(path.name for path in (tmp_path / "own").iterdir() if path.is_dir())
+    assert runs[:2] == ["own-nouns-bag-0", "own-nouns-boosting-0"] and len(runs) == 8
+    result = json.loads((tmp_path / "own" / runs[0] / "result.json").read_text())
+    assert result["sizes"] == {"train": 30, "test": 10}
+    again = call(*command, "--out", tmp_path / "own")
+    assert again.out.count("done already") == 8
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ("--epochs 3", "no setting touched; leave out --epochs"),
+        ("--only vaule", "did you mean 'value'?"),
+        ("--only sum", "--only must name some of package, "),
+        ("--treebank nowhere.mrg", "--treebank must be a file of sentences; got nowhere.mrg"),
+        ("--only tag", "--only leaves nothing of table own"),
+    ],
+)
+def test_what_the_table_refuses(flags: str, expected: str) -> None:
+    done = call("reproduce", "tree-lstm", "--table", "own", *flags.split())
+    assert done.status == 2 and expected in done.err
+
+
+def test_treebanks_are_for_one_table() -> None:
+    done = call("reproduce", "tree-lstm", "--table", "1", "--treebank", "x.mrg")
+    assert done.status == 2 and "--treebank is for table own" in done.err
+
+
+def test_all_of_the_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pack").mkdir()
+    for name in ("pack/__init__.py", "pack/part.py", "alone.py"):
+        (tmp_path / name).write_text("def f():\n    return 1\n")
+    monkeypatch.setattr(sysconfig, "get_paths", lambda: {"stdlib": str(tmp_path)})
+    assert python_functions(None).packages == ["pack", "pack", "alone"]
+    assert python_functions(None).files[-1] == "alone.py"
+    assert set(python_functions(10).packages) == {"pack"}
