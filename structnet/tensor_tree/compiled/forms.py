@@ -48,7 +48,7 @@ class Form:
         """Shapes of the arrays of :class:`..states.States` that this form alone needs.
 
         Args:
-            weights: what :meth:`weights` gave.
+            weights: tuple that :meth:`weights` gave.
             plan: the sweep's.
             keep: True if there will be a backward.
         """

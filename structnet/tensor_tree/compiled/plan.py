@@ -24,7 +24,7 @@ class Plan(NamedTuple):
         offsets, inbox: the messages that each node receives, one a slot.
         sources: the state that each message is computed from.
         nodes, messages: the first row of each run, and the end.
-        node_keys, message_keys: which weights it uses.
+        node_keys, message_keys: number of the weights that each run uses.
         node_levels, message_levels: the first run of each level, and the end.
 
     Shapes:

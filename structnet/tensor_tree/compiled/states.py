@@ -12,19 +12,19 @@ class States(NamedTuple):
 
     Attributes:
         h, c: the states, the bottom's last.
-        tanh: of c.
+        tanh: tanh of c.
         gates: i, o, u side by side and, if the aggregator gives them, f of each place; first what
             goes into their nonlinearity, then what comes out.
-        sent: what the aggregator makes of a child's h; then, if each child opens its own, the
-            forget gate.
-        reduced: what a low-rank form makes of what was received, before it is mapped out.
+        sent: messages: what the aggregator makes of a child's h, then, if each child opens its
+            own, the forget gate.
+        reduced: numbers that a low-rank form makes of what was received, not yet mapped out.
         products: left times the core, of all nodes with a type or of one block.
         partial: a tensor train's vector before each slot's matrix.
 
     Shapes:
         h, c, tanh ``[num_nodes + 1, c]``; gates ``[num_nodes + 1, G c]``; sent
         ``[num_messages, width (+ c)]``; reduced ``[num_nodes, G r]``; products
-        ``[parts, nodes, k b]``; partial ``[slots, G r]``.
+        ``[parts, nodes, b k]``; partial ``[slots, G r]``.
     """
 
     h: np.ndarray

@@ -3,9 +3,10 @@
 ``y(g, k) = sum core(g; i_1, .., i_L, k) (x_1, 1)(i_1) .. (x_L, 1)(i_L)`` for each part g. The
 vectors of the first ``at`` children are multiplied out to one of ``a`` numbers, *left*, those of
 the others to one of ``b``, *right*; left times the core, the *product*, is a product of matrices,
-and y is that times right.
+and y is that times right. In a product's row y's numbers stand next to each other or, with
+``k_first``, those of right.
 
-Vectors are short, so sixteen rows and parts are multiplied out side by side, one a *lane*. ``X``
+Vectors are short, so eight rows and parts are multiplied out side by side, one a *lane*. ``X``
 holds the vectors: row ``pointers[e]`` that of slot e, each part's r numbers next to each other.
 """
 
@@ -16,7 +17,7 @@ import numpy as np
 from structnet.tensor_tree.compiled.kernels.gates import compiled
 from structnet.trees._kernels import grouped
 
-LANES = 16
+LANES = 8
 BLOCK = 128
 
 
@@ -126,13 +127,71 @@ def _factors_backward(offsets, pointers, nodes, X, r, modes, count, d_out, DX):
 
 
 @compiled
+def _times_right(z, x, k_first, y):
+    """``y(j) = sum_n z(n, j) x(n)``."""
+    k, b = len(y), len(x)
+    if k_first:
+        for j in range(k):
+            part = z[j * b : (j + 1) * b]
+            total = part[0] * x[0]
+            for n in range(1, b):
+                total += part[n] * x[n]
+            y[j] = total
+    else:
+        for j in range(k):
+            y[j] = 0
+        for n in range(b):
+            part = z[n * k : (n + 1) * k]
+            for j in range(k):
+                y[j] += x[n] * part[j]
+
+
+@compiled
+def _times_right_backward(z, dy, k_first, dx):
+    """Its gradient: ``dx(n) = sum_j z(n, j) dy(j)``."""
+    k, b = len(dy), len(dx)
+    if k_first:
+        for n in range(b):
+            dx[n] = 0
+        for j in range(k):
+            part = z[j * b : (j + 1) * b]
+            for n in range(b):
+                dx[n] += dy[j] * part[n]
+    else:
+        for n in range(b):
+            part = z[n * k : (n + 1) * k]
+            total = part[0] * dy[0]
+            for j in range(1, k):
+                total += part[j] * dy[j]
+            dx[n] = total
+
+
+@compiled
+def _outer(right, dy, k_first, out):
+    """The gradient of products: ``dz(n, j) = x(n) dy(j)``, a row each."""
+    k, b = dy.shape[1], right.shape[1]
+    for i in range(len(dy)):
+        x, d, z = right[i], dy[i], out[i]
+        if k_first:
+            for j in range(k):
+                part = z[j * b : (j + 1) * b]
+                for n in range(b):
+                    part[n] = d[j] * x[n]
+        else:
+            for n in range(b):
+                part = z[n * k : (n + 1) * k]
+                for j in range(k):
+                    part[j] = x[n] * d[j]
+
+
+@compiled
 def contract(plan, pointers, lo, hi, key, core, X, products, Y):
     """Fill rows lo to hi of Y; ``products`` has room for all nodes with a type, or for a block."""
     parts, a, columns = core.weight.shape[1:]
     k = Y.shape[1] // parts
     b, r = columns // k, core.rank
-    left = np.empty((parts, BLOCK, a), X.dtype)
-    right = np.empty((parts, BLOCK, b), X.dtype)
+    rows = min(BLOCK, hi - lo)
+    left, right = np.empty((parts, rows, a), X.dtype), np.empty((parts, rows, b), X.dtype)
     nodes, offsets, typed = np.arange(lo, hi), plan.offsets, plan.nodes[0]
     count = offsets[lo + 1] - offsets[lo] - core.at
     for begin in range(lo, hi, BLOCK):
@@ -145,25 +204,8 @@ def contract(plan, pointers, lo, hi, key, core, X, products, Y):
             product = products[g, row : row + end - begin]
             np.dot(left[g, : end - begin], core.weight[key, g], product)
             for i in range(end - begin):
-                x, y, z = right[g, i], Y[begin + i, g * k : (g + 1) * k], product[i]
-                for j in range(k):
-                    part = z[j * b : (j + 1) * b]
-                    total = part[0] * x[0]
-                    for n in range(1, b):
-                        total += part[n] * x[n]
-                    y[j] = total
-
-
-@compiled
-def _outer(right, dy, k, out):
-    """The gradient of a product: y's times right."""
-    b = right.shape[1]
-    for i in range(len(dy)):
-        x = right[i]
-        for j in range(k):
-            part, d = out[i, j * b : (j + 1) * b], dy[i, j]
-            for n in range(b):
-                part[n] = d * x[n]
+                y = Y[begin + i, g * k : (g + 1) * k]
+                _times_right(product[i], right[g, i], core.k_first, y)
 
 
 @compiled
@@ -172,8 +214,9 @@ def contract_backward(plan, pointers, lo, hi, key, core, X, products, DY, DX):
     parts, a, columns = core.weight.shape[1:]
     k = DY.shape[1] // parts
     b, r = columns // k, core.rank
-    d_left, right = np.empty((parts, BLOCK, a), X.dtype), np.empty((parts, BLOCK, b), X.dtype)
-    d_right, d_product = np.empty_like(right), np.empty((BLOCK, columns), X.dtype)
+    rows = min(BLOCK, hi - lo)
+    d_left, right = np.empty((parts, rows, a), X.dtype), np.empty((parts, rows, b), X.dtype)
+    d_right, d_product = np.empty_like(right), np.empty((rows, columns), X.dtype)
     nodes, offsets, typed = np.arange(lo, hi), plan.offsets, plan.nodes[0]
     count = offsets[lo + 1] - offsets[lo] - core.at
     for begin in range(lo, hi, BLOCK):
@@ -182,16 +225,11 @@ def contract_backward(plan, pointers, lo, hi, key, core, X, products, DY, DX):
         _factors(offsets, pointers, some, X, r, core.at, count, right)
         for g in range(parts):
             dy = DY[begin:end, g * k : (g + 1) * k]
-            _outer(right[g], dy, k, d_product)
+            _outer(right[g], dy, core.k_first, d_product)
             np.dot(d_product[: end - begin], core.weight[key, g].T, d_left[g, : end - begin])
             for i in range(end - begin):
-                dx, z = d_right[g, i], products[g, begin - typed + i]
-                for n in range(b):
-                    dx[n] = 0
-                for j in range(k):
-                    part, d = z[j * b : (j + 1) * b], dy[i, j]
-                    for n in range(b):
-                        dx[n] += d * part[n]
+                z = products[g, begin - typed + i]
+                _times_right_backward(z, dy[i], core.k_first, d_right[g, i])
         _factors_backward(offsets, pointers, some, X, r, 0, core.at, d_left, DX)
         _factors_backward(offsets, pointers, some, X, r, core.at, count, d_right, DX)
 
@@ -217,9 +255,9 @@ def core_backward(plan, pointers, core, X, DY, d_weight):
                 for i in range(len(nodes)):
                     for j in range(k):
                         dy[i, j] = DY[nodes[i], g * k + j]
-                _outer(right[g], dy[: len(nodes)], k, d_product)
+                _outer(right[g], dy[: len(nodes)], core.k_first, d_product)
                 np.dot(left[g, : len(nodes)].T, d_product[: len(nodes)], product)
-                d = d_weight[key, g]
                 for i in range(a):
+                    d, more = d_weight[key, g, i], product[i]
                     for j in range(columns):
-                        d[i, j] += product[i, j]
+                        d[j] += more[j]

@@ -9,6 +9,7 @@ from structnet.tensor_tree.compiled.kernels.gates import compiled
 
 @compiled
 def sweep_up(plan, s, messages, width, core):
+    """All states, from the leaves up."""
     children = plan.sources[plan.inbox]
     steps.begin(plan, s, messages, width)
     for level in range(1, len(plan.node_levels) - 1):
@@ -20,6 +21,7 @@ def sweep_up(plan, s, messages, width, core):
 
 @compiled
 def sweep_down(plan, s, messages, width, core, d, d_messages, d_core):
+    """All gradients, from the roots down."""
     children = plan.sources[plan.inbox]
     for level in range(len(plan.node_levels) - 2, 0, -1):
         steps.close_level_backward(plan, s, d, messages, width, level)

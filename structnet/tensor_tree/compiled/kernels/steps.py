@@ -108,11 +108,10 @@ def send(plan, s, messages, width, level):
     n, all_columns = s.h.shape[1], s.sent.shape[1]
     if all_columns == 0:
         return
-    h = np.empty((BLOCK, n), s.h.dtype)
     for run in range(plan.message_levels[level], plan.message_levels[level + 1]):
-        key, end = plan.message_keys[run], plan.messages[run + 1]
-        bias = messages.bias[key]
-        for lo in range(plan.messages[run], end, BLOCK):
+        key, first, end = plan.message_keys[run], plan.messages[run], plan.messages[run + 1]
+        h, bias = np.empty((min(BLOCK, end - first), n), s.h.dtype), messages.bias[key]
+        for lo in range(first, end, BLOCK):
             hi = min(lo + BLOCK, end)
             _gather(plan.sources[lo:hi], s.h, h)
             np.dot(h[: hi - lo], messages.weight[key], s.sent[lo:hi])
@@ -130,10 +129,10 @@ def send_backward(plan, s, d, messages, width, level):
     n, all_columns = s.h.shape[1], s.sent.shape[1]
     if all_columns == 0:
         return
-    dh = np.empty((BLOCK, n), s.h.dtype)
     for run in range(plan.message_levels[level], plan.message_levels[level + 1]):
-        key, end = plan.message_keys[run], plan.messages[run + 1]
-        for lo in range(plan.messages[run], end, BLOCK):
+        key, first, end = plan.message_keys[run], plan.messages[run], plan.messages[run + 1]
+        dh = np.empty((min(BLOCK, end - first), n), s.h.dtype)
+        for lo in range(first, end, BLOCK):
             hi = min(lo + BLOCK, end)
             if all_columns > width:
                 for m in range(lo, hi):
@@ -174,11 +173,13 @@ def weights_backward(plan, s, d, gradients):
                 if fill == BLOCK or (row == end and at == starts[key + 1] - 1):
                     np.dot(h[:fill].T, dz[:fill], product)
                     for i in range(n):
+                        total, more = weight[i], product[i]
                         for j in range(all_columns):
-                            weight[i, j] += product[i, j]
+                            total[j] += more[j]
                     for i in range(fill):
+                        more = dz[i]
                         for j in range(all_columns):
-                            bias[j] += dz[i, j]
+                            bias[j] += more[j]
                     fill = 0
 
 

@@ -8,6 +8,7 @@ from structnet.tensor_tree.compiled.kernels.gates import compiled
 
 @compiled
 def sweep_up(plan, s, messages, width, weights):
+    """All states, from the leaves up."""
     steps.begin(plan, s, messages, width)
     for level in range(1, len(plan.node_levels) - 1):
         lo, hi = steps.rows_of(plan.nodes, plan.node_levels, level)
@@ -24,6 +25,7 @@ def sweep_up(plan, s, messages, width, weights):
 
 @compiled
 def sweep_down(plan, s, messages, width, weights, d, d_messages, d_weights):
+    """All gradients, from the roots down."""
     for level in range(len(plan.node_levels) - 2, 0, -1):
         steps.close_level_backward(plan, s, d, messages, width, level)
         lo, hi = steps.rows_of(plan.nodes, plan.node_levels, level)

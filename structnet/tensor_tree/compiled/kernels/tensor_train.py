@@ -11,6 +11,7 @@ from structnet.tensor_tree.compiled.kernels.low_rank import map_out, map_out_bac
 
 @compiled
 def sweep_up(plan, s, messages, width, weights):
+    """All states, from the leaves up."""
     _, gates, r = weights.start.shape
     steps.begin(plan, s, messages, width)
     for level in range(1, len(plan.node_levels) - 1):
@@ -35,6 +36,7 @@ def sweep_up(plan, s, messages, width, weights):
 
 @compiled
 def sweep_down(plan, s, messages, width, weights, d, d_messages, d_weights):
+    """All gradients, from the roots down."""
     _, gates, r = weights.start.shape
     dx = np.empty(r, s.h.dtype)
     for level in range(len(plan.node_levels) - 2, 0, -1):

@@ -10,6 +10,7 @@ from structnet.tensor_tree.compiled.kernels.low_rank import map_out, map_out_bac
 
 @compiled
 def sweep_up(plan, s, messages, width, weights):
+    """All states, from the leaves up."""
     steps.begin(plan, s, messages, width)
     for level in range(1, len(plan.node_levels) - 1):
         for run in range(plan.node_levels[level], plan.node_levels[level + 1]):
@@ -23,6 +24,7 @@ def sweep_up(plan, s, messages, width, weights):
 
 @compiled
 def sweep_down(plan, s, messages, width, weights, d, d_messages, d_weights):
+    """All gradients, from the roots down."""
     for level in range(len(plan.node_levels) - 2, 0, -1):
         steps.close_level_backward(plan, s, d, messages, width, level)
         map_out_backward(plan, s, weights, d, d_weights, level)
