@@ -2,8 +2,8 @@
 
 All take and give int64 arrays. What the nodes of a forest receive are *slots*; equal messages of
 one child are one *message*; rows of equal key are *runs*, and equally long runs make a *stack*. The
-fields of a stack (:data:`STACK`) and of a run (:data:`RUN`) count rows: ``first`` is its first row,
-``length`` the rows of one run.
+fields of a stack (:data:`STACK`) count rows: ``first`` is its first row, ``length`` the rows of one
+run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from structnet.trees._kernels import compiled, grouped
 # ``complete``: it holds every key in order; else its keys stand in a list from ``first_key`` on.
 STACK_FIELDS = ("level", "first", "runs", "length", "complete", "first_key")
 STACK = np.dtype([(name, np.int64) for name in STACK_FIELDS])
-RUN = np.dtype([(name, np.int64) for name in ("first", "length", "key")])
 
 
 @compiled
@@ -189,28 +188,3 @@ def inboxes(nodes, node_row, num_rows, first, message_row, num_messages, width):
     order, back_offsets = grouped(received[:total], num_messages)
     back_slots, back_rows = slots[order], rows[order]
     return offsets, messages, back_offsets, back_slots, back_rows
-
-
-@compiled
-def runs(stacks, run_keys, num_levels):
-    """The runs of the stacks that :func:`pack` gives, and where each level's begin.
-
-    The rows of a run are counted from the first of its level.
-    """
-    total = 0
-    for s in stacks:
-        total += s.runs
-    found = np.empty(total, RUN)
-    offsets = np.zeros(num_levels + 1, np.int64)
-    r = begin = 0
-    for i in range(len(stacks)):
-        s = stacks[i]
-        if i == 0 or s.level != stacks[i - 1].level:
-            begin = s.first
-        offsets[s.level + 1] += s.runs
-        for run in range(s.runs):
-            found[r].first = s.first - begin + run * s.length
-            found[r].length = s.length
-            found[r].key = run if s.complete else run_keys[s.first_key + run]
-            r += 1
-    return found, np.cumsum(offsets)
