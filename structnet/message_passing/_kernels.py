@@ -2,8 +2,8 @@
 
 All take and give int64 arrays. What the nodes of a forest receive are *slots*; equal messages of
 one child are one *message*; rows of equal key are *runs*, and equally long runs make a *stack*. The
-fields of a stack (:data:`STACK`) and of a run (:data:`RUN`) count rows: ``first`` is its first row,
-``length`` the rows of one run.
+fields of a stack (:data:`STACK`) count rows: ``first`` is its first row, ``length`` the rows of one
+run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from structnet.trees._kernels import compiled, grouped
 # ``complete``: it holds every key in order; else its keys stand in a list from ``first_key`` on.
 STACK_FIELDS = ("level", "first", "runs", "length", "complete", "first_key")
 STACK = np.dtype([(name, np.int64) for name in STACK_FIELDS])
-RUN = np.dtype([(name, np.int64) for name in ("first", "length", "key")])
 
 
 @compiled
@@ -133,29 +132,29 @@ def distinct_messages(source, key, height, num_keys):
     """Distinct (source, key) pairs, by the source's level, then key, then source.
 
     Gives the level, source and key of each pair, and the pair of each slot. ``height`` has one
-    entry a node and one, 0, for the bottom. Three counting sorts: linear.
+    entry a node and one, 0, for the bottom. Counting sorts: linear.
     """
-    m = len(source)
-    by_source, _ = grouped(source, len(height))
-    levels = height[source[by_source]]  # the bottom, last by number, is of level 0
-    by_level, starts = grouped(levels, levels.max() + 1 if m else 0)
-    order = by_source[by_level]
-    # Within a level by key; as all sorts are stable, equal pairs end up side by side.
-    for h in range(len(starts) - 1):
-        slots = order[starts[h] : starts[h + 1]]
-        if len(slots):
-            order[starts[h] : starts[h + 1]] = slots[grouped(key[slots], num_keys)[0]]
-    pair = np.empty(m, np.int64)
-    pair_slot = np.empty(m, np.int64)  # one slot of each pair
+    by_source, starts = grouped(source, len(height))
+    sources, keys = np.empty_like(source), np.empty_like(key)
+    pair = np.empty_like(source)
+    last = np.full(num_keys, -1)  # the pair that was last made of each key
     pairs = 0
-    for i in range(m):
-        slot = order[i]
-        if i == 0 or source[slot] != source[order[i - 1]] or key[slot] != key[order[i - 1]]:
-            pair_slot[pairs] = slot
-            pairs += 1
-        pair[slot] = pairs - 1
-    pair_slot = pair_slot[:pairs]
-    return height[source[pair_slot]], source[pair_slot], key[pair_slot], pair
+    for v in range(len(height)):
+        first = pairs
+        for slot in by_source[starts[v] : starts[v + 1]]:
+            if last[key[slot]] < first:
+                last[key[slot]] = pairs
+                sources[pairs], keys[pairs] = v, key[slot]
+                pairs += 1
+            pair[slot] = last[key[slot]]
+    sources, keys = sources[:pairs], keys[:pairs]
+    by_key, _ = grouped(keys, num_keys)
+    levels = height[sources[by_key]]
+    by_level, _ = grouped(levels, levels.max() + 1 if pairs else 0)
+    order = by_key[by_level]
+    place = np.empty_like(order)
+    place[order] = np.arange(pairs)
+    return levels[by_level], sources[order], keys[order], place[pair]
 
 
 @compiled
@@ -189,28 +188,3 @@ def inboxes(nodes, node_row, num_rows, first, message_row, num_messages, width):
     order, back_offsets = grouped(received[:total], num_messages)
     back_slots, back_rows = slots[order], rows[order]
     return offsets, messages, back_offsets, back_slots, back_rows
-
-
-@compiled
-def runs(stacks, run_keys, num_levels):
-    """The runs of the stacks that :func:`pack` gives, and where each level's begin.
-
-    The rows of a run are counted from the first of its level.
-    """
-    total = 0
-    for s in stacks:
-        total += s.runs
-    found = np.empty(total, RUN)
-    offsets = np.zeros(num_levels + 1, np.int64)
-    r = begin = 0
-    for i in range(len(stacks)):
-        s = stacks[i]
-        if i == 0 or s.level != stacks[i - 1].level:
-            begin = s.first
-        offsets[s.level + 1] += s.runs
-        for run in range(s.runs):
-            found[r].first = s.first - begin + run * s.length
-            found[r].length = s.length
-            found[r].key = run if s.complete else run_keys[s.first_key + run]
-            r += 1
-    return found, np.cumsum(offsets)

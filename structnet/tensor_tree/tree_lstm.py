@@ -183,9 +183,7 @@ class TreeLSTM(WithInputs):
         """
         self.check_sweep(forest)
         if backend == "levels" and covers(self, forest):
-            return sweep(
-                self, forest, forest.roots if nodes is None else np.asarray(nodes, np.int64)
-            )
+            return sweep(self, forest, None if nodes is None else np.asarray(nodes, np.int64))
         return propagate(forest, _Cell(self), nodes, backend)
 
     def forward(self, forest: Forest, backend: str = "levels") -> Tensor:

@@ -41,9 +41,12 @@ class Cache(FunctionCache):
         self._cache_file = CacheFiles(self._cache_path, self._impl.filename_base, stamp)
 
 
-def compiled(function: Callable, **options: Any) -> Callable:
-    """Compile on first use and keep the result on disk, if there is a place to keep it."""
-    dispatcher = njit(**options)(function)
+def compiled(function: Callable, nogil: bool = True, **options: Any) -> Callable:
+    """Compile on first use and keep the result on disk, if there is a place to keep it.
+
+    Several threads may run it at the same time, unless ``nogil=False``.
+    """
+    dispatcher = njit(nogil=nogil, **options)(function)
     with suppress(RuntimeError):  # no place, neither beside the library nor in the user's cache
         dispatcher._cache = Cache(function)
     return dispatcher

@@ -7,13 +7,16 @@ import json
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 
-def arguments(description: str) -> argparse.Namespace:
-    """The command line of every benchmark."""
+def arguments(description: str, **files: str) -> argparse.Namespace:
+    """The command line of every benchmark; ``files`` are what this one can be given, in words."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="smaller sizes, within 60 seconds")
     parser.add_argument("--seed", type=int, default=0, help="of data and weights (default 0)")
+    for name, words in files.items():
+        parser.add_argument(f"--{name}", type=Path, help=words)
     return parser.parse_args()
 
 

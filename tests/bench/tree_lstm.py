@@ -2,17 +2,19 @@
 
 A step is: choose a minibatch at random, plan it, forward, backward, optimiser step; one thread. The
 ``dgl`` rows run the reference backend on trees without sharing, as released code does, and on the
-same shared forest. ``products`` is the time of a step's matrix products alone: forward, and
-backward to both factors. Medians; the columns ``best`` are of the fastest step, which on a busy
-machine says more of the code. ``default, functions`` is the model that the estimators of trees
-take, on syntax trees of Python functions. On a machine with a GPU there are rows for it, and its
-values and gradients are compared with the CPU's.
+same shared forest. ``products`` is the time of a step's matrix products alone, in one compiled
+call: forward, and backward to both factors. Medians; the columns ``best`` are of the fastest step,
+which on a busy machine says more of the code. ``two threads`` is how many times faster a step is on
+two than on one, by the clock on the wall, the fastest of each. ``default`` is the model that the
+estimators of trees take, on syntax trees of Python functions and on sentences (``--treebank FILE``,
+bracketed). On a machine with a GPU there are rows for it, and its values and gradients are compared
+with the CPU's.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -20,6 +22,7 @@ import torch
 from common import arguments, report, seconds, spread
 
 from structnet.datasets import listops, python_functions
+from structnet.parse import bracketed_many
 from structnet.tensor_tree import (
     ChildSumTreeLSTM,
     FullTensor,
@@ -30,9 +33,13 @@ from structnet.tensor_tree import (
     Tucker,
     WeightedSum,
 )
-from structnet.tensor_tree.compiled.products import TypedProduct
+from structnet.tensor_tree.compiled.cores import make_core
+from structnet.tensor_tree.compiled.kernels.gates import compiled
+from structnet.tensor_tree.compiled.one_thread import ONE_THREAD
+from structnet.tensor_tree.compiled.plan import make_plan
 from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest
+from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary
 
 MODELS = {
@@ -81,28 +88,63 @@ def make_step(
     return step
 
 
+@compiled
+def _products(rows, keys, totals, x, weight, y, dx, dw):
+    """Of runs of rows with equal keys: forward and backward; then each key's rows at once."""
+    for run in range(len(rows)):
+        n, key = rows[run], keys[run]
+        for g in range(weight.shape[1]):
+            np.dot(x[g, :n], weight[key, g], y[g, :n])
+            np.dot(y[g, :n], weight[key, g].T, dx[g, :n])
+    for key in range(len(totals)):
+        for g in range(weight.shape[1]):
+            n = totals[key]
+            np.dot(x[g, :n].T, y[g, :n], dw[key, g])
+
+
 def make_products(model: TreeClassifier, batch: TreeExamples) -> Callable[[], None]:
     """The matrix products of one step on ``batch``, over again."""
-    calls: list[Callable[[], object]] = []
-    originals = {name: getattr(TypedProduct, name) for name in ("forward", "backward", "gradients")}
-
-    def recorded(original: Callable, *arguments: object) -> object:
-        calls.append(partial(original, *arguments))
-        return original(*arguments)
-
-    for name, original in originals.items():
-        setattr(TypedProduct, name, lambda *a, original=original: recorded(original, *a))
-    try:
-        model(batch.forest).sum().backward()
-    finally:
-        for name, original in originals.items():
-            setattr(TypedProduct, name, original)
+    encoder = model.encoder
+    plan = make_plan(batch.forest, encoder.layout)
+    aggregator, c = encoder.aggregator, encoder.hidden_size
+    linear = aggregator.message_weight()
+    width = c + (0 if linear is None else linear.shape[-1])
+    runs = [(plan.messages, plan.message_keys, (encoder.layout.num_keys, 1, c, width))]
+    if isinstance(aggregator, FullTensor | Tucker):
+        tensor, parts, rank = (
+            (aggregator.core, aggregator.gates, aggregator.rank)
+            if isinstance(aggregator, Tucker)
+            else (aggregator.tensor, 1, c)
+        )
+        core = make_core(tensor.detach().numpy(), parts, aggregator.arity, rank)
+        runs.append((plan.nodes, plan.node_keys, core.weight.shape))
+    arguments = []
+    for firsts, keys, (num_keys, parts, i, o) in runs:
+        lengths = np.diff(firsts)
+        totals = np.bincount(keys, lengths, num_keys).astype(np.int64)
+        shapes = (parts, totals.max(), i), (num_keys, parts, i, o), (parts, totals.max(), o)
+        x, weight, y = (np.full(shape, 0.01, np.float32) for shape in shapes)
+        arguments.append((lengths, keys, totals, x, weight, y, x.copy(), weight.copy()))
 
     def products() -> None:
-        for call in calls:
-            call()
+        with ONE_THREAD:
+            for each in arguments:
+                _products(*each)
 
     return products
+
+
+def two_threads(step: Callable[[], None], repeats: int) -> float:
+    """How many times faster a step is on two threads than on one."""
+
+    def on(threads: int) -> None:
+        torch.set_num_threads(threads)
+        step()
+
+    calls = (partial(on, threads) for threads in (1, 2))
+    one, two = seconds(*calls, repeats=repeats, clock=time.perf_counter)
+    torch.set_num_threads(1)
+    return min(one) / min(two)
 
 
 def measure(name: str, batch_size: int, repeats: int, data: tuple, seed: int) -> dict:
@@ -132,16 +174,17 @@ def measure(name: str, batch_size: int, repeats: int, data: tuple, seed: int) ->
         "ratio shared": slow_shared["median"] / ours["median"],
         "step/products": fast["median"] / bare["median"],
         "best step/products": fast["min"] / bare["min"],
+        "two threads": two_threads(step, repeats),
     }
 
 
-def own_trees(packages: list[str], repeats: int, seed: int) -> list[dict]:
-    """The default model of users' trees, on functions of Python's library."""
-    functions = python_functions(packages)
-    vocabulary = Vocabulary.from_trees(functions.trees, unknown=True, min_count=2, any_arity=True)
-    names = sorted(set(functions.packages))
-    targets = [names.index(package) for package in functions.packages]
-    examples = TreeExamples(Forest.from_trees(functions.trees, vocabulary), targets)
+def default_model(name: str, trees: list[Tree], y: Sequence[str], repeats: int, seed: int) -> list:
+    """Rows of the default model of users' trees."""
+    vocabulary = Vocabulary.from_trees(trees, unknown=True, min_count=2, any_arity=True)
+    names = sorted(set(y))
+    examples = TreeExamples(
+        Forest.from_trees(trees, vocabulary), [names.index(label) for label in y]
+    )
     sizes = vocabulary.num_types, vocabulary.num_tokens
 
     def step_of(batch_size: int, backend: str) -> Callable[[], None]:
@@ -150,7 +193,7 @@ def own_trees(packages: list[str], repeats: int, seed: int) -> list[dict]:
         model = TreePredictor(TreeReadout(encoder, len(names), ("root", "max", "attention")))
         return make_step(model, examples, batch_size, backend, seed)
 
-    size = float(np.mean([tree.size for tree in functions.trees]))
+    size = float(np.mean([tree.size for tree in trees]))
     rows = []
     for batch_size in (32, 100):
         ours = step_of(batch_size, "levels")
@@ -159,7 +202,7 @@ def own_trees(packages: list[str], repeats: int, seed: int) -> list[dict]:
         again, slow = (spread(t) for t in seconds(ours, plain, repeats=3))
         rows.append(
             {
-                "model": "default, functions",
+                "model": f"default, {name}",
                 "batch": batch_size,
                 "trees/s": batch_size / fast["median"],
                 "best trees/s": batch_size / fast["min"],
@@ -202,7 +245,7 @@ def on_gpu(name: str, repeats: int, data: tuple, seed: int) -> list[dict]:
 
 
 def main() -> None:
-    options = arguments(__doc__)
+    options = arguments(__doc__, treebank="a file of bracketed sentences")
     torch.set_num_threads(1)
     data = make_examples(6_000 if options.quick else 20_000, options.seed)
     repeats = 12 if options.quick else 60
@@ -213,9 +256,12 @@ def main() -> None:
     ]
     if torch.cuda.is_available():
         rows += [row for name in MODELS for row in on_gpu(name, repeats, data, options.seed)]
-    rows += own_trees(
-        ["email"] if options.quick else ["asyncio", "email", "xml"], repeats, options.seed
-    )
+    functions = python_functions(["email"] if options.quick else ["asyncio", "email", "xml"])
+    rows += default_model("functions", functions.trees, functions.packages, repeats, options.seed)
+    if options.treebank:
+        trees = list(bracketed_many(options.treebank.read_text(encoding="utf-8")))
+        widths = [str(min(len(tree.children), 4)) for tree in trees]  # whatever: speed is measured
+        rows += default_model("sentences", trees, widths, repeats, options.seed)
     report(rows, threads=torch.get_num_threads(), trees=len(data[0]), seed=options.seed)
 
 

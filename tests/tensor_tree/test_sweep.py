@@ -23,16 +23,17 @@ from torch import Tensor
 
 from structnet.message_passing.propagation import propagate
 from structnet.tensor_tree import CP, TensorTrain, TreeLSTM, Tucker, WeightedSum
-from structnet.tensor_tree.compiled import _kernels as kernels
-from structnet.tensor_tree.compiled import products
-from structnet.tensor_tree.compiled.tree_sweep import Sweep, covers
+from structnet.tensor_tree.compiled.kernels import gates as kernels
+from structnet.tensor_tree.compiled.kernels.steps import BLOCK
+from structnet.tensor_tree.compiled.plan import Plan
+from structnet.tensor_tree.compiled.tree_sweep import covers
 from structnet.tensor_tree.tree_lstm import _Cell
 from structnet.trees.forest import Forest
 from structnet.trees.schema import dgl
 from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary
 
-COVERED = [c for c in CONFIGURATIONS if c.forget == "child" and not c.inner]
+COVERED = [c for c in CONFIGURATIONS if not c.inner]
 every_covered = pytest.mark.parametrize("configuration", COVERED, ids=str)
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-4}
 
@@ -95,18 +96,9 @@ def test_arities_and_ranks(arity: int, aggregator: type, rank: int):
 
 
 @every_covered
-def test_long_runs_by_the_matrix_library(
-    configuration: Configuration, monkeypatch: pytest.MonkeyPatch
-):
-    calls = []
-    mm = torch.mm
-    monkeypatch.setattr(torch, "mm", lambda *a, **k: calls.append(a) or mm(*a, **k))
-    forest, model = forest_for(configuration, 0), configuration.model()
-    assert_same(model, forest)
-    assert not calls  # all of them are short
-    monkeypatch.setattr(products, "_LARGE", 0)
-    assert_same(model, forest)
-    assert calls
+def test_more_rows_than_are_multiplied_at_once(configuration: Configuration):
+    trees = [Tree("A", [Tree("x"), Tree("B", [Tree("y")])]) for _ in range(2 * BLOCK + 3)]
+    assert_same(configuration.model(), Forest.from_trees(trees, VOCABULARY, share=False))
 
 
 @every_covered
@@ -120,44 +112,40 @@ def test_states_of_chosen_nodes(configuration: Configuration):
 
 @every_covered
 def test_without_gradients(configuration: Configuration):
-    """The factors of one level are then thrown away at the next."""
+    """The products of one block are then thrown away at the next."""
     model, forest = configuration.model(), forest_for(configuration, 2)
     with torch.no_grad():
         h = model(forest)
     assert torch.equal(h, model(forest))
 
 
-def test_what_takes_the_general_path():
+class Mine(WeightedSum):
+    """An aggregator of the user's."""
+
+
+def test_what_takes_the_general_path(caplog: pytest.LogCaptureFixture):
+    """And a message says why."""
+    caplog.set_level("DEBUG", "structnet.tensor_tree.compiled")
     forest = Forest.from_trees([Tree("A", [Tree("x")])], VOCABULARY)
     make = partial(TreeLSTM, 4, 2, 3, torch.eye(3))
     assert covers(make(), forest)
-    assert not covers(make(forget="all"), forest)
-    assert not covers(make(inner_inputs=True), forest)
-    assert not covers(make().bfloat16(), forest)
+    assert not caplog.messages
+    replaced = make()
+    replaced.aggregator.reduce = lambda *arguments: None
+    for model, over, why in (
+        (make(inner_inputs=True), forest, "inner nodes carry inputs"),
+        (make().bfloat16(), forest, "not all of float32, nor all of float64"),
+        (make(Mine), forest, "Mine is not one of the library's aggregators"),
+        (replaced, forest, "Tucker is not one of the library's aggregators"),
+        (make(), forest.to("meta"), "not all of it is on the CPU"),
+    ):
+        caplog.clear()
+        assert not covers(model, over)
+        (message,) = caplog.messages
+        assert why in message
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert not covers(make(), forest)
-
-    class Mine(WeightedSum):
-        pass
-
-    assert not covers(make(Mine), forest)
-    model = make()
-    model.aggregator.reduce = lambda *arguments: None
-    assert not covers(model, forest)
-    moved = forest.to("meta")
-    assert not covers(make(), moved)
-
-
-@every_covered
-def test_buffers_go_with_the_backward(configuration: Configuration):
-    """Not with the states: a loop may keep its losses."""
-    model, forest = configuration.model(), forest_for(configuration, 0)
-    h = model(forest)
-    swept = h.grad_fn.sweep
-    h.sum().backward()
-    assert not {"H", "C", "T", "Y", "Z"} & vars(swept).keys()
-    with pytest.raises(RuntimeError, match="second time"):
-        _ = h.grad_fn.saved_tensors
+    assert "autocast is on" in caplog.messages[-1]
 
 
 @every_covered
@@ -166,7 +154,7 @@ def test_buffers_go_with_the_graph(configuration: Configuration):
     model, forest = configuration.model(), forest_for(configuration, 0)
 
     def alive() -> int:
-        return sum(type(thing) is Sweep for thing in gc.get_objects())
+        return sum(type(thing) is Plan for thing in gc.get_objects())
 
     gc.collect()
     gc.disable()
@@ -175,6 +163,8 @@ def test_buffers_go_with_the_graph(configuration: Configuration):
         h = model(forest)
         assert alive() == before + 1
         h.sum().backward()
+        with pytest.raises(RuntimeError, match="second time"):
+            _ = h.grad_fn.saved_tensors
         del h
         with torch.no_grad():
             model(forest)

@@ -1,13 +1,14 @@
-"""The Tree-LSTM's sweep as a few compiled loops a level, on a CPU; its own forward and backward.
+"""The Tree-LSTM's sweep on a CPU as one compiled call a direction, levels and products included.
 
-======================  ==========================================================================
-``tree_sweep``          one autograd function for all levels, and which models it covers
-``buffers``             the rows of a sweep and the arrays it computes in
-``combine``             the aggregators' products and sums, a level at a time
-``products``            each row times its own key's matrix
-``child_sum_sweep``     a Child-Sum Tree-LSTM's sweep: one call a direction, levels and all
-``_child_sum_kernels``  that call
-``_kernels``            the loops over rows of gates and states
-``_combine_kernels``    the loops over rows of what the children sent
-======================  ==========================================================================
+===================  ===========================================================================
+``tree_sweep``       the typed Tree-LSTM: one autograd function, and which models it covers
+``plan``             its rows and runs of rows
+``states``           the arrays that it computes in
+``forms``            what the aggregators differ in: their weights and their compiled loops
+``cores``            the core that the full tensor and Tucker have
+``parts``            a forest in parts, one a thread
+``child_sum_sweep``  the sweep of a Child-Sum Tree-LSTM
+``one_thread``       the matrix library, kept on one thread
+``kernels``          the compiled loops
+===================  ===========================================================================
 """

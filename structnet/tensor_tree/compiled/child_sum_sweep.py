@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import threading
-from functools import cache
 from typing import Any
 
 import numpy as np
 import torch
-from threadpoolctl import ThreadpoolController
 from torch import Tensor
 
-from structnet.tensor_tree.compiled import _child_sum_kernels as kernels
+from structnet.tensor_tree.compiled.kernels import child_sum as kernels
+from structnet.tensor_tree.compiled.one_thread import ONE_THREAD
 from structnet.trees.forest import Forest
 
 
@@ -39,37 +37,6 @@ def sweep(forest: Forest, y: Tensor, p: Tensor, *parameters: Tensor) -> Tensor:
         ``[places, c]``; output ``[num_nodes, c]``.
     """
     return _Sweep.apply(forest, y, p, *parameters)
-
-
-class _OneThread:
-    """The matrix library that the kernels call, on one thread: so its sums have one order.
-
-    Its number of threads is the process's, so whoever is the last to leave puts it back.
-    """
-
-    def __init__(self) -> None:
-        self.lock, self.inside = threading.Lock(), 0
-        self.limits: Any = None
-
-    def __enter__(self) -> None:
-        with self.lock:
-            self.inside += 1
-            if self.inside == 1:
-                self.limits = _libraries().limit(limits=1)
-
-    def __exit__(self, *_: object) -> None:
-        with self.lock:
-            self.inside -= 1
-            if not self.inside:
-                self.limits.restore_original_limits()
-
-
-ONE_THREAD = _OneThread()
-
-
-@cache
-def _libraries() -> Any:
-    return ThreadpoolController().select(internal_api="openblas")
 
 
 def _starts(forest: Forest) -> np.ndarray:

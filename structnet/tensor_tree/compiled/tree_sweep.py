@@ -1,33 +1,36 @@
-"""A Tree-LSTM's sweep on a CPU, compiled: one autograd function instead of dozens a level.
+"""A Tree-LSTM's sweep on a CPU, compiled: one autograd function, one call a direction.
 
-On small batches the calls into torch cost more than what they compute. Here a level is one matrix
-product for all its messages and a few calls of ``_kernels``, which do the rest in buffers for the
-whole sweep; the backward does the same from the roots down and computes each weight's gradient
-once, at the end. What the aggregators differ in is in ``combine``.
+On small batches the calls into torch cost more than what they compute. Here the loop over levels is
+compiled too, with the matrix products in it; what the aggregators differ in is in a form each.
 
-It covers what is common: float32 or float64, the library's own aggregators, forget gates from the
-child alone, no inputs at inner nodes. All else runs in :func:`structnet.message_passing.propagate`,
-with the same values and gradients.
+It covers what is common: float32 or float64, the library's own aggregators, no inputs at inner
+nodes. All else runs in :func:`structnet.message_passing.propagate`, with the same values and
+gradients; a message of level DEBUG then says why.
 """
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+import itertools
+import logging
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from structnet.message_passing.cell import State
-from structnet.message_passing.scheduling import Layout, arrange
+from structnet.message_passing.scheduling import Layout
 from structnet.tensor_tree.aggregators.base import Aggregator
-from structnet.tensor_tree.compiled import _kernels as kernels
-from structnet.tensor_tree.compiled.buffers import Buffers, Level
-from structnet.tensor_tree.compiled.combine import Combine, combine_for
-from structnet.tensor_tree.compiled.products import TypedProduct
+from structnet.tensor_tree.compiled.forms import FORMS, Form, add, zeros_like
+from structnet.tensor_tree.compiled.one_thread import ONE_THREAD
+from structnet.tensor_tree.compiled.parts import cut, in_parallel
+from structnet.tensor_tree.compiled.plan import Plan, make_plan
+from structnet.tensor_tree.compiled.states import Messages, States
 from structnet.trees.forest import Forest
+
+logger = logging.getLogger(__name__)
 
 
 class _Model(Protocol):
@@ -45,8 +48,7 @@ class _Model(Protocol):
     bottom_state: Tensor
 
     def look_up(self, tokens: Tensor) -> Tensor: ...
-    def parameters(self) -> Iterator[Tensor]: ...
-    def buffers(self) -> Iterator[Tensor]: ...
+    def input_table(self) -> Tensor: ...
 
 
 def covers(model: _Model, forest: Forest) -> bool:
@@ -54,177 +56,201 @@ def covers(model: _Model, forest: Forest) -> bool:
 
     The loops check no index: the shapes of the parameters are checked before.
     """
-    tensors = [*model.parameters(), *model.buffers()]
+    reason = _why_not(model, forest)
+    if reason:
+        logger.debug("the sweep is not compiled: %s", reason)
+    return not reason
+
+
+def _why_not(model: _Model, forest: Forest) -> str:
     layout, a = model.layout, model.aggregator
-    sizes = (model.hidden_size, layout.arity, layout.num_types)
-    return (
-        model.forget == "child"
-        and not model.inner_inputs
-        and combine_for(a) is not None
-        # An aggregator of other sizes is left to torch, which raises.
-        and (a.hidden_size, a.arity, a.num_types) == sizes
-        and (a.gates, a.input_size, a.positional) == (3, 0, layout.positional)
-        and layout.pads >= a.pads
-        and forest.device.type == "cpu"
-        and not torch.is_autocast_enabled("cpu")
-        and {x.device.type for x in tensors} == {"cpu"}
-        and {x.dtype for x in tensors} in ({torch.float32}, {torch.float64})
+    sizes = (model.hidden_size, layout.arity, layout.num_types, layout.positional)
+    gates = 3 if model.forget == "child" else 3 + layout.arity
+    if model.inner_inputs:
+        return "inner nodes carry inputs"
+    if type(a) not in FORMS or {"message", "reduce", "message_weight"} & vars(a).keys():
+        return f"{type(a).__name__} is not one of the library's aggregators"
+    if sizes != (a.hidden_size, a.arity, a.num_types, a.positional) or layout.pads < a.pads:
+        return "the aggregator has other sizes than the model"
+    if (a.gates, a.input_size) != (gates, 0):
+        return "the aggregator has other gates or inputs than the model"
+    tensors = [model.input_table(), *_inputs(model)]
+    if {forest.device.type, *(x.device.type for x in tensors)} != {"cpu"}:
+        return "not all of it is on the CPU"
+    if torch.is_autocast_enabled("cpu"):
+        return "autocast is on"
+    if {x.dtype for x in tensors} not in ({torch.float32}, {torch.float64}):
+        return "its numbers are not all of float32, nor all of float64"
+    return ""
+
+
+def _inputs(model: _Model) -> list[Tensor]:
+    """Whatever the sweep takes gradients of, but for the leaves' gates."""
+    form, a = FORMS[type(model.aggregator)], model.aggregator
+    c, keys = model.hidden_size, model.layout.num_keys
+    forget = (
+        [model.forget_weight, model.forget_bias]
+        if model.forget == "child"  # else the aggregator gives the gates, and no message does
+        else [model.leaf_bias.new_zeros(keys, c, 0), model.leaf_bias.new_zeros(keys, 0)]
     )
+    names = [name for name in (form.linear, form.ones, *form.others) if name]
+    own = [model.leaf_weight, model.leaf_bias, model.bottom_state]
+    return [*own, *forget, *(getattr(a, name) for name in names)]
 
 
-def sweep(model: _Model, forest: Forest, nodes: np.ndarray) -> State:
-    """The states of ``nodes``, as :func:`structnet.message_passing.propagate` gives them.
+def sweep(model: _Model, forest: Forest, nodes: np.ndarray | None) -> State:
+    """The states of ``nodes``, or of the roots, as ``message_passing.propagate`` gives them.
 
     Shapes:
-        output: ``h`` and ``c``, each ``[len(nodes), hidden_size]``.
+        output: ``h`` and ``c``, each ``[nodes, hidden_size]``.
 
     Raises:
         GraphError: types or places that the model does not have.
     """
-    # Without padding: one run of rows more is not a dozen calls more here.
-    plan = arrange(forest, model.layout._replace(slack=0, node_slack=0))
-    x = model.look_up(torch.from_numpy(plan.leaf_tokens))
-    leaves = torch.addmm(model.leaf_bias, x, model.leaf_weight)
-    combine = combine_for(model.aggregator)
-    assert combine is not None  # or it would not be covered
-    weights = (model.bottom_state, model.forget_weight, model.forget_bias)
-    inputs = (leaves, *weights, *combine.parameters(model.aggregator))
-    keep = torch.is_grad_enabled() and any(x.requires_grad for x in inputs)
-    rows = torch.from_numpy(plan.row[nodes])
-    buffers = Sweep(plan, model.layout, model.hidden_size, leaves.dtype, keep)
-    h, c = _Sweep.apply(buffers, combine, rows, *inputs)
+    model.layout.check(forest)
+    parts = cut(forest) if nodes is None else [forest]
+    plans = in_parallel([partial(make_plan, part, model.layout) for part in parts])
+    weight, bias, *inputs = _inputs(model)
+    tokens = [part.tokens[: plan.nodes[0]] for part, plan in zip(parts, plans, strict=True)]
+    x = model.look_up(torch.from_numpy(np.concatenate(tokens)))
+    leaves = torch.addmm(bias, x, weight)
+    keep = torch.is_grad_enabled() and any(x.requires_grad for x in (leaves, *inputs))
+    call = _Call(FORMS[type(model.aggregator)], plans, model.layout, model.aggregator.gates, keep)
+    chosen = [part.roots for part in parts]
+    if nodes is not None:
+        chosen = [np.arange(forest.num_nodes)[nodes]]  # as they may count from the end
+    h, c = _Sweep.apply(call, [torch.from_numpy(rows) for rows in chosen], leaves, *inputs)
     return {"h": h, "c": c}
 
 
-class Sweep(Buffers):
-    """The sweep itself, forward and backward, in its own buffers.
+class _Weights(NamedTuple):
+    """The weights of one sweep as its two functions take them, or their gradients."""
 
-    Shapes:
-        leaves: what their gates are before the nonlinearity, ``[leaves, 3 c]``.
-        bottom, forget_weight, forget_bias: those of the model, ``[2, 1, c]``,
-            ``[num_keys, c, c]`` and ``[num_types, c]`` or ``[num_keys, c]``.
-        dh, dc: gradients of the chosen rows' states, ``[rows, c]``.
-    """
+    messages: Messages
+    width: int
+    form: Any
 
-    def forward(
-        self,
-        make: Callable[..., Combine],
-        leaves: Tensor,
-        bottom: Tensor,
-        forget_weight: Tensor,
-        forget_bias: Tensor,
-        *parameters: Tensor,
-    ) -> None:
-        """Compute all states."""
-        n = forget_weight.shape[-1]
-        self.combine = make(self, *parameters)
-        self.width = self.combine.width
-        self.Z = self.empty(len(self.message_types), self.width + n)
-        weights = (*self.combine.message_weights, forget_weight)
-        self.product = TypedProduct(weights, 1, n, self.messages)
-        self.forget_bias = forget_bias.contiguous()
-        # A forget bias for each type, or for each type and place.
-        one_a_type = len(forget_bias) == self.num_types
-        self.bias_rows = self.message_types if one_a_type else self.messages.keys
 
-        self.Y[: self.num_leaves] = leaves.numpy()
-        self._close(0, self.num_leaves)
-        self.H[self.num_leaves], self.C[self.num_leaves] = bottom.squeeze(1).numpy()
-        for level in self.levels:
-            if level.hi > level.lo:
-                self.combine.forward(self, level)
-                self._close(level.lo, level.hi)
-            if level.end > level.first:
-                self._send(level)
+class _Call(NamedTuple):
+    """One sweep but for its numbers: what it computes, over which parts of a forest."""
 
-    def _close(self, lo: int, hi: int) -> None:
-        kernels.close_cells(
-            self.offsets, self.plan.inbox, self.plan.sources, lo, hi, self.width, self.Z,
-            self.Y, self.H, self.C, self.T,
-        )  # fmt: skip
+    form: type[Form]
+    plans: list[Plan]
+    layout: Layout
+    gates: int
+    keep: bool
 
-    def _send(self, level: Level) -> None:
-        lo, hi = level.first, level.end
-        h = self.empty(hi - lo, self.H.shape[1])
-        kernels.gather(self.plan.sources, lo, hi, self.H, h)
-        self.product.forward(level.number, h[:, None], self.Z[lo:hi, None])
-        self.combine.send(self, level)
-        bias = self.forget_bias.numpy()
-        kernels.open_forget_gates(self.bias_rows, lo, hi, bias, self.width, self.Z)
+    def split(self, parameters: Sequence[np.ndarray]) -> tuple[list, list]:
+        """Those that a child's h is multiplied by and the ones', if any; and the others."""
+        n = bool(self.form.linear) + bool(self.form.ones)
+        return list(parameters[:n]), list(parameters[n:])
 
-    def release(self) -> list[Tensor]:
-        """Hand all arrays over, to whoever knows how long they are needed; drop all copies."""
-        self.product.forget()
-        self.combine.forget()
-        self.held = [name for name, value in vars(self).items() if isinstance(value, np.ndarray)]
-        return [torch.from_numpy(vars(self).pop(name)) for name in self.held]
-
-    def copy(self, buffers: Sequence[Tensor]) -> Sweep:
-        """One to leave gradients in, with the arrays that :meth:`release` gave."""
-        twin = copy.copy(self)
-        twin.combine = copy.copy(self.combine)
-        twin.product = self.product.for_backward()
-        for name, buffer in zip(self.held, buffers, strict=True):
-            setattr(twin, name, buffer.numpy())
-        return twin
-
-    def backward(self, rows: Tensor, dh: Tensor, dc: Tensor) -> list[Tensor]:
-        """The gradients of what :meth:`forward` was given after ``make``."""
-        self.allocate_gradients()
-        torch.from_numpy(self.DH).index_add_(0, rows, dh)
-        torch.from_numpy(self.DC).index_add_(0, rows, dc)
-        self.combine.begin_backward(self)
-        for level in reversed(self.levels):
-            if level.end > level.first:
-                self._send_backward(level)
-            if level.hi > level.lo:
-                self._close_backward(level.lo, level.hi)
-                self.combine.backward(self, level)
-        self._close_backward(0, self.num_leaves)
-        return self._gradients()
-
-    def _send_backward(self, level: Level) -> None:
-        plan, lo, hi = self.plan, level.first, level.end
-        self.combine.pull(self, level)
-        kernels.forget_gates_backward(
-            plan.sources, plan.back_offsets, self.back_rows, lo, hi, self.width, self.Z, self.C,
-            self.DC, self.DZ,
-        )  # fmt: skip
-        dh = self.empty(hi - lo, self.H.shape[1])
-        self.product.backward(level.number, self.DZ[lo:hi, None], dh[:, None])
-        kernels.scatter(plan.sources, lo, hi, dh, self.DH)
-
-    def _close_backward(self, lo: int, hi: int) -> None:
-        kernels.cells_backward(lo, hi, self.Y, self.T, self.DH, self.DC, self.DY)
-
-    def _gradients(self) -> list[Tensor]:
-        n = self.num_leaves
-        bottom = np.stack((self.DH[n], self.DC[n]))[:, None]
-        bias = self.zeros(*self.forget_bias.shape)
-        kernels.sum_by_key(self.bias_rows, self.width, self.DZ, bias)
-        *message, forget = self.product.gradients(
-            self.H[:, None], self.DZ[:, None], self.plan.sources
+    def weights(self, forget: np.ndarray, bias: np.ndarray, *parameters: np.ndarray) -> _Weights:
+        """Copies of all weights, side by side; a loss that somebody keeps must not keep them."""
+        sent, others = self.split(parameters)
+        width = sum(x.shape[-1] for x in sent[:1])
+        ones = sent[1:] or [np.zeros((len(forget), width), forget.dtype)]
+        by_key = np.repeat(bias, len(forget) // max(len(bias), 1), 0)
+        messages = Messages(
+            np.concatenate([*sent[:1], forget], -1), np.concatenate([*ones, by_key], -1)
         )
-        first = [torch.from_numpy(x) for x in (self.DY[:n], bottom)]
-        return [*first, forget, torch.from_numpy(bias), *message, *self.combine.gradients(self)]
+        return _Weights(messages, width, self.form.weights(self.layout.arity, others))
+
+    def states(self, plan: Plan, weights: _Weights) -> States:
+        """Room for the states of one part, not set yet."""
+        nodes, (c, columns) = len(plan.types), weights.messages.weight.shape[1:]
+        shapes = {
+            **dict.fromkeys(("h", "c", "tanh"), (nodes + 1, c)),
+            "gates": (nodes + 1, self.gates * c),
+            "sent": (len(plan.sources), columns),
+            "reduced": (0, 0),
+            "products": (0, 0, 0),
+            "partial": (0, 0),
+            **self.form.room(weights.form, plan, self.keep),
+        }
+        dtype = weights.messages.weight.dtype
+        return States(**{name: np.empty(shape, dtype) for name, shape in shapes.items()})
+
+    def up(self, leaves: np.ndarray, bottom: np.ndarray, *parameters: np.ndarray) -> list[States]:
+        """The states of each part."""
+        weights = self.weights(*parameters)
+        parts = [self.states(plan, weights) for plan in self.plans]
+        done = 0
+        for s, plan in zip(parts, self.plans, strict=True):
+            count = plan.nodes[0]
+            s.gates[:count, : leaves.shape[1]] = leaves[done : done + count]
+            s.h[-1], s.c[-1] = bottom[:, 0]
+            done += count
+        with ONE_THREAD:
+            pairs = zip(self.plans, parts, strict=True)
+            in_parallel([partial(self.form.loops.sweep_up, plan, s, *weights) for plan, s in pairs])
+        return parts
+
+    def down(
+        self,
+        parts: list[States],
+        gradients: list[States],
+        forget: np.ndarray,
+        bias: np.ndarray,
+        *parameters: np.ndarray,
+    ) -> list[np.ndarray]:
+        """From the gradients of the states to those of what :meth:`up` was given."""
+        weights = self.weights(forget, bias, *parameters)
+        found = [zeros_like(weights) for _ in parts]
+        each = zip(self.plans, parts, gradients, found, strict=True)
+        down = self.form.loops.sweep_down
+        with ONE_THREAD:
+            in_parallel(
+                [partial(down, p, s, *weights, d, own.messages, own.form) for p, s, d, own in each]
+            )
+        total, width = found[0], weights.width
+        for other in found[1:]:
+            add(total, other)
+        sent, others = self.split(parameters)
+        of_sent = [x[..., :width] for x in total.messages][: len(sent)]
+        d_forget, by_key = (x[..., width:] for x in total.messages)
+        places = len(forget) // max(len(bias), 1)
+        d_bias = by_key.reshape(len(bias), places, bias.shape[-1]).sum(1)
+        pairs, c = list(zip(gradients, self.plans, strict=True)), forget.shape[1]
+        leaves = np.concatenate([d.gates[: plan.nodes[0], : 3 * c] for d, plan in pairs])
+        bottom = np.sum([(d.h[-1:], d.c[-1:]) for d in gradients], 0)
+        return [
+            leaves,
+            bottom,
+            d_forget,
+            d_bias,
+            *of_sent,
+            *self.form.gradients(total.form, others),
+        ]
 
 
 class _Sweep(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any, sweep: Sweep, make: Callable[..., Combine], rows: Tensor, *inputs: Tensor
-    ) -> tuple[Tensor, ...]:
-        sweep.forward(make, *(x.detach() for x in inputs))
-        states = tuple(torch.from_numpy(x).index_select(0, rows) for x in (sweep.H, sweep.C))
-        if sweep.keep:
-            ctx.sweep, ctx.rows, ctx.num_inputs = sweep, rows, len(inputs)
-            ctx.save_for_backward(*inputs, *sweep.release())  # freed by the backward, not with h
-        return states
+    def forward(ctx: Any, call: _Call, nodes: list[Tensor], *inputs: Tensor) -> tuple[Tensor, ...]:
+        swept = call.up(*(x.detach().numpy() for x in inputs))
+        parts = [[torch.from_numpy(x) for x in s] for s in swept]
+        if call.keep:
+            ctx.call, ctx.nodes, ctx.num_inputs = call, nodes, len(inputs)
+            # Freed by the backward, not with h.
+            ctx.save_for_backward(*inputs[2:], *itertools.chain(*parts))
+        pairs = list(zip(parts, nodes, strict=True))
+        return tuple(torch.cat([s[i].index_select(0, rows) for s, rows in pairs]) for i in (0, 1))
 
     @staticmethod
     def backward(ctx: Any, dh: Tensor, dc: Tensor) -> tuple[Tensor | None, ...]:
         if torch.is_grad_enabled():  # create_graph=True; otherwise a backward records nothing
             raise RuntimeError("the levels backend has no second derivatives; backend='dgl' has")
         # Raises if a parameter was changed in place since, or if it was all freed.
-        buffers = ctx.saved_tensors[ctx.num_inputs :]
-        return None, None, None, *ctx.sweep.copy(buffers).backward(ctx.rows, dh, dc)
+        saved = [x.detach().numpy() for x in ctx.saved_tensors]
+        parameters, states = saved[: ctx.num_inputs - 2], saved[ctx.num_inputs - 2 :]
+        width = len(States._fields)
+        parts = [States(*states[i : i + width]) for i in range(0, len(states), width)]
+        gradients = [s.for_gradients() for s in parts]
+        sizes = [len(rows) for rows in ctx.nodes]
+        for d, rows, *given in zip(
+            gradients, ctx.nodes, dh.split(sizes), dc.split(sizes), strict=True
+        ):
+            for x, gradient in zip(d[:2], given, strict=True):
+                torch.from_numpy(x).index_add_(0, rows, gradient)
+        found = ctx.call.down(parts, gradients, *parameters)
+        return None, None, *map(torch.from_numpy, found)

@@ -16,7 +16,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from structnet.tensor_tree.compiled._kernels import _sigmoid, _tanh, cells_backward, compiled
+from structnet.tensor_tree.compiled.kernels.gates import (
+    _sigmoid,
+    cell_backward,
+    close_cell,
+    compiled,
+    open_gates,
+)
 
 
 @compiled
@@ -43,22 +49,14 @@ def sweep_up(offsets, children, places, starts, P, U, V, G, S, Y, A, Q, F, H, C,
                     y[j] += z[j]
         for v in range(lo, hi):
             y, c, t, h = Y[v], C[v], T[v], H[v]
-            for j in range(2 * n):
-                y[j] = _sigmoid(y[j])
-            for j in range(2 * n, 3 * n):
-                y[j] = _tanh(y[j])
-            i, o, u = y[:n], y[n : 2 * n], y[2 * n :]
-            for j in range(n):
-                c[j] = i[j] * u[j]
+            open_gates(y, c)
             for e in range(offsets[v], offsets[v + 1]):
                 f, p, q, below = F[e], P[v - leaves], Q[children[e]], C[children[e]]
                 for j in range(n):
                     f[j] = _sigmoid(p[j] + q[j])
                 for j in range(n):
                     c[j] += f[j] * below[j]
-            for j in range(n):
-                t[j] = _tanh(c[j])
-                h[j] = o[j] * t[j]
+            close_cell(y, c, t, h)
         if hi < size:
             np.dot(H[lo:hi], V, Q[lo:hi])
 
@@ -78,7 +76,8 @@ def sweep_down(
                 dh, z = DH[v], product[v - lo]
                 for j in range(n):
                     dh[j] += z[j]
-        cells_backward(lo, hi, Y, T, DH, DC, DY)
+        for v in range(lo, hi):
+            cell_backward(Y[v], T[v], DH[v], DC[v], DY[v])
         if level == 0:
             break
         product = np.dot(DY[lo:hi], U)

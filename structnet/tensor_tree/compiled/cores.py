@@ -1,0 +1,63 @@
+"""A dense core as the compiled sweeps of the full tensor and of Tucker take it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from structnet.tensor_tree.aggregators.contraction import best_split
+from structnet.tensor_tree.compiled.kernels.core import BLOCK
+from structnet.tensor_tree.compiled.plan import Plan
+
+# An inner loop over fewer numbers than a vector register holds is slow; more are not worth a copy.
+_FEW = 8
+
+
+class Core(NamedTuple):
+    """A core ``[num_types, parts, (r + 1)^L.., k]``, or its gradient.
+
+    Attributes:
+        weight: the first ``at`` modes, then the others and k, ``[num_types, parts, a, b k]``.
+        at: count of the modes that are multiplied out before the core.
+        rank: r.
+        k_first: True if k stands before the others, ``[.., a, k b]``.
+    """
+
+    weight: np.ndarray
+    at: int
+    rank: int
+    k_first: bool
+
+
+def make_core(tensor: np.ndarray, parts: int, arity: int, rank: int) -> Core:
+    """A core as the loops take it.
+
+    Shapes:
+        tensor: ``[num_types, (parts,) (r + 1)^L.., k]``.
+    """
+    types, k = len(tensor), tensor.shape[-1]
+    at = best_split([rank + 1] * arity, k)
+    left, right = (rank + 1) ** at, (rank + 1) ** (arity - at)
+    weight, k_first = tensor.reshape(types, parts, left, right, k), k < _FEW
+    weight = np.ascontiguousarray(weight.swapaxes(-1, -2) if k_first else weight)
+    return Core(weight.reshape(types, parts, left, right * k), at, rank, k_first)
+
+
+def core_gradient(gradient: Core, tensor: np.ndarray) -> np.ndarray:
+    """That of the tensor.
+
+    Shapes:
+        output: that of ``tensor``, ``[num_types, (parts,) (r + 1)^L.., k]``.
+    """
+    weight, k = gradient.weight, tensor.shape[-1]
+    if gradient.k_first:
+        weight = weight.reshape(*weight.shape[:-1], k, weight.shape[-1] // k).swapaxes(-1, -2)
+    return weight.reshape(tensor.shape)
+
+
+def products_room(core: Core, plan: Plan, keep: bool) -> tuple[int, ...]:
+    """The shape of ``States.products``."""
+    typed = len(plan.types) - int(plan.nodes[0])
+    _, parts, _, columns = core.weight.shape
+    return parts, typed if keep else min(typed, BLOCK), columns
