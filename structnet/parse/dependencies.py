@@ -21,14 +21,14 @@ References:
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from structnet.checks import check_one_of
-from structnet.parse.errors import ParseError
-from structnet.parse.lines import UTF_8, Lines, file_name, line_text, raw_lines
-from structnet.parse.word_tables import Format, Line, Sentence, blocks, layout_of, sentence_of
+from structnet.parse.errors import ParseError, warn_of_skipped
+from structnet.parse.lines import UTF_8, Line, Lines, file_name, line_text, raw_lines
+from structnet.parse.reading import collector_paused_for, in_batches
+from structnet.parse.word_tables import Format, Sentence, blocks, layout_of, sentence_of
 from structnet.trees.tree import Tree
 
 JOINED = "<roots>"  # the label of the node over several roots
@@ -78,12 +78,13 @@ def conllu(
     check_one_of("roots", roots, ("raise", "join"), "conllu")
     reader = _Reader(label, token, format, roots, sides, UTF_8)
     tree = None
-    for block in blocks(raw_lines(text), reader.layout):
-        if tree is not None:
-            number, line = block[0]
-            message = "a second sentence; conllu_many reads several"
-            raise ParseError(message, number, 1, line_text(line, number))
-        tree = reader.tree(block)  # None of a block that holds no word
+    with collector_paused_for(text):
+        for block in blocks(raw_lines(text), reader.layout):
+            if tree is not None:
+                number, line = block[0]
+                message = "a second sentence; conllu_many reads several"
+                raise ParseError(message, number, 1, line_text(line, number))
+            tree = reader.tree(block)  # None of a block that holds no word
     if tree is None:
         raise ParseError("no sentence", 1, 1, "")
     return tree
@@ -128,7 +129,7 @@ def conllu_many(
     check_one_of("errors", errors, ("raise", "skip"), "conllu_many")
     reader = _Reader(label, token, format, roots, sides, encoding)
     sentences = blocks(raw_lines(text, encoding), reader.layout)
-    return _trees(reader, sentences, errors == "skip", file_name(text))
+    return in_batches(_trees(reader, sentences, errors == "skip", file_name(text)), text)
 
 
 def _trees(
@@ -147,13 +148,7 @@ def _trees(
             continue
         if tree is not None:
             yield tree
-    if bad:
-        where = f"line {bad[0].line}, column {bad[0].column}"
-        warnings.warn(
-            f"{name or 'input'}: {len(bad)} of {total} sentences were skipped, as they are no "
-            f"trees; the first error is in {where}: {bad[0].message}",
-            stacklevel=2,
-        )
+    warn_of_skipped(bad, total, "sentences", name, stacklevel=3)  # 2 is in_batches
 
 
 class _Reader:

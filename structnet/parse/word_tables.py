@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from structnet.checks import check_one_of
 from structnet.parse.errors import ParseError
-from structnet.parse.lines import line_text
+from structnet.parse.lines import Line, line_text
 from structnet.parse.reading import cycle_above
 
 DIGITS = 19  # no sentence has so many words that it takes them to number one
@@ -19,7 +19,6 @@ DIGITS = 19  # no sentence has so many words that it takes them to number one
 _NUMBERS = {str(number): number for number in range(200)}  # those that most sentences need
 
 Format: TypeAlias = Literal["conllu", "conllx", "dp"]
-Line: TypeAlias = tuple[int, str | bytes]  # and its number
 
 
 class Layout(NamedTuple):
