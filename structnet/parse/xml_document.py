@@ -34,6 +34,8 @@ def xml(
     ``@name`` over the value; then come its elements and its text in order. Text is stripped of
     blanks around it and dropped if nothing is left; comments and instructions are dropped.
 
+    Reading takes about 10 times the memory of the text, of the densest texts 55 times.
+
     Args:
         text: the document; bytes are of the encoding that it declares, or UTF-8.
         attributes: False drops the attributes.
