@@ -155,6 +155,15 @@ def _trees(
     warn_of_skipped(bad, total, "sentences", name, stacklevel=3)  # 2 is in_batches
 
 
+class _Words(dict[tuple[str, str], Tree]):
+    """The words on which none depends, each stored once with its label, however often it occurs."""
+
+    def __missing__(self, key: tuple[str, str]) -> Tree:
+        name, word = key
+        leaf = self[key] = Tree(name, (), word)
+        return leaf
+
+
 class _Reader:
     """Trees from the lines of sentences."""
 
@@ -165,7 +174,7 @@ class _Reader:
         self.label = None if label is None else layout.column("label", label)
         self.token = layout.column("token", token)
         self.roots, self.sides, self.encoding = roots, sides, encoding
-        self.leaves: dict[tuple[str, str], Tree] = {}  # stored once, however often they occur
+        self.leaves = _Words()
 
     def tree(self, block: list[Line]) -> Tree | None:
         """The tree of a sentence; None if it has no words, or several roots that are skipped."""
@@ -193,21 +202,21 @@ class _Reader:
         self, sentence: Sentence, below: list[list[int]], order: list[int]
     ) -> dict[int, Tree]:
         leaves, token, label = self.leaves, self.token, self._label(sentence)
-        rows, heads = sentence.rows, sentence.heads
+        named = [(fields[label], fields[token]) for fields in sentence.rows]
+        if self.sides:
+            numbered = enumerate(zip(sentence.heads, named, strict=True), start=1)
+            named = [
+                (name if not head else f"{name}<" if number < head else f"{name}>", word)
+                for number, (head, (name, word)) in numbered
+            ]
         nodes: dict[int, Tree] = {}
         for number in reversed(order):
-            fields = rows[number - 1]
-            name, word = fields[label], fields[token]
-            if self.sides and (head := heads[number - 1]):
-                name += "<" if number < head else ">"
             children = below[number]
             if children:
+                name, word = named[number - 1]
                 nodes[number] = Tree(name, [nodes[child] for child in children], word)
-                continue
-            leaf = leaves.get((name, word))
-            if leaf is None:
-                leaf = leaves[name, word] = Tree(name, (), word)
-            nodes[number] = leaf
+            else:
+                nodes[number] = leaves[named[number - 1]]
         return nodes
 
     def _label(self, sentence: Sentence) -> int:
