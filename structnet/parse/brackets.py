@@ -12,14 +12,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any, TypeAlias
+from itertools import chain
+from typing import Any, Literal, TypeAlias
 
-from structnet.parse.errors import ParseError
-from structnet.parse.lines import UTF_8, Lines, file_name, numbered_lines
+from structnet.checks import check_one_of
+from structnet.parse.errors import ParseError, warn_of_skipped
+from structnet.parse.lines import (
+    UTF_8,
+    Line,
+    Lines,
+    decoded_lines,
+    file_name,
+    numbered_lines,
+    raw_lines,
+)
 from structnet.parse.reading import (
     ATOM_OR_PARENTHESIS,
     Leaves,
     collector_paused_for,
+    in_batches,
     spelled,
     split_parentheses,
     token_offset,
@@ -38,6 +49,8 @@ def bracketed(
 
     A word is a leaf and its part of speech a node over it. Words are kept as they are written,
     ``-LRB-`` and ``\\/`` included; labels are strings, those of sentiment trees too.
+
+    Reading takes about 25 times the memory of a treebank, of the densest texts 95 times.
 
     Args:
         text: ``(label child child ...)``, a child being a word or a bracket; or lines of it. In
@@ -75,28 +88,42 @@ def bracketed_many(
     unwrap: bool = True,
     remove_traces: bool = False,
     strip_functions: bool = False,
+    errors: Literal["raise", "skip"] = "raise",
     encoding: str = UTF_8,
 ) -> Iterator[Tree]:
     """The trees of a text or a file one after the other, each as :func:`bracketed` reads it.
+
+    Trees of a text or a file are made up to 1,024 ahead of their use.
 
     Args:
         text: any number of trees, each on one line or on several; a ``Path`` to a file of them; or
             its lines.
         unwrap, remove_traces, strip_functions: arguments of :func:`bracketed`.
+        errors: "raise" stops at the first tree that is none. "skip" leaves it out, goes on, and
+            ends with one warning that says how many there were; behind the first one, each line
+            that begins with a bracket begins a tree.
         encoding: the encoding of a file, and of lines that are bytes.
 
     Raises:
         ParseError: as for :func:`bracketed`, but for the number of trees.
+        ValueError: ``errors`` is neither of the two.
         OSError: the file cannot be read.
         LookupError: Python knows no such encoding.
+
+    Warns:
+        UserWarning: trees were left out because of ``errors``.
 
     Example:
         >>> list(bracketed_many("(NN dog) (NP (DT the)\\n (NN cat))"))
         [<Tree (NN dog)>, <Tree (NP (DT the) (NN cat))>]
     """
-    lines = numbered_lines(text, encoding)
+    check_one_of("errors", errors, ("raise", "skip"), "bracketed_many")
     nodes = _Nodes(unwrap, remove_traces, strip_functions)
-    return _trees(lines, nodes, only_one=False, name=file_name(text))
+    name = file_name(text)
+    if errors == "skip":
+        lines = enumerate(raw_lines(text, encoding), start=1)
+        return in_batches(_good_trees(lines, nodes, name, encoding), text)
+    return in_batches(_trees(numbered_lines(text, encoding), nodes, False, name), text)
 
 
 def to_bracketed(tree: Tree) -> str:
@@ -160,12 +187,16 @@ class _Nodes:
 
 
 def _trees(
-    lines: Iterable[tuple[int, str]], nodes: _Nodes, only_one: bool, name: str | None = None
+    lines: Iterable[tuple[int, str]],
+    nodes: _Nodes,
+    only_one: bool,
+    name: str | None = None,
+    opened: list[_Open] | None = None,
 ) -> Iterator[Tree]:
     # One loop over split tokens, with the state of the innermost bracket in variables: a treebank
     # has millions of tokens, and a call for each would take most of the time.
     leaves = Leaves()
-    opened: list[_Open] = []
+    opened = [] if opened is None else opened  # by which the caller knows what an error left open
     label: str | None = None  # of the innermost open bracket, once it is known
     children: list[Any] = []  # of it; trees read before, where no bracket is open
     for number, source in lines:
@@ -202,6 +233,59 @@ def _trees(
     if opened:
         message = f"{len(opened)} unclosed '('" + _where(opened)
         raise _error(message, *opened[-1][2:], name)
+
+
+def _good_trees(
+    lines: Iterator[Line], nodes: _Nodes, name: str | None, encoding: str
+) -> Iterator[Tree]:
+    """The trees of lines but for those that are none, of which a warning is given at the end.
+
+    Where a bracket is never closed, the tree ends with the text only. So behind the first error the
+    lines below the one on which its tree began are read again, cut before each line that begins
+    with a bracket. No line is read a third time.
+    """
+    kept: list[Line] = []  # lines since the last tree
+    opened: list[_Open] = []
+    bad: list[ParseError] = []
+    total = 0
+
+    def followed() -> Iterator[Line]:
+        for line in lines:
+            kept.append(line)
+            yield line
+
+    def good(trees: Iterator[Tree]) -> Iterator[Tree]:
+        nonlocal total
+        try:
+            for tree in trees:
+                del kept[:-1]
+                total += 1
+                yield tree
+        except ParseError as error:
+            total += 1
+            bad.append(error)
+
+    yield from good(_trees(decoded_lines(followed(), encoding), nodes, False, name, opened))
+    if bad:
+        begun = opened[0][2] if opened else bad[0].line
+        again = [line for line in kept if line[0] > begun]
+        for block in _begun(chain(again, lines)):
+            yield from good(_trees(decoded_lines(block, encoding), nodes, False, name))
+    warn_of_skipped(bad, total, "trees", name, stacklevel=3)  # 2 is in_batches
+
+
+def _begun(lines: Iterable[Line]) -> Iterator[list[tuple[int, str | bytes]]]:
+    """The lines from each one that begins with a bracket up to the next such one."""
+    block: list[Line] = []
+    for line in lines:
+        if line[1][:1] in ("(", b"("):
+            if block:
+                yield block
+            block = [line]
+        elif block:
+            block.append(line)
+    if block:
+        yield block
 
 
 def _error(message: str, number: int, source: str, place: int, name: str | None) -> ParseError:

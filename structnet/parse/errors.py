@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import warnings
+from collections.abc import Sequence
 from unicodedata import combining, east_asian_width
 
 WINDOW = 80  # characters of a source line that a message shows
@@ -77,6 +79,31 @@ class ParseError(ValueError):
             return self.summary  # nothing to point at
         shown, caret = _window(self.source, self.column - 1)
         return f"{self.summary}\n    {shown.rstrip()}\n    {' ' * caret}^"
+
+
+def warn_of_skipped(
+    errors: Sequence[ParseError], total: int, what: str, file: str | None, stacklevel: int
+) -> None:
+    """One warning of all that was left out of a text or a file, if anything was.
+
+    Args:
+        errors: one for each that was left out.
+        total: number of all, good or bad.
+        what: noun for them, in the plural.
+        file: name of the file; None of what is none.
+        stacklevel: argument of :func:`warnings.warn`, counted from the caller on.
+
+    Warns:
+        UserWarning: there are errors.
+    """
+    if errors:
+        first = errors[0]
+        warnings.warn(
+            f"{file or 'input'}: {len(errors)} of {total} {what} were skipped, as they are no "
+            f"trees; the first error is in line {first.line}, column {first.column}: "
+            f"{first.message}",
+            stacklevel=stacklevel + 1,
+        )
 
 
 def _window(source: str, offset: int) -> tuple[str, int]:

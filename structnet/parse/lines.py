@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TypeAlias
@@ -11,8 +11,16 @@ from typing import TypeAlias
 from structnet.parse.errors import ParseError
 
 UTF_8 = "utf-8"
+_BYTE_ORDER_MARKS = {  # that of UTF-32 begins as that of UTF-16 does
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+    codecs.BOM_UTF8: UTF_8,
+}
 # A text; the path of a file, which is no str; or the lines of either, as an open file gives them.
 Lines: TypeAlias = str | bytes | PathLike[str] | Iterable[str] | Iterable[bytes]
+Line: TypeAlias = tuple[int, str | bytes]  # the number, from 1, and the line
 
 
 def text_of(text: str | bytes, encoding: str = UTF_8) -> str:
@@ -34,6 +42,27 @@ def text_of(text: str | bytes, encoding: str = UTF_8) -> str:
         return text.decode(encoding).removeprefix("\ufeff")
     except UnicodeError as error:
         raise _undecoded(error, text, encoding) from None
+
+
+def document_text(text: str | bytes, declared: Callable[[bytes], str | None]) -> str:
+    """A document as text; bytes by their byte order mark, as they declare, or as UTF-8.
+
+    Args:
+        text: the document.
+        declared: gives the encoding that bytes without a byte order mark declare, or None.
+
+    Raises:
+        ParseError: the bytes are not of the encoding, or Python knows none of its name.
+        TypeError: it is neither str nor bytes.
+    """
+    if not isinstance(text, (bytes, bytearray)):
+        return text_of(text)
+    marked = (name for mark, name in _BYTE_ORDER_MARKS.items() if text.startswith(mark))
+    encoding = next(marked, None) or declared(text) or UTF_8
+    try:
+        return text_of(text, encoding)
+    except LookupError:
+        raise ParseError(f"Python knows no encoding {encoding!r}", 1, 1, "") from None
 
 
 def _undecoded(error: UnicodeError, text: bytes, encoding: str) -> ParseError:
@@ -93,7 +122,12 @@ def numbered_lines(source: Lines, encoding: str = UTF_8) -> Iterator[tuple[int, 
         >>> list(numbered_lines("one\\r\\ntwo"))
         [(1, 'one'), (2, 'two')]
     """
-    for number, line in enumerate(raw_lines(source, encoding), start=1):
+    return decoded_lines(enumerate(raw_lines(source, encoding), start=1), encoding)
+
+
+def decoded_lines(lines: Iterable[Line], encoding: str) -> Iterator[tuple[int, str]]:
+    """Numbered lines as text, as :func:`numbered_lines` gives them."""
+    for number, line in lines:
         if type(line) is str and number > 1:  # without a call for each of millions
             yield number, line.rstrip("\r\n")
         else:

@@ -23,6 +23,9 @@ def python(source: str | bytes, *, fields: bool = False, contexts: bool = True) 
     they are written, constants leaves labelled by their ``repr``. Fields that are None are left
     out, but the constant None is not.
 
+    Python's own tree takes most of the memory: reading takes about 230 times that of the text, of
+    the densest texts 1000 times.
+
     Args:
         source: the text of a module; bytes are of the encoding that it declares, or UTF-8.
         fields: put a node with the field's name over the values of each field that is not empty.

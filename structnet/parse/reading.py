@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
+from os import PathLike
 from typing import Any, TypeVar
 
 from structnet.trees.memory import collector_paused
@@ -15,6 +16,7 @@ from structnet.trees.tree import Tree
 ATOM_OR_PARENTHESIS = re.compile(r"[()]|[^\s()]+")
 
 _LONG = 50_000  # characters
+_BATCH = 1024  # trees
 
 N = TypeVar("N", bound=Hashable)  # a node, by its name or number
 
@@ -78,6 +80,27 @@ def collector_paused_for(text: object) -> AbstractContextManager[None]:
     """
     short = isinstance(text, (str, bytes)) and len(text) < _LONG
     return nullcontext() if short else collector_paused()
+
+
+def in_batches(trees: Iterator[Tree], source: object) -> Iterator[Tree]:
+    """The same trees, those of a text or a file made many at a time while the collector is paused.
+
+    Those of a stream are made one by one, as its lines may come slowly.
+    """
+    if not isinstance(source, (str, bytes, PathLike)):
+        yield from trees
+        return
+    size, full = 1, True
+    while full:
+        batch: list[Tree] = []
+        try:
+            with collector_paused():
+                for tree in islice(trees, size):
+                    batch.append(tree)
+        finally:  # those before an error are handed out, too
+            yield from batch
+        full = len(batch) == size
+        size = min(2 * size, _BATCH)
 
 
 class Leaves(dict[Hashable, Tree]):

@@ -11,15 +11,15 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from structnet.checks import check_one_of
 from structnet.parse.errors import ParseError
-from structnet.parse.lines import line_text
+from structnet.parse.lines import Line, line_text
 from structnet.parse.reading import cycle_above
 
 DIGITS = 19  # no sentence has so many words that it takes them to number one
 
 _NUMBERS = {str(number): number for number in range(200)}  # those that most sentences need
+_WRITTEN = list(_NUMBERS)
 
 Format: TypeAlias = Literal["conllu", "conllx", "dp"]
-Line: TypeAlias = tuple[int, str | bytes]  # and its number
 
 
 class Layout(NamedTuple):
@@ -122,7 +122,9 @@ def blocks(lines: Iterable[str | bytes], layout: Layout) -> Iterator[list[Line]]
     """The lines between two blank ones, with their numbers and without comments."""
     block: list[Line] = []
     for number, line in enumerate(lines, start=1):
-        if not line or line.isspace():
+        if line[:1].isalnum():  # as of a word's number: the most of them
+            block.append((number, line))
+        elif not line or line.isspace():
             if block:
                 yield block
                 block = []
@@ -153,10 +155,11 @@ def sentence_of(block: list[Line], layout: Layout, encoding: str) -> Sentence:
             expected = " or ".join(map(str, widths))
             message = f"{len(fields)} columns separated by {kind}; expected {expected}"
             raise ParseError(message, number, 1, source)
-        if numbered and fields[0] != str(len(rows) + 1):
+        place = len(rows) + 1
+        if numbered and fields[0] != (_WRITTEN[place] if place < len(_WRITTEN) else str(place)):
             if re.fullmatch(r"[0-9]+[-.][0-9]+", fields[0]):
                 continue  # 3-4 is a multiword token, 3.1 is empty
-            message = f"word number {fields[0]!r}; expected {len(rows) + 1}"
+            message = f"word number {fields[0]!r}; expected {place}"
             raise _error(message, number, source, fields, 0)
         head = fields[at]
         above = _NUMBERS.get(head)

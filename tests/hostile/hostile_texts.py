@@ -91,7 +91,7 @@ def failures(
     """The numbers of the texts that something is wrong with, and what."""
     with _limited(), warnings.catch_warnings():
         warnings.simplefilter("error")  # a warning that nobody foresaw is a failure, too
-        warnings.filterwarnings("ignore", ".*sentences were skipped")
+        warnings.filterwarnings("ignore", ".*were skipped, as they are no trees")
         warnings.filterwarnings("ignore", "invalid escape sequence")  # of bytes so encoded
         for number in range(start, end):
             try:
@@ -161,6 +161,8 @@ def _bracketed(text: Text, trees: list[Tree], options: Options) -> None:
     if not options.get("encoding"):
         how = {key: value for key, value in options.items() if key != "encoding"}
         assert list(parse.bracketed_many(text, **how)) == trees
+        if "errors" not in options:
+            assert list(parse.bracketed_many(text, **how, errors="skip")) == trees
 
 
 def _conllu(text: Text, trees: list[Tree], options: Options) -> None:
@@ -289,6 +291,8 @@ _HTML = (
     "<div a=1 b='2' c=\"3\" d>t<!-- c --><script>if (a < b) {}</script></div>",
     "<b><i>one</b></i> two<p>",
     "<select><option>a<option selected>b</select>",
+    "<!-- <meta charset=x> --><html><meta http-equiv=a content='b; charset=cp1251'>ü</html>",
+    *(f"<html><meta charset='{name}'><p>a</html>" for name in _ENCODINGS),
 )
 _HTML_PIECES = (
     *("<", ">", "/>", "</", "<p>", "</p>", "<a", "='", "'", '"', "=", "&", "&amp", "&#", "&#x"),
@@ -358,7 +362,11 @@ TARGETS = {
             _all(parse.bracketed_many),
             _TREEBANK,
             _BRACKET_PIECES,
-            _draw(**_BRACKET_OPTIONS, encoding=(None, None, "utf-16", "latin-1", "utf-8-sig")),
+            _draw(
+                **_BRACKET_OPTIONS,
+                errors=(None, "skip"),
+                encoding=(None, None, "utf-16", "latin-1", "utf-8-sig"),
+            ),
             _bracketed,
         ),
         Target(

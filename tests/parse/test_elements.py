@@ -107,6 +107,43 @@ def test_bytes_without_a_declaration_are_utf_8(tmp_path):
     assert [str(tree) for tree in parse.html_many(path, "p", encoding="latin-1")] == ["(p é)"]
 
 
+@pytest.mark.parametrize(
+    ("meta", "encoding"),
+    [
+        ("<meta charset=utf-8>", "utf-8"),
+        ('<META name=a><Meta Charset = "ISO-8859-15" >', "iso-8859-15"),
+        ("<meta http-equiv=Content-Type content='text/html; charset=cp1251'>", "cp1251"),
+        ("<meta charset=latin1>", "cp1252"),
+        ("<meta charset=utf-16>", "utf-8"),
+        ("<!-- <meta charset=cp1251> --><meta charset='cp1252'/>", "cp1252"),
+        ("<title>charset=cp1251</title>", "utf-8"),
+        ("<!--" + " " * 1024 + "--><meta charset=cp1251>", "utf-8"),
+        ("<meta charset=cp1251>", "utf-8-sig"),
+        ("", "utf-16"),
+    ],
+)
+def test_html_bytes_are_of_the_encoding_they_declare(meta, encoding, tmp_path):
+    word = "слово" if encoding in ("cp1251", "utf-16") else "€ wörd"
+    data = f"<html><head>{meta}<p>{word}</p></html>".encode(encoding)
+    (tree,) = parse.html_many(data, "p")
+    assert str(tree) == f"(p {word})"
+    assert str(parse.html(data, attributes=False)[-1, -1]) == f"(p {word})"
+    path = tmp_path / "a.html"
+    path.write_bytes(data)
+    assert list(parse.html_many(path, "p")) == [tree]
+
+
+def test_html_bytes_of_the_encoding_that_is_said():
+    data = "<p><meta charset=cp1251>é</p>".encode("latin-1")
+    assert parse.html(data, encoding="latin-1")[-1].label == "é"
+    with pytest.raises(LookupError, match="unknown encoding: klingon"):
+        parse.html(data, encoding="klingon")
+    with pytest.raises(ParseError, match="Python knows no encoding 'klingon'"):
+        parse.html(data.replace(b"cp1251", b"klingon"))
+    with pytest.raises(ParseError, match="line 1, column 25: 'utf-8' codec can't decode"):
+        parse.html(data, encoding="utf-8")
+
+
 # ---------------------------------------------------------------------------------- tag soup
 
 
