@@ -39,7 +39,7 @@ from structnet.training.history import History
 from structnet.training.processes import own_device
 from structnet.training.seeding import random_states_kept
 
-FREE = ("path", "refine_epochs", "device", "verbose", "folder", "prune")  # what resuming may change
+FREE = ("path", "refine_epochs", "device", "verbose", "folder")  # what resuming may change
 
 
 @dataclass(frozen=True)
@@ -73,16 +73,18 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         max_parameters: int | None = NeuralTreeSettings.max_parameters,
         max_transformers: int | None = NeuralTreeSettings.max_transformers,
         min_gain: float = NeuralTreeSettings.min_gain,
+        gain_errors: float = NeuralTreeSettings.gain_errors,
+        prefer_split: bool = NeuralTreeSettings.prefer_split,
         min_samples: float = NeuralTreeSettings.min_samples,
         epochs: int = NeuralTreeSettings.epochs,
         refine_epochs: int = NeuralTreeSettings.refine_epochs,
         patience: int | None = NeuralTreeSettings.patience,
         n_init: int = NeuralTreeSettings.n_init,
-        batch_size: int = NeuralTreeSettings.batch_size,
+        batch_size: int | None = NeuralTreeSettings.batch_size,
         learning_rate: float = NeuralTreeSettings.learning_rate,
         warm_start_solvers: bool = NeuralTreeSettings.warm_start_solvers,
         prune: float | None = NeuralTreeSettings.prune,
-        validation_fraction: float = 0.1,
+        validation_fraction: float = 0.2,
         standardize: bool = True,
         path: str = "multi",
         n_members: int = 1,
@@ -232,7 +234,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         """The primitives that the user chose, for solvers with so many outputs."""
         chosen = self.primitives
         if chosen is None:
-            chosen = "mlp" if len(self.sample_shape_) == 1 else "mnist_b"
+            chosen = "table" if len(self.sample_shape_) == 1 else "mnist_b"
         made = presets.made_of(chosen, outputs)
         return made.without(routers=not self.routers, transformers=not self.transformers)
 
@@ -302,20 +304,22 @@ class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
     """A classifier that is an adaptive neural tree, or several.
 
     Args:
-        primitives: name of a preset ("mlp", "sarcos", "mnist_a", ..., "cifar10_c"),
-            :class:`Primitives`, or a function ``num_outputs -> Primitives``; None takes "mlp" for
+        primitives: name of a preset ("table", "mlp", "sarcos", "mnist_a", ..., "cifar10_c"),
+            :class:`Primitives`, or a function ``num_outputs -> Primitives``; None takes "table" for
             tables and "mnist_b" for images.
         loss: name of the loss; None is that of the task. A classifier has "log_loss" alone.
         routers: may the tree have routers? They or transformers must be allowed.
         transformers: may the tree have transformers?
-        max_depth, max_leaves, max_parameters, max_transformers, min_gain, min_samples, epochs,
-            refine_epochs, patience, n_init, batch_size, learning_rate, warm_start_solvers, prune:
-            limits and hyper-parameters, as :class:`.NeuralTreeSettings` tells them. Refinement
-            keeps the epoch of the highest validation accuracy, as in the paper.
+        max_depth, max_leaves, max_parameters, max_transformers, min_gain, gain_errors,
+            prefer_split, min_samples, epochs, refine_epochs, patience, n_init, batch_size,
+            learning_rate, warm_start_solvers, prune: limits and hyper-parameters, as
+            :class:`.NeuralTreeSettings` tells them. Refinement keeps the epoch of the highest
+            validation accuracy, as in the paper.
         validation_fraction: share of the samples to choose by; the classes keep their shares.
         standardize: take each column of a table, or channel of an image, to mean 0 and standard
             deviation 1 over the samples to learn from.
-        path: way to predict, as in :meth:`NeuralTree.output`; ``batch_size`` samples at a time.
+        path: way to predict, as in :meth:`NeuralTree.output`; ``batch_size`` samples at a
+            time.
         n_members: number of trees, each with its own seed and validation samples; their
             probabilities are averaged.
         random_state: an int makes everything repeatable.

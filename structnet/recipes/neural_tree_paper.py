@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
+from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.recipes import baselines
 from structnet.recipes import neural_tree_figures as paper
 from structnet.recipes.neural_tree_settings import (
@@ -287,6 +288,9 @@ def what_was_run(members: Members, paper_errors: str = "") -> list[str]:
     results, seeds = [run.result for runs in trees for run in runs], len(trees[0])
     config = trees[0][0].config
     data, settings = config["data"], config["settings"]
+    batch = NeuralTreeSettings(batch_size=settings["batch_size"]).batch(
+        results[0]["sizes"]["train"]
+    )
     unit = "mean squared error" if "mse" in results[0]["test"] else "percent wrong"
     means = "1 seed" if seeds == 1 else f"the mean of {seeds} seeds ± their deviation"
     inputs = f"Split: {data['split']}. Inputs: {' x '.join(map(str, data['shape']))}. "
@@ -304,7 +308,7 @@ def what_was_run(members: Members, paper_errors: str = "") -> list[str]:
         f"Errors: {unit} of the test examples. Ours: {means}.{paper_errors}",
         _sizes(results[0], inputs),
         f"Growth: {growth}; refinement: {refined}; Adam, batches of "
-        f"{settings['batch_size']}, a rate of {settings['learning_rate']:g}; "
+        f"{batch}, a rate of {settings['learning_rate']:g}; "
         f"{counted(minutes, 'minute') if minutes else 'less than a minute'} a tree on {place}.",
     ]
 
