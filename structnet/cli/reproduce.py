@@ -18,12 +18,12 @@ class TableFlags:
     """which table
 
     Args:
-        table: the table's number in the paper; of a figure, --figure N
+        table: the table's number in the paper, or the name of one of ours; of a figure, --figure N
         seeds: trainings of each model, with the seeds 0 to N-1
         out: folder of the runs and the table (default: runs/reproduce-MODEL)
     """
 
-    table: int
+    table: int | str
     seeds: int = 1
     out: Path | None = None
 

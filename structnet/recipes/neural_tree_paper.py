@@ -23,6 +23,7 @@ from structnet.recipes.neural_tree_settings import (
 )
 from structnet.recipes.paper import Member, Members, PaperTable, Row, Table
 from structnet.recipes.recipe import Place, parts, settings_from, values_of
+from structnet.recipes.tabular import TABULAR
 from structnet.recipes.words import counted
 
 if TYPE_CHECKING:
@@ -198,7 +199,7 @@ def made(number: int, choice: Choice, members: Members) -> Table:
     return Table(title, kind.quantities, rows, notes, shares(choice.data))
 
 
-TABLES: Mapping[int, PaperTable] = {
+TABLES: dict[int | str, PaperTable] = {
     number: PaperTable(
         get_args(DataSet),
         f"table{number}-{{0.data}}".format,
@@ -207,6 +208,7 @@ TABLES: Mapping[int, PaperTable] = {
     )
     for number, kind in KINDS.items()
 }
+TABLES["tabular"] = TABULAR
 
 
 def rows_of(kind: Kind, data: str, key: Any, runs: Sequence[Run]) -> list[Row]:

@@ -60,7 +60,7 @@ class Recipe(Protocol):
     Settings: ClassVar[type[Any]]
     Ask: ClassVar[type[Any]]
     Choice: ClassVar[type[Any]]
-    tables: ClassVar[Mapping[int, PaperTable]]
+    tables: ClassVar[Mapping[Any, PaperTable]]
 
     def load(self, settings: Any, say: Say) -> RunData:
         """The data of a run, with a word on them; what does not go together is refused."""
