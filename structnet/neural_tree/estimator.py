@@ -332,8 +332,8 @@ class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
         classes_: classes, sorted.
         n_features_in_: columns of the table, or channels of the images.
         sample_shape_: shape of one sample.
-        tree_: tree of the first member. It takes standardized inputs: ``samples(X, y)`` gives them,
-            as in ``plot_neural_tree(model.tree_, model.samples(X, y))``; ``explain(x)`` needs none.
+        tree_: tree of the first member. It takes standardized inputs: ``samples(X, y)`` gives them;
+            ``plot(X, y)``, ``export_text(X, y)`` and ``explain(x)`` take the user's own.
         growth_, history_: decisions and records of the first member; see there.
         members_: all members, each with ``tree``, ``decisions`` and ``history``.
 
