@@ -25,6 +25,8 @@ Table 2      the modules of the experiments       ``presets``
 ``cost``          the parameters and FLOPs of any module
 ``settings``      :class:`NeuralTreeSettings`: every hyper-parameter and default, once
 ``training``      :func:`train`: grow, refine, prune
+``member``          a trained tree of an estimator, and its scales
+``estimator_base``  what both scikit-learn classes share: fitting, answering, files
 ``estimator``     the scikit-learn classes
 ================  ================================================================================
 

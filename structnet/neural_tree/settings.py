@@ -43,6 +43,10 @@ class NeuralTreeSettings:
             :meth:`batch` says it.
         learning_rate: learning rate of Adam; in refinement a tenth of it after every 50 epochs.
         warm_start_solvers: begin new solvers as copies of their leaf's own, where that fits.
+        balance_routers: scale a new router to the samples at its leaf, so that it starts by sending
+            about half of them to each side.
+        cache_bytes: size of the largest cache of what reaches a leaf, in bytes; without one the
+            tree above is run at every step.
         prune: share of the training samples that each branch must have. A split that leaves one
             less is not taken, and a branch that comes to less in refinement is cut in the end;
             None asks for none.
@@ -81,6 +85,8 @@ class NeuralTreeSettings:
     batch_size: int | None = None
     learning_rate: float = 1e-2
     warm_start_solvers: bool = True
+    balance_routers: bool = True
+    cache_bytes: float = 4e9
     prune: float | None = 0.01
     seed: int = 0
 
@@ -102,6 +108,8 @@ class NeuralTreeSettings:
         check_number("gain_errors", self.gain_errors, 0)
         check_number("min_samples", self.min_samples, 0)
         check_number("learning_rate", self.learning_rate, 0, open=True)
+        check_bool("balance_routers", self.balance_routers)
+        check_number("cache_bytes", self.cache_bytes, 0)
         check_number("prune", self.prune, 0, 1, optional=True)
         check_bool("prefer_split", self.prefer_split)
         check_bool("warm_start_solvers", self.warm_start_solvers)

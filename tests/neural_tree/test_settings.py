@@ -29,6 +29,8 @@ WRONG = {
     "batch_size": 0,
     "learning_rate": 0.0,
     "warm_start_solvers": "no",
+    "balance_routers": None,
+    "cache_bytes": -1,
     "prune": 1.5,
     "seed": -1,
 }

@@ -254,7 +254,7 @@ def test_pictures_say_what_their_panels_are() -> None:
     ]
     assert said == [
         "upper panels: classes that arrive; lower ones: probability of left, 1 to 0",
-        "panel: targets that arrive, mean ± deviation",
+        "one leaf: this tree asks nothing; panel: targets that arrive, mean ± deviation",
         "upper panels: classes that arrive; lower ones: how much goes on to each child",
     ]
 

@@ -57,10 +57,7 @@ class Growth:
             and pruning play no part.
         optimizer: function that gives the optimizer of the parameters; by default Adam with the
             learning rate of the settings.
-        balance_routers: scale a new router to the samples at its leaf (:mod:`.router_start`), so
-            that it starts by sending about half of them to each side.
         cache: compute what reaches the leaf once a candidate, where that is exact.
-        cache_bytes: size of the largest cache, in bytes, of both sets of samples together.
         device: "cpu", "cuda", ...
         folder: place of the state.
         resume: go on from the folder's state, if there is one; False begins anew and replaces the
@@ -102,9 +99,7 @@ class Growth:
         settings: NeuralTreeSettings | None = None,
         *,
         optimizer: Callable | None = None,
-        balance_routers: bool = True,
         cache: bool = True,
-        cache_bytes: float = 4e9,
         device: str | torch.device = "cpu",
         folder: str | Path | None = None,
         resume: bool = False,
@@ -121,7 +116,7 @@ class Growth:
         self.tree = tree.to(self.device)
         self.train, self.validation, self.settings = train, validation, settings
         self.optimizer = optimizer or partial(torch.optim.Adam, lr=settings.learning_rate)
-        self.balance_routers, self.cache, self.cache_bytes = balance_routers, cache, cache_bytes
+        self.cache = cache
         self.callbacks, self.progress = callbacks, Progress.of(progress)
         self.decisions: list[Decision] = []
         self.history = History()
@@ -138,7 +133,6 @@ class Growth:
             self.tree,
             self.settings,
             self.optimizer(self.tree.parameters()),
-            balance_routers=self.balance_routers,
             samples=len(self.train),
             validation_samples=len(self.validation),
         )
@@ -242,7 +236,7 @@ class Growth:
             leaf,
             self.settings,
             seed=self._seed("modules", attempt),
-            balance_on=self.train if self.balance_routers else None,
+            balance_on=self.train if self.settings.balance_routers else None,
             others=others,
         )
 
@@ -304,7 +298,7 @@ class Growth:
     def _both_at_leaf(self, leaf: int) -> list[Samples | AtLeaf]:
         """The samples of both kinds, replaced by the cache where it has room for them."""
         data: list[Samples | AtLeaf] = [self.train, self.validation]
-        room = self.cache_bytes
+        room = self.settings.cache_bytes
         for i, samples in enumerate((self.train, self.validation) if self.cache else ()):
             found = cached(
                 self.tree,
