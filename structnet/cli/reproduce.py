@@ -18,7 +18,7 @@ class TableFlags:
     """which table
 
     Args:
-        table: the table's number in the paper, or its name; of a figure, --figure N
+        table: the table's number in the paper, or the name of one of ours; of a figure, --figure N
         seeds: trainings of each model, with the seeds 0 to N-1
         out: folder of the runs and the table (default: runs/reproduce-MODEL)
     """

@@ -4,6 +4,7 @@
 ``inputs``              the checks of samples, targets and weights
 ``checked``             :class:`Checked`, what has been checked; classes, weights, seeds
 ``scale``               :class:`Standardizer`, the one scaler; means and deviations of any size
+``class_weights``       :func:`weighed`: classes that count more than they are many
 ``held_out``            :func:`hold_out`, the one way to set samples aside
 ``tree_estimator``      :class:`TreeEstimatorMixin`: what estimators of model trees can be asked
 ``file``                a fitted estimator on disk, without pickle

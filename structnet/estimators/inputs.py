@@ -22,6 +22,7 @@ from structnet.estimators.checked import Checked
 FLOATS = (np.float64, np.float32)
 # Numbers that are not finite are refused here: scikit-learn would not say where they are.
 OF_X = {"dtype": FLOATS, "allow_nd": True, "ensure_all_finite": False}
+MISSING = ": put SimpleImputer(add_indicator=True) before it in a pipeline"
 AXES = {2: ("row", "column"), 4: ("sample", "channel", "row", "column")}
 KINDS = (str, (bool, np.bool_), Real)  # of labels; True is a Real too, so the order counts
 
@@ -36,6 +37,7 @@ def check_inputs(estimator: BaseEstimator, X: Any) -> np.ndarray | csr_matrix:
     """
     X = off_torch(X)
     _check_image_shape(estimator, X)
+    _check_numeric(X)
     X = validate_data(estimator, X, reset=False, **OF_X, accept_sparse=_formats(estimator))
     _check_finite(X)
     return _canonical(X)
@@ -91,6 +93,7 @@ def check_training(
     if not reset:
         _check_image_shape(estimator, X)
     kinds = {**OF_X, "accept_sparse": _formats(estimator), "ensure_min_samples": least}
+    _check_numeric(X)
     X, y = validate_data(estimator, X, y, reset=reset, **kinds, **of_y)
     if X.ndim not in (2, 4):
         raise ValueError(
@@ -137,6 +140,36 @@ def _check_image_shape(estimator: BaseEstimator, X: Any) -> None:
         )
 
 
+def _check_numeric(X: Any) -> None:
+    """Refuses text among the inputs, and says what makes numbers of it."""
+    if issparse(X):
+        return
+    try:
+        values = np.asarray(X)
+    except ValueError:  # of uneven rows, which others speak of
+        return
+    if values.ndim != 2 or values.dtype.kind not in "OUS":
+        return
+    for column, each in enumerate(values.T):
+        found = next(
+            (value for value in each if isinstance(value, str) and not _number(value)), None
+        )
+        if found is not None:
+            raise ValueError(
+                f"Input X contains text: {found!r} in column {column} (counted from 0); expected "
+                "numbers: put a ColumnTransformer with OneHotEncoder(handle_unknown='ignore') for "
+                "such columns before it in a pipeline"
+            )
+
+
+def _number(value: str) -> bool:
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return True
+
+
 def _check_finite(X: Any) -> None:
     values = X.data if issparse(X) else X
     bad = ~np.isfinite(values)
@@ -152,6 +185,7 @@ def _check_finite(X: Any) -> None:
     count = f"{bad.sum():,} values, the first" if bad.sum() > 1 else "1 value,"
     raise ValueError(
         f"Input X contains {names}: {count} in {place} (counted from 0); expected finite numbers"
+        + MISSING * ("NaN" in names)
     )
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 import networkx as nx
@@ -34,6 +35,7 @@ from structnet.estimators.scale import Standardizer
 from structnet.routing import report
 from structnet.routing.explanation import Explanation, explain
 from structnet.routing.protocol import RoutedTree
+from structnet.routing.reading import Reading
 from structnet.routing.samples import Samples
 from structnet.routing.topology import Topology
 from structnet.routing.visits import leaf_of
@@ -119,12 +121,56 @@ class TreeEstimatorMixin(OneFileMixin):
             ValueError: data that do not fit those of ``fit``.
         """
         check_is_fitted(self)
-        samples = None if X is None else self.samples(X, y, sample_weight)
-        _, scale = self._scales()
-        if samples is not None and scale is not None:
-            in_units = torch.from_numpy(scale.inverse(samples.targets.double().numpy()))
-            samples = replace(samples, targets=in_units)
-        return report.export_text(self._trees()[0], samples, getattr(self, "classes_", None))
+        told = self.read(X, y, sample_weight)
+        return report.export_text(
+            told.tree, told.samples, told.class_names, feature_names=told.feature_names
+        )
+
+    def read(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Reading:
+        """The first tree, samples as it takes them, and what its numbers mean.
+
+        Args:
+            X: samples, as for ``fit``.
+            y: their classes or numbers; without them the samples are inputs alone.
+            sample_weight: count of each of them.
+
+        Raises:
+            ValueError: data that do not fit those of ``fit``.
+        """
+        check_is_fitted(self)
+        (tree, *_), (inputs, targets), samples = self._trees(), self._scales(), None
+        if X is not None and y is None:
+            tree, samples = self._asked(check_inputs(self, X))[0]
+        elif X is not None:
+            samples = self.samples(X, y, sample_weight)
+            if targets is not None:
+                in_units = torch.from_numpy(targets.inverse(samples.targets.double().numpy()))
+                samples = replace(samples, targets=in_units)
+        return Reading(
+            tree,
+            samples,
+            getattr(self, "classes_", None),
+            getattr(self, "feature_names_in_", None),
+            None if inputs is None else inputs.inverse,
+            None if targets is None else targets.inverse,
+        )
+
+    def plot(self, X: Any = None, y: Any = None, **options: Any) -> Any:
+        """Draws the first tree; see :func:`structnet.plot.plot_neural_tree`.
+
+        Args:
+            X: samples, as for ``fit``, to send through it; without them only its shape is drawn.
+            y: their classes or numbers.
+            options: others of that function: ``ax``, ``greedy``, ``max_depth``, ``class_names``.
+
+        Returns:
+            The axes.
+
+        Raises:
+            ValueError: data that do not fit those of ``fit``.
+        """
+        # Pictures lie in a layer above, which nothing here needs before one is asked for.
+        return import_module("structnet.plot").plot_neural_tree(self, X, y, **options)
 
     def summary(self, X: Any = None) -> report.Summary:
         """The size of the first tree, and what a prediction costs.
@@ -160,15 +206,12 @@ class TreeEstimatorMixin(OneFileMixin):
             ValueError: data that do not fit those of ``fit``.
 
         Example:
-            >>> from matplotlib.figure import Figure
             >>> from structnet import NeuralTreeClassifier
-            >>> from structnet.plot import plot_neural_tree
             >>> X, y = np.repeat([[0.0], [100.0]], 10, axis=0), np.repeat(["no", "yes"], 10)
             >>> model = NeuralTreeClassifier("mlp", max_leaves=2, epochs=2, random_state=0)
             >>> samples = model.fit(X, y).samples(X[::10], y[::10])
             >>> samples.x.round().tolist(), samples.targets.tolist()
             ([[-1.0], [1.0]], [0, 1])
-            >>> ax = plot_neural_tree(model.tree_, samples, ax=Figure().add_subplot())
         """
         check_is_fitted(self)
         return self._checked(X, y, sample_weight, reset=False).samples(*self._scales())

@@ -14,19 +14,21 @@ Sec. 4       refinement of a grown tree           :func:`refine`, in ``refinemen
 Table 2      the modules of the experiments       ``presets``
 ===========  ===================================  ================================================
 
-================  ================================================================================
-``tree``          :class:`NeuralTree`: shape and modules; samples on all paths or on one
+==================  ================================================================================
+``tree``            :class:`NeuralTree`: shape and modules; samples on all paths or on one
 ``node``            what one node computes of the samples that come to it
-``routed``        the same tree as any model tree: what is told and drawn of it
-``primitives``    :class:`Primitives`: how modules are made for the shapes they meet
-``pretrained``    :func:`from_sequential`: a tree that begins as a trained network
-``growth``        Algorithm 1, with its frozen cache and the start of a new router
-``pruning``       :func:`prune`: without the branches that hardly any sample takes
-``cost``          the parameters and FLOPs of any module
-``settings``      :class:`NeuralTreeSettings`: every hyper-parameter and default, once
-``training``      :func:`train`: grow, refine, prune
-``estimator``     the scikit-learn classes
-================  ================================================================================
+``routed``          the same tree as any model tree: what is told and drawn of it
+``primitives``      :class:`Primitives`: how modules are made for the shapes they meet
+``pretrained``      :func:`from_sequential`: a tree that begins as a trained network
+``growth``          Algorithm 1, with its frozen cache and the start of a new router
+``pruning``         :func:`prune`: without the branches that hardly any sample takes
+``cost``            the parameters and FLOPs of any module
+``settings``        :class:`NeuralTreeSettings`: every hyper-parameter and default, once
+``training``        :func:`train`: grow, refine, prune
+``member``          a trained tree of an estimator, and its scales
+``estimator_base``  what both scikit-learn classes share: fitting, answering, files
+``estimator``       the scikit-learn classes
+==================  ================================================================================
 
 Reference:
     Tanno, Arulkumaran, Alexander, Criminisi, Nori: Adaptive Neural Trees, ICML 2019.

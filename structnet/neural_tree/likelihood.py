@@ -156,6 +156,11 @@ class GaussianMixture(_LogTotals):
     def single(self, outputs: Tensor) -> Tensor:
         return outputs.chunk(2, dim=-1)[0]
 
+    def second_moment(self, log_prob: Tensor, outputs: Tensor) -> Tensor:
+        """The mean square of the mixture, from which its variance follows. ``[n, columns]``."""
+        mean, log_sd = outputs.chunk(2, dim=-1)
+        return (log_prob.exp().unsqueeze(-1) * (mean.square() + (2 * log_sd).exp())).sum(1)
+
 
 def _check_columns(targets: Tensor, outputs: Tensor, columns: int) -> None:
     # A single column would be broadcast, and give a plausible wrong loss.

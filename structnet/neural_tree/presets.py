@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -58,6 +59,15 @@ def mlp(num_outputs: int, width: int = 128, router_width: int | None = None) -> 
         router = partial(perceptron, hidden=router_width, num_outputs=1)
     solver = partial(linear, num_outputs=num_outputs)
     return Primitives(router, partial(_dense, width=width), solver)
+
+
+def table(num_outputs: int, width: int = 128, router_width: int | None = None) -> Primitives:
+    """The modules of :func:`mlp`, but a tree begins as a linear model, and is more where it pays.
+
+    Args:
+        num_outputs, width, router_width: those of :func:`mlp`.
+    """
+    return replace(mlp(num_outputs, width, router_width), plain_root=True)
 
 
 def conv(
@@ -132,7 +142,7 @@ def cifar10_c(num_outputs: int = 10) -> Primitives:
 TABLE_2 = (sarcos, mnist_a, mnist_b, mnist_c, cifar10_a, cifar10_b, cifar10_c)
 PRESETS = {preset.__name__: preset for preset in TABLE_2}
 # What takes the number of outputs alone.
-NAMED: dict[str, Callable[[int], Primitives]] = {"mlp": mlp, **PRESETS}
+NAMED: dict[str, Callable[[int], Primitives]] = {"table": table, "mlp": mlp, **PRESETS}
 
 
 def made_of(chosen: str | Primitives | Callable[[int], Primitives], num_outputs: int) -> Primitives:

@@ -40,6 +40,8 @@ class Primitives:
         solver: its module maps ``[n, *shape]`` to ``[n, outputs]``: logits of classes, or means.
         pool_every: halve the map (2x2 max-pooling) after the first of every so many transformers
             on a path; 0 never does.
+        plain_root: begin a tree as a solver alone, of the samples as they are; otherwise its root
+            has a transformer from the first.
 
     Example:
         >>> primitives = Primitives(
@@ -56,6 +58,7 @@ class Primitives:
     transformer: Make | None
     solver: Make
     pool_every: int = 0
+    plain_root: bool = False
 
     def without(self, *, routers: bool = False, transformers: bool = False) -> Primitives:
         """The same without routers or transformers, as for the ablations of the paper."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, MutableSequence
+from collections.abc import Callable, Iterator, MutableSequence, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from structnet.routing.protocol import Facts, Visit
 from structnet.routing.topology import Topology
 from structnet.training.metrics import evaluating
 
+MOST = 0.7  # of a router's weight: the columns that make it up are named
 Choose = Callable[[Tensor], Tensor]  # the logits of a router -> which samples go left
 
 
@@ -33,6 +34,7 @@ class Routed(nn.Module):
     features: Callable[..., Iterator[tuple[int, Tensor]]]
     output: Callable[..., Tensor]
     apply_path: Callable[..., Tensor]
+    num_transformers: Callable[[int], int]
     _check: Callable[[Tensor], None]
 
     @property
@@ -118,6 +120,27 @@ class Routed(nn.Module):
     def branch_names(self, node: int) -> tuple[str, ...]:
         """The two sides of a router; none of a solver."""
         return () if self.nodes[node].router is None else ("left", "right")
+
+    def question(self, node: int, names: Sequence[str] | None = None) -> str:
+        """What goes left at a linear router of the inputs themselves: its columns, largest first.
+
+        The columns that make up most of its weight are named, three at most; empty for all other
+        routers. Inputs of like spread are presumed, as an estimator gives them.
+
+        Args:
+            names: names of the columns; their numbers by default.
+        """
+        router = self.nodes[node].router
+        if not isinstance(router, nn.Linear) or self.num_transformers(node):
+            return ""
+        weight = router.weight.detach().double().cpu().numpy()[0]
+        names = [f"feature {i}" for i in range(len(weight))] if names is None else names
+        size, order = np.abs(weight), np.argsort(-np.abs(weight), kind="stable")
+        before = np.cumsum(size[order]) - size[order]  # in the columns that were named already
+        told = order[:3][before[:3] < MOST * size.sum()]
+        return "left: " + ", ".join(
+            f"{'high' if weight[i] > 0 else 'low'} {names[i]}" for i in told
+        )
 
     def _taken(self, x: Any) -> Tensor:
         """Samples where the tree is; of an array, also in its precision."""

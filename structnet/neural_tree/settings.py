@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 from structnet.checks import check_bool, check_integer, check_number
 
+STEPS = 16  # of an epoch, where the batch is chosen by the number of samples
+WAIT = 240  # steps without a new best that are needed to know that none will come
+
 
 @dataclass(frozen=True)
 class NeuralTreeSettings:
@@ -23,18 +26,30 @@ class NeuralTreeSettings:
         max_transformers: most transformers on a path; None is without limit. The root's own one
             counts and is always there, if the tree has any: 0 leaves that one, as does 1.
         min_gain: amount by which a split or a deepening must lower the validation loss, and more.
+        gain_errors: standard errors of that gain, over the validation samples, by which it must
+            be above 0, and more: what another draw of them might undo is no gain.
+        prefer_split: take a split that gains, whatever a deepening would; a deepening is tried
+            where no split gains. False takes the better of the two, as in the paper.
         min_samples: training samples that must be expected at a leaf for anything to be tried
             there. A gain from fewer is noise, and each split would lead to others.
         epochs: most epochs for the root, and for each split or deepening that is tried.
         refine_epochs: epochs for the whole tree, once it has grown; 0 leaves it as it grew.
         patience: epochs in a row without a new best after which a training of the growth stops;
-            None never stops.
+            None never stops. Where epochs are short, so many more that it has had 240 steps, as
+            :meth:`waits` says it.
         n_init: number of times that each split or deepening is trained, from other beginnings; the
             best one counts. A split that began badly may never become a decision.
-        batch_size: samples a step.
+        batch_size: samples a step; None takes as many as give an epoch some 16 steps, as
+            :meth:`batch` says it.
         learning_rate: learning rate of Adam; in refinement a tenth of it after every 50 epochs.
         warm_start_solvers: begin new solvers as copies of their leaf's own, where that fits.
-        prune: share of the training samples below which a branch is cut in the end; None cuts none.
+        balance_routers: scale a new router to the samples at its leaf, so that it starts by sending
+            about half of them to each side.
+        cache_bytes: size of the largest cache of what reaches a leaf, in bytes; without one the
+            tree above is run at every step.
+        prune: share of the training samples that each branch must have. A split that leaves one
+            less is not taken, and a branch that comes to less in refinement is cut in the end;
+            None asks for none.
         seed: number that everything random follows from.
 
     Raises:
@@ -42,11 +57,13 @@ class NeuralTreeSettings:
 
     Reference:
         Tanno et al., Adaptive Neural Trees, ICML 2019, Supp. C: batches of 512, a learning rate of
-        1e-3, a patience of 5.
+        1e-3, a patience of 5, new solvers from scratch, any gain at all, the better of split and
+        deepening, and no branch cut. The defaults here are for tables of hundreds or thousands of
+        rows; runs on the paper's data sets have the paper's.
 
     Example:
-        >>> NeuralTreeSettings(max_leaves=8).batch_size
-        512
+        >>> NeuralTreeSettings(max_leaves=8).learning_rate
+        0.01
         >>> NeuralTreeSettings(max_leaves=0)
         Traceback (most recent call last):
         ValueError: The 'max_leaves' parameter must be an int in the range [1, inf) or None. Got 0
@@ -57,16 +74,20 @@ class NeuralTreeSettings:
     max_leaves: int | None = None
     max_parameters: int | None = None
     max_transformers: int | None = None
-    min_gain: float = 0.0
+    min_gain: float = 0.01
+    gain_errors: float = 2.0
+    prefer_split: bool = True
     min_samples: float = 2.0
     epochs: int = 100
-    refine_epochs: int = 100
+    refine_epochs: int = 50
     patience: int | None = 5
     n_init: int = 1
-    batch_size: int = 512
-    learning_rate: float = 1e-3
-    warm_start_solvers: bool = False
-    prune: float | None = None
+    batch_size: int | None = None
+    learning_rate: float = 1e-2
+    warm_start_solvers: bool = True
+    balance_routers: bool = True
+    cache_bytes: float = 4e9
+    prune: float | None = 0.01
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -79,12 +100,41 @@ class NeuralTreeSettings:
             ("refine_epochs", 0, False),
             ("patience", 1, True),
             ("n_init", 1, False),
-            ("batch_size", 1, False),
+            ("batch_size", 1, True),
             ("seed", 0, False),
         ):
             check_integer(name, getattr(self, name), least, optional=optional)
         check_number("min_gain", self.min_gain, -math.inf, open=True)
+        check_number("gain_errors", self.gain_errors, 0)
         check_number("min_samples", self.min_samples, 0)
         check_number("learning_rate", self.learning_rate, 0, open=True)
+        check_bool("balance_routers", self.balance_routers)
+        check_number("cache_bytes", self.cache_bytes, 0)
         check_number("prune", self.prune, 0, 1, optional=True)
+        check_bool("prefer_split", self.prefer_split)
         check_bool("warm_start_solvers", self.warm_start_solvers)
+
+    def batch(self, size: int) -> int:
+        """Samples a step where there are so many to learn from.
+
+        Of few samples, large batches give an epoch so few steps that nothing is learnt before
+        patience ends; of many, small ones only take time.
+
+        Example:
+            >>> [NeuralTreeSettings().batch(size) for size in (100, 1000, 5000, 60_000)]
+            [16, 64, 256, 512]
+        """
+        if self.batch_size is not None:
+            return self.batch_size
+        return 2 ** min(max(round(math.log2(max(size, 1) / STEPS)), 4), 9)
+
+    def waits(self, size: int) -> int | None:
+        """Epochs without a new best that end a training, with so many samples to learn from.
+
+        Example:
+            >>> [NeuralTreeSettings().waits(size) for size in (100, 1000, 5000, 60_000)]
+            [39, 16, 13, 5]
+        """
+        if self.patience is None:
+            return None
+        return max(self.patience, math.ceil(WAIT * self.batch(size) / max(size, 1)))

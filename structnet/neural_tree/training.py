@@ -20,7 +20,7 @@ from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples
 from structnet.training.history import History
-from structnet.training.metrics import accuracy
+from structnet.training.metrics import accuracy, evaluate
 from structnet.training.seeding import random_states_kept
 
 BY_ACCURACY: dict[str, Any] = {"monitor": "accuracy", "metrics": {"accuracy": accuracy}}
@@ -135,7 +135,7 @@ def train(
             train,
             validation,
             epochs=settings.refine_epochs,
-            batch_size=settings.batch_size,
+            batch_size=settings.batch(len(train)),
             seed=settings.seed,
             checkpoint=None if folder is None else folder / "refinement",
             callbacks=[lambda model, history: tell(history)],
@@ -144,8 +144,30 @@ def train(
         )
     found = _so_far(growth, refined)
     if settings.prune is not None:
-        found = replace(found, tree=prune(tree, train, settings.prune))
+        found = replace(found, tree=_pruned(tree, settings, train, validation, device))
     return found
+
+
+def _pruned(
+    tree: NeuralTree,
+    settings: NeuralTreeSettings,
+    train: Samples,
+    validation: Samples,
+    device: str | torch.device,
+) -> NeuralTree:
+    """The tree without the branches that too few samples take.
+
+    Where routers stay undecided, a branch on hardly any greedy path may carry much of the mixture:
+    if that is missed, only branches are cut that are improbable as well.
+    """
+    assert settings.prune is not None
+    found = prune(tree, train, settings.prune)
+    before, after = (evaluate(each, validation, device=device)["loss"] for each in (tree, found))
+    return (
+        found
+        if after <= before + settings.min_gain
+        else prune(tree, train, settings.prune, "multi")
+    )
 
 
 def _so_far(growth: Growth, refined: History | tuple = ()) -> Trained:

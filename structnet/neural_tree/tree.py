@@ -84,7 +84,7 @@ class NeuralTree(Routed):
         self.nodes = module_list([Node(self.shape)])
         self.topology = Topology([()])
         root = self.nodes[0]
-        if primitives.transformer is not None:
+        if primitives.transformer is not None and not primitives.plain_root:
             transformer, root.shape = primitives.make_transformer(self.shape, 0)
             root.transformers.append(transformer)
         root.solver, self.num_outputs = primitives.make_solver(root.shape)
@@ -315,9 +315,13 @@ class NeuralTree(Routed):
 
     def loss(self, batch: Samples) -> Tensor:
         """The mean loss of a batch, ``[]``, as the likelihood defines it."""
+        return batch.mean(self.losses(batch))
+
+    def losses(self, batch: Samples) -> Tensor:
+        """The loss of each sample of a batch, ``[n]``."""
         log_prob, outputs = self(batch.x)
         total = self.likelihood.join(self.likelihood.term(log_prob, outputs, batch.targets))
-        return batch.mean(self.likelihood.losses(total, batch.targets))
+        return self.likelihood.losses(total, batch.targets)
 
     def predict(self, batch: Samples) -> Tensor:
         """The likeliest classes ``[n]``, or the means ``[n, columns]``, of all leaves together."""

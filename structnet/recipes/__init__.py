@@ -32,6 +32,8 @@ its recipe and a function here; the command needs nothing else.
 ``language_model``          language models: ``language_model_settings``, ``language_model_runs``
                             and ``language_model_paper`` belong to it
 ``arrays``, ``baselines``   rows and images for a run; scikit-learn's models of the same rows
+``tabular``                 neural trees beside scikit-learn's models, on ten small tables
+``tabular_data``            those tables
 ``data_sets``               what ``structnet data`` tells; ``data_settings``: what it is told
 ==========================  ====================================================================
 """

@@ -16,6 +16,7 @@ from structnet.datasets.catalogue import TABLES
 from structnet.datasets.csv_file import Table, TableError, read
 from structnet.datasets.table import class_numbers, target_column
 from structnet.estimators import Standardizer
+from structnet.estimators.held_out import hold_out
 from structnet.recipes.neural_tree_settings import NeuralTreeRunSettings
 from structnet.recipes.recipe import is_file
 from structnet.recipes.words import counted, outputs
@@ -102,11 +103,13 @@ def load_data(settings: NeuralTreeRunSettings) -> ArrayData:
             "one of each class"
         )
     test = _drawn(len(arrays.x_test), rows.test_size, 0, "test")
+    labels = None if arrays.classes is None else arrays.y_train[order]
+    learn, held = hold_out(len(order), rows.validation_fraction, settings.training.seed, labels)
     augment = shifted_and_mirrored if arrays.name == "cifar10" else None
     return ArrayData(
         arrays,
-        _samples(arrays.x_train, arrays.y_train, order[held_out:], augment),
-        _samples(arrays.x_train, arrays.y_train, order[:held_out]),
+        _samples(arrays.x_train, arrays.y_train, order[learn], augment),
+        _samples(arrays.x_train, arrays.y_train, order[held]),
         _samples(arrays.x_test, arrays.y_test, test),
     )
 

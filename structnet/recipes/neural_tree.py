@@ -190,18 +190,21 @@ defaults of the data sets:
         if not len(run.history):
             return {}
         data = data or runs.own_data(run, place)
-        told = data.test_in_units, data.arrays.classes  # the trees are not asked for predictions
+        told = data.test_in_units  # the trees are not asked for predictions
+        names = {"class_names": data.arrays.classes}
         decisions = [Decision(**each) for each in runs.decisions_of(run)]
         found = {
             "growth.png": lambda: plot.plot_growth(run.history, decisions)[0],
-            "tree_grown.png": lambda: plot.plot_neural_tree(runs.tree_of(run, runs.GROWN), *told),
+            "tree_grown.png": lambda: plot.plot_neural_tree(
+                runs.tree_of(run, runs.GROWN), told, **names
+            ),
         }
         if not (run.folder / "model.safetensors").exists():
             return found
         tree = runs.tree_of(run)
-        found["tree.png"] = lambda: plot.plot_neural_tree(tree, *told)
+        found["tree.png"] = lambda: plot.plot_neural_tree(tree, told, **names)
         if len(tree.shape) == 3:
-            found["leaves.png"] = lambda: plot.plot_leaf_means(tree, *told)
+            found["leaves.png"] = lambda: plot.plot_leaf_means(tree, told, **names)
         if data.arrays.classes is not None:
-            found["classes.png"] = lambda: plot.plot_leaf_classes(tree, *told)
+            found["classes.png"] = lambda: plot.plot_leaf_classes(tree, told, **names)
         return found

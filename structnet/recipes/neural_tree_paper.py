@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
+from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.recipes import baselines
 from structnet.recipes import neural_tree_figures as paper
 from structnet.recipes.neural_tree_settings import (
@@ -22,6 +23,7 @@ from structnet.recipes.neural_tree_settings import (
 )
 from structnet.recipes.paper import Member, Members, PaperTable, Row, Table
 from structnet.recipes.recipe import Place, parts, settings_from, values_of
+from structnet.recipes.tabular import TABULAR
 from structnet.recipes.words import counted
 
 if TYPE_CHECKING:
@@ -197,7 +199,7 @@ def made(number: int, choice: Choice, members: Members) -> Table:
     return Table(title, kind.quantities, rows, notes, shares(choice.data))
 
 
-TABLES: Mapping[int, PaperTable] = {
+TABLES: dict[int | str, PaperTable] = {
     number: PaperTable(
         get_args(DataSet),
         f"table{number}-{{0.data}}".format,
@@ -206,6 +208,7 @@ TABLES: Mapping[int, PaperTable] = {
     )
     for number, kind in KINDS.items()
 }
+TABLES["tabular"] = TABULAR
 
 
 def rows_of(kind: Kind, data: str, key: Any, runs: Sequence[Run]) -> list[Row]:
@@ -287,6 +290,9 @@ def what_was_run(members: Members, paper_errors: str = "") -> list[str]:
     results, seeds = [run.ended for runs in trees for run in runs], len(trees[0])
     config = trees[0][0].config
     data, settings = config["data"], config["settings"]
+    batch = NeuralTreeSettings(batch_size=settings["batch_size"]).batch(
+        results[0]["sizes"]["train"]
+    )
     unit = "mean squared error" if "mse" in results[0]["test"] else "percent wrong"
     means = "1 seed" if seeds == 1 else f"the mean of {seeds} seeds ± their deviation"
     inputs = f"Split: {data['split']}. Inputs: {' x '.join(map(str, data['shape']))}. "
@@ -304,7 +310,7 @@ def what_was_run(members: Members, paper_errors: str = "") -> list[str]:
         f"Errors: {unit} of the test examples. Ours: {means}.{paper_errors}",
         _sizes(results[0], inputs),
         f"Growth: {growth}; refinement: {refined}; Adam, batches of "
-        f"{settings['batch_size']}, a rate of {settings['learning_rate']:g}; "
+        f"{batch}, a rate of {settings['learning_rate']:g}; "
         f"{counted(minutes, 'minute') if minutes else 'less than a minute'} a tree on {place}.",
     ]
 

@@ -10,6 +10,8 @@ from .path_log_prob import node_log_prob as node_log_prob
 from .protocol import Facts as Facts
 from .protocol import RoutedTree as RoutedTree
 from .protocol import Visit as Visit
+from .reading import Reading as Reading
+from .reading import read as read
 from .report import Summary as Summary
 from .report import export_text as export_text
 from .report import summary as summary

@@ -159,6 +159,8 @@ def export_text(
     x: Samples | None = None,
     class_names: Sequence[str] | None = None,
     max_depth: int | None = None,
+    *,
+    feature_names: Sequence[str] | None = None,
 ) -> str:
     """A tree as text, one line a node, as :func:`sklearn.tree.export_text` writes one.
 
@@ -168,6 +170,7 @@ def export_text(
         class_names: the names of the classes; their numbers by default.
         max_depth: the depth of the last nodes that are written; below stands how many leaves
             follow. A deep tree as a whole takes as many characters as its depth squared.
+        feature_names: the names of the columns of a table, for what routers ask of them.
 
     Raises:
         ValueError: samples of another shape, or none, or targets or names that are not the tree's.
@@ -183,6 +186,7 @@ def export_text(
         |   |--- right, node 2: solver
     """
     names, topology = names_of(tree, class_names), tree.topology
+    asked = questions(tree, feature_names)
     says = (lambda v: "") if x is None else _distribution(tree, x, names)
     leaves = topology.sums_below((~topology.inner).astype(np.int64))
     last = topology.num_nodes if max_depth is None else max_depth
@@ -190,13 +194,35 @@ def export_text(
     while stack:  # the first branch lies on top
         v, branch = stack.pop()
         indent = "|   " * int(topology.depth[v])
-        lines.append(f"{indent}|--- {branch}node {v}: {tree.facts(v).words}{says(v)}")
+        said = f" ({asked[v]})" if asked.get(v) else ""
+        lines.append(f"{indent}|--- {branch}node {v}: {tree.facts(v).words}{said}{says(v)}")
         if topology.depth[v] == last and topology.inner[v]:
             lines.append(f"{indent}|   |--- … {_leaves(leaves[v])}")
             continue
         names_here = [f"{name}, " for name in tree.branch_names(v)]
         stack += [*zip(topology.children_of(v), names_here, strict=True)][::-1]
     return "\n".join(lines)
+
+
+def questions(tree: RoutedTree, names: Sequence[str] | None = None) -> dict[int, str]:
+    """What each inner node asks, in words: node -> text; empty where it cannot be said.
+
+    A tree says it if it has a method ``question(node, feature_names)``.
+
+    Args:
+        names: the names of the columns of a table; their numbers by default.
+
+    Example:
+        >>> import torch
+        >>> from structnet.neural_tree import NeuralTree, presets
+        >>> tree = NeuralTree(presets.table(num_outputs=2), shape=(2,))
+        >>> _ = tree.split(0)
+        >>> tree.nodes[0].router.weight.data = torch.tensor([[0.5, -2.0]])
+        >>> questions(tree, ["age", "height"])
+        {0: 'left: low height'}
+    """
+    ask = getattr(tree, "question", lambda node, names: "")
+    return {int(v): ask(int(v), names) for v in np.flatnonzero(tree.topology.inner)}
 
 
 def _leaves(number: int) -> str:

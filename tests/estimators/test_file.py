@@ -112,8 +112,8 @@ def test_an_interrupted_fit_goes_on(
 def test_a_folder_belongs_to_one_training(blobs: tuple, tmp_path: Path) -> None:
     X, y = blobs
     model = classifier(max_depth=0, folder=tmp_path).fit(X, y)
-    model.set_params(path="greedy", prune=0.1).fit(X, y)
-    model.set_params(min_gain=0, validation_fraction=np.float64(0.1)).fit(X, y)
+    model.set_params(path="greedy", refine_epochs=1).fit(X, y)
+    model.set_params(min_gain=np.float64(0.01), validation_fraction=np.float64(0.2)).fit(X, y)
     with pytest.raises(CheckpointError, match="data is"):
         model.fit(X + 1, y)
     with pytest.raises(CheckpointError, match=r"learning_rate is 0.05 there and 0.1 here"):
@@ -128,7 +128,7 @@ def test_a_folder_of_before_a_parameter_was_known_is_gone_on_from(
     first = NeuralTreeClassifier("mlp", **SMALL, folder=folder).fit(X, y)
     _, settings = load_model(folder / "fit.safetensors")
     older = {name: value for name, value in settings.items() if name != "loss"}
-    older["min_gain"] = "0.0"  # a number as it was once written
+    older["gain_errors"] = "2.0"  # a number as it was once written
     save_model(folder / "fit.safetensors", torch.nn.Identity(), older)
     again = NeuralTreeClassifier("mlp", **SMALL, folder=folder).fit(X, y)
     np.testing.assert_array_equal(again.predict_proba(X), first.predict_proba(X))

@@ -345,7 +345,7 @@ def test_in_pipelines_and_searches(blobs: tuple) -> None:
         ({"min_gain": float("nan")}, r"'min_gain' .* Got nan"),
         ({"loss": "squared_error"}, r"'loss' .* \['log_loss'\]\. Got 'squared_error'"),
         ({"path": "up"}, r"'path' .* one of \['multi', .* Got 'up'"),
-        ({"primitives": "vgg"}, r"'primitives' .* one of \['mlp', .* Got 'vgg'"),
+        ({"primitives": "vgg"}, r"'primitives' .* one of \['table', .* Got 'vgg'"),
         ({"primitives": presets.mlp(4)}, "gives 4 outputs; expected 3"),
         ({"device": "abacus"}, r"'device' .* Got 'abacus'"),
         ({"routers": "no"}, r"'routers' .* True or False\. Got 'no'"),

@@ -323,8 +323,11 @@ def test_how_often_a_sample_is_taken(cache: bool) -> None:
     candidates = sum(len(decision.candidates) for decision in growth.decisions)
     visited = sum(bool(decision.candidates) for decision in growth.decisions)
     assert (candidates, visited) == (6, 3)
-    for samples in (train, validation):
-        expected = 2 + (visited if cache else 2 * candidates)
+    splits = sum("split" in decision.candidates for decision in growth.decisions)
+    # For the shares of a split's sides; for the losses before, and with each candidate.
+    more = [0, visited] if cache else [splits, visited + candidates]
+    for samples, asked in zip((train, validation), more, strict=True):
+        expected = 2 + asked + (visited if cache else 2 * candidates)
         assert (samples.taken[32:] == expected).all()
         probes = visited if cache else 0
         assert (samples.taken[:32] == expected + probes).all()

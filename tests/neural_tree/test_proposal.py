@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from copy import deepcopy
 
+import numpy as np
 import pytest
 import torch
 from growths import (
+    LIKELIHOODS,
     Eager,
     grow,
     growth_on,
     make_growth,
     make_primitives,
+    make_samples,
     make_tree,
     same_weights,
     scripted,
@@ -26,7 +30,9 @@ from structnet.neural_tree import (
     NeuralTreeSettings,
     Primitives,
 )
+from structnet.neural_tree.growth.decision import Gain, gained
 from structnet.routing import Samples
+from structnet.routing.visits import shares
 from structnet.training.metrics import evaluate
 
 # ---- within which limits
@@ -88,15 +94,73 @@ def test_parameters_are_limited_to_the_number() -> None:
     ],
 )
 def test_the_better_candidate_is_taken_if_it_gains_enough(losses: dict, expected: str) -> None:
-    growth = make_growth(min_gain=0.25)
-    growth.loss = 1.0
-    assert growth.choose(losses) == expected
+    gains = {kind: Gain(loss, 1.0 - loss, error=0.01) for kind, loss in losses.items()}
+    assert make_growth(min_gain=0.25).choose(gains) == expected
 
 
-def test_without_a_gain_nothing_is_taken() -> None:
-    growth = make_growth()
-    growth.loss = 1.0
-    assert growth.choose({"split": 1.0, "deepen": 1.0}) == "keep"
+@pytest.mark.parametrize(
+    ("given", "gain", "expected"),
+    [
+        ({"gain_errors": 2.0}, Gain(0.8, 0.2, error=0.1), "keep"),  # exactly as much is noise
+        ({"gain_errors": 2.0}, Gain(0.8, 0.2, error=0.099), "split"),
+        ({"gain_errors": 0.1}, Gain(0.8, 0.2, error=float("inf")), "keep"),  # of one sample
+        ({"gain_errors": 0.0}, Gain(0.8, 0.2, error=float("inf")), "split"),
+        ({}, Gain(1.0, 0.0, error=0.0), "keep"),
+        ({"prune": 0.02}, Gain(0.5, 0.5, error=0.1, share=0.019), "keep"),
+        ({"prune": 0.02}, Gain(0.5, 0.5, error=0.1, share=0.02), "split"),
+        ({"prune": None}, Gain(0.5, 0.5, error=0.1, share=0.0), "split"),
+    ],
+)
+def test_noise_and_handfuls_are_no_gain(given: dict, gain: Gain, expected: str) -> None:
+    assert make_growth(**given).choose({"split": gain}) == expected
+
+
+def test_a_split_may_be_preferred() -> None:
+    gains = {"split": Gain(0.9, 0.1, 0.01), "deepen": Gain(0.5, 0.5, 0.01)}
+    assert make_growth(prefer_split=False).choose(gains) == "deepen"
+    assert make_growth(prefer_split=True).choose(gains) == "split"
+    noise = gains | {"split": Gain(0.9, 0.1, 0.2)}
+    assert make_growth(prefer_split=True, gain_errors=1.0).choose(noise) == "deepen"
+
+
+@pytest.mark.parametrize("prefer", [True, False])
+def test_where_a_split_is_taken_a_deepening_need_not_be_tried(prefer: bool) -> None:
+    growth = grow(kind=scripted("split"), prefer_split=prefer)
+    assert set(growth.decisions[1].candidates) == ({"split"} if prefer else {"split", "deepen"})
+    assert {"split", "deepen"} == set(growth.decisions[2].candidates)  # nothing was taken there
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+def test_a_gain_and_its_error_are_those_of_the_trees(likelihood: str, weighted: bool) -> None:
+    tree = make_tree(likelihood)
+    samples = [make_samples(n, n, likelihood, weighted) for n in (60, 40)]
+    growth = growth_on(tree, *samples, scripted("split"))
+    for _ in range(2):
+        before, _ = deepcopy(growth.tree), growth.step()
+    decision, weights = growth.decisions[1], torch.from_numpy(samples[1].counts())
+    with torch.no_grad():
+        drops = before.losses(samples[1]) - growth.tree.losses(samples[1])
+    gain = (weights * drops).sum() / weights.sum()
+    assert gain.item() == pytest.approx(growth.decisions[0].loss - decision.loss)
+    if not weighted:  # as every book has it
+        assert decision.errors["split"] == pytest.approx(drops.std().item() / 40**0.5)
+    doubled = gained(*np.random.default_rng(0).random((2, 9)), np.full(9, 7.0))
+    assert doubled == pytest.approx(gained(*np.random.default_rng(0).random((2, 9)), np.ones(9)))
+
+
+def test_the_share_of_a_split_is_that_of_its_least_leaf() -> None:
+    found = []
+
+    class Asked(Growth):
+        def choose(self, gains: dict[str, Gain]) -> str:
+            found.append(gains["split"].share)
+            return "split" if len(found) == 1 else "keep"
+
+    growth = make_growth(kind=Asked)
+    for _ in range(2):
+        growth.step()
+    assert found == [pytest.approx(shares(growth.tree, growth.train, "multi")[[1, 2]].min())]
 
 
 def test_no_routers_grow_a_chain() -> None:

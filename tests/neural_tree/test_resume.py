@@ -16,6 +16,7 @@ from growths import (
     assert_same_growth,
     assert_same_weights,
     grow,
+    growth_on,
     make_growth,
     make_primitives,
     make_samples,
@@ -188,13 +189,8 @@ def test_other_samples_and_modules_are_refused(tmp_path: Path) -> None:
     ):
         refused(tmp_path, "which another training wrote", difference, tree)
     with pytest.raises(CheckpointError, match="samples is 60 there and 50 here"):
-        Growth(
-            make_tree(norm=True, dropout=0.2),
-            make_samples(50),
-            make_samples(40),
-            folder=tmp_path,
-            resume=True,
-        )
+        samples, how = (make_samples(50), make_samples(40)), {"folder": tmp_path, "resume": True}
+        growth_on(make_tree(norm=True, dropout=0.2), *samples, **how)
 
 
 def test_primitives_that_differ_in_what_has_grown_are_refused(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_growth_balances_on_what_arrives(balanced: bool) -> None:
     samples = Samples(x, (x[:, 0] > 3).long())
     torch.manual_seed(0)
     tree = NeuralTree(presets.mlp(2), (4,))
-    growth = Growth(tree, samples, samples, NeuralTreeSettings(epochs=1), balance_routers=balanced)
+    growth = Growth(tree, samples, samples, NeuralTreeSettings(epochs=1, balance_routers=balanced))
     growth.step()
     router = growth._candidates(0)["split"].parts[0]
     logit = router(tree.nodes[0].transformers(x))

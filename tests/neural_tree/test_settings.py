@@ -11,13 +11,16 @@ import pytest
 
 from structnet.neural_tree import NeuralTreeSettings
 
-NONE = {"max_depth", "max_leaves", "max_parameters", "max_transformers", "patience", "prune"}
+LIMITS = {"max_depth", "max_leaves", "max_parameters", "max_transformers"}
+NONE = {*LIMITS, "patience", "prune", "batch_size"}
 WRONG = {
     "max_depth": -1,
     "max_leaves": 0,
     "max_parameters": 2.5,
     "max_transformers": -1,
     "min_gain": float("inf"),
+    "gain_errors": -0.5,
+    "prefer_split": 1,
     "min_samples": -1.0,
     "epochs": 0,
     "refine_epochs": -1,
@@ -26,6 +29,8 @@ WRONG = {
     "batch_size": 0,
     "learning_rate": 0.0,
     "warm_start_solvers": "no",
+    "balance_routers": None,
+    "cache_bytes": -1,
     "prune": 1.5,
     "seed": -1,
 }
@@ -52,9 +57,9 @@ def test_none_is_for_what_has_no_limit(name: str) -> None:
 
 def test_numbers_of_numpy_will_do() -> None:
     settings = NeuralTreeSettings(
-        max_leaves=np.int64(3), min_gain=np.float32(0), warm_start_solvers=np.bool_(True)
+        max_leaves=np.int64(3), min_gain=np.float32(0), warm_start_solvers=np.bool_(False)
     )
-    assert settings == NeuralTreeSettings(max_leaves=3, warm_start_solvers=True)
+    assert settings == NeuralTreeSettings(max_leaves=3, min_gain=0.0, warm_start_solvers=False)
 
 
 def test_settings_stay_as_they_are() -> None:
@@ -69,3 +74,18 @@ def test_settings_need_neither_torch_nor_numpy() -> None:
     code = "import sys; from structnet.neural_tree import NeuralTreeSettings; print(*sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"torch", "numpy", "sklearn"} & set(ran.stdout.split())
+
+
+def test_few_samples_are_taken_in_small_batches() -> None:
+    sizes = [NeuralTreeSettings().batch(size) for size in (1, 50, 300, 1000, 60_000, 10**9)]
+    assert sizes == sorted(sizes) and sizes[0] == 16 and sizes[-2:] == [512, 512]
+    assert NeuralTreeSettings(batch_size=7).batch(10**6) == 7
+
+
+def test_short_epochs_are_waited_for_longer() -> None:
+    settings = NeuralTreeSettings(patience=3)
+    for size in (10, 200, 5000, 10**6):
+        waits, steps = settings.waits(size), size / settings.batch(size)
+        assert waits == 3 or waits * steps >= 240 > (waits - 1) * steps
+    assert settings.waits(10**6) == 3
+    assert NeuralTreeSettings(patience=None).waits(10) is None

@@ -23,7 +23,7 @@ from structnet.plot import (
     plot_leaf_classes,
     plot_leaf_means,
 )
-from structnet.plot.model_tree.panels import GREEDY
+from structnet.plot.model_tree.panels import GREEDY, share_text
 from structnet.routing import Samples
 
 
@@ -39,7 +39,9 @@ def test_leaf_classes_are_mean_probabilities() -> None:
             mean = probability[data.targets == c, place[leaf]].mean()
             assert drawn[row, c] == pytest.approx(mean, abs=1e-6)
     labels = [label.get_text() for label in ax.get_yticklabels()]
-    assert labels == [f"leaf {leaf}" for leaf in tree.topology.from_left()]
+    sizes = (probability.mean(axis=0)[place[leaf]] for leaf in tree.topology.from_left())
+    names = [f"leaf {leaf}" for leaf in tree.topology.from_left()]
+    assert labels == [f"{n}: {share_text(s)}" for n, s in zip(names, sizes, strict=True)]
     cells = {text.get_position(): text.get_text() for text in ax.texts}
     row, column = np.unravel_index(drawn.argmax(), drawn.shape)
     assert cells[column, row] == f"{100 * drawn.max():.0f}"
@@ -56,7 +58,7 @@ def test_a_class_without_samples_is_empty() -> None:
 @pytest.mark.parametrize("names", [["0", "1"], ["setosa", "versicolor", "virginica"], CIFAR, LONG])
 def test_heat_maps_are_not_cut_off(leaves: int, names: list[str]) -> None:
     data = samples(classes=len(names))
-    ax = plot_leaf_classes(grown(leaves, outputs=len(names)), data, names)
+    ax = plot_leaf_classes(grown(leaves, outputs=len(names)), data, class_names=names)
     ax.figure.canvas.draw()
     texts = [text for text in ax.figure.findobj(Text) if text.get_text() and text.get_visible()]
     assert len(texts) > leaves + len(names)
@@ -67,7 +69,7 @@ def test_heat_maps_are_not_cut_off(leaves: int, names: list[str]) -> None:
 
 
 def test_slanted_names_end_below_their_columns() -> None:
-    ax = plot_leaf_classes(grown(2, outputs=10), samples(classes=10), CIFAR)
+    ax = plot_leaf_classes(grown(2, outputs=10), samples(classes=10), class_names=CIFAR)
     ax.figure.canvas.draw()
     step = np.diff(ax.transData.transform([(0, 0), (1, 0)])[:, 0])[0]
     for i, label in enumerate(ax.get_xticklabels()):
@@ -112,7 +114,7 @@ def images(channels: int = 1) -> tuple[NeuralTree, Samples]:
 
 def test_leaf_means() -> None:
     tree, data = images()
-    ax = plot_leaf_means(tree, data, ["ape", "bee"], axes())
+    ax = plot_leaf_means(tree, data, class_names=["ape", "bee"], ax=axes())
     left, right = (np.array(image.get_array()) for image in ax.images)
     x, weights = data.x[:, 0].double().numpy(), data.weights.double().numpy()
     assert left == pytest.approx(np.average(x[:3], axis=0, weights=weights[:3]))
@@ -146,7 +148,7 @@ def test_means_are_not_cut_off(leaves: int) -> None:
     while tree.num_leaves < leaves:
         tree.split(int(tree.topology.leaves[0]))
     x = torch.randn(60, 1, 8, 8, generator=torch.Generator().manual_seed(1))
-    ax = plot_leaf_means(tree, Samples(x, torch.arange(60) % 3), LONG)
+    ax = plot_leaf_means(tree, Samples(x, torch.arange(60) % 3), class_names=LONG)
     found = boxes_of_texts(ax)
     assert len(found) > leaves
     assert_within(found, ax.figure.bbox)

@@ -65,7 +65,9 @@ def test_partition_shows_where_the_mixture_changes(plane: tuple[NeuralTree, Samp
 
 def test_partition_shows_samples_of_classes(plane: tuple[NeuralTree, Samples]) -> None:
     tree, data = plane
-    ax = plot_partition(tree, data, ["a", "b", "c"], axes(), feature_names=("age", "height"))
+    ax = plot_partition(
+        tree, data, class_names=["a", "b", "c"], ax=axes(), feature_names=("age", "height")
+    )
     for c, name in enumerate("abc"):
         points = collection(ax, name).get_offsets()
         assert np.array(points) == pytest.approx(data.x[data.targets == c].numpy())

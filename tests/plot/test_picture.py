@@ -142,7 +142,7 @@ def test_captions() -> None:
     for parameter in tree.parameters():
         torch.nn.init.zeros_(parameter)
     data.targets[:45] = 1
-    ax = plot_neural_tree(tree, data, ["ape", "bee", "cow"], ax=axes())
+    ax = plot_neural_tree(tree, data, class_names=["ape", "bee", "cow"], ax=axes())
     text = written(ax)
     assert [t for t in text if t.startswith("node")] == ["node 0", "node 1", "node 2"]
     assert [t for t in text if t.endswith("0 %") and ":" not in t] == ["100 %", "50 %", "50 %"]
@@ -195,7 +195,9 @@ def test_without_samples_nodes_are_boxes() -> None:
 @pytest.mark.parametrize("names", [None, ["aeroplane", "automobile", "broken-down lorry"]])
 @pytest.mark.parametrize("given", [False, True])
 def test_nothing_overlaps_or_is_cut_off(leaves: int, names: list | None, given: bool) -> None:
-    ax = plot_neural_tree(grown(leaves), samples(), names, axes(16, 12) if given else None)
+    ax = plot_neural_tree(
+        grown(leaves), samples(), class_names=names, ax=axes(16, 12) if given else None
+    )
     found = boxes(ax)
     assert len(found) > leaves
     assert_within(found, ax.figure.bbox)
@@ -209,13 +211,13 @@ def test_names_stand_as_they_are_written() -> None:
     tree = NeuralTree(presets.mlp(3), (1, 4, 4))
     plane = Samples(torch.randn(6, 2, generator=torch.Generator().manual_seed(4)), images.targets)
     partition = plot_partition(
-        grown(2, columns=2), plane, ODD, resolution=20, feature_names=ODD[::2]
+        grown(2, columns=2), plane, class_names=ODD, resolution=20, feature_names=ODD[::2]
     )
     drawn = [
-        plot_neural_tree(grown(3), samples(), ODD),
+        plot_neural_tree(grown(3), samples(), class_names=ODD),
         *plot_refinement(grown(2), grown(2), samples(), ODD),
-        plot_leaf_classes(grown(3), samples(), ODD),
-        plot_leaf_means(tree, images, ODD),
+        plot_leaf_classes(grown(3), samples(), class_names=ODD),
+        plot_leaf_means(tree, images, class_names=ODD),
         partition,
     ]
     for ax in drawn:
@@ -252,7 +254,7 @@ def test_pictures_say_what_their_panels_are() -> None:
     ]
     assert said == [
         "upper panels: classes that arrive; lower ones: probability of left, 1 to 0",
-        "panel: targets that arrive, mean ± deviation",
+        "one leaf: this tree asks nothing; panel: targets that arrive, mean ± deviation",
         "upper panels: classes that arrive; lower ones: how much goes on to each child",
     ]
 
@@ -329,7 +331,7 @@ def test_what_is_too_deep_is_counted() -> None:
 
 def test_names_must_fit() -> None:
     with pytest.raises(ValueError, match="2 class_names for 3 classes"):
-        plot_neural_tree(grown(2), samples(), ["a", "b"], axes())
+        plot_neural_tree(grown(2), samples(), class_names=["a", "b"], ax=axes())
 
 
 def test_from_left() -> None:

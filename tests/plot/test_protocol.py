@@ -45,7 +45,7 @@ def tree() -> ToyTree:
 @pytest.mark.parametrize("greedy", [False, True])
 def test_the_tree_with_samples(tree: ToyTree, greedy: bool) -> None:
     data = draw()
-    ax = plot_neural_tree(tree, data, ["ape", "bee", "cow"], greedy=greedy)
+    ax = plot_neural_tree(tree, data, class_names=["ape", "bee", "cow"], greedy=greedy)
     found, order = reach(tree, data), drawn_order(tree)
     bars = heights(ax, "_classes").reshape(len(order), 3) / CLASSES
     highest = found.classes[order].max(axis=1, keepdims=True)

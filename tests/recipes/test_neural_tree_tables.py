@@ -190,7 +190,7 @@ def test_targets_are_told_and_drawn_in_their_units(
     data = of_run(houses.run)
     text = (houses.run / "summary.txt").read_text()
     monkeypatch.setattr(
-        plot, "plot_neural_tree", lambda tree, samples, names: drawn.append(samples)
+        plot, "plot_neural_tree", lambda tree, samples, **names: drawn.append(samples)
     )
     RECIPES["neural-tree"]().pictures(run, data)["tree.png"]()
     if data.arrays.classes is not None:

@@ -17,13 +17,22 @@ from structnet.neural_tree import (
     Primitives,
     SquaredError,
 )
+from structnet.neural_tree.growth.decision import Gain
 from structnet.routing import Samples
 from structnet.training.history import History
 
 TIMES = ("seconds", "examples_per_second")  # what two equal runs differ in
 LIKELIHOODS = {"classes": Categorical, "squares": SquaredError, "gaussians": GaussianMixture}
 ADAM = partial(torch.optim.Adam, lr=0.05)
-OPTIONS = {"epochs": 2, "batch_size": 20, "optimizer": ADAM}
+# Algorithm 1 as it stands in the paper, on so few samples that everything is noise.
+PAPER = {
+    "min_gain": 0.0,
+    "gain_errors": 0.0,
+    "prefer_split": False,
+    "warm_start_solvers": False,
+    "prune": None,
+}
+OPTIONS = {"epochs": 2, "batch_size": 20, "optimizer": ADAM, **PAPER}
 SETTINGS = {field.name for field in fields(NeuralTreeSettings)}
 
 
@@ -75,10 +84,10 @@ class Scripted(Growth):
 
     script: tuple[str, ...] = ()
 
-    def choose(self, losses: dict[str, float]) -> str:
+    def choose(self, gains: dict[str, Gain]) -> str:
         visit = len(self.decisions) - 1
         action = self.script[visit] if visit < len(self.script) else "keep"
-        return action if action in losses else "keep"
+        return action if action in gains else "keep"
 
 
 class Eager(Growth):
@@ -86,8 +95,8 @@ class Eager(Growth):
 
     order: tuple[str, ...] = ("split", "deepen")
 
-    def choose(self, losses: dict[str, float]) -> str:
-        return next((kind for kind in self.order if kind in losses), "keep")
+    def choose(self, gains: dict[str, Gain]) -> str:
+        return next((kind for kind in self.order if kind in gains), "keep")
 
 
 def scripted(*script: str) -> type[Scripted]:

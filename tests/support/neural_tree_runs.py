@@ -18,6 +18,7 @@ from structnet.recipes.run import Run
 SIZES = ["--train-size", "200", "--test-size", "60"]
 DIGITS = ["train", "neural-tree", "--data", "digits", *SIZES, *SMALL, "--width", "4"]
 DIGITS += ["--max-leaves", "3", "--no-transformers"]
+DIGITS += ["--gain-errors", "0", "--min-gain", "0", "--learning-rate", "1e-3"]  # few are noise
 
 
 def settings_of(**values: Any) -> NeuralTreeRunSettings:

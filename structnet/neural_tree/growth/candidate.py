@@ -135,14 +135,22 @@ class Candidate(nn.Module):
 
     def loss(self, batch: Samples | AtLeaf) -> Tensor:
         """The mean loss of the grown tree, ``[]``."""
-        (tree,) = self._tree
-        if isinstance(batch, Samples):
-            batch = at_leaf(tree, self.leaf, batch)
-        log_prob, outputs = self.new_leaves(batch)
-        terms = tree.likelihood.term(log_prob, outputs, batch.targets)
+        return batch.mean(self.losses(batch))
+
+    def losses(self, batch: Samples | AtLeaf) -> Tensor:
+        """The loss of each sample in the grown tree, ``[n]``."""
+        likelihood, batch = self._tree[0].likelihood, self._arrived(batch)
+        terms = likelihood.term(*self.new_leaves(batch), batch.targets)
         if batch.rest is not None:
             terms = torch.cat([batch.rest.unsqueeze(1), terms], dim=1)
-        return batch.mean(tree.likelihood.losses(tree.likelihood.join(terms), batch.targets))
+        return likelihood.losses(likelihood.join(terms), batch.targets)
+
+    def shares(self, batch: Samples | AtLeaf) -> Tensor:
+        """How probably each sample comes to each new leaf, ``[n, new leaves]``."""
+        return self.new_leaves(self._arrived(batch))[0].exp()
+
+    def _arrived(self, batch: Samples | AtLeaf) -> AtLeaf:
+        return at_leaf(self._tree[0], self.leaf, batch) if isinstance(batch, Samples) else batch
 
     def new_leaves(self, batch: AtLeaf) -> tuple[Tensor, Tensor]:
         """Log-probabilities ``[n, new leaves]`` and outputs ``[n, new leaves, outputs]``."""

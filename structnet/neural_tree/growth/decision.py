@@ -2,27 +2,91 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from structnet.neural_tree.settings import NeuralTreeSettings
 
 
-def choose(losses: Mapping[str, float], loss: float, min_gain: float = 0.0) -> str:
-    """What Algorithm 1 of the paper does with a leaf: it takes the best candidate, if that gains.
+class Gain(NamedTuple):
+    """What a trained candidate is worth.
+
+    Attributes:
+        loss: validation loss of the tree with it.
+        gain: amount by which that is lower than without it.
+        error: standard error of the gain, of which the validation samples are a draw.
+        share: share of the training samples that comes to the lesser side of a split.
+    """
+
+    loss: float
+    gain: float
+    error: float
+    share: float = 1.0
+
+
+def gained(before: np.ndarray, after: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+    """How much lower losses became, and the standard error of that.
+
+    The same samples are asked both times, so what makes one of them hard cancels, and the error is
+    that of the differences alone.
 
     Args:
-        losses: validation loss of the tree with each candidate, by the candidate's kind.
-        loss: validation loss of the tree as it is.
-        min_gain: amount by which the best one must lower it, and more.
+        before, after: losses of the same samples.
+        weights: count of each sample, whatever its scale.
+
+    Shapes:
+        all three ``[n]``.
+
+    Example:
+        >>> gained(np.array([2.0, 3.0]), np.array([1.0, 1.0]), np.ones(2))
+        (1.5, 0.5)
+    """
+    weights = weights / weights.sum()
+    drops = before - after
+    gain = float(weights @ drops)
+    # Bessel's correction, for as many samples as count alike (Kish's effective number).
+    squares, rest = float(weights**2 @ (drops - gain) ** 2), 1 - float(weights @ weights)
+    return gain, math.sqrt(squares / rest) if rest > 0 else math.inf
+
+
+def choose(gains: Mapping[str, Gain], settings: NeuralTreeSettings) -> str:
+    """What to do with a leaf: take the best candidate of those that gain.
+
+    Algorithm 1 of the paper takes the best one if it lowers the validation loss at all. Of few
+    samples, one that learnt nothing does so every other time; so the gain must also exceed its own
+    noise, and no side of a split may be left to a handful of samples. Of a split and a deepening
+    that both gain, the split asks one more question and leaves the answers as simple as they were:
+    where ``prefer_split`` says so, it is taken even if the deepening gains more.
+
+    Args:
+        gains: worth of each candidate, by its kind.
+        settings: rule: ``min_gain``, ``gain_errors``, ``prune`` and ``prefer_split`` of them.
 
     Returns:
         The kind of the candidate to take, or ``"keep"``.
 
     Example:
-        >>> choose({"split": 0.7, "deepen": 0.8}, loss=0.9), choose({"split": 0.7}, loss=0.7)
-        ('split', 'keep')
+        >>> gains = {"split": Gain(0.8, 0.1, 0.01), "deepen": Gain(0.6, 0.3, 0.01)}
+        >>> choose(gains, NeuralTreeSettings())
+        'split'
+        >>> choose(gains, NeuralTreeSettings(prefer_split=False))
+        'deepen'
+        >>> choose(gains, NeuralTreeSettings(gain_errors=20)), choose({}, NeuralTreeSettings())
+        ('deepen', 'keep')
     """
-    best = min(losses, key=losses.__getitem__, default=None)
-    return best if best is not None and losses[best] < loss - min_gain else "keep"
+    least = settings.prune or 0.0
+    losses = {
+        kind: loss
+        for kind, (loss, gain, error, share) in gains.items()
+        if gain > max(settings.min_gain, settings.gain_errors * error) and share >= least
+    }
+    if settings.prefer_split and "split" in losses:
+        return "split"
+    return min(losses, key=losses.__getitem__, default="keep")
 
 
 @dataclass(frozen=True)
@@ -38,12 +102,13 @@ class Decision:
         leaves: leaves of the tree afterwards.
         parameters: numbers to learn in the tree afterwards.
         seconds: time that it took.
+        errors: standard error of each candidate's gain.
 
     Example:
-        >>> losses = {"split": 0.1979, "deepen": 0.1382}
-        >>> print(Decision(1, 0, "deepen", 0.1382, losses, 1, 20231, 0.1))
-        decision 1, node 0: split 0.1979, deepen 0.1382 -> deepen; validation loss 0.1382, 1 leaf,
-        20,231 parameters, 0.1 s
+        >>> losses, errors = {"split": 0.1979, "deepen": 0.1382}, {"split": 0.02, "deepen": 0.01}
+        >>> print(Decision(1, 0, "deepen", 0.1382, losses, 1, 20231, 0.1, errors))
+        decision 1, node 0: split 0.1979 ± 0.0200, deepen 0.1382 ± 0.0100 -> deepen; validation
+        loss 0.1382, 1 leaf, 20,231 parameters, 0.1 s
     """
 
     number: int
@@ -54,9 +119,13 @@ class Decision:
     leaves: int
     parameters: int
     seconds: float
+    errors: dict[str, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        tried = ", ".join(f"{kind} {loss:.4f}" for kind, loss in self.candidates.items())
+        errors = {kind: f" ± {error:.4f}" for kind, error in self.errors.items()}
+        tried = ", ".join(
+            f"{k} {loss:.4f}{errors.get(k, '')}" for k, loss in self.candidates.items()
+        )
         taken = f"{tried or 'nothing to try'} -> {self.action}"
         taken = "trained the root" if self.action == "root" else taken
         leaves = "1 leaf" if self.leaves == 1 else f"{self.leaves:,} leaves"

@@ -21,8 +21,8 @@ from torch import nn
 
 from structnet.neural_tree.cost import count_parameters
 from structnet.neural_tree.growth import state
-from structnet.neural_tree.growth.candidate import AtLeaf, Candidate, cached
-from structnet.neural_tree.growth.decision import Decision, choose
+from structnet.neural_tree.growth.candidate import AtLeaf, Candidate, Split, cached
+from structnet.neural_tree.growth.decision import Decision, Gain, choose, gained
 from structnet.neural_tree.growth.proposal import propose
 from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.neural_tree.tree import NeuralTree
@@ -32,7 +32,7 @@ from structnet.training.files import locked
 from structnet.training.fitting import fit
 from structnet.training.history import History
 from structnet.training.loop import NonFiniteLossError
-from structnet.training.metrics import evaluate
+from structnet.training.metrics import evaluate, evaluating, take
 from structnet.training.processes import own_device, process_rank
 from structnet.training.progress import Progress
 from structnet.training.seeding import random_states_kept
@@ -57,10 +57,7 @@ class Growth:
             and pruning play no part.
         optimizer: function that gives the optimizer of the parameters; by default Adam with the
             learning rate of the settings.
-        balance_routers: scale a new router to the samples at its leaf (:mod:`.router_start`), so
-            that it starts by sending about half of them to each side.
         cache: compute what reaches the leaf once a candidate, where that is exact.
-        cache_bytes: size of the largest cache, in bytes, of both sets of samples together.
         device: "cpu", "cuda", ...
         folder: place of the state.
         resume: go on from the folder's state, if there is one; False begins anew and replaces the
@@ -102,9 +99,7 @@ class Growth:
         settings: NeuralTreeSettings | None = None,
         *,
         optimizer: Callable | None = None,
-        balance_routers: bool = True,
         cache: bool = True,
-        cache_bytes: float = 4e9,
         device: str | torch.device = "cpu",
         folder: str | Path | None = None,
         resume: bool = False,
@@ -121,10 +116,11 @@ class Growth:
         self.tree = tree.to(self.device)
         self.train, self.validation, self.settings = train, validation, settings
         self.optimizer = optimizer or partial(torch.optim.Adam, lr=settings.learning_rate)
-        self.balance_routers, self.cache, self.cache_bytes = balance_routers, cache, cache_bytes
+        self.cache = cache
         self.callbacks, self.progress = callbacks, Progress.of(progress)
         self.decisions: list[Decision] = []
         self.history = History()
+        self.batch_size = settings.batch(len(train))
         self.undecided = [0]
         self.loss = math.inf
         self.file = None if folder is None else Path(folder, state.FILE)
@@ -137,7 +133,6 @@ class Growth:
             self.tree,
             self.settings,
             self.optimizer(self.tree.parameters()),
-            balance_routers=self.balance_routers,
             samples=len(self.train),
             validation_samples=len(self.validation),
         )
@@ -179,10 +174,10 @@ class Growth:
         begin = time.perf_counter()
         self._forget_unfinished()
         node, action = self.undecided[0], "root"
-        losses: dict[str, float] = {}
+        gains: dict[str, Gain] = {}
         with random_states_kept(self.device):
             if self.decisions:
-                action, losses = self._visit(node)
+                action, gains = self._visit(node)
             else:
                 self.loss = self._train_root()
         decision = Decision(
@@ -190,10 +185,11 @@ class Growth:
             node=node,
             action=action,
             loss=self.loss,
-            candidates=losses,
+            candidates={kind: gain.loss for kind, gain in gains.items()},
             leaves=self.tree.num_leaves,
             parameters=count_parameters(self.tree),
             seconds=time.perf_counter() - begin,
+            errors={kind: gain.error for kind, gain in gains.items()},
         )
         self.decisions.append(decision)
         self._save()
@@ -202,9 +198,9 @@ class Growth:
             callback(self, decision)
         return decision
 
-    def choose(self, losses: dict[str, float]) -> str:
+    def choose(self, gains: dict[str, Gain]) -> str:
         """What to do with a leaf (see :func:`.decision.choose`), for a subclass to change."""
-        return choose(losses, self.loss, self.settings.min_gain)
+        return choose(gains, self.settings)
 
     def _train_root(self) -> float:
         """Trains the root; one that begins as a trained network does not get worse by it."""
@@ -218,19 +214,19 @@ class Growth:
             )
         return loss
 
-    def _visit(self, leaf: int) -> tuple[str, dict[str, float]]:
+    def _visit(self, leaf: int) -> tuple[str, dict[str, Gain]]:
         trained = self._train_candidates(leaf)
-        losses = {kind: loss for kind, (loss, _) in trained.items()}
-        action = self.choose(losses)
+        gains = {kind: gain for kind, (gain, _) in trained.items()}
+        action = self.choose(gains)
         self.undecided = self.undecided[1:]
         if action != "keep":
-            self.loss, candidate = trained[action]
+            (self.loss, *_), candidate = trained[action]
             if action == "split":
                 self.undecided += self.tree.split(leaf, [*candidate.parts])
             else:
                 self.tree.deepen(leaf, [*candidate.parts])
                 self.undecided.append(leaf)
-        return action, losses
+        return action, gains
 
     def _candidates(
         self, leaf: int, attempt: int = 0, others: Iterable[nn.Module] = ()
@@ -240,28 +236,57 @@ class Growth:
             leaf,
             self.settings,
             seed=self._seed("modules", attempt),
-            balance_on=self.train if self.balance_routers else None,
+            balance_on=self.train if self.settings.balance_routers else None,
             others=others,
         )
 
-    def _train_candidates(self, leaf: int) -> dict[str, tuple[float, Candidate]]:
-        """The best trained candidate of each kind, with its loss."""
-        candidates = self._candidates(leaf)
-        if not candidates:
+    def _train_candidates(self, leaf: int) -> dict[str, tuple[Gain, Candidate]]:
+        """The best trained candidate of each kind, and what it is worth."""
+        proposals = self._proposals(leaf)
+        if not proposals[0]:
             return {}
         train, validation = self._both_at_leaf(leaf)
         if self._expected(leaf, train) < self.settings.min_samples:
             return {}
-        best: dict[str, tuple[float, Candidate]] = {}
-        for attempt in range(self.settings.n_init):
-            if attempt:
-                kept = [candidate for _, candidate in best.values()]
-                candidates = self._candidates(leaf, attempt, kept)
-            for kind, candidate in candidates.items():
+        before = self._each(self.tree.losses, self.validation)
+        best: dict[str, tuple[Gain, Candidate]] = {}
+        for kind in proposals[0]:  # a split first, if there may be one
+            for attempt, candidate in enumerate(each[kind] for each in proposals):
                 loss = self._train(candidate, kind, leaf, train, validation, attempt)
-                if kind not in best or loss < best[kind][0]:
-                    best[kind] = loss, candidate
+                if kind not in best or loss < best[kind][0].loss:
+                    worth = Gain(loss, *self._gained(before, candidate, train, validation))
+                    best[kind] = worth, candidate
+            gains = {kind: gain for kind, (gain, _) in best.items()}
+            if self.settings.prefer_split and self.choose(gains) == "split":
+                break
         return best
+
+    def _proposals(self, leaf: int) -> list[dict[str, Candidate]]:
+        """The candidates of every attempt, which share nothing with one another."""
+        found: list[dict[str, Candidate]] = []
+        for attempt in range(self.settings.n_init):
+            others = [candidate for each in found for candidate in each.values()]
+            found.append(self._candidates(leaf, attempt, others))
+        return found
+
+    def _gained(
+        self, before: np.ndarray, candidate: Candidate, train: Any, validation: Any
+    ) -> tuple[float, float, float]:
+        """A candidate's gain, the error of that, and the share of a split's lesser side."""
+        found = gained(before, self._each(candidate.losses, validation), self.validation.counts())
+        if not isinstance(candidate, Split):
+            return *found, 1.0
+        arriving = self._each(candidate.shares, train)  # [n, 2], expected
+        return *found, float(np.average(arriving, axis=0, weights=self.train.counts()).min())
+
+    def _each(self, answer: Callable[[Any], torch.Tensor], samples: Samples | AtLeaf) -> np.ndarray:
+        """What a function gives for each sample, in evaluation mode. ``[n, ...]``, float64."""
+        size, found = 1000, []  # as in validation
+        with evaluating(self.tree):
+            for start in range(0, len(samples), size):
+                batch = take(samples, start, size, self.device)
+                found.append(answer(batch).double().cpu().numpy())
+        return np.concatenate(found)
 
     def _expected(self, leaf: int, train: Samples | AtLeaf) -> float:
         """How many training samples are expected to reach a leaf, each counted by its weight."""
@@ -273,13 +298,13 @@ class Growth:
     def _both_at_leaf(self, leaf: int) -> list[Samples | AtLeaf]:
         """The samples of both kinds, replaced by the cache where it has room for them."""
         data: list[Samples | AtLeaf] = [self.train, self.validation]
-        room = self.cache_bytes
+        room = self.settings.cache_bytes
         for i, samples in enumerate((self.train, self.validation) if self.cache else ()):
             found = cached(
                 self.tree,
                 leaf,
                 samples,
-                batch_size=self.settings.batch_size,
+                batch_size=self.batch_size,
                 device=self.device,
                 max_bytes=room,
             )
@@ -300,8 +325,8 @@ class Growth:
                 train,
                 validation,
                 epochs=self.settings.epochs,
-                patience=self.settings.patience,
-                batch_size=self.settings.batch_size,
+                patience=self.settings.waits(len(train)),
+                batch_size=self.batch_size,
                 optimizer=self.optimizer,
                 seed=self._seed(phase, attempt),
                 device=self.device,

@@ -29,7 +29,7 @@ from structnet.training.seeding import random_states_kept
 
 FILE = "growth.safetensors"
 # What growth does not depend on; the learning rate stands in the optimizer's description.
-OTHERS = ("refine_epochs", "prune", "learning_rate")
+OTHERS = ("refine_epochs", "learning_rate", "cache_bytes")
 IN_FILE = {"warm_start_solvers": "warm_start"}  # where the file has another word for a setting
 
 

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from structnet.plot.model_tree.panels import GREEDY, share_text
 from structnet.plot.model_tree.sheet import INCH, room
 from structnet.plot.style import GREY, as_written, cut, new_axes, percent_axis
-from structnet.routing.explanation import names_of
-from structnet.routing.protocol import RoutedTree
+from structnet.routing.reading import read
 from structnet.routing.samples import Samples, counted
 from structnet.routing.visits import leaf_of, reach
 
@@ -31,8 +29,10 @@ MAX_NAME = 12  # characters of a class above a picture
 
 
 def plot_leaf_classes(
-    tree: RoutedTree,
-    samples: Samples,
+    tree: Any,
+    samples: Any,
+    y: Any = None,
+    *,
     class_names: Sequence[str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
@@ -43,8 +43,10 @@ def plot_leaf_classes(
     class without samples is empty.
 
     Args:
-        tree: any model tree that predicts classes.
-        class_names: the names of the classes; their numbers by default.
+        tree: any model tree that predicts classes, or a fitted classifier.
+        samples: samples; for a classifier the user's own inputs.
+        y: classes of a classifier's inputs.
+        class_names: the names of the classes; a classifier's own or their numbers by default.
         ax: the axes to draw on; new ones by default.
 
     Raises:
@@ -57,11 +59,13 @@ def plot_leaf_classes(
         >>> tree = NeuralTree(presets.mlp(num_outputs=2, width=8), shape=(4,))
         >>> _ = tree.split(0)
         >>> samples = Samples(torch.rand(6, 4), torch.arange(6) % 2)
-        >>> ax = plot_leaf_classes(tree, samples, ["cat", "dog"], Figure().add_subplot())
+        >>> ax = plot_leaf_classes(
+        ...     tree, samples, class_names=["cat", "dog"], ax=Figure().add_subplot())
         >>> [label.get_text() for label in ax.get_xticklabels() + ax.get_yticklabels()]
-        ['cat', 'dog', 'leaf 1', 'leaf 2']
+        ['cat', 'dog', 'leaf 1: ... %', 'leaf 2: ... %']
     """
-    names = names_of(tree, class_names)
+    told = read(tree, samples, y, class_names)
+    tree, samples, names = told.tree, told.samples, told.class_names
     if names is None:
         raise ValueError("the tree predicts numbers; expected one that predicts classes")
     leaves, counts = tree.topology.from_left(), reach(tree, samples).classes
@@ -77,7 +81,8 @@ def plot_leaf_classes(
     # A slanted name ends below its column.
     slanted = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
     _label(ax.xaxis, names, **(slanted if _longest(names) > LEVEL else {}))
-    _label(ax.yaxis, [f"leaf {leaf}" for leaf in leaves])
+    sizes = counts[leaves].sum(axis=1) / counts[0].sum()
+    _label(ax.yaxis, [f"leaf {v}: {share_text(s)}" for v, s in zip(leaves, sizes, strict=True)])
     ax.spines[:].set_visible(False)
     if max(shares.shape) <= MAX_CELLS:
         _write_shares(ax, shares)
@@ -85,8 +90,10 @@ def plot_leaf_classes(
 
 
 def plot_leaf_means(
-    tree: RoutedTree,
-    x: Tensor | np.ndarray | Samples,
+    tree: Any,
+    x: Any,
+    y: Any = None,
+    *,
     class_names: Sequence[str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
@@ -98,9 +105,10 @@ def plot_leaf_means(
     getting there. The leaves stand in the same order.
 
     Args:
-        tree: any model tree whose samples are images.
-        x: images, or samples, whose weights count.
-        class_names: the names of the classes; their numbers by default.
+        tree: any model tree whose samples are images, or a fitted estimator of images.
+        x: images, or samples, whose weights count; for an estimator the user's own inputs.
+        y: targets of an estimator's inputs.
+        class_names: the names of the classes; an estimator's own or their numbers by default.
         ax: the axes to draw on; new ones by default.
 
     Shapes:
@@ -120,8 +128,9 @@ def plot_leaf_means(
         >>> ax.images[0].get_array().shape, [text.get_text() for text in ax.texts]
         ((8, 8), ['leaf 0: 100 %\\n', 'shares: greedy paths'])
     """
+    told = read(tree, x, y, class_names)
+    tree, x, names = told.tree, told.samples, told.class_names
     _check_images(tree.shape)
-    names = names_of(tree, class_names)
     targets = x.targets.cpu().numpy() if isinstance(x, Samples) else None
     inputs, weights = counted(x)
     leaves, reached = tree.topology.from_left(), leaf_of(tree, inputs)

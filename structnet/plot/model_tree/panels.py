@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -52,7 +52,7 @@ def panels_text(tree: RoutedTree) -> str:
     arity = np.diff(tree.topology.offsets)
     upper = UPPER[tree.num_classes is not None]
     if not arity.any():
-        return f"panel: {upper}"
+        return f"one leaf: this tree asks nothing; panel: {upper}"
     return f"upper panels: {upper}; lower ones: {LOWER[bool((arity[arity > 0] == 2).all())]}"
 
 
@@ -129,6 +129,22 @@ def _fitting(names: Sequence[str], width: float) -> str:
     """The first of these names that has room in small letters, or the last."""
     fonts = fonts_for(names)
     return next((n for n in names if SMALL / 10 * text_width(n, fonts) <= width), names[-1])
+
+
+def draw_questions(ax: Axes, sheet: Sheet, asked: Mapping[int, str], scale: float) -> None:
+    """What goes left at each router, below it and over the stem; as wide as its children stand."""
+    if scale < MIN_TEXT:
+        return
+    parent = sheet.placed.parent
+    for i, v in enumerate(sheet.nodes.tolist()):
+        below = sheet.x[parent == i]
+        if not len(below) or not asked.get(v):
+            continue
+        room = max(float(np.ptp(below)) + WIDTH, WIDTH)
+        y = (sheet.bottom[i] - sheet.form.foot + sheet.bar[parent == i][0]) / 2
+        said = _fitting([asked[v], *(cut(asked[v], n) for n in range(len(asked[v]), 5, -2))], room)
+        ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.6 * scale}
+        _write(ax, sheet.x[i], y, said, SMALL * scale, ha="center", bbox=ground)
 
 
 def draw_boxes(ax: Axes, tree: RoutedTree, sheet: Sheet, scale: float) -> None:

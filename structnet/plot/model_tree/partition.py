@@ -14,8 +14,8 @@ from structnet.plot.model_tree.sheet import room
 from structnet.plot.palette import PALE, class_colors
 from structnet.plot.style import GREY, MARKERS, add_legend, as_written, cut, new_axes
 from structnet.routing.batches import answers
-from structnet.routing.explanation import names_of
 from structnet.routing.protocol import RoutedTree
+from structnet.routing.reading import read
 from structnet.routing.samples import Samples
 from structnet.routing.visits import leaf_of
 
@@ -30,12 +30,13 @@ LEVELS = 8  # of the mean, where numbers are predicted
 
 
 def plot_partition(
-    tree: RoutedTree,
-    x: Tensor | np.ndarray | Samples,
+    tree: Any,
+    x: Any,
+    y: Any = None,
+    *,
     class_names: Sequence[str] | None = None,
     ax: Axes | None = None,
-    *,
-    feature_names: Sequence[str] = ("feature 0", "feature 1"),
+    feature_names: Sequence[str] | None = None,
     resolution: int = 200,
 ) -> Axes:
     """Draws which leaf each point of the plane goes to, and what the tree predicts there.
@@ -46,11 +47,13 @@ def plot_partition(
     their classes.
 
     Args:
-        tree: any model tree whose samples have two features.
-        x: points, or samples; they also say which part of the plane to draw.
-        class_names: the names of the classes; their numbers by default.
+        tree: any model tree whose samples have two features, or a fitted estimator of such.
+        x: points, or samples; for an estimator the user's own inputs, in whose units it is drawn.
+            They also say which part of the plane.
+        y: targets of an estimator's inputs.
+        class_names: the names of the classes; an estimator's own or their numbers by default.
         ax: the axes to draw on; new ones by default.
-        feature_names: the labels of the axes.
+        feature_names: the labels of the axes; an estimator's own by default.
         resolution: points of the grid in each direction.
 
     Shapes:
@@ -68,7 +71,8 @@ def plot_partition(
         >>> [text.get_text() for text in ax.texts]
         ['leaf 0']
     """
-    names = names_of(tree, class_names)
+    told = read(tree, x, y, class_names, feature_names)
+    tree, x, names = told.tree, told.samples, told.class_names
     samples, given_x = (x, x.x) if isinstance(x, Samples) else (None, x)
     _check(tree, given_x, resolution)
     places = given_x.detach().cpu().numpy() if isinstance(given_x, Tensor) else given_x  # [n, 2]
@@ -80,7 +84,13 @@ def plot_partition(
     predicted = np.concatenate([each for _, each in answers(tree, points, tree.predicted)])
     if names is None and predicted.shape[1] != 1:
         raise ValueError("the tree predicts several numbers; expected classes or one number")
-    predicted = predicted.astype(np.float64).reshape(resolution, resolution, -1)
+    predicted = predicted.astype(np.float64)
+    if told.target_units is not None:
+        predicted = told.target_units(predicted)
+    predicted = predicted.reshape(resolution, resolution, -1)
+    if told.units is not None:
+        sides = list(told.units(np.stack(sides, axis=1)).T)
+        places = told.units(np.asarray(places, np.float64))
     given, ax = ax is not None, ax if ax is not None else new_axes(1, width=5.5, height=4.5)[0]
     _draw_regions(ax, tree, sides, regions)
     if names is None:
@@ -88,7 +98,8 @@ def plot_partition(
     else:
         _draw_boundaries(ax, sides, predicted)
     _draw_samples(ax, places, samples, names)
-    ax.set(xlabel=feature_names[0], ylabel=feature_names[1])
+    columns = ("feature 0", "feature 1") if told.feature_names is None else told.feature_names
+    ax.set(xlabel=columns[0], ylabel=columns[1])
     as_written(ax.xaxis.label, ax.yaxis.label)
     ax.set(xlim=sides[0][[0, -1]], ylim=sides[1][[0, -1]])
     if not given:
@@ -129,8 +140,8 @@ def _draw_regions(
     leaves = tree.topology.from_left()
     place = np.zeros(tree.topology.num_nodes, int)
     place[leaves] = np.arange(len(leaves))
-    colors = ListedColormap([PALE[i % len(PALE)] for i in range(len(leaves))])
     number = place[regions]
+    colors = ListedColormap(_apart(number, len(leaves)))
     style: dict[str, Any] = {
         "vmin": -0.5,
         "vmax": len(leaves) - 0.5,
@@ -141,6 +152,22 @@ def _draw_regions(
     for leaf in np.unique(regions):
         if not (regions == leaf).all():
             ax.contour(*sides, regions == leaf, [0.5], colors=GREY, linewidths=0.5, zorder=1)
+
+
+def _apart(number: np.ndarray, leaves: int) -> list[str]:
+    """A pale colour for each leaf, no two alike side by side as far as the colours go."""
+    beside: dict[int, set[int]] = {i: set() for i in range(leaves)}
+    for a, b in ((number[1:], number[:-1]), (number[:, 1:], number[:, :-1])):
+        for one, other in np.unique(np.stack([a[a != b], b[a != b]], axis=1), axis=0).tolist():
+            beside[one].add(other)
+            beside[other].add(one)
+    found: dict[int, int] = {}
+    for i in range(leaves):
+        taken = {found[j] for j in beside[i] if j in found}
+        free = [c for c in range(len(PALE)) if c not in taken]
+        # The least used of the free ones, so that all are seen.
+        found[i] = min(free or range(len(PALE)), key=lambda c: (list(found.values()).count(c), c))
+    return [PALE[found[i]] for i in range(leaves)]
 
 
 def _write_numbers(ax: Axes, sides: Sequence[np.ndarray], regions: np.ndarray) -> None:

@@ -7,6 +7,7 @@ Reference:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from structnet.plot.model_tree.sheet import (
     MAX_SIDE,
     MIN_SCALE,
     MIN_SIDE,
+    Form,
     Sheet,
     fit_limits,
     place,
@@ -31,6 +33,8 @@ from structnet.plot.model_tree.sheet import (
 )
 from structnet.routing.explanation import names_of
 from structnet.routing.protocol import RoutedTree
+from structnet.routing.reading import read
+from structnet.routing.report import questions
 from structnet.routing.samples import Samples
 from structnet.routing.visits import Reach, reach
 from structnet.routing.words import percent
@@ -41,14 +45,17 @@ if TYPE_CHECKING:
 EDGE, TRANSFORMER = "#AAAAAA", "#222222"
 TITLE = 24.0  # points
 LARGEST = np.array([MAX_SIDE, MAX_SIDE])
+ASKED = replace(HISTOGRAMS, stem=HISTOGRAMS.stem + 9)  # with room for what routers ask
 
 
 def plot_neural_tree(
-    tree: RoutedTree,
-    samples: Samples | None = None,
-    class_names: Sequence[str] | None = None,
-    ax: Axes | None = None,
+    tree: Any,
+    samples: Any = None,
+    y: Any = None,
     *,
+    class_names: Sequence[str] | None = None,
+    feature_names: Sequence[str] | None = None,
+    ax: Axes | None = None,
     greedy: bool = False,
     max_depth: int | None = None,
 ) -> Axes:
@@ -68,8 +75,14 @@ def plot_neural_tree(
     Without samples, the nodes are boxes with their numbers: inner ones blue, leaves yellow. What
     has no room for histograms is drawn as dots, in the colour of the commonest class.
 
+    A router of the inputs themselves says below its panel what goes left, where the tree can tell.
+
     Args:
-        class_names: the names of the classes; their numbers by default.
+        tree: any model tree, or a fitted estimator.
+        samples: samples to send through it; for an estimator the user's own inputs.
+        y: targets of an estimator's inputs.
+        class_names: the names of the classes; an estimator's own or their numbers by default.
+        feature_names: the names of the columns of a table, likewise.
         ax: the axes to draw on; by default new ones, large enough for all to be read.
         greedy: True counts each sample at the nodes on its greedy path alone, instead of at all
             nodes by the probability of getting there.
@@ -89,14 +102,21 @@ def plot_neural_tree(
         >>> [text.get_text() for text in ax.texts]
         ['0', '1', '2']
     """
-    names = names_of(tree, class_names)
+    told = read(tree, samples, y, class_names, feature_names)
+    tree, samples, names = told.tree, told.samples, told.class_names
     found = None if samples is None else reach(tree, samples, "greedy" if greedy else "multi")
     key = None if found is None else Key(panels.GREEDY if greedy else panels.SOFT, names)
     sheet = _sheet(tree, found is not None, max_depth, room(ax) if ax is not None else LARGEST)
+    if sheet.form.unit == HISTOGRAMS.unit and any(questions(tree, told.feature_names).values()):
+        sheet = _sheet(tree, True, max_depth, room(ax) if ax is not None else LARGEST, ASKED)
     if key is not None and sheet.form.unit != DOTS.unit:
         key = key._replace(panels=panels.panels_text(tree))
     ax = ax if ax is not None else _new_axes([sheet], key)[0]
     _draw(ax, tree, sheet, found, key)
+    if sheet.form.stem == ASKED.stem:
+        panels.draw_questions(
+            ax, sheet, questions(tree, told.feature_names), _scale(ax, sheet, key)
+        )
     return ax
 
 
@@ -146,16 +166,23 @@ def plot_refinement(
         titles[i] += f": accuracy {percent(accuracy, 1)}"
     for each, tree, title in zip(axes, trees, titles, strict=True):
         each.set_title(title)
-        plot_neural_tree(tree, samples, class_names, each, greedy=greedy, max_depth=max_depth)
+        shown: dict[str, Any] = {"greedy": greedy, "max_depth": max_depth}
+        plot_neural_tree(tree, samples, class_names=class_names, ax=each, **shown)
     return list(axes)
 
 
-def _sheet(tree: RoutedTree, histograms: bool, max_depth: int | None, points: np.ndarray) -> Sheet:
+def _sheet(
+    tree: RoutedTree,
+    histograms: bool,
+    max_depth: int | None,
+    points: np.ndarray,
+    form: Form = HISTOGRAMS,
+) -> Sheet:
     """Places the tree in its full form, or as dots if that has no room on so many points."""
     depth = tree.topology.depth
     shown = np.flatnonzero(depth <= (depth.max() if max_depth is None else max_depth))
     dots = max((tree.facts(v).transformers for v in shown.tolist()), default=0)
-    full = place(tree.topology, HISTOGRAMS if histograms else BOXES, dots, max_depth)
+    full = place(tree.topology, form if histograms else BOXES, dots, max_depth)
     if scale_to(points, full, 0) >= MIN_SCALE:
         return full
     return place(tree.topology, DOTS, 0, max_depth)
@@ -180,8 +207,7 @@ def _new_axes(sheets: Sequence[Sheet], key: Key | None) -> list[Axes]:
 
 
 def _draw(ax: Axes, tree: RoutedTree, sheet: Sheet, found: Reach | None, key: Key | None) -> None:
-    above = key_height(key, room(ax)[0])
-    scale = scale_to(room(ax), sheet, above)
+    above, scale = key_height(key, room(ax)[0]), _scale(ax, sheet, key)
     fit_limits(ax, sheet, scale, above)
     _draw_edges(ax, sheet, found, scale)
     if sheet.form.unit == DOTS.unit:
@@ -195,6 +221,10 @@ def _draw(ax: Axes, tree: RoutedTree, sheet: Sheet, found: Reach | None, key: Ke
             panels.draw_captions(ax, tree, sheet, found, key and key.names, scale)
     if key is not None:
         panels.draw_key(ax, key, sheet.size[0] / 2, scale, room(ax)[0])
+
+
+def _scale(ax: Axes, sheet: Sheet, key: Key | None) -> float:
+    return scale_to(room(ax), sheet, key_height(key, room(ax)[0]))
 
 
 def _draw_edges(ax: Axes, sheet: Sheet, found: Reach | None, scale: float) -> None:

@@ -1,0 +1,298 @@
+"""What neural trees are as scikit-learn estimators, whatever they predict."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from functools import partial
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor, nn
+
+from structnet.checks import check_bool, check_integer, check_number, check_one_of, wrong
+from structnet.estimators import file
+from structnet.estimators.checked import Checked, seed_from
+from structnet.estimators.class_weights import weighed
+from structnet.estimators.held_out import hold_out
+from structnet.estimators.inputs import check_inputs
+from structnet.estimators.scale import Standardizer
+from structnet.estimators.tree_estimator import (
+    TreeEstimatorMixin,
+)
+from structnet.neural_tree import presets
+from structnet.neural_tree.likelihood import Likelihood
+from structnet.neural_tree.member import Member
+from structnet.neural_tree.primitives import Primitives
+from structnet.neural_tree.settings import NeuralTreeSettings
+from structnet.neural_tree.training import Trained, train
+from structnet.neural_tree.tree import PATHS, NeuralTree
+from structnet.routing.batches import ask
+from structnet.training.history import History
+from structnet.training.processes import own_device
+from structnet.training.seeding import random_states_kept
+
+FREE = ("path", "refine_epochs", "device", "verbose", "folder")  # what resuming may change
+
+
+class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
+    """What the classifier and the regressor share; its parameters are told at the classifier."""
+
+    members_: list[Member]
+    _losses: Mapping[str, type[Likelihood]]  # by the name of the loss, the task's own first
+
+    def __init__(
+        self,
+        primitives: str | Primitives | Callable[[int], Primitives] | None = None,
+        *,
+        loss: str | None = None,
+        routers: bool = True,
+        transformers: bool = True,
+        max_depth: int | None = NeuralTreeSettings.max_depth,
+        max_leaves: int | None = NeuralTreeSettings.max_leaves,
+        max_parameters: int | None = NeuralTreeSettings.max_parameters,
+        max_transformers: int | None = NeuralTreeSettings.max_transformers,
+        min_gain: float = NeuralTreeSettings.min_gain,
+        gain_errors: float = NeuralTreeSettings.gain_errors,
+        prefer_split: bool = NeuralTreeSettings.prefer_split,
+        min_samples: float = NeuralTreeSettings.min_samples,
+        epochs: int = NeuralTreeSettings.epochs,
+        refine_epochs: int = NeuralTreeSettings.refine_epochs,
+        patience: int | None = NeuralTreeSettings.patience,
+        n_init: int = NeuralTreeSettings.n_init,
+        batch_size: int | None = NeuralTreeSettings.batch_size,
+        learning_rate: float = NeuralTreeSettings.learning_rate,
+        warm_start_solvers: bool = NeuralTreeSettings.warm_start_solvers,
+        balance_routers: bool = NeuralTreeSettings.balance_routers,
+        cache_bytes: float = NeuralTreeSettings.cache_bytes,
+        prune: float | None = NeuralTreeSettings.prune,
+        class_weight: str | Mapping[Any, float] | None = None,
+        validation_fraction: float = 0.2,
+        standardize: bool = True,
+        path: str = "multi",
+        n_members: int = 1,
+        random_state: Any = None,
+        device: str | torch.device = "cpu",
+        verbose: bool = False,
+        folder: str | Path | None = None,
+    ):
+        # scikit-learn asks that every parameter is kept as it is given.
+        self.__dict__.update((name, value) for name, value in locals().items() if name != "self")
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, validation: tuple | None = None
+    ) -> NeuralTreeEstimator:
+        """Grows the trees, refines and prunes them.
+
+        Args:
+            X: samples, a table or images.
+            y: their classes or numbers.
+            sample_weight: count of each sample; 0 leaves it out.
+            validation: ``(X, y)`` or ``(X, y, sample_weight)`` to choose by, instead of a part of
+                the samples.
+
+        Shapes:
+            X ``[n, features]`` or ``[n, channels, height, width]``; y ``[n]``, or ``[n, columns]``
+            for regression; sample_weight ``[n]``.
+
+        Raises:
+            ValueError: data or parameters that do not fit; the message says which.
+            CheckpointError: the folder belongs to another training.
+        """
+        self._check_parameters()
+        given = self._checked(X, y, sample_weight, reset=True)
+        held_out = None if validation is None else self._checked_validation(validation)
+        given, held_out = self._weighed(given, given), held_out and self._weighed(held_out, given)
+        self.seed_ = seed_from(self.random_state)
+        if self.folder is not None:
+            named = isinstance(self.primitives, str)
+            facts = {"primitives": self.primitives if named else "own", "random_state": self.seed_}
+            facts |= {"loss": self.loss or next(iter(self._losses)), "data": given.digest()}
+            facts["validation data"] = held_out and held_out.digest()
+            file.claim(self.folder, self, FREE, **facts)
+        numbers = range(self.n_members)
+        self.members_ = [self._fit_member(number, given, held_out) for number in numbers]
+        return self
+
+    @property
+    def tree_(self) -> NeuralTree:
+        """The tree; of several members the first.
+
+        It takes standardized inputs, and knows classes by their numbers: give it what
+        :meth:`samples` gives, not the user's own. :meth:`explain` takes the user's own.
+        """
+        return self._first.tree
+
+    @property
+    def growth_(self) -> Trained:
+        """How the tree grew, its ``decisions`` and ``history``; of several members the first."""
+        return replace(self._first, history=self._first.growth)
+
+    @property
+    def history_(self) -> History:
+        """A record an epoch of growth and refinement; of several members the first's.
+
+        The fields are those of ``structnet.fit``, and ``phase`` ("root", "split", "deepen" or
+        "refine"), ``node`` and ``decision``, the number of the decision that it was for.
+        """
+        return self._first.history
+
+    @property
+    def _first(self) -> Member:
+        check_is_fitted(self)
+        return self.members_[0]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "members_" in vars(self)
+
+    # Fitting
+
+    def _weighed(self, samples: Checked, given: Checked) -> Checked:
+        """Samples, counted by their classes too, whose weights follow from those to learn from."""
+        if self.class_weight is None:
+            return samples
+        if not is_classifier(self):
+            raise wrong("class_weight", "None where numbers are predicted", self.class_weight)
+        return weighed(samples, given, self.classes_, self.class_weight)
+
+    def _settings(self, seed: int) -> NeuralTreeSettings:
+        """The hyper-parameters of a member, whose ranges are checked."""
+        names = (field.name for field in fields(NeuralTreeSettings) if field.name != "seed")
+        return NeuralTreeSettings(**{name: getattr(self, name) for name in names}, seed=seed)
+
+    def _check_parameters(self) -> None:
+        self._settings(seed=0)
+        check_number("validation_fraction", self.validation_fraction, 0, 1, open=True)
+        check_integer("n_members", self.n_members, 1)
+        for name in ("routers", "transformers", "standardize"):
+            check_bool(name, getattr(self, name))
+        if not (self.routers or self.transformers):
+            raise ValueError(
+                "routers=False and transformers=False together leave nothing to grow; expected one "
+                "of them to be True"
+            )
+        check_one_of("path", self.path, PATHS)
+        if self.loss is not None:
+            check_one_of("loss", self.loss, self._losses)
+        own_device(self.device)
+        if self.folder is not None and not isinstance(self.random_state, Integral):
+            # An interrupted fit could not go on.
+            raise wrong("random_state", "an int where there is a 'folder'", self.random_state)
+
+    def _fit_member(self, number: int, given: Checked, held_out: Checked | None) -> Member:
+        seeds = np.random.SeedSequence([self.seed_, number]).generate_state(2)
+        if held_out is None:
+            strata = given.y if is_classifier(self) else None
+            parts = hold_out(len(given.x), self.validation_fraction, int(seeds[0]), strata)
+            learn, validation = map(given.take, parts)
+        else:
+            learn, validation = given, held_out
+        inputs = targets = None
+        if self.standardize:
+            inputs = Standardizer.fitted(learn.x, learn.weights)
+            targets = None if is_classifier(self) else Standardizer.fitted(learn.y, learn.weights)
+        trained = train(
+            self._root(int(seeds[1])),
+            self._settings(int(seeds[1])),
+            learn.samples(inputs, targets),
+            validation.samples(inputs, targets),
+            device=self.device,
+            folder=None if self.folder is None else Path(self.folder, f"member_{number}"),
+            progress=bool(self.verbose),
+        )
+        trained.tree.to("cpu")
+        return Member(**vars(trained), inputs=inputs, targets=targets)
+
+    def _root(self, seed: int) -> NeuralTree:
+        likelihood, outputs = self._task()
+        with random_states_kept(torch.device("cpu")):
+            torch.manual_seed(seed)
+            tree = NeuralTree(self._primitives(outputs), self.sample_shape_, likelihood)
+        if tree.num_outputs != outputs:
+            raise ValueError(
+                f"the primitives' solver gives {tree.num_outputs} outputs; expected {outputs} "
+                f"for these targets and {type(likelihood).__name__}"
+            )
+        return tree
+
+    def _task(self) -> tuple[Likelihood, int]:
+        """The likelihood, and the outputs that a solver must have."""
+        likelihood = self._losses[self.loss or next(iter(self._losses))]()
+        if is_classifier(self):
+            return likelihood, len(self.classes_)
+        return likelihood, likelihood.num_outputs(*self.target_shape_ or (1,))
+
+    def _primitives(self, outputs: int) -> Primitives:
+        """The primitives that the user chose, for solvers with so many outputs."""
+        chosen = self.primitives
+        if chosen is None:
+            chosen = "table" if len(self.sample_shape_) == 1 else "mnist_b"
+        made = presets.made_of(chosen, outputs)
+        return made.without(routers=not self.routers, transformers=not self.transformers)
+
+    # Answering
+
+    def _trees(self) -> list[NeuralTree]:
+        return [member.tree for member in self.members_]
+
+    def _asked(self, x: np.ndarray) -> Sequence[tuple[NeuralTree, Tensor]]:
+        # In the precision of x, so that float64 gives the same whatever else is in the batch. An
+        # accelerator, where double precision is slow or missing, stays with single.
+        device = own_device(self.device)
+        double = x.dtype == np.float64 and device.type == "cpu"
+        dtype = torch.float64 if double else torch.float32
+        return [
+            (
+                copy.deepcopy(member.tree).to(device, dtype),
+                torch.tensor(x if member.inputs is None else member.inputs(x), dtype=dtype),
+            )
+            for member in self.members_
+        ]
+
+    def _outputs(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        check_one_of("path", self.path, PATHS)
+        generator = torch.Generator(own_device(self.device)).manual_seed(self.seed_)
+        x, size, found = check_inputs(self, X), self.batch_size, []
+        for (tree, ready), member in zip(self._asked(x), self.members_, strict=True):
+            question = partial(tree.output, path=self.path, generator=generator)
+            answers = ask(tree, ready, question, size)
+            outputs = answers.numpy().astype(x.dtype, copy=False)
+            found.append(outputs if member.targets is None else member.targets.inverse(outputs))
+        return np.stack(found)
+
+    def _scales(self) -> tuple[Standardizer | None, Standardizer | None]:
+        return self._first.inputs, self._first.targets
+
+    # On disk
+
+    def _state(self) -> tuple[nn.Module, dict[str, Any]]:
+        if not (self.primitives is None or isinstance(self.primitives, str)):
+            raise TypeError(
+                "a file holds the name of a preset, not functions; expected 'primitives' to be "
+                f"None or one of {sorted(presets.NAMED)}. Got {type(self.primitives).__name__}."
+            )
+        members = [
+            member.config()
+            | {
+                "inputs": member.inputs and member.inputs.to_lists(),
+                "targets": member.targets and member.targets.to_lists(),
+            }
+            for member in self.members_
+        ]
+        return nn.ModuleList(self._trees()), {"members": members}
+
+    def _restore(self, config: dict[str, Any]) -> nn.Module:
+        likelihood, outputs = self._task()
+        primitives, self.members_ = self._primitives(outputs), []
+        for told in config["members"]:
+            trained = Trained.from_config(told, primitives, likelihood)
+            inputs, targets = map(Standardizer.from_lists, (told["inputs"], told["targets"]))
+            self.members_.append(Member(**vars(trained), inputs=inputs, targets=targets))
+        return nn.ModuleList(self._trees())

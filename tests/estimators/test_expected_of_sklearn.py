@@ -1,0 +1,109 @@
+"""What users of scikit-learn expect: class weights, deviations, pickles, and what to put before."""
+
+from __future__ import annotations
+
+import pickle
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from small_estimators import SMALL, classifier, regressor
+
+from structnet import NeuralTreeClassifier
+from structnet.neural_tree import presets
+
+GAUSSIAN = {"loss": "gaussian"}
+
+
+def same(ours: NeuralTreeClassifier, theirs: NeuralTreeClassifier, X: np.ndarray) -> None:
+    np.testing.assert_array_equal(ours.predict_proba(X), theirs.predict_proba(X))
+
+
+def test_class_weights_are_sample_weights(blobs: tuple) -> None:
+    X, y = blobs
+    X, y = X[10:], y[10:]
+    each = {"a": 3.0, "b": 0.5}
+    weights = np.array([each.get(name, 1.0) for name in y])
+    same(classifier(class_weight=each).fit(X, y), classifier().fit(X, y, weights), X)
+    twice = classifier(class_weight=each).fit(X, y, weights)
+    same(twice, classifier().fit(X, y, weights**2), X)
+    counts = {name: (y == name).sum() for name in set(y)}
+    balanced = np.array([len(y) / (3 * counts[name]) for name in y])
+    same(classifier(class_weight="balanced").fit(X, y), classifier().fit(X, y, balanced), X)
+    held = classifier(class_weight=each).fit(X, y, validation=(X, y))
+    same(held, classifier().fit(X, y, weights, validation=(X, y, weights)), X)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [("even", "a dict, 'balanced' or None"), ({"d": 2}, "of the classes"), ({"a": 0}, "above 0")],
+)
+def test_other_class_weights_are_refused(given: object, expected: str, blobs: tuple) -> None:
+    with pytest.raises(ValueError, match=f"'class_weight' parameter must be .*{expected}"):
+        classifier(class_weight=given).fit(*blobs)
+
+
+def test_numbers_have_no_classes(lines: tuple) -> None:
+    with pytest.raises(ValueError, match="'class_weight' parameter must be None where numbers"):
+        regressor(class_weight="balanced").fit(*lines)
+
+
+@pytest.mark.parametrize("members", [1, 2])
+@pytest.mark.parametrize("standardize", [True, False])
+def test_deviations_are_those_of_the_mixture(members: int, standardize: bool, lines: tuple) -> None:
+    X, y = lines
+    own = {"n_members": members, "standardize": standardize}
+    model = regressor(**GAUSSIAN, **own).fit(X, y)
+    mean, deviation = model.predict(X[:5], return_std=True)
+    np.testing.assert_array_equal(mean, model.predict(X[:5]))
+    rng, drawn = np.random.default_rng(0), []
+    for member in model.members_:
+        x = torch.tensor(X[:5] if member.inputs is None else member.inputs(X[:5]))
+        with torch.no_grad():
+            log_prob, outputs = member.tree.double()(x)
+        member.tree.float()
+        means, log_sd = outputs.numpy()[:, :, :2], outputs.numpy()[:, :, 2:]
+        leaf = [
+            rng.choice(log_prob.shape[1], 40_000, p=p / p.sum()) for p in log_prob.exp().numpy()
+        ]
+        at = np.arange(5)[:, None], np.array(leaf)
+        y_drawn = rng.normal(means[at], np.exp(log_sd[at]))  # [5, draws, 2]
+        drawn.append(y_drawn if member.targets is None else member.targets.inverse(y_drawn))
+    np.testing.assert_allclose(deviation, np.concatenate(drawn, axis=1).std(axis=1), rtol=0.03)
+
+
+@pytest.mark.parametrize("own", [{}, {**GAUSSIAN, "path": "greedy"}])
+def test_other_losses_and_paths_have_no_deviations(own: dict, lines: tuple) -> None:
+    model = regressor(max_depth=0, **own).fit(*lines)
+    with pytest.raises(ValueError, match="expected loss='gaussian' and path='multi'"):
+        model.predict(lines[0], return_std=True)
+
+
+@pytest.mark.parametrize("primitives", ["table", partial(presets.mlp, width=7, router_width=3)])
+def test_pickles_hold_presets_of_any_width(primitives: object, blobs: tuple) -> None:
+    model = NeuralTreeClassifier(primitives, **SMALL).fit(*blobs)
+    same(pickle.loads(pickle.dumps(model)), model, blobs[0])
+
+
+ROWS = [["red", 1.0], ["blue", 2.0], ["red", np.nan], [None, 4.0]] * 10
+ANSWERS = ["warm", "cold", "warm", "cold"] * 10
+
+
+def test_text_and_gaps_are_told_what_to_put_before() -> None:
+    rows = np.array(ROWS, dtype=object)
+    with pytest.raises(ValueError, match=r"text: 'red' in column 0 .* OneHotEncoder"):
+        classifier().fit(rows, ANSWERS)
+    with pytest.raises(ValueError, match=r"contains NaN: 10 values.* put SimpleImputer"):
+        classifier().fit(rows[:, 1:], ANSWERS)
+    before = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), [0]), (SimpleImputer(add_indicator=True), [1])
+    )
+    model = make_pipeline(before, classifier(epochs=30)).fit(rows, ANSWERS)
+    assert model.score(rows, ANSWERS) == 1
+    assert model.predict(np.array([["green", np.nan]], dtype=object)).shape == (1,)
+    regressor(max_depth=0).fit(np.array([["1.5"], ["2"]] * 9), np.arange(18.0))  # text of numbers

@@ -1,0 +1,90 @@
+"""What is drawn and told of an estimator: in the user's own units, with the user's own names."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from matplotlib.figure import Figure
+from small_estimators import classifier, regressor
+
+from structnet import NeuralTreeClassifier
+from structnet.neural_tree import NeuralTree, presets
+from structnet.plot import plot_leaf_classes, plot_neural_tree, plot_partition
+from structnet.plot.model_tree.partition import _apart
+from structnet.routing import Samples, read
+
+
+def axes():
+    return Figure(figsize=(9, 7)).add_subplot()
+
+
+def written(ax) -> list[str]:
+    return [text.get_text() for text in ax.texts]
+
+
+def test_an_estimator_is_drawn_as_its_tree_is(fitted: NeuralTreeClassifier, blobs: tuple) -> None:
+    ours, names = fitted.plot(*blobs, ax=axes()), ["a", "b", "c"]
+    theirs = plot_neural_tree(fitted.tree_, fitted.samples(*blobs), class_names=names, ax=axes())
+    assert written(ours) == written(theirs) == written(plot_neural_tree(fitted, *blobs, ax=axes()))
+    assert len(written(fitted.plot(ax=axes()))) == fitted.tree_.topology.num_nodes
+    leaves = plot_leaf_classes(fitted, *blobs, ax=axes())
+    assert [label.get_text() for label in leaves.get_xticklabels()] == names
+
+
+def test_numbers_are_told_in_their_units(lines: tuple) -> None:
+    X, y = lines
+    model = regressor(max_depth=0).fit(X, y[:, :1])
+    found = read(model, X, y[:, :1])
+    np.testing.assert_allclose(found.samples.targets, y[:, :1])
+    np.testing.assert_allclose(found.units(found.samples.x.double().numpy()), X, rtol=1e-5)
+    assert f"{y[:, 0].mean():.4g}" in model.export_text(X, y[:, :1])
+    ax = plot_partition(model, X, y[:, :1], ax=axes(), resolution=10)
+    points = ax.collections[-1].get_offsets()
+    np.testing.assert_allclose(points, X, rtol=1e-5)
+    low, high = ax.get_xlim()
+    assert low < X[:, 0].min() < X[:, 0].max() < high
+
+
+def test_inputs_need_no_targets(lines: tuple) -> None:
+    X, y = lines
+    model = regressor(max_depth=0).fit(X, y[:, 0])
+    ax = plot_partition(model, X, ax=axes(), resolution=10, feature_names=("long", "wide"))
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("long", "wide")
+
+
+def test_routers_of_the_inputs_say_what_goes_left(blobs: tuple) -> None:
+    model = classifier().set_params(primitives="table").fit(*blobs)
+    model.tree_.nodes[0].router.weight.data = torch.tensor([[3.0, -2.0, 0.1]])
+    assert "left: high feature 0, low feature 1" in model.export_text(*blobs)
+    own = model.plot(*blobs, ax=axes(), feature_names=["x", "y", "z"])
+    assert "left: high x, low y" in written(own)
+    model.feature_names_in_ = np.array(["width", "height", "depth"])  # as of a data frame
+    assert "(left: high width, low height)" in model.export_text()
+
+
+def test_a_router_behind_a_transformer_is_silent() -> None:
+    tree = NeuralTree(presets.mlp(2), (3,))
+    tree.split(0)
+    assert tree.question(0) == ""
+    samples = Samples(torch.rand(5, 3), torch.arange(5) % 2)
+    assert not any("left: " in text for text in written(plot_neural_tree(tree, samples, ax=axes())))
+
+
+def test_one_leaf_says_so() -> None:
+    tree, samples = NeuralTree(presets.mlp(2), (3,)), Samples(torch.rand(5, 3), torch.arange(5) % 2)
+    ax = plot_neural_tree(tree, samples, ax=axes())
+    assert any(text.startswith("one leaf: this tree asks nothing") for text in written(ax))
+
+
+def test_targets_of_a_tree_are_in_its_samples() -> None:
+    tree = NeuralTree(presets.mlp(2), (3,))
+    with pytest.raises(ValueError, match="expected y for an estimator alone"):
+        plot_neural_tree(tree, Samples(torch.rand(2, 3), torch.arange(2)), ["no", "yes"])
+
+
+def test_regions_side_by_side_have_colours_of_their_own() -> None:
+    number = np.random.default_rng(0).integers(0, 12, (4, 4)).repeat(5, axis=0).repeat(5, axis=1)
+    colors = np.array(_apart(number, 12))[number]
+    for a, b in ((np.s_[1:], np.s_[:-1]), (np.s_[:, 1:], np.s_[:, :-1])):
+        assert (colors[a] != colors[b])[number[a] != number[b]].all()
