@@ -32,10 +32,14 @@ class Decision(Protocol):
         loss, leaves: the loss of the tree, and its leaves, afterwards.
     """
 
-    action: str
-    number: int
-    loss: float
-    leaves: int
+    @property
+    def action(self) -> str: ...
+    @property
+    def number(self) -> int: ...
+    @property
+    def loss(self) -> float: ...
+    @property
+    def leaves(self) -> int: ...
 
 
 def plot_growth(

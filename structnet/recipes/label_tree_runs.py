@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -120,7 +120,7 @@ def opened(run: Run, place: Place) -> Opened:
     text = None
     if found["words"] is not None:
         text = TextFeatures(tuple(found["words"]), **found["text"])
-    return Opened(run, place, cast(LabelTree, tree), tuple(found["labels"]), text)
+    return Opened(run, place, tree, tuple(found["labels"]), text)
 
 
 # ---- what it is asked

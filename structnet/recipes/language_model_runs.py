@@ -101,7 +101,7 @@ def opened(run: Run) -> LogBilinearLM:
     def build(content: dict[str, Any]) -> LogBilinearLM:
         return model_of(run.settings(LanguageModelRunSettings), Words.from_config(content))
 
-    return run.load_model(build)  # type: ignore[return-value]  # as built
+    return run.load_model(build)
 
 
 def places(model: LogBilinearLM, file: str) -> NextWords:

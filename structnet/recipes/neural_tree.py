@@ -82,7 +82,7 @@ defaults of the data sets:
         older = run.folder / "refine"  # of a run of before
         if older.exists():
             older.rename(run.folder / "refinement")
-        epochs = settings.training.refine_epochs
+        epochs: Any = settings.training.refine_epochs  # resolved: not None
         say(
             "going on from what has grown"
             if (run.folder / runs.GROWN).exists()

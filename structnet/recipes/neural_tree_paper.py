@@ -155,7 +155,7 @@ class Choice:
     place: Place = field(default_factory=Place)
 
     def __post_init__(self) -> None:
-        parts(self.only, NAMES, "--only")
+        parts(self.only, tuple(NAMES), "--only")
         known = [name for name in paper.TREES if name.partition("_")[0] == self.data]
         for name in parts(self.primitives, PRIMITIVES, "--primitives") or ():
             if name not in known:
@@ -172,7 +172,7 @@ class Choice:
 
 def members(kind: Kind, choice: Choice, seed: int) -> list[Member]:
     """The runs of a table that have one seed: trees, and for SARCOS other models."""
-    wanted = parts(choice.only, NAMES, "--only") or NAMES
+    wanted = parts(choice.only, tuple(NAMES), "--only") or NAMES
     default, found = DEFAULTS[choice.data].primitives, []
     for primitives in parts(choice.primitives, PRIMITIVES, "--primitives") or (default,):
         for name in (name for name in kind.variants if name in wanted):
@@ -180,8 +180,8 @@ def members(kind: Kind, choice: Choice, seed: int) -> list[Member]:
             found.append(Member((primitives, name), f"{primitives}-{name}-{seed}", settings))
     for name in (name for name in kind.models if choice.data == "sarcos" and name in wanted):
         own = {"model": name, "seed": seed}
-        settings = settings_from(baselines.Settings, values_of(choice) | own)
-        found.append(Member(name, f"sarcos-{name}-{seed}", settings, baselines.train))
+        other = settings_from(baselines.Settings, values_of(choice) | own)
+        found.append(Member(name, f"sarcos-{name}-{seed}", other, baselines.train))
     return found
 
 

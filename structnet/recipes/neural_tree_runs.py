@@ -50,21 +50,22 @@ def root_of(
     Raises:
         ValueError: the modules are for images, and the data are rows.
     """
-    modules = settings.modules
+    modules: Any = settings.modules  # resolved: nothing of it is None but a width
     if modules.primitives in FOR_IMAGES and len(data["shape"]) != 3:
         raise ValueError(
             f"{modules.primitives} is for images; {data['name']} has rows of {data['shape'][0]} "
             "numbers (try --primitives mlp)"
         )
     likelihood = SquaredError() if data["classes"] is None else Categorical()
+    make: Any = MAKERS[modules.primitives]
     width = {} if modules.width is None else {"width": modules.width}
-    primitives = MAKERS[modules.primitives](data["num_outputs"], **width).without(
+    primitives = make(data["num_outputs"], **width).without(
         routers=not modules.routers, transformers=not modules.transformers
     )
     with torch.random.fork_rng([]):
         torch.manual_seed(settings.training.seed)
         if structure is not None:
-            return NeuralTree.from_config(structure, primitives, likelihood, most)
+            return NeuralTree.from_config(dict(structure), primitives, likelihood, most)
         return NeuralTree(primitives, data["shape"], likelihood)
 
 
@@ -100,6 +101,7 @@ def own_data(run: Run, place: Place | None = None) -> ArrayData:
 
 def details_of(size: Summary, trained: Trained) -> dict[str, Any]:
     """What the result says of a tree's size and its training."""
+    assert size.visited_parameters is not None and size.visited_flops is not None  # of samples
     best = trained.refinement.best  # None if no epoch was better than the tree as it had grown
     return {
         **{name: getattr(size, name) for name in ("leaves", "depth", "parameters", "flops")},

@@ -140,11 +140,12 @@ class Training(NeuralTreeSettings):
         seed: seed of the weights, the order of examples, and what is held out
     """
 
-    refine_epochs: int | None = None
-    learning_rate: float | None = None
-    min_gain: float | None = None
-    prefer_split: bool | None = None
-    warm_start_solvers: bool | None = None
+    # None until it is resolved, where the library has a default.
+    refine_epochs: int | None = None  # type: ignore[assignment]
+    learning_rate: float | None = None  # type: ignore[assignment]
+    min_gain: float | None = None  # type: ignore[assignment]
+    prefer_split: bool | None = None  # type: ignore[assignment]
+    warm_start_solvers: bool | None = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         self.told()
@@ -223,7 +224,7 @@ class NeuralTreeRunSettings:
         return replace(
             self,
             data=whole_path(self.data, TABLES, self.place.data_dir),
-            modules=filled(modules, {"width": WIDTHS.get(modules.primitives)}),
+            modules=filled(modules, {"width": WIDTHS.get(str(modules.primitives))}),
             training=filled(self.training, known),
         )
 

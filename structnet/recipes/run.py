@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from structnet.recipes.older import upgraded, upgraded_result
 from structnet.recipes.recipe import Place, S, settings_from, values_of
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 MODEL = "model.safetensors"
 KEYS = ("model", "settings", "data")
+M = TypeVar("M", bound="nn.Module")
 PLACES = tuple(values_of(Place()))
 
 
@@ -181,7 +182,7 @@ class Run:
             )
         return file
 
-    def load_model(self, build: Callable[[dict], nn.Module], name: str = MODEL) -> nn.Module:
+    def load_model(self, build: Callable[[dict], M], name: str = MODEL) -> M:
         """A trained model, ready to be asked.
 
         Args:

@@ -121,7 +121,7 @@ models of the paper, which stand for what is not said:
         from structnet.training.processes import own_device
 
         settings, device = run.settings(TreeLSTMRunSettings), own_device(place.device)
-        model: Any = run.load_model(lambda content: first_weights(settings)).to(device)
+        model = run.load_model(lambda content: first_weights(settings)).to(device)
         of = OF_NAME[settings.data]
         return Opened(run, model, of, run.config["data"]["classes"], device)
 

@@ -62,7 +62,7 @@ class Opened:
         return self.classes[int(number)], probability.item()
 
 
-def first_weights(settings: TreeLSTMRunSettings) -> nn.Module:
+def first_weights(settings: TreeLSTMRunSettings) -> TreeClassifier | TreePairClassifier:
     """The untrained model, its weights drawn by the run's seed.
 
     Raises:
