@@ -39,7 +39,8 @@ def python_functions(
 
     Args:
         packages: names of packages; or the number of those that have the most functions. None
-            takes all, and modules of a single file too, each a package by itself.
+            takes all, and modules of a single file too, each a package by itself, which no name
+            asks for.
         max_size: nodes of the largest function that is taken.
 
     Raises:
@@ -67,8 +68,7 @@ def python_functions(
             f"there is no source of Python's {', '.join(missing) or 'library'} in {root}"
         )
     count = Counter(package for _, package, _ in found)
-    most = packages if isinstance(packages, int) else None
-    kept = names or {name for name, _ in count.most_common(most)}
+    kept = names or {name for name, _ in count.most_common(packages)}  # type: ignore[arg-type]  # an int, or None
     chosen = [each for each in found if each[1] in kept]
     trees, of, files = (list(column) for column in zip(*chosen, strict=True))
     return PythonFunctions(trees, of, files)

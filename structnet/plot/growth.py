@@ -25,21 +25,23 @@ ROOM = 1.15  # the highest loss that is shown, in losses of the best root
 
 
 class Decision(Protocol):
-    """What is drawn of a decision.
-
-    Attributes:
-        action, number: the phase of the training that it took, and its place among the decisions.
-        loss, leaves: the loss of the tree, and its leaves, afterwards.
-    """
+    """What is drawn of a decision."""
 
     @property
-    def action(self) -> str: ...
+    def action(self) -> str:
+        """The phase of the training that it took."""
+
     @property
-    def number(self) -> int: ...
+    def number(self) -> int:
+        """Its place among the decisions."""
+
     @property
-    def loss(self) -> float: ...
+    def loss(self) -> float:
+        """The loss of the tree afterwards."""
+
     @property
-    def leaves(self) -> int: ...
+    def leaves(self) -> int:
+        """The leaves of the tree afterwards."""
 
 
 def plot_growth(

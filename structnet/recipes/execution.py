@@ -51,8 +51,8 @@ def _carried_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str,
     data = recipe.load(settings, say)
     described = data.describe()
     first = process_rank()[0] == 0
-    begun = run.started
-    if begun:
+    before = {path.name for path in run.folder.iterdir()} if process_rank()[0] == 0 else set()
+    if run.started:
         run.check_same_data(described)
     if first:
         config = {"model": recipe.name, "settings": values_of(settings), "data": described}
@@ -62,8 +62,8 @@ def _carried_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str,
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"continue with: structnet train --resume {run}") from None
     except ValueError:
-        if first and not begun:
-            run.forget()  # who tries again with other settings may name the same folder
+        if first:
+            run.forget(before)  # who tries again with other settings may name the same folder
         raise
     if not first:
         return {}

@@ -70,9 +70,13 @@ def members(choice: Any, seed: int) -> list[Member]:
     """
     if choice.epochs is not None:
         raise ValueError("table own is of models with no setting touched; leave out --epochs")
+    if choice.sizes.max_depth is not None or choice.sizes.generate or choice.place.data_dir:
+        raise ValueError("--max-depth, --generate and --data-dir are for tables 1 and 2")
     asked, sizes = parts(choice.only, tuple(TASKS), "--only") or TASKS, choice.sizes
     if choice.treebank is not None and not choice.treebank.is_file():
         raise ValueError(f"--treebank must be a file of sentences; got {choice.treebank}")
+    if choice.treebank is None and choice.only is not None and set(asked) & set(TREEBANK):
+        raise ValueError(f"--only {choice.only} needs --treebank FILE, bracketed sentences")
     return [
         Member(
             model,
@@ -82,7 +86,7 @@ def members(choice: Any, seed: int) -> list[Member]:
                 model,
                 sizes.train_size,
                 sizes.test_size,
-                choice.treebank,
+                choice.treebank if task in TREEBANK else None,
                 seed,
                 choice.place,
             ),
@@ -188,8 +192,9 @@ def make(choice: Any, runs: Members) -> Table:
     number = len(next(iter(rows[0].ours.values())))
     told = ", ".join(f"{TASKS[task]} {size:,}" for task, size in sizes.items())
     notes = [
-        f"Trees: {told}. Three quarters to learn from, one to test; of the estimators a tenth of "
-        f"the former chose the epoch. {number} splits, seeds 0 to {number - 1}.",
+        f"Trees: {told}; at most three quarters to learn from, and one to test. Of the estimators "
+        "a tenth of the former chose the epoch. "
+        + ("One split, seed 0." if number == 1 else f"{number} splits, seeds 0 to {number - 1}."),
         "No setting of the Tree-LSTM is touched. Bag: logistic or ridge regression on how often "
         "each label occurs; with pairs: of parent and child too; boosting: scikit-learn's "
         f"HistGradientBoosting on the counts of the {SHOWN} most frequent labels.",

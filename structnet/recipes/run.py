@@ -31,7 +31,7 @@ from structnet.training.checkpoint import (
     load_model,
     save_model,
 )
-from structnet.training.files import LOCK, replacing
+from structnet.training.files import replacing
 from structnet.training.history import History
 from structnet.training.processes import process_rank
 
@@ -218,14 +218,18 @@ class Run:
                 "--out"
             )
 
-    def forget(self) -> None:
-        """Takes back what tells that there is a run, if nothing has been trained."""
+    def forget(self, before: set[str]) -> None:
+        """Takes back what tells that there is a run, if nothing has been trained.
+
+        Args:
+            before: names of the files that were there before.
+        """
         from structnet.estimators.file import CLAIM
 
-        told = {"config.json", CLAIM}
-        if {path.name for path in self.folder.iterdir()} <= told | {LOCK}:
-            for name in told:
-                (self.folder / name).unlink(missing_ok=True)
+        new = {path.name for path in self.folder.iterdir()} - before
+        if new <= {"config.json", CLAIM}:
+            for name in new:
+                (self.folder / name).unlink()
 
     def refuse_any(self) -> None:
         """Refuses a folder in which there is a run.

@@ -59,7 +59,7 @@ class Training(TreeLSTMSettings):
         bag: without the linear model of labels and pairs of labels that is mixed in as the
             held-out examples choose
         label_dropout: share of the labels that stand as the unknown one in training (default:
-            3 / (3 + n) for a label that n examples have, of numbers 0.2, or 0 for at most 100
+            3 / (3 + n) for a label that n trees have, of numbers 0.2, or 0 for at most 100
             labels)
         epochs: passes through the examples (default: 10, or more for few examples)
         batch_size: examples a step (default: 32, or 16 below 1000 examples)

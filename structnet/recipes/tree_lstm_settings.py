@@ -19,7 +19,7 @@ DATA_SETS = ("listops", "lrt")
 Aggregator = Literal["tucker", "sum", "full", "child-sum", "cp", "tensor-train"]
 AGGREGATORS: tuple[str, ...] = get_args(Aggregator)
 ADADELTA_RATE = 1.0  # the paper trains with AdaDelta, "without learning rate"
-# The share of the steps in which the one-cycle schedule's rate rises, and the longest gradient.
+# The share of the steps in which the one-cycle schedule's rate rises.
 WARM_UP = 0.15
 
 

@@ -21,7 +21,7 @@ KINDS = {"weight": np.float32, "bias": np.float32, "classes": np.int64, "columns
 def with_weights(tree: SoftmaxTree) -> nx.DiGraph:
     """The graph of :func:`structnet.to_networkx`, with each node's weights as an attribute ``own``.
 
-    They are JSON text, every digit of them, so that any format of graphs can hold them.
+    They are JSON text, every digit of them, so that GraphML and JSON can hold them.
 
     Example:
         >>> import numpy as np
@@ -44,11 +44,22 @@ def with_weights(tree: SoftmaxTree) -> nx.DiGraph:
 
 
 def tree_from_networkx(digraph: nx.DiGraph) -> SoftmaxTree:
-    """The tree that :func:`with_weights` made the graph of.
+    """The tree that :func:`with_weights` made the graph of, also after a file has held it.
 
     Raises:
-        GraphError: a node has no weights.
+        GraphError: a node has no weights, or they are none.
     """
+    try:
+        digraph = nx.relabel_nodes(digraph, int)  # files may make text of numbers
+        return _tree_of(digraph)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:  # of JSON too
+        raise GraphError(
+            "the graph does not hold a softmax tree as with_weights writes it: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+
+
+def _tree_of(digraph: nx.DiGraph) -> SoftmaxTree:
     nodes: list[Node] = []
     children: list[tuple[int, ...]] = []
     for number in range(len(digraph)):

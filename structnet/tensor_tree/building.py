@@ -79,6 +79,18 @@ class Targets:
         weights = None if self.weights is None else self.weights[places]
         return Targets([self.samples[i] for i in places], answers, weights)
 
+    def with_others(self, others: Targets) -> Targets:
+        """These samples and others of the same kind, whose weights have the same unit."""
+        answers = self.answers
+        if isinstance(answers, np.ndarray):
+            answers = np.concatenate((answers, others.answers))
+        else:
+            answers = [*answers, *others.answers]
+        weights = self.weights
+        if weights is not None and others.weights is not None:
+            weights = np.concatenate((weights, others.weights))
+        return Targets([*self.samples, *others.samples], answers, weights)
+
     def digest(self) -> str:
         """A text that other samples do not share."""
         sha = hashlib.sha256()

@@ -83,8 +83,8 @@ class ChildSumTreeLSTM(nn.Module):
     child_forget_weight: nn.Parameter
     place_gate: Tensor
     place_bias: Tensor
-    type_dropout: Tensor
-    token_dropout: Tensor
+    type_dropout: Tensor | None
+    token_dropout: Tensor | None
 
     def __init__(
         self,
@@ -110,8 +110,8 @@ class ChildSumTreeLSTM(nn.Module):
         c, e = hidden_size, input_size or hidden_size
         self.type_vectors = nn.Embedding(num_types, e)
         self.token_vectors = nn.Embedding(num_tokens, e)
-        for name, size in (("type_dropout", num_types), ("token_dropout", num_tokens)):
-            self.register_buffer(name, torch.zeros(size), persistent=False)
+        for name in ("type_dropout", "token_dropout"):  # nothing yet
+            self.register_buffer(name, None, persistent=False)
         shapes: dict[str, Shape] = {
             "weight": (e, 3 * c),
             "bias": (3 * c,),
@@ -175,26 +175,37 @@ class ChildSumTreeLSTM(nn.Module):
         table.requires_grad_(not frozen)
 
     def drop_rare_labels(self, types: np.ndarray, tokens: np.ndarray, strength: float) -> None:
-        """Drops a label that n examples have with ``strength / (strength + n)``, in training.
+        """Drops a label that n trees have with ``strength / (strength + n)``, in training.
 
         Who has met a name once learns what the example is that had it, not what the name means. All
         nodes of a batch with the label are dropped together: a name that is left elsewhere in the
-        example still tells which it is.
+        example still tells which it is. A model that is loaded does not know of it.
 
         Args:
-            types, tokens: examples with each label.
-            strength: number of examples at which a label is dropped as often as not.
+            types, tokens: trees with each label; infinity for one that is never dropped.
+            strength: number of trees at which a label is dropped as often as not.
 
         Shapes:
             types ``[num_types]``; tokens ``[num_tokens]``.
+
+        Raises:
+            ValueError: counts of another shape or below 0, or a strength that is not above 0.
 
         Reference: Kiperwasser and Goldberg, "Simple and Accurate Dependency Parsing Using
         Bidirectional LSTM Feature Representations", TACL 2016, Sec. 4 (with 0.25, and each
         occurrence by itself); Gal and Ghahramani, "A Theoretically Grounded Application of Dropout
         in Recurrent Neural Networks", NIPS 2016 (words as a whole).
         """
-        for shares, count in ((self.type_dropout, types), (self.token_dropout, tokens)):
-            shares.copy_(torch.from_numpy(strength / (strength + count)))
+        check_number("strength", strength, 0, open=True, owner="drop_rare_labels")
+        for name, count in (("type", types), ("token", tokens)):
+            table, count = getattr(self, f"{name}_vectors").weight, np.asarray(count, np.float64)
+            if count.shape != (len(table),) or not (count >= 0).all():
+                raise ValueError(
+                    f"{name}s must be {len(table)} counts, one a {name}; got shape "
+                    f"{list(count.shape)}, the least {count.min(initial=np.inf)}"
+                )
+            shares = torch.from_numpy(strength / (strength + count))
+            setattr(self, f"{name}_dropout", shares.to(table.device, torch.float32))
 
     def inputs(self, forest: Forest) -> Tensor:
         """The label vector of each node, ``[num_nodes, input_size]``.

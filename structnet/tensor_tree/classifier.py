@@ -127,7 +127,9 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
             held = Targets(others, of, count)
         given = Targets(samples, codes, weights)
         learn, held = self._parted(given, held, None if several else codes)
-        self._fitted("labels" if several else "classes", len(classes), learn, held)
+        self._fitted(
+            "labels" if several else "classes", len(classes), learn, held, validation is not None
+        )
         self.classes_ = classes
         return self
 

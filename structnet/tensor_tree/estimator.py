@@ -171,7 +171,10 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         learn, out = parted(size, share, self.seed_, labels)
         return given.take(learn), None if out is None else given.take(out)
 
-    def _fitted(self, kind: str, outputs: int, learn: Targets, held: Targets | None) -> None:
+    def _fitted(
+        self, kind: str, outputs: int, learn: Targets, held: Targets | None, theirs: bool
+    ) -> None:
+        """Trains; from what is held out nothing learns if it is ``theirs``, the user's."""
         if self.folder is not None:
             data = {"data": learn.digest(), "validation data": held and held.digest()}
             vectors = None if self.vectors is None else Path(self.vectors).resolve()
@@ -191,6 +194,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             progress=self.verbose,
             vectors=self.vectors,
             train_vectors=self.train_vectors,
+            refit=not theirs,
         )
 
     def _samples(self, X: Any, least: int = 1, roots: int | None = None) -> list[tuple[Tree, ...]]:

@@ -164,6 +164,7 @@ class LabelBag(nn.Module):
                 least, best, guess = error, (penalty, columns), said
         penalty, columns = best
         model = Ridge(penalty, solver="sparse_cg").fit(x[:, columns], y, count)
+        self.weight.zero_()  # it may have been fitted before
         self.weight[columns] = torch.from_numpy(model.coef_.reshape(y.shape[1], -1).T).to(
             self.weight
         )

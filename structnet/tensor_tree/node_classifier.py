@@ -64,7 +64,7 @@ class TreeNodeClassifier(TreeLSTMEstimator):
             others, answers = self._validation(validation, samples)
             held = Targets(others, _codes(node_labels(others, answers), classes))
         learn, held = self._parted(Targets(samples, codes), held)
-        self._fitted("nodes", len(classes), learn, held)
+        self._fitted("nodes", len(classes), learn, held, validation is not None)
         self.classes_ = classes
         return self
 

@@ -68,7 +68,7 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
         scale = Standardizer.fitted(learn.answers, learn.weights)
         learn = replace(learn, answers=scale(learn.answers))
         held = held and replace(held, answers=scale(held.answers))
-        self._fitted("numbers", rows.shape[1], learn, held)
+        self._fitted("numbers", rows.shape[1], learn, held, validation is not None)
         self.scale_, self.target_shape_ = scale, numbers.shape[1:]
         return self
 

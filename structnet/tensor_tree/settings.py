@@ -18,17 +18,20 @@ EPOCHS = (10, 60)  # least and most passes, where nobody says how many
 SMALL = 1000  # examples below which batches are smaller
 MANY = 100  # labels above which some are dropped
 LABEL_DROPOUT = 0.2  # share of these, where numbers are asked for
-RARE = 3.0  # examples with a label at which it is dropped as often as not
+RARE = 3.0  # trees with a label at which it is dropped as often as not
 
 
-def check_pools(pools: Sequence[str], owner: str = "") -> None:
+def check_pools(pools: Sequence[str], owner: str = "", or_none: str = "") -> None:
     """Refuses what names no pools.
+
+    Args:
+        or_none: words for what else they may be.
 
     Raises:
         ValueError: it is no sequence of some of ``POOLS``.
     """
     if isinstance(pools, str) or not pools or not set(pools) <= set(POOLS):
-        raise wrong("pools", f"some of {list(POOLS)}", pools, owner)
+        raise wrong("pools", f"some of {list(POOLS)}{or_none}", pools, owner)
 
 
 @dataclass(frozen=True)
@@ -52,8 +55,8 @@ class TreeLSTMSettings:
         min_count: training trees that a label must occur in; others stand as the unknown one.
         dropout: share of the label vectors' numbers that is dropped in training.
         label_dropout: share of the labels that stand as the unknown one in training; None takes
-            3 / (3 + n) for a label that n examples have, so that rare ones are not learnt by heart;
-            of numbers, to which all labels may add, 0.2 for each; or 0 of at most 100 labels.
+            3 / (3 + n) for a label that n trees have, so that rare ones are not learnt by heart; of
+            numbers, to which all labels may add, 0.2 for each; or 0 of at most 100 labels.
         epochs: passes through the examples; None takes 10, or more for few examples.
         batch_size: examples a step; None takes 32, or 16 below 1000 examples.
         learning_rate: highest rate of AdamW; it rises in the first tenth of the steps and falls
@@ -102,7 +105,7 @@ class TreeLSTMSettings:
         check_number("weight_decay", self.weight_decay, 0)
         check_bool("bag", self.bag)
         if self.pools is not None:
-            check_pools(self.pools)
+            check_pools(self.pools, or_none=", or None")
         if self.rank is not None and self.cell not in ("tucker", "cp", "tensor-train"):
             raise wrong("rank", f"None, as the cell {self.cell!r} has no rank", self.rank)
 
@@ -116,7 +119,7 @@ class TreeLSTMSettings:
         """
         batch = self.batch_size or (32 if size >= SMALL else 16)
         dropout = self.label_dropout
-        if dropout is None and labels <= MANY:
+        if dropout is None and (labels <= MANY or self.cell != "child-sum"):
             dropout = 0.0
         elif dropout is None and kind == "numbers":
             dropout = LABEL_DROPOUT

@@ -89,6 +89,7 @@ def train(
     progress: bool = False,
     vectors: str | Path | None = None,
     train_vectors: bool = True,
+    refit: bool = False,
 ) -> Trained:
     """Trains a model of trees; it keeps the weights of its best epoch on the validation examples.
 
@@ -101,6 +102,8 @@ def train(
         progress: show a bar.
         vectors: file of words' vectors, as GloVe and word2vec write them as text.
         train_vectors: train these further.
+        refit: fit the linear model, once its weight is chosen, to the validation examples too, as
+            is right if they were drawn from those to learn from.
 
     Raises:
         ValueError: settings that do not fit the trees.
@@ -158,6 +161,10 @@ def train(
     if mixed is not None and held_out is not None:
         with evaluating(mixed):
             mixed.to(device).choose(held_out.to(device))  # type: ignore[arg-type]  # of trees
+        if refit and validation is not None:
+            _fit_bag(
+                mixed, learn.with_others(validation).examples(question, vocabulary), given.seed
+            )
     return Trained(mixed or model, vocabulary, question, given, history)
 
 
@@ -169,13 +176,10 @@ def _left_open(
     Of numbers that is what the linear model lacks, as it says it of examples that it has not
     learnt from: of those that it has, it lacks too little.
     """
-    weights = None if examples.weights is None else examples.weights.double().numpy()
-    targets = examples.targets.numpy()
-    if mixed.kind == "classes":
-        mixed.bag.fit_classes(examples.forest, targets, weights)
+    guess = _fit_bag(mixed, examples, seed)
+    if guess is None:
         return examples, held_out
-    guess = mixed.bag.fit_numbers(examples.forest, targets.astype(np.float64), weights, seed)
-    rest = targets - guess
+    rest = examples.targets.numpy() - guess
     unit = max(rest.std(), 1e-12)
     mixed.shares.copy_(torch.tensor([unit, 1.0]))
 
@@ -186,6 +190,16 @@ def _left_open(
         return with_rest(examples, rest), None
     lacking = (held_out.targets - mixed.bag(held_out.forest)).numpy()
     return with_rest(examples, rest), with_rest(held_out, lacking)
+
+
+def _fit_bag(mixed: BesideBag, examples: Any, seed: int) -> np.ndarray | None:
+    """Fits the linear model; of numbers, what it says of each example without having learnt it."""
+    weights = None if examples.weights is None else examples.weights.double().numpy()
+    targets = examples.targets.numpy()
+    if mixed.kind == "classes":
+        mixed.bag.fit_classes(examples.forest, targets, weights)
+        return None
+    return mixed.bag.fit_numbers(examples.forest, targets.astype(np.float64), weights, seed)
 
 
 def judged_by(question: Question) -> dict[str, Any]:

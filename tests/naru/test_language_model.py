@@ -49,8 +49,13 @@ def test_long_texts_are_asked_about_in_parts(
 ) -> None:
     whole = fitted.predict(TEXT[:10])
     assert whole == [fitted.words_.words[i] for i in fitted.predict_proba(TEXT[:10]).argmax(1)]
+    sizes, ask = [], fitted.model_.predict_log_proba
     monkeypatch.setattr(language_model, "BATCH", 3)
+    monkeypatch.setattr(
+        fitted.model_, "predict_log_proba", lambda x: (sizes.append(len(x)), ask(x))[1]
+    )
     assert fitted.predict(TEXT[:10]) == whole
+    assert sizes == [3, 3, 3, 1]
 
 
 def test_the_unknown_word_is_never_the_answer(fitted: RoutedLanguageModel) -> None:

@@ -110,6 +110,9 @@ def test_a_small_table(tmp_path: Path, treebank: Path) -> None:
     assert result["sizes"] == {"train": 30, "test": 10}
     again = call(*command, "--out", tmp_path / "own")
     assert again.out.count("done already") == 8
+    command.remove("--treebank"), command.remove(treebank)
+    command[command.index("value,nouns")] = "value"
+    assert call(*command, "--out", tmp_path / "own").out.count("done already") == 4
 
 
 @pytest.mark.parametrize(
@@ -119,7 +122,8 @@ def test_a_small_table(tmp_path: Path, treebank: Path) -> None:
         ("--only vaule", "did you mean 'value'?"),
         ("--only sum", "--only must name some of package, "),
         ("--treebank nowhere.mrg", "--treebank must be a file of sentences; got nowhere.mrg"),
-        ("--only tag", "--only leaves nothing of table own"),
+        ("--only tag", "--only tag needs --treebank FILE, bracketed sentences"),
+        ("--max-depth 3", "--max-depth, --generate and --data-dir are for tables 1 and 2"),
     ],
 )
 def test_what_the_table_refuses(flags: str, expected: str) -> None:
@@ -140,3 +144,4 @@ def test_all_of_the_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert python_functions(None).packages == ["pack", "pack", "alone"]
     assert python_functions(None).files[-1] == "alone.py"
     assert set(python_functions(10).packages) == {"pack"}
+    assert python_functions(np.int64(1)).packages == ["pack", "pack"]

@@ -15,7 +15,7 @@ from random_trees import chain, random_trees
 from sklearn.metrics import f1_score
 from tree_lstm_runs import is_picture, without_times
 
-from structnet import parse
+from structnet import TreeLSTMClassifier, parse
 from structnet.datasets import read_trees
 from structnet.datasets.tree_file import TASKS
 from structnet.datasets.tree_file_formats import NAMES
@@ -278,6 +278,17 @@ def test_errors_of_a_first_hour(
     assert expected in done.err
     assert len(done.err.splitlines()) == 1
     assert not (tmp_path / "run").exists() or not list((tmp_path / "run").iterdir())
+
+
+def test_a_refused_run_takes_nothing_away(tmp_path: Path) -> None:
+    file, folder = tmp_path / "own.tsv", tmp_path / "run"
+    file.write_text(lines("classes"))
+    with pytest.raises(ValueError, match="must be 0 for the cell"):
+        TreeLSTMClassifier(folder=folder, cell="sum", dropout=0.5).fit(["(a b)", "(a c)"], [0, 1])
+    assert [path.name for path in folder.iterdir()] == ["fit.safetensors"]
+    done = call("train", "tree-lstm", "--data", file, "--out", folder)
+    assert "which another training wrote" in done.err
+    assert [path.name for path in folder.iterdir()] == ["fit.safetensors"]
 
 
 @pytest.mark.parametrize(

@@ -149,11 +149,16 @@ def test_as_any_model_tree(tree: SoftmaxTree, x: np.ndarray) -> None:
 
 def test_networkx_and_back(tree: SoftmaxTree, x: np.ndarray) -> None:
     digraph = with_weights(tree)
-    graphml = nx.parse_graphml("\n".join(nx.generate_graphml(digraph)), int)
+    graphml = nx.parse_graphml("\n".join(nx.generate_graphml(digraph)))  # nodes "0", "1", ...
     text = json.dumps(nx.node_link_data(digraph, edges="links"))
     for each in (digraph, graphml, nx.node_link_graph(json.loads(text), edges="links")):
         again = tree_from_networkx(each)
         assert np.array_equal(tree.choices(x).log_prob, again.choices(x).log_prob)
+    for own in ("weights", "[1]", '{"other": 1}'):
+        broken = digraph.copy()
+        broken.nodes[0]["own"] = own
+        with pytest.raises(GraphError, match="does not hold a softmax tree"):
+            tree_from_networkx(broken)
     del digraph.nodes[1]["own"]
     with pytest.raises(GraphError, match="node 1 has no 'own'"):
         tree_from_networkx(digraph)

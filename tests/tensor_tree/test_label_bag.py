@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import random
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from random_trees import TOKENS, TYPES, VOCABULARY, random_trees
 
+from structnet import TreeLSTMClassifier, TreeLSTMRegressor
+from structnet.estimators.held_out import parted
+from structnet.parse import bracketed
 from structnet.tensor_tree import ChildSumTreeLSTM, TreePredictor, TreeReadout
+from structnet.tensor_tree.building import Targets
 from structnet.tensor_tree.label_bag import LabelBag
 from structnet.tensor_tree.predictor import BesideBag
 from structnet.trees.examples import TreeExamples
@@ -155,3 +161,37 @@ def test_of_numbers_the_tree_adds_what_helps():
             model.shares[0] = 2.0
             model.choose(TreeExamples(forest, bag + factor * tree))
             assert model.shares.tolist() == pytest.approx([expected, 1.0], abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", [TreeLSTMClassifier, TreeLSTMRegressor])
+def test_held_out_samples_teach_the_linear_model_in_the_end(kind: type) -> None:
+    rng = np.random.default_rng(0)
+    X = [f"(f {' '.join(rng.choice(list('abcd'), 3))})" for _ in range(60)]
+    y = np.array([text.count("a") + 2 * text.count("b") for text in X])
+    y = y > 2 if kind is TreeLSTMClassifier else y.astype(float)
+    count = rng.integers(1, 4, 60)
+    told = {"epochs": 1, "hidden_size": 4, "random_state": 0}
+
+    def again(model: Any, X: list, y: np.ndarray, weight: np.ndarray | None) -> LabelBag:
+        """The linear model of these samples alone."""
+        trained = model.trained_
+        scaled = y if kind is TreeLSTMClassifier else model.scale_(y[:, None])
+        samples = [(bracketed(text),) for text in X]
+        examples = Targets(samples, scaled, weight).examples(trained.question, trained.vocabulary)
+        bag = copy.deepcopy(model.model_.bag)
+        bag.weight.fill_(7)
+        given = None if weight is None else examples.weights.double().numpy()
+        fit = bag.fit_classes if kind is TreeLSTMClassifier else bag.fit_numbers
+        seed = () if kind is TreeLSTMClassifier else (trained.settings.seed,)
+        fit(examples.forest, examples.targets.numpy(), given, *seed)
+        return bag
+
+    model = kind(**told).fit(X, y, sample_weight=count)
+    learn, held = parted(60, 0.1, model.seed_, y.astype(int) if y.dtype == bool else None)
+    order = np.concatenate((learn, held))
+    whole = again(model, [X[i] for i in order], y[order], count[order].astype(float))
+    torch.testing.assert_close(model.model_.bag.weight, whole.weight, rtol=1e-4, atol=1e-5)
+
+    model = kind(**told).fit(X[:50], y[:50], validation=(X[50:], y[50:]))
+    theirs = again(model, X[:50], y[:50], None)
+    torch.testing.assert_close(model.model_.bag.weight, theirs.weight, rtol=1e-4, atol=1e-5)

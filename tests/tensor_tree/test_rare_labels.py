@@ -9,6 +9,7 @@ import pytest
 
 from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor
 from structnet.parse import bracketed
+from structnet.tensor_tree import ChildSumTreeLSTM
 from structnet.tensor_tree.building import child_sum, labels_of_trees
 from structnet.trees.forest import Forest
 from structnet.trees.vocabulary import Vocabulary
@@ -60,13 +61,32 @@ def test_defaults_drop_rare_labels_of_large_vocabularies() -> None:
     assert 0.2 < shares[:-1].min() < shares[:-1].max() == 0.6  # of 2 trees
     few = TreeLSTMClassifier(epochs=1, random_state=0).fit(["(a x)", "(a y)"] * 5, [0, 1] * 5)
     assert few.trained_.settings.label_dropout == 0
-    assert not child_sum(few.model_).token_dropout.any()
+    assert child_sum(few.model_).token_dropout is None
     told = TreeLSTMClassifier(epochs=1, label_dropout=0.1, random_state=0).fit(X, y)
     assert child_sum(told.model_).label_dropout == 0.1
-    assert not child_sum(told.model_).token_dropout.any()
+    assert child_sum(told.model_).token_dropout is None
     numbers = TreeLSTMRegressor(epochs=1, random_state=0).fit(X, np.arange(len(X)))
     assert child_sum(numbers.model_).label_dropout == 0.2  # each label may add its own
-    assert not child_sum(numbers.model_).token_dropout.any()
+    assert child_sum(numbers.model_).token_dropout is None
+
+
+def test_other_cells_drop_nothing_by_themselves() -> None:
+    X, _ = programs(120, 0)
+    model = TreeLSTMRegressor(cell="sum", min_count=1, hidden_size=2, epochs=1, random_state=0)
+    assert model.fit(X, np.arange(len(X))).trained_.settings.label_dropout == 0
+
+
+@pytest.mark.parametrize(
+    ("types", "strength", "said"),
+    [
+        ([1.0], 3.0, "types must be 2 counts, one a type; got shape"),
+        ([1.0, -1.0], 3.0, "the least -1.0"),
+        ([1.0, 1.0], 0.0, "strength"),
+    ],
+)
+def test_counts_that_are_none(types: list[float], strength: float, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        ChildSumTreeLSTM(4, 2, 3).drop_rare_labels(np.array(types), np.ones(3), strength)
 
 
 def test_words_with_known_vectors_stay(tmp_path) -> None:
