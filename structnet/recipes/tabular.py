@@ -121,7 +121,12 @@ def members(choice: Any, seed: int) -> list[Member]:
     from structnet.recipes.tabular_data import SOURCES
 
     return [
-        Member(name, f"tabular-{name.replace(' ', '-')}-{seed}", Settings(name, seed), train)
+        Member(
+            name,
+            f"tabular-{name.replace(' ', '-')}-{seed}",
+            Settings(name, seed, choice.place),
+            train,
+        )
         for name in SOURCES
     ]
 

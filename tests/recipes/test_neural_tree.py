@@ -166,7 +166,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_tree(
 def test_a_picture_that_fails_does_not_lose_the_result(
     broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*args: object) -> None:
+    def fail(*args: object, **names: object) -> None:
         raise RuntimeError("no room for it")
 
     monkeypatch.setattr(plot, broken, fail)
@@ -333,7 +333,7 @@ def test_a_squared_error_is_in_the_units_of_the_file(table: tuple[Path, Path]) -
         ("train neural-tree --data digits --max-leaves 0", "--max-leaves must be an int in the"),
         ("train neural-tree --data digits --prune 5", "a number in the range [0, 1]. Got 5"),
         ("train neural-tree --data digits --validation-fraction 0.0001", "is 0; expected at least"),
-        ("reproduce neural-tree --table 5", "--table must be one of 3, 4, 6, 7, 8; got 5"),
+        ("reproduce neural-tree --table 5", "--table must be one of 3, 4, 6, 7, 8, tabular; got 5"),
         ("reproduce neural-tree --table 6 --only linear", "leaves nothing of table 6"),
         ("reproduce neural-tree --table 4 --primitives mnist_z", "must name some of"),
         ("reproduce neural-tree --table 4 --data chess", "--data: must be one of mnist, sarcos"),

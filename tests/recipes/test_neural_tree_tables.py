@@ -198,7 +198,7 @@ def test_targets_are_told_and_drawn_in_their_units(
         assert "of them class new" in text
         return
     prices = data.arrays.y_scale.inverse(data.test.targets.numpy())
-    assert f"router, 100.0 % of samples, mean {prices.mean():.4g}\n" in text
+    assert f"), 100.0 % of samples, mean {prices.mean():.4g}\n" in text
     assert drawn[0].targets.numpy() == pytest.approx(prices)
     assert drawn[0].x is data.test.x
 

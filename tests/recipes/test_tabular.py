@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from structnet.recipes import tabular
-from structnet.recipes.neural_tree_paper import TABLES
+from structnet.recipes.neural_tree_paper import TABLES, Choice
 from structnet.recipes.tabular import NAMES, RANK, RANKED, Settings, made, members, train
 from structnet.recipes.tabular_data import RANKED as EIGHT
 from structnet.recipes.tabular_data import SOURCES, parts
@@ -27,13 +27,13 @@ def test_a_seed_draws_a_table_and_sets_rows_aside(name: str) -> None:
 def run(scores: dict[str, float], leaves: int = 2) -> SimpleNamespace:
     seconds = {"neural tree": 2.0, "mlp": 0.5}
     details = {"seconds": seconds, "leaves": leaves, "least_share": 0.25}
-    return SimpleNamespace(result={"test": scores, "details": details})
+    return SimpleNamespace(ended={"test": scores, "details": details})
 
 
 def test_ranks_are_shared_and_averaged() -> None:
     scores = dict(zip(RANKED, (0.9, 0.9, 0.5, 0.7, 0.6, 0.8), strict=True))
     runs = {data: [run(scores), run(scores | {"neural tree": 0.1})] for data in SOURCES}
-    runs["moons"][0].result["test"]["no routers"] = 0.5
+    runs["moons"][0].ended["test"]["no routers"] = 0.5
     table = made(None, runs)
     ranks = {row.name: row.ours.get(RANK) for row in table.rows}
     assert ranks[NAMES["neural tree"]] == [1.5, 6.0] and ranks[NAMES["linear"]] == [1.5, 1.0]
@@ -63,5 +63,5 @@ def test_every_model_is_fitted_on_the_same_rows(monkeypatch: pytest.MonkeyPatch)
         found = train(Settings(name), lambda line: None)
         assert len(found["test"]) == len(seen) == number
         assert all(np.array_equal(x, seen[0][0]) for x, _ in seen)
-    assert {member.settings.data for member in members(None, 3)} == set(SOURCES)
+    assert {member.settings.data for member in members(Choice(), 3)} == set(SOURCES)
     assert TABLES["tabular"].members is members

@@ -189,7 +189,7 @@ def test_text_with_classes() -> None:
     tree, x = by_sign()
     samples = Samples(x, torch.tensor([0, 1, 0, 2, 2]))
     assert export_text(tree, samples, ["cat", "dog", "eel"]).splitlines() == [
-        "|--- node 0: router, 100.0 % of samples, 40.0 % of them class cat",
+        "|--- node 0: router (left: high feature 0), 100.0 % of samples, 40.0 % of them class cat",
         "|   |--- left, node 1: solver, 40.0 % of samples, 100.0 % of them class cat",
         "|   |--- right, node 2: solver, 60.0 % of samples, 66.7 % of them class eel",
     ]
@@ -201,7 +201,7 @@ def test_text_with_numbers_and_of_nobody() -> None:
     tree.likelihood = SquaredError()
     targets = torch.tensor([[1.0, 0.0], [9.0, 9.0], [3.0, 1.0], [9.0, 9.0], [9.0, 9.0]])
     assert export_text(tree, Samples(x, targets)[torch.tensor([0, 2])]).splitlines() == [
-        "|--- node 0: router, 100.0 % of samples, mean 2, 0.5",
+        "|--- node 0: router (left: high feature 0), 100.0 % of samples, mean 2, 0.5",
         "|   |--- left, node 1: solver, 100.0 % of samples, mean 2, 0.5",
         "|   |--- right, node 2: solver, 0.0 % of samples",
     ]

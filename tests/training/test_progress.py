@@ -86,8 +86,8 @@ def test_every_decision_of_a_growth_has_a_line(capsys: pytest.CaptureFixture) ->
     assert len(others) == len(growth.decisions) and not any("epoch" in line for line in others)
     for line, decision in zip(others, growth.decisions, strict=True):
         assert line.startswith(f"decision {decision.number}, node {decision.node}: ")
-        tried = [f"{kind} {loss:.4f}" for kind, loss in decision.candidates.items()]
-        assert ", ".join(tried) in line
+        for kind, loss in decision.candidates.items():
+            assert f"{kind} {loss:.4f} ± {decision.errors[kind]:.4f}" in line
     assert " -> keep; " in others[-1] and f", {growth.tree.num_leaves} leaves, " in others[-1]
 
 
