@@ -140,12 +140,11 @@ class Training(NeuralTreeSettings):
         seed: seed of the weights, the order of examples, and what is held out
     """
 
-    # None until it is resolved, where the library has a default.
-    refine_epochs: int | None = None  # type: ignore[assignment]
-    learning_rate: float | None = None  # type: ignore[assignment]
-    min_gain: float | None = None  # type: ignore[assignment]
-    prefer_split: bool | None = None  # type: ignore[assignment]
-    warm_start_solvers: bool | None = None  # type: ignore[assignment]
+    refine_epochs: int | None = None  # type: ignore[assignment]  # until resolved
+    learning_rate: float | None = None  # type: ignore[assignment]  # until resolved
+    min_gain: float | None = None  # type: ignore[assignment]  # until resolved
+    prefer_split: bool | None = None  # type: ignore[assignment]  # until resolved
+    warm_start_solvers: bool | None = None  # type: ignore[assignment]  # until resolved
 
     def __post_init__(self) -> None:
         self.told()
