@@ -23,9 +23,7 @@ from structnet.estimators.class_weights import weighed
 from structnet.estimators.held_out import hold_out
 from structnet.estimators.inputs import check_inputs
 from structnet.estimators.scale import Standardizer
-from structnet.estimators.tree_estimator import (
-    TreeEstimatorMixin,
-)
+from structnet.estimators.tree_estimator import TreeEstimatorMixin
 from structnet.neural_tree import presets
 from structnet.neural_tree.likelihood import Likelihood
 from structnet.neural_tree.member import Member

@@ -51,7 +51,7 @@ def _carried_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str,
     data = recipe.load(settings, say)
     described = data.describe()
     first = process_rank()[0] == 0
-    before = {path.name for path in run.folder.iterdir()} if process_rank()[0] == 0 else set()
+    before = {path.name for path in run.folder.iterdir()} if first else set()
     if run.started:
         run.check_same_data(described)
     if first:

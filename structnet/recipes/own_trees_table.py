@@ -25,18 +25,20 @@ if TYPE_CHECKING:
     from structnet.trees.tree import Tree
 
 NAMES = {"tree": "Tree-LSTM", "bag": "bag of labels", "pairs": "with pairs", "boosting": "boosting"}
-TASKS = {
+OF_PROGRAMS = {
     "package": "package of a function",
     "package-by-file": "the same, files held out",
     "package-bare": "the same, structure alone",
     "loop": "loop in a condition",
     "value": "value of an expression",
+}
+OF_SENTENCES = {
     "root": "label of a sentence",
     "tag": "tag of a masked word",
     "nouns": "number of nouns",
     "nouns-hidden": "the same, tags hidden",
 }
-TREEBANK = ("root", "tag", "nouns", "nouns-hidden")
+TASKS = OF_PROGRAMS | OF_SENTENCES
 SHOWN = 300  # labels that boosting sees
 
 
@@ -75,7 +77,7 @@ def members(choice: Any, seed: int) -> list[Member]:
     asked, sizes = parts(choice.only, tuple(TASKS), "--only") or TASKS, choice.sizes
     if choice.treebank is not None and not choice.treebank.is_file():
         raise ValueError(f"--treebank must be a file of sentences; got {choice.treebank}")
-    if choice.treebank is None and choice.only is not None and set(asked) & set(TREEBANK):
+    if choice.treebank is None and choice.only is not None and set(asked) & set(OF_SENTENCES):
         raise ValueError(f"--only {choice.only} needs --treebank FILE, bracketed sentences")
     return [
         Member(
@@ -86,14 +88,14 @@ def members(choice: Any, seed: int) -> list[Member]:
                 model,
                 sizes.train_size,
                 sizes.test_size,
-                choice.treebank if task in TREEBANK else None,
+                choice.treebank if task in OF_SENTENCES else None,
                 seed,
                 choice.place,
             ),
             trained,
         )
         for task in asked
-        if choice.treebank is not None or task not in TREEBANK
+        if choice.treebank is not None or task not in OF_SENTENCES
         for model in NAMES
     ]
 
@@ -166,10 +168,9 @@ def _baseline(settings: Settings, task: Task, learn: np.ndarray, test: np.ndarra
     from sklearn.feature_extraction import DictVectorizer
     from sklearn.linear_model import LogisticRegression, RidgeCV
 
-    rows = [counts(tree, settings.model == "pairs") for tree in task.trees]
-    names, y = DictVectorizer(), task.y[learn]
-    x = names.fit_transform([rows[i] for i in learn])
-    z = names.transform([rows[i] for i in test])
+    pairs, names, y = settings.model == "pairs", DictVectorizer(), task.y[learn]
+    x = names.fit_transform([counts(task.trees[i], pairs) for i in learn])
+    z = names.transform([counts(task.trees[i], pairs) for i in test])
     numbers = y.dtype.kind == "f"
     if settings.model == "boosting":
         most = np.argsort(-np.asarray((x > 0).sum(0)).ravel())[:SHOWN]

@@ -177,7 +177,7 @@ def labels_of_trees(forest: Forest, vocabulary: Vocabulary) -> tuple[np.ndarray,
         ``[num_types]``, ``[num_tokens]``, float64.
     """
     order = forest.preorder()
-    tree = np.repeat(np.arange(len(forest)), np.diff(order.offsets))
+    tree = order.trees
 
     def counted(numbers: np.ndarray, size: int) -> np.ndarray:
         label = numbers[order.nodes]

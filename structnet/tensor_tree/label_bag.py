@@ -87,7 +87,7 @@ class LabelBag(nn.Module):
     def counts(self, forest: Forest) -> csr_matrix:
         """The counts, or their logarithms: ``[len(forest) / roots, roots * (labels + pairs)]``."""
         order = forest.preorder()
-        tree = np.repeat(np.arange(len(forest)), np.diff(order.offsets))
+        tree = order.trees
         kinds, tokens = forest.types[order.nodes], forest.tokens[order.nodes]
         parent, code = self._edges(forest, order)
         pairs = self.pairs.cpu().numpy()
@@ -113,11 +113,10 @@ class LabelBag(nn.Module):
         """Of all edges of all trees: the tree, and the pair of labels as one number."""
         label = np.where(forest.types >= 0, forest.types, self.num_types + forest.tokens)
         count = np.diff(forest.offsets)[order.nodes]  # children of each node of each tree
-        tree = np.repeat(np.arange(len(forest)), np.diff(order.offsets))
         first = np.repeat(forest.offsets[:-1][order.nodes] - np.cumsum(count) + count, count)
         child = forest.children[first + np.arange(len(first))]
         parent = np.repeat(label[order.nodes], count)
-        return np.repeat(tree, count), parent * self.num_labels + label[child]
+        return np.repeat(order.trees, count), parent * self.num_labels + label[child]
 
     def forward(self, forest: Forest) -> Tensor:
         found = self.counts(forest) @ self.weight.cpu().double().numpy()

@@ -51,7 +51,7 @@ class TreeReadout(nn.Module):
         check_integer("num_outputs", num_outputs, 1, owner="TreeReadout")
         check_integer("roots_per_example", roots_per_example, 1, owner="TreeReadout")
         check_number("dropout", dropout, 0, 0.999, owner="TreeReadout")
-        check_pools(pools, "TreeReadout")
+        check_pools(pools, owner="TreeReadout")
         self.encoder, self.pools, self.dropout = encoder, tuple(pools), dropout
         self.roots_per_example = roots_per_example
         width = len(self.pools) * encoder.hidden_size

@@ -21,17 +21,19 @@ LABEL_DROPOUT = 0.2  # share of these, where numbers are asked for
 RARE = 3.0  # trees with a label at which it is dropped as often as not
 
 
-def check_pools(pools: Sequence[str], owner: str = "", or_none: str = "") -> None:
+def check_pools(pools: Sequence[str] | None, *, optional: bool = False, owner: str = "") -> None:
     """Refuses what names no pools.
 
     Args:
-        or_none: words for what else they may be.
+        optional: may they be None?
 
     Raises:
         ValueError: it is no sequence of some of ``POOLS``.
     """
+    if pools is None and optional:
+        return
     if isinstance(pools, str) or not pools or not set(pools) <= set(POOLS):
-        raise wrong("pools", f"some of {list(POOLS)}{or_none}", pools, owner)
+        raise wrong("pools", f"some of {list(POOLS)}{', or None' * optional}", pools, owner)
 
 
 @dataclass(frozen=True)
@@ -104,8 +106,7 @@ class TreeLSTMSettings:
         check_number("learning_rate", self.learning_rate, 0, open=True)
         check_number("weight_decay", self.weight_decay, 0)
         check_bool("bag", self.bag)
-        if self.pools is not None:
-            check_pools(self.pools, or_none=", or None")
+        check_pools(self.pools, optional=True)
         if self.rank is not None and self.cell not in ("tucker", "cp", "tensor-train"):
             raise wrong("rank", f"None, as the cell {self.cell!r} has no rank", self.rank)
 

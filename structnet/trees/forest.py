@@ -50,6 +50,11 @@ class Preorder(NamedTuple):
     offsets: np.ndarray
     nodes: np.ndarray
 
+    @property
+    def trees(self) -> np.ndarray:
+        """The tree of each entry, ``[nodes of all trees]``."""
+        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+
 
 class Forest:
     """Many trees in one graph, equal subtrees stored once.
