@@ -116,6 +116,8 @@ def claim(
 ) -> None:
     """Marks a new folder as that of one training, or makes sure that it is.
 
+    A mark alone, of a training that was refused before its first step, binds nobody.
+
     Args:
         folder: place of the training's state.
         estimator: estimator whose parameters the training must share, if they are plain values.
@@ -128,7 +130,7 @@ def claim(
     file = Path(folder, CLAIM)
     said = estimator.get_params(deep=False) | facts
     settings = {name: _as_text(value) for name, value in said.items() if name not in free}
-    if file.exists():
+    if file.exists() and any(each != file for each in file.parent.iterdir()):
         # What an older training did not know of had the value that is now the default.
         parameters = signature(type(estimator)).parameters
         unknown = {k: facts.get(k, parameter.default) for k, parameter in parameters.items()}

@@ -309,6 +309,15 @@ def test_a_folder_belongs_to_one_training(tmp_path: Path):
         TreeLSTMClassifier(folder=tmp_path, **QUICK).fit(X, y, validation=data(20, seed=9))
 
 
+def test_a_folder_whose_training_was_refused_is_free(tmp_path: Path):
+    X, y = data(60)
+    with pytest.raises(ValueError, match="cell"):
+        TreeLSTMClassifier(cell="LSTM", folder=tmp_path, **QUICK).fit(X, y)
+    TreeLSTMClassifier(folder=tmp_path, **QUICK).fit(X, y)
+    with pytest.raises(CheckpointError, match="cell"):
+        TreeLSTMClassifier(cell="sum", folder=tmp_path, **QUICK).fit(X, y)
+
+
 def test_samples_of_weight_zero_are_as_if_not_given():
     X, y = data(60)
     strange = [*X, *["(nand 7 8)", "(nor 9 9)"] * 5]
