@@ -7,8 +7,9 @@ call: forward, and backward to both factors. Medians; the columns ``best`` are o
 which on a busy machine says more of the code. ``two threads`` is how many times faster a step is on
 two than on one, by the clock on the wall, the fastest of each. ``default`` is the model that the
 estimators of trees take, on syntax trees of Python functions and on sentences (``--treebank FILE``,
-bracketed). On a machine with a GPU there are rows for it, and its values and gradients are compared
-with the CPU's.
+bracketed); ``packaged`` is the child-sum cell of the package pytorch-tree-lstm on the same trees
+(``pip install -e '.[bench]'``). On a machine with a GPU there are rows for it, and its values and
+gradients are compared with the CPU's.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from statistics import median
 
 import numpy as np
+import packaged_tree_lstm
 import torch
 from common import arguments, report, seconds, spread
 
@@ -182,9 +185,8 @@ def default_model(name: str, trees: list[Tree], y: Sequence[str], repeats: int, 
     """Rows of the default model of users' trees."""
     vocabulary = Vocabulary.from_trees(trees, unknown=True, min_count=2, any_arity=True)
     names = sorted(set(y))
-    examples = TreeExamples(
-        Forest.from_trees(trees, vocabulary), [names.index(label) for label in y]
-    )
+    targets = [names.index(label) for label in y]
+    examples = TreeExamples(Forest.from_trees(trees, vocabulary), targets)
     sizes = vocabulary.num_types, vocabulary.num_tokens
 
     def step_of(batch_size: int, backend: str) -> Callable[[], None]:
@@ -200,6 +202,8 @@ def default_model(name: str, trees: list[Tree], y: Sequence[str], repeats: int, 
         (fast,) = (spread(t) for t in seconds(ours, repeats=repeats, warm_up=3))
         ours, plain = step_of(batch_size, "levels"), step_of(batch_size, "dgl")
         again, slow = (spread(t) for t in seconds(ours, plain, repeats=3))
+        packaged = packaged_tree_lstm.step_of(trees, targets, batch_size, 64, seed)
+        turns = seconds(ours, packaged, repeats=5) if packaged else None
         rows.append(
             {
                 "model": f"default, {name}",
@@ -207,6 +211,7 @@ def default_model(name: str, trees: list[Tree], y: Sequence[str], repeats: int, 
                 "trees/s": batch_size / fast["median"],
                 "best trees/s": batch_size / fast["min"],
                 "times dgl": slow["median"] / again["median"],
+                "times packaged": turns and median(turns[1]) / median(turns[0]),
                 "nodes/s": batch_size / fast["median"] * size,
             }
         )
