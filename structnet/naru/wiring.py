@@ -53,8 +53,8 @@ class Wiring:
         (600, 588904)
         >>> Wiring(sizes=(1, 12, 1), dims=(2, 2, 2))
         Traceback (most recent call last):
-        ValueError: bundle 1 of capsule 1 cannot be reached from the first bundle; expected a route
-        to it, by a larger max_cone or other targets
+        ValueError: capsule 1 has 12 bundles, of which at most 6 can be reached from the one before;
+        expected no more, or a larger max_cone
     """
 
     sizes: tuple[int, ...] = SIZES
@@ -133,9 +133,19 @@ class Wiring:
 
 
 def _cones(sizes: Sequence[int], max_cone: int) -> list[list[list[int]]]:
-    """The targets of the rule. -> [capsules - 1][bundles][cone]"""
+    """The targets of the rule. -> [capsules - 1][bundles][cone]
+
+    Raises:
+        ValueError: a capsule has more bundles than the routes to it.
+    """
     found = []
-    for size, following in pairwise(sizes):
+    for capsule, (size, following) in enumerate(pairwise(sizes), 1):
+        if following > size * max_cone:  # before so many are made
+            raise ValueError(
+                f"capsule {capsule} has {following:,} bundles, of which at most "
+                f"{size * max_cone:,} can be reached from the one before; expected no more, or a "
+                "larger max_cone"
+            )
         cone = min(following, max_cone)
         step = max(1, following // cone)
         found.append([[(a + i * step) % following for i in range(cone)] for a in range(size)])

@@ -144,6 +144,8 @@ def test_the_wiring_says_what_does_not_fit() -> None:
         Wiring((1, 2, 1), (2, 2, 2), targets=[[(0, 2)], [(0,), (0,)]])
     with pytest.raises(ValueError, match=r"must be of \[1, 2\] bundles"):
         Wiring((1, 2, 1), (2, 2, 2), targets=[[(0, 1)]])
+    with pytest.raises(ValueError, match=r"capsule 1 has 1,000,000,000,000 bundles.* at most 6 "):
+        Wiring((1, 10**12, 1), (2, 2, 2))
     # Each has a route, and one is elected by nobody.
     with pytest.raises(ValueError, match="bundle 1 of capsule 1 cannot be reached"):
         Wiring((1, 2, 1), (2, 2, 2), targets=[[(0,)], [(0,), (0,)]])
