@@ -270,12 +270,24 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
 
     # On disk
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Without the functions that make modules: those within a function of the user's have no
+        # pickle, and the parameter makes them again.
+        state = dict(super().__getstate__())
+        if "members_" in state:
+            bare = [copy.copy(member.tree) for member in self.members_]
+            for tree in bare:
+                tree.__dict__["primitives"] = None
+            both = zip(self.members_, bare, strict=True)
+            state["members_"] = [replace(member, tree=tree) for member, tree in both]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for tree in self._trees() if "members_" in state else ():
+            tree.primitives = self._primitives(self._task()[1])
+
     def _state(self) -> tuple[nn.Module, dict[str, Any]]:
-        if not (self.primitives is None or isinstance(self.primitives, str)):
-            raise TypeError(
-                "a file holds the name of a preset, not functions; expected 'primitives' to be "
-                f"None or one of {sorted(presets.NAMED)}. Got {type(self.primitives).__name__}."
-            )
         members = [
             member.config()
             | {
@@ -284,9 +296,12 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
             }
             for member in self.members_
         ]
-        return nn.ModuleList(self._trees()), {"members": members}
+        chosen = presets.described(self.primitives)
+        return nn.ModuleList(self._trees()), {"members": members, "primitives": chosen}
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
+        if "primitives" in config:  # older files have it among the parameters
+            self.primitives = presets.restored(config["primitives"])
         likelihood, outputs = self._task()
         primitives, self.members_ = self._primitives(outputs), []
         for told in config["members"]:

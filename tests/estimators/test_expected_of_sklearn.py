@@ -90,6 +90,12 @@ def test_pickles_hold_presets_of_any_width(primitives: object, blobs: tuple) -> 
     same(pickle.loads(pickle.dumps(model)), model, blobs[0])
 
 
+class Frame(np.ndarray):
+    """A table with names of its columns, as a data frame has them."""
+
+    columns = ("colour", "size")
+
+
 ROWS = [["red", 1.0], ["blue", 2.0], ["red", np.nan], [None, 4.0]] * 10
 ANSWERS = ["warm", "cold", "warm", "cold"] * 10
 
@@ -100,6 +106,12 @@ def test_text_and_gaps_are_told_what_to_put_before() -> None:
         classifier().fit(rows, ANSWERS)
     with pytest.raises(ValueError, match=r"contains NaN: 10 values.* put SimpleImputer"):
         classifier().fit(rows[:, 1:], ANSWERS)
+    named = rows.view(Frame)
+    with pytest.raises(ValueError, match=r"text: 'red' in column 'colour'; expected numbers"):
+        classifier().fit(named, ANSWERS)
+    named[:, 0] = 1.0
+    with pytest.raises(ValueError, match=r"NaN: 10 values, the first in row 2, column 'size' "):
+        classifier().fit(named, ANSWERS)
     before = make_column_transformer(
         (OneHotEncoder(handle_unknown="ignore"), [0]), (SimpleImputer(add_indicator=True), [1])
     )
