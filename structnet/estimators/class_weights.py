@@ -31,12 +31,12 @@ def weighed(samples: Checked, given: Checked, classes: np.ndarray, asked: Any) -
         >>> weighed(rows, rows, np.array(["no", "yes"]), "balanced").weights.round(2).tolist()
         [2.0, 0.67, 0.67, 0.67]
     """
-    each = class_weights(asked, given.y, classes, given.weights)
+    each = weights_by_class(asked, given.y, classes, given.weights)
     weights = 1.0 if samples.weights is None else samples.weights
     return samples._replace(weights=each[samples.y] * weights)
 
 
-def class_weights(
+def weights_by_class(
     asked: Any, codes: np.ndarray, classes: np.ndarray, weights: np.ndarray | None = None
 ) -> np.ndarray:
     """What each class counts.
@@ -55,7 +55,7 @@ def class_weights(
         ValueError: the weights are none of these, not above 0, or of unknown classes.
 
     Example:
-        >>> class_weights({"yes": 3}, np.array([0, 1, 1]), np.array(["no", "yes"]))
+        >>> weights_by_class({"yes": 3}, np.array([0, 1, 1]), np.array(["no", "yes"]))
         array([1., 3.])
     """
     names = classes.tolist()

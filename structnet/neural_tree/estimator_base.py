@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from structnet.checks import check_bool, check_integer, check_number, check_one_of, wrong
 from structnet.estimators import file
-from structnet.estimators.checked import Checked, seed_from
+from structnet.estimators.checked import Checked, as_dense, seed_from
 from structnet.estimators.class_weights import weighed
 from structnet.estimators.held_out import hold_out
 from structnet.estimators.inputs import check_inputs
@@ -32,6 +32,7 @@ from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.neural_tree.training import Trained, train
 from structnet.neural_tree.tree import PATHS, NeuralTree
 from structnet.routing.batches import ask
+from structnet.routing.on_demand import DenseRows
 from structnet.training.history import History
 from structnet.training.processes import own_device
 from structnet.training.seeding import random_states_kept
@@ -43,6 +44,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
     """What the classifier and the regressor share; its parameters are told at the classifier."""
 
     members_: list[Member]
+    _dense = True
     _losses: Mapping[str, type[Likelihood]]  # by the name of the loss, the task's own first
 
     def __init__(
@@ -89,7 +91,8 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         """Grows the trees, refines and prunes them.
 
         Args:
-            X: samples, a table or images.
+            X: samples: a table, in full or sparse, or images. Of a sparse one a batch at a time is
+                dense, and what reaches a leaf as far as ``cache_bytes`` go.
             y: their classes or numbers.
             sample_weight: count of each sample; 0 leaves it out.
             validation: ``(X, y)`` or ``(X, y, sample_weight)`` to choose by, instead of a part of
@@ -149,6 +152,11 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return "members_" in vars(self)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     # Fitting
 
     def _weighed(self, samples: Checked, given: Checked) -> Checked:
@@ -187,7 +195,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         seeds = np.random.SeedSequence([self.seed_, number]).generate_state(2)
         if held_out is None:
             strata = given.y if is_classifier(self) else None
-            parts = hold_out(len(given.x), self.validation_fraction, int(seeds[0]), strata)
+            parts = hold_out(len(given.y), self.validation_fraction, int(seeds[0]), strata)
             learn, validation = map(given.take, parts)
         else:
             learn, validation = given, held_out
@@ -198,8 +206,8 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         trained = train(
             self._root(int(seeds[1])),
             self._settings(int(seeds[1])),
-            learn.samples(inputs, targets),
-            validation.samples(inputs, targets),
+            learn.samples(inputs, targets, dense=True),
+            validation.samples(inputs, targets, dense=True),
             device=self.device,
             folder=None if self.folder is None else Path(self.folder, f"member_{number}"),
             progress=bool(self.verbose),
@@ -239,7 +247,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
     def _trees(self) -> list[NeuralTree]:
         return [member.tree for member in self.members_]
 
-    def _asked(self, x: np.ndarray) -> Sequence[tuple[NeuralTree, Tensor]]:
+    def _asked(self, x: np.ndarray) -> Sequence[tuple[NeuralTree, Tensor | DenseRows]]:
         # In the precision of x, so that float64 gives the same whatever else is in the batch. An
         # accelerator, where double precision is slow or missing, stays with single.
         device = own_device(self.device)
@@ -248,7 +256,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         return [
             (
                 copy.deepcopy(member.tree).to(device, dtype),
-                torch.tensor(x if member.inputs is None else member.inputs(x), dtype=dtype),
+                as_dense(x, member.inputs, dtype),
             )
             for member in self.members_
         ]

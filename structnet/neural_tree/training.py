@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.utils.data import DataLoader, Dataset
 
 from structnet.neural_tree.growth.decision import Decision
 from structnet.neural_tree.growth.growth import Growth
@@ -18,12 +19,10 @@ from structnet.neural_tree.pruning import prune
 from structnet.neural_tree.refinement import refine
 from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.neural_tree.tree import NeuralTree
-from structnet.routing.samples import Samples
+from structnet.routing.samples import Samples, as_samples
 from structnet.training.history import History
-from structnet.training.metrics import accuracy, evaluate
+from structnet.training.metrics import evaluate
 from structnet.training.seeding import random_states_kept
-
-BY_ACCURACY: dict[str, Any] = {"monitor": "accuracy", "metrics": {"accuracy": accuracy}}
 
 
 @dataclass(frozen=True)
@@ -76,8 +75,8 @@ class Trained:
 def train(
     tree: NeuralTree,
     settings: NeuralTreeSettings,
-    train: Samples,
-    validation: Samples,
+    train: Samples | Dataset | DataLoader,
+    validation: Samples | Dataset | DataLoader,
     *,
     device: str | torch.device = "cpu",
     folder: str | Path | None = None,
@@ -91,8 +90,9 @@ def train(
 
     Args:
         tree: a root alone; grown in place.
-        train: samples to learn from.
-        validation: samples to decide by.
+        train: samples to learn from; or a torch Dataset or a DataLoader of them, as for
+            :class:`.Growth`.
+        validation: samples to decide by, likewise.
         device: "cpu", "cuda", ...; the tree stays there.
         folder: place for the state, decision by decision and epoch by epoch. What is there is gone
             on from, and ends with the same tree, bit for bit.
@@ -117,6 +117,7 @@ def train(
         >>> [decision.action for decision in trained.decisions]
         ['root', 'split', 'keep', 'keep']
     """
+    train, validation = as_samples(train), as_samples(validation)
     folder = None if folder is None else Path(folder)
     shared: dict[str, Any] = {"device": device, "progress": progress, "resume": folder is not None}
     shared["optimizer"] = partial(torch.optim.Adam, lr=settings.learning_rate)
@@ -139,7 +140,6 @@ def train(
             seed=settings.seed,
             checkpoint=None if folder is None else folder / "refinement",
             callbacks=[lambda model, history: tell(history)],
-            **{} if tree.num_classes is None else BY_ACCURACY,
             **shared,
         )
     found = _so_far(growth, refined)

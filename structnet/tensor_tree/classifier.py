@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from structnet.checks import wrong
 from structnet.estimators.checked import encode_labels
-from structnet.estimators.class_weights import class_weights
+from structnet.estimators.class_weights import weights_by_class
 from structnet.estimators.inputs import plain_labels
 from structnet.tensor_tree.building import Targets
 from structnet.tensor_tree.estimator import TreeLSTMEstimator
@@ -111,10 +111,10 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
                 raise wrong("class_weight", "'balanced' or None for several labels", "a dict")
             if several:
                 there = np.array([0, 1])
-                each = [class_weights(asked, label, there, weights)[label] for label in codes.T]
+                each = [weights_by_class(asked, label, there, weights)[label] for label in codes.T]
                 counts = np.prod(each, axis=0)
             else:
-                by_class = class_weights(asked, codes, classes, weights)
+                by_class = weights_by_class(asked, codes, classes, weights)
                 counts = by_class[codes]
             weights = counts if weights is None else weights * counts
         held = None

@@ -18,21 +18,22 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
+from torch.utils.data import DataLoader, Dataset
 
 from structnet.neural_tree.cost import count_parameters
 from structnet.neural_tree.growth import state
 from structnet.neural_tree.growth.candidate import AtLeaf, Candidate, Split, cached
 from structnet.neural_tree.growth.decision import Decision, Gain, choose, gained
-from structnet.neural_tree.growth.proposal import propose
+from structnet.neural_tree.growth.proposal import PROBED, propose
 from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.neural_tree.tree import NeuralTree
-from structnet.routing.samples import Samples, check_targets
+from structnet.routing.samples import Samples, as_samples, check_targets
 from structnet.routing.visits import shares
 from structnet.training.files import locked
 from structnet.training.fitting import fit
 from structnet.training.history import History
 from structnet.training.loop import NonFiniteLossError
-from structnet.training.metrics import evaluate, evaluating, take
+from structnet.training.metrics import batch_starts, evaluate, evaluating, most_at_once, taken
 from structnet.training.processes import own_device, process_rank
 from structnet.training.progress import Progress
 from structnet.training.seeding import random_states_kept
@@ -51,8 +52,9 @@ class Growth:
 
     Args:
         tree: a tree that has its root alone; grown in place.
-        train: samples to learn from.
-        validation: samples to decide by.
+        train: samples to learn from; or a torch Dataset or a DataLoader of pairs of an input and a
+            target, read batch by batch as :meth:`.Samples.from_dataset` says it.
+        validation: samples to decide by, likewise.
         settings: limits of the growth and hyper-parameters of its trainings; those of refinement
             and pruning play no part.
         optimizer: function that gives the optimizer of the parameters; by default Adam with the
@@ -94,8 +96,8 @@ class Growth:
     def __init__(
         self,
         tree: NeuralTree,
-        train: Samples,
-        validation: Samples,
+        train: Samples | Dataset | DataLoader,
+        validation: Samples | Dataset | DataLoader,
         settings: NeuralTreeSettings | None = None,
         *,
         optimizer: Callable | None = None,
@@ -111,6 +113,7 @@ class Growth:
             raise TypeError(
                 f"The 'settings' parameter of Growth must be NeuralTreeSettings. Got {settings!r}."
             )
+        train, validation = as_samples(train), as_samples(validation)
         _check(tree, train, validation)
         self.device = own_device(device)
         self.tree = tree.to(self.device)
@@ -236,9 +239,16 @@ class Growth:
             leaf,
             self.settings,
             seed=self._seed("modules", attempt),
-            balance_on=self.train if self.settings.balance_routers else None,
+            balance_on=self._some() if self.settings.balance_routers else None,
             others=others,
         )
+
+    def _some(self) -> Samples:
+        """Samples to scale a router to; of those that are read, as many as training asks for."""
+        if self.train.at_once is None:
+            return self.train
+        size = min(max(self.batch_size, min(self.train.at_once, PROBED)), len(self.train))
+        return self.train[np.linspace(0, len(self.train) - 1, size).astype(np.int64)]
 
     def _train_candidates(self, leaf: int) -> dict[str, tuple[Gain, Candidate]]:
         """The best trained candidate of each kind, and what it is worth."""
@@ -281,11 +291,10 @@ class Growth:
 
     def _each(self, answer: Callable[[Any], torch.Tensor], samples: Samples | AtLeaf) -> np.ndarray:
         """What a function gives for each sample, in evaluation mode. ``[n, ...]``, float64."""
-        size, found = 1000, []  # as in validation
+        size = most_at_once(samples, 1000)  # as in validation
         with evaluating(self.tree):
-            for start in range(0, len(samples), size):
-                batch = take(samples, start, size, self.device)
-                found.append(answer(batch).double().cpu().numpy())
+            batches = taken(samples, batch_starts(samples, size), size, self.device)
+            found = [answer(batch).double().cpu().numpy() for batch in batches]
         return np.concatenate(found)
 
     def _expected(self, leaf: int, train: Samples | AtLeaf) -> float:
