@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
+from itertools import zip_longest
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from structnet.neural_tree.likelihood import Likelihood
 from structnet.neural_tree.member import Member
 from structnet.neural_tree.primitives import Primitives
 from structnet.neural_tree.settings import NeuralTreeSettings
-from structnet.neural_tree.training import Trained, train
+from structnet.neural_tree.training import Trained, go_on, train
 from structnet.neural_tree.tree import PATHS, NeuralTree
 from structnet.routing.batches import ask
 from structnet.routing.on_demand import DenseRows
@@ -37,7 +38,14 @@ from structnet.training.history import History
 from structnet.training.processes import own_device
 from structnet.training.seeding import random_states_kept
 
-FREE = ("path", "refine_epochs", "device", "verbose", "folder")  # what resuming may change
+FREE = (
+    "path",
+    "refine_epochs",
+    "warm_start",
+    "device",
+    "verbose",
+    "folder",
+)  # what resuming may change
 
 
 class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
@@ -77,6 +85,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         standardize: bool = True,
         path: str = "multi",
         n_members: int = 1,
+        warm_start: bool = False,
         random_state: Any = None,
         device: str | torch.device = "cpu",
         verbose: bool = False,
@@ -88,7 +97,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, validation: tuple | None = None
     ) -> NeuralTreeEstimator:
-        """Grows the trees, refines and prunes them.
+        """Grows the trees, refines and prunes them; with ``warm_start``, goes on with them.
 
         Args:
             X: samples: a table, in full or sparse, or images. Of a sparse one a batch at a time is
@@ -107,7 +116,10 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
             CheckpointError: the folder belongs to another training.
         """
         self._check_parameters()
-        given = self._checked(X, y, sample_weight, reset=True)
+        before = list(self.members_) if self.warm_start and self.__sklearn_is_fitted__() else []
+        if before and self.folder is not None:
+            raise wrong("folder", "None where 'warm_start' goes on with a tree", self.folder)
+        given = self._checked(X, y, sample_weight, reset=not before)
         held_out = None if validation is None else self._checked_validation(validation)
         given, held_out = self._weighed(given, given), held_out and self._weighed(held_out, given)
         self.seed_ = seed_from(self.random_state)
@@ -117,8 +129,8 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
             facts |= {"loss": self.loss or next(iter(self._losses)), "data": given.digest()}
             facts["validation data"] = held_out and held_out.digest()
             file.claim(self.folder, self, FREE, **facts)
-        numbers = range(self.n_members)
-        self.members_ = [self._fit_member(number, given, held_out) for number in numbers]
+        warm = zip_longest(range(self.n_members), before[: self.n_members])
+        self.members_ = [self._fit_member(i, given, held_out, each) for i, each in warm]
         return self
 
     @property
@@ -176,7 +188,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         self._settings(seed=0)
         check_number("validation_fraction", self.validation_fraction, 0, 1, open=True)
         check_integer("n_members", self.n_members, 1)
-        for name in ("routers", "transformers", "standardize"):
+        for name in ("routers", "transformers", "standardize", "warm_start"):
             check_bool(name, getattr(self, name))
         if not (self.routers or self.transformers):
             raise ValueError(
@@ -191,7 +203,9 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
             # An interrupted fit could not go on.
             raise wrong("random_state", "an int where there is a 'folder'", self.random_state)
 
-    def _fit_member(self, number: int, given: Checked, held_out: Checked | None) -> Member:
+    def _fit_member(
+        self, number: int, given: Checked, held_out: Checked | None, before: Member | None
+    ) -> Member:
         seeds = np.random.SeedSequence([self.seed_, number]).generate_state(2)
         if held_out is None:
             strata = given.y if is_classifier(self) else None
@@ -200,20 +214,22 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         else:
             learn, validation = given, held_out
         inputs = targets = None
-        if self.standardize:
+        if before is not None:  # what its tree has learnt is of their scale
+            inputs, targets = before.inputs, before.targets
+        elif self.standardize:
             inputs = Standardizer.fitted(learn.x, learn.weights)
             targets = None if is_classifier(self) else Standardizer.fitted(learn.y, learn.weights)
-        trained = train(
-            self._root(int(seeds[1])),
-            self._settings(int(seeds[1])),
-            learn.samples(inputs, targets, dense=True),
-            validation.samples(inputs, targets, dense=True),
-            device=self.device,
-            folder=None if self.folder is None else Path(self.folder, f"member_{number}"),
-            progress=bool(self.verbose),
-        )
-        trained.tree.to("cpu")
-        return Member(**vars(trained), inputs=inputs, targets=targets)
+        both = [each.samples(inputs, targets, dense=True) for each in (learn, validation)]
+        how: dict[str, Any] = {"device": self.device, "progress": bool(self.verbose)}
+        settings = self._settings(int(seeds[1]))
+        if before is not None:
+            member = go_on(before, settings, *both, **how)
+        else:
+            how["folder"] = None if self.folder is None else Path(self.folder, f"member_{number}")
+            trained = train(self._root(int(seeds[1])), settings, *both, **how)
+            member = Member(**vars(trained), inputs=inputs, targets=targets)
+        member.tree.to("cpu")
+        return member
 
     def _root(self, seed: int) -> NeuralTree:
         likelihood, outputs = self._task()

@@ -10,7 +10,7 @@ from torch.optim.lr_scheduler import StepLR
 from torch.utils.data import DataLoader, Dataset
 
 from structnet.neural_tree.tree import NeuralTree
-from structnet.routing.samples import Samples, as_samples, check_targets
+from structnet.routing.samples import Samples, as_samples
 from structnet.training.fitting import ADAM, fit
 from structnet.training.history import History
 from structnet.training.metrics import Metric, accuracy
@@ -67,13 +67,10 @@ def refine(
         >>> evaluate(tree, samples)["loss"] <= before
         True
     """
-    train, validation = as_samples(train), as_samples(validation)
+    train, validation = (as_samples(each, tree.num_classes) for each in (train, validation))
     metrics = dict(metrics or {})
     if tree.num_classes is not None:
         metrics = {"accuracy": accuracy} | metrics
-    for samples in (train, validation):
-        check_targets(samples.targets, tree.num_classes)
-        samples.counts()  # refuses weights that do not count
     return fit(
         tree,
         train,

@@ -154,13 +154,21 @@ class Samples:
         return weighted_mean(losses, self.weights)
 
 
-def as_samples(given: Any) -> Samples:
-    """Samples as they are, or those of a torch Dataset or DataLoader.
+def as_samples(given: Any, num_classes: int | None) -> Samples:
+    """Samples that a tree can learn from, of a torch Dataset or DataLoader too.
+
+    Args:
+        given: samples, or what :meth:`Samples.from_dataset` takes.
+        num_classes: number of classes of the tree; None lets any numbers pass.
 
     Raises:
-        TypeError, ValueError: they are none, as :meth:`Samples.from_dataset` says it.
+        TypeError: they are none of these.
+        ValueError: a target is no class of the tree, or the weights do not count.
     """
-    return given if isinstance(given, Samples) else Samples.from_dataset(given)
+    samples = given if isinstance(given, Samples) else Samples.from_dataset(given)
+    check_targets(samples.targets, num_classes)
+    samples.counts()  # refuses weights that do not count
+    return samples
 
 
 def weighted_mean(losses: Tensor, weights: Tensor | None) -> Tensor:

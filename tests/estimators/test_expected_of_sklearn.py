@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -119,3 +121,42 @@ def test_text_and_gaps_are_told_what_to_put_before() -> None:
     assert model.score(rows, ANSWERS) == 1
     assert model.predict(np.array([["green", np.nan]], dtype=object)).shape == (1,)
     regressor(max_depth=0).fit(np.array([["1.5"], ["2"]] * 9), np.arange(18.0))  # text of numbers
+
+
+def more(blobs: tuple) -> tuple:
+    """Other samples of the same clusters, that have moved."""
+    return blobs[0] + np.array([4.0, -4.0, 0.0]), blobs[1]
+
+
+def test_a_warm_start_goes_on_with_the_trees_that_are_there(blobs: tuple) -> None:
+    model = classifier(warm_start=True, n_members=2).fit(*blobs)
+    cold = classifier(n_members=2).fit(*blobs)
+    same(model, cold, blobs[0])
+    trees, scales = [m.tree for m in model.members_], [m.inputs.mean for m in model.members_]
+    weights = [tree.state_dict() for tree in copy.deepcopy(trees)]
+    before, old = model.score(*more(blobs)), [len(m.history) for m in model.members_]
+    X, y = more(blobs)
+    model.set_params(refine_epochs=20, n_members=3).fit(X[10:], y[10:], sample_weight=y[10:] != "c")
+    assert model.score(*more(blobs)) > before
+    assert model.classes_.tolist() == ["a", "b", "c"]  # one of which is not among the new ones
+    for member, tree, scale, count in zip(model.members_, trees, scales, old, strict=False):
+        assert member.tree.config() == tree.config()
+        assert len(member.history) == count + 20 and member.history[-1]["phase"] == "refine"
+        np.testing.assert_array_equal(member.inputs.mean, scale)
+    for tree, was in zip(trees, weights, strict=True):  # the old trees are left as they were
+        assert all(torch.equal(value, was[name]) for name, value in tree.state_dict().items())
+    assert len(model.members_) == 3 and model.members_[2].decisions[0].action == "root"
+
+
+def test_what_a_warm_start_cannot_go_on_with(blobs: tuple, lines: tuple, tmp_path: Path) -> None:
+    model = classifier(warm_start=True, max_depth=0).fit(*blobs)
+    with pytest.raises(ValueError, match="got the class 'd', which is not in the y to learn from"):
+        model.fit(blobs[0], np.where(blobs[1] == "a", "d", blobs[1]))
+    with pytest.raises(ValueError, match=r"X has 2 features, but .* is expecting 3"):
+        model.fit(blobs[0][:, :2], blobs[1])
+    with pytest.raises(ValueError, match="'folder' parameter must be None where 'warm_start'"):
+        model.set_params(folder=tmp_path).fit(*blobs)
+    numbers = regressor(warm_start=True, max_depth=0).fit(*lines)
+    with pytest.raises(ValueError, match="got targets of shape"):
+        numbers.fit(lines[0], lines[1][:, 0])
+    assert numbers.fit(lines[0], lines[1] + 1).predict(lines[0]).shape == lines[1].shape
