@@ -16,6 +16,7 @@ import torch
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
+from torch.utils.data import DataLoader, Dataset
 
 from structnet.checks import check_bool, check_integer, check_number, check_one_of, wrong
 from structnet.estimators import file
@@ -95,7 +96,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         self.__dict__.update((name, value) for name, value in locals().items() if name != "self")
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, validation: tuple | None = None
+        self, X: Any, y: Any = None, sample_weight: Any = None, validation: tuple | None = None
     ) -> NeuralTreeEstimator:
         """Grows the trees, refines and prunes them; with ``warm_start``, goes on with them.
 
@@ -112,9 +113,16 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
             for regression; sample_weight ``[n]``.
 
         Raises:
+            TypeError: X is a torch Dataset or a DataLoader.
             ValueError: data or parameters that do not fit; the message says which.
             CheckpointError: the folder belongs to another training.
         """
+        if isinstance(X, Dataset | DataLoader):
+            raise TypeError(
+                f"X is a {type(X).__name__}, and an estimator has all samples in memory; expected "
+                "arrays: what reads them batch by batch is structnet.neural_tree.train(tree, "
+                "settings, train, validation), where both may be a Dataset or a DataLoader"
+            )
         self._check_parameters()
         before = list(self.members_) if self.warm_start and self.__sklearn_is_fitted__() else []
         if before and self.folder is not None:

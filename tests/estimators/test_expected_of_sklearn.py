@@ -15,6 +15,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from small_estimators import SMALL, classifier, regressor
+from torch.utils.data import DataLoader, TensorDataset
 
 from structnet import NeuralTreeClassifier
 from structnet.neural_tree import presets
@@ -121,6 +122,13 @@ def test_text_and_gaps_are_told_what_to_put_before() -> None:
     assert model.score(rows, ANSWERS) == 1
     assert model.predict(np.array([["green", np.nan]], dtype=object)).shape == (1,)
     regressor(max_depth=0).fit(np.array([["1.5"], ["2"]] * 9), np.arange(18.0))  # text of numbers
+
+
+def test_a_dataset_is_told_where_to_go() -> None:
+    data = TensorDataset(torch.zeros(4, 2), torch.tensor([0, 1, 0, 1]))
+    for given in (data, DataLoader(data)):
+        with pytest.raises(TypeError, match=r"neural_tree\.train\(tree, settings, train, valid"):
+            classifier().fit(given)
 
 
 def more(blobs: tuple) -> tuple:

@@ -103,7 +103,7 @@ class Decision:
         parameters: numbers to learn in the tree afterwards.
         seconds: time that it took.
         errors: standard error of each candidate's gain.
-        metrics: what the growth's metrics say of the tree afterwards, on the validation samples.
+        metrics: values of the growth's metrics on the validation samples, afterwards.
 
     Example:
         >>> losses, errors = {"split": 0.1979, "deepen": 0.1382}, {"split": 0.02, "deepen": 0.01}
