@@ -33,16 +33,29 @@ class OnDemand:
     Attributes:
         shape: shape of all of them, as of a tensor.
         at_once: most of them to ask for at a time where training does not say; None is any number.
+
+    Raises:
+        TypeError: all of them are asked for at once, as an array or a list.
     """
 
     shape: tuple[int, ...]
     at_once: int | None = None
 
-    def __len__(self) -> int:
-        return self.shape[0]
-
     def __getitem__(self, indices: Any) -> Tensor:
         return next(iter(self.read_ahead([indices])))
+
+    # With a length, torch and numpy would take it for a list, and hold all of it at once.
+    def __len__(self) -> int:
+        raise self._too_many()
+
+    def __array__(self, *how: Any, **more: Any) -> np.ndarray:
+        raise self._too_many()
+
+    def _too_many(self) -> TypeError:
+        return TypeError(
+            f"{self.shape[0]:,} inputs that are made batch by batch are not held all at once; "
+            "expected some of them, as of samples[:500]"
+        )
 
     def read_ahead(self, batches: Iterable[Any]) -> Iterator[Tensor]:
         """Batches one after the other, which may be made before they are asked for.
@@ -51,7 +64,7 @@ class OnDemand:
             batches: indices of each: a number, a slice, or places ``[n]``.
         """
         kept = list(batches)
-        places = [np.atleast_1d(np.arange(len(self))[each]) for each in kept]
+        places = [np.atleast_1d(np.arange(self.shape[0])[each]) for each in kept]
         for each, found in zip(kept, self._made(places), strict=True):
             yield found[0] if isinstance(each, int | np.integer) else found
 
@@ -136,8 +149,8 @@ class FromDataset(OnDemand):
             ValueError: its input has another shape than the first.
         """
         size, found = self.at_once or AT_ONCE, []
-        starts = range(0, len(self), size)
-        batches = [np.arange(start, min(start + size, len(self))) for start in starts]
+        starts = range(0, self.shape[0], size)
+        batches = [np.arange(start, min(start + size, self.shape[0])) for start in starts]
         for places, (x, y) in zip(batches, self._pairs(batches), strict=True):
             if x.shape[1:] != self.shape[1:]:
                 raise ValueError(

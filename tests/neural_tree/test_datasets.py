@@ -32,7 +32,8 @@ from structnet.neural_tree import (
     train,
 )
 from structnet.neural_tree.growth.candidate import cached
-from structnet.routing import Samples
+from structnet.plot import plot_leaf_means
+from structnet.routing import Samples, shares
 from structnet.training.metrics import evaluate
 
 
@@ -149,6 +150,17 @@ def test_pixels_that_are_integers_become_numbers() -> None:
     samples = Samples.from_dataset(data)
     assert samples[np.array([3])].x.tolist() == [[3.0, 3.0]]
     assert samples.x[2].tolist() == [2.0, 2.0] and samples.x[1:3].shape == (2, 2)
+
+
+def test_what_needs_all_at_once_is_told_to_take_some() -> None:
+    samples = Samples.from_dataset([(torch.rand(1, 6, 6), i % 3) for i in range(20)])
+    tree = image_tree()
+    with pytest.raises(
+        TypeError, match=r"20 inputs that are made batch by batch .* samples\[:500\]"
+    ):
+        plot_leaf_means(tree, samples)
+    assert len(plot_leaf_means(tree, samples[:10]).images) == 1
+    assert shares(tree, samples).tolist() == [1.0]
 
 
 class Stream(IterableDataset):
