@@ -22,7 +22,7 @@ from torch.utils.data import (
 )
 
 AT_ONCE = 64  # items of a Dataset, where nobody says how many
-NUMBERS = 2**24  # of a sparse matrix that are dense at once, likewise
+NUMBERS = 2**22  # of a sparse matrix that are dense at once, likewise
 
 
 class OnDemand:
