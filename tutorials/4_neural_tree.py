@@ -19,11 +19,14 @@ import copy
 import os
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from sklearn.decomposition import PCA
+from torch import nn
+from torch.utils.data import DataLoader, Dataset, random_split
 
 from structnet.datasets import digits
 from structnet.neural_tree import (
@@ -31,6 +34,7 @@ from structnet.neural_tree import (
     NeuralTree,
     NeuralTreeClassifier,
     NeuralTreeSettings,
+    Primitives,
     presets,
     refine,
 )
@@ -248,10 +252,64 @@ classifier.fit(x.numpy(), y.numpy())
 print(f"test accuracy {classifier.score(data.x_test, data.y_test):.3f}")
 
 # %% [markdown]
+# ## A network of your own, and images that do not fit in memory
+#
+# Any function `shape -> nn.Module` can make the routers, transformers and solvers. And what grows
+# from `Samples` grows from any torch `Dataset` or `DataLoader` of pairs: images are opened a batch
+# at a time, and `cache_bytes` of the settings says how much of what reaches a leaf may be kept. A
+# schedule is a torch scheduler's factory, a metric a function of the tree and a batch.
+
+
+# %%
+class Block(nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+        self.convolution, self.norm = nn.Conv2d(shape[0], 16, 3, padding=1), nn.BatchNorm2d(16)
+
+    def forward(self, x):
+        return nn.functional.max_pool2d(self.norm(self.convolution(x)).relu(), 2)
+
+
+def average(shape, outputs):
+    return nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(shape[0], outputs))
+
+
+class Files(Dataset):
+    def __init__(self, folder):
+        self.files = sorted(folder.glob("*.npz"))
+
+    def __len__(self):
+        return len(self.files)
+
+    def __getitem__(self, index):
+        with np.load(self.files[index]) as file:
+            return file["image"], int(file["label"])
+
+
+with TemporaryDirectory() as folder:
+    for i, (image, label) in enumerate(zip(x.numpy()[:300], y.numpy()[:300], strict=True)):
+        np.savez(Path(folder, f"{i:04}.npz"), image=image, label=label)
+    files = Files(Path(folder))
+    learn, held = random_split(files, (0.8, 0.2), torch.Generator().manual_seed(0))
+    own = NeuralTree(
+        Primitives(partial(average, outputs=1), Block, partial(average, outputs=10)), (1, 8, 8)
+    )
+    growth = Growth(
+        own,
+        DataLoader(learn, batch_size=32),
+        DataLoader(held, batch_size=32),
+        NeuralTreeSettings(max_leaves=2, epochs=2 if SMOKE else 20, batch_size=32, cache_bytes=1e7),
+        schedule=partial(torch.optim.lr_scheduler.ExponentialLR, gamma=0.9),
+        metrics={"accuracy": accuracy},
+    )
+    growth.run()
+for decision in growth.decisions:
+    print(decision)
+
+# %% [markdown]
 # ## Where to go from here
 #
 # - `structnet train neural-tree --data digits` does this from the command line; `--data FILE.csv`
 #   takes a table of yours.
 # - `structnet reproduce neural-tree --table 4` runs the paper's ablation on MNIST: full trees
 #   against trees without routers (a grown network) and without transformers (a soft decision tree).
-# - Any function `shape -> nn.Module` can make the routers, transformers and solvers.

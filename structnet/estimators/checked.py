@@ -14,8 +14,10 @@ import torch
 from scipy.sparse import csr_matrix, issparse
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
+from torch import Tensor
 
 from structnet.estimators.scale import Standardizer, fractions
+from structnet.routing.on_demand import DenseRows
 from structnet.routing.samples import Samples
 
 
@@ -53,22 +55,44 @@ class Checked(NamedTuple):
         return sha.hexdigest()
 
     def samples(
-        self, inputs: Standardizer | None = None, targets: Standardizer | None = None
+        self,
+        inputs: Standardizer | None = None,
+        targets: Standardizer | None = None,
+        *,
+        dense: bool = False,
     ) -> Samples:
         """The same as a model takes them: tensors, of sparse inputs CSR, weights of mean 1.
 
         Args:
-            inputs: scaler of x; None leaves it as it is, as sparse inputs must be left.
+            inputs: scaler of x; None leaves it as it is. What stays sparse stays as it is.
             targets: scaler of y, likewise.
+            dense: make dense rows of sparse ones, batch by batch.
         """
-        x = self.x if inputs is None else inputs(self.x)
+        stays = issparse(self.x) and not dense
+        x = self.x.astype(np.float32) if stays else as_dense(self.x, inputs, torch.float32)
         y = self.y if targets is None else targets(self.y)
         weights = mean_one(self.weights)
         return Samples(
-            x.astype(np.float32) if issparse(x) else torch.tensor(x, dtype=torch.float32),
+            x,
             torch.tensor(y, dtype=torch.int64 if y.dtype.kind == "i" else torch.float32),
             None if weights is None else torch.tensor(weights, dtype=torch.float32),
         )
+
+
+def as_dense(x: Any, scale: Standardizer | None, dtype: torch.dtype) -> Tensor | DenseRows:
+    """Inputs as a tensor, or, of sparse ones, what becomes one batch by batch.
+
+    Args:
+        x: inputs that have been checked.
+        scale: scaler of them; None leaves them as they are.
+        dtype: precision of the tensors.
+
+    Shapes:
+        x ``[n, *shape]``.
+    """
+    if issparse(x):
+        return DenseRows(x, scale, dtype)
+    return torch.tensor(x if scale is None else scale(x), dtype=dtype)
 
 
 def mean_one(weights: np.ndarray | None) -> np.ndarray | None:

@@ -54,7 +54,8 @@ class OneFileMixin:
     # What a family gives
 
     def _state(self) -> tuple[nn.Module, dict[str, Any]]:
-        """The weights to save, and all else that JSON can hold."""
+        """The weights to save, and all else that JSON can hold, in place of parameters and fitted
+        attributes of the same names."""
         raise NotImplementedError
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
@@ -74,7 +75,11 @@ def save(estimator: BaseEstimator, path: str | Path) -> None:
     module, state = estimator._state()
     config = {
         "estimator": type(estimator).__name__,
-        "parameters": {k: _plain(v) for k, v in estimator.get_params(deep=False).items()},
+        "parameters": {
+            name: _plain(value)
+            for name, value in estimator.get_params(deep=False).items()
+            if name not in state
+        },
         # What scikit-learn calls fitted, but for the family's own state.
         "fitted": {
             name: _plain(value)

@@ -37,9 +37,9 @@ def check_inputs(estimator: BaseEstimator, X: Any) -> np.ndarray | csr_matrix:
     """
     X = off_torch(X)
     _check_image_shape(estimator, X)
-    _check_numeric(X)
+    names = _check_numeric(X)
     X = validate_data(estimator, X, reset=False, **OF_X, accept_sparse=_formats(estimator))
-    _check_finite(X)
+    _check_finite(X, names)
     return _canonical(X)
 
 
@@ -93,14 +93,14 @@ def check_training(
     if not reset:
         _check_image_shape(estimator, X)
     kinds = {**OF_X, "accept_sparse": _formats(estimator), "ensure_min_samples": least}
-    _check_numeric(X)
+    names = _check_numeric(X)
     X, y = validate_data(estimator, X, y, reset=reset, **kinds, **of_y)
     if X.ndim not in (2, 4):
         raise ValueError(
             "X must be [samples, features] or images [samples, channels, height, width]. Got an "
             f"array of shape {list(X.shape)}."
         )
-    _check_finite(X)
+    _check_finite(X, names)
     if reset:
         estimator.sample_shape_ = X.shape[1:]
     arrays = Checked(_canonical(X), y, check_weights(sample_weight, X.shape[0]))
@@ -140,26 +140,31 @@ def _check_image_shape(estimator: BaseEstimator, X: Any) -> None:
         )
 
 
-def _check_numeric(X: Any) -> None:
-    """Refuses text among the inputs, and says what makes numbers of it."""
-    if issparse(X):
-        return
+def _check_numeric(X: Any) -> list | None:
+    """Refuses text among the inputs, and says what makes numbers of it; the columns' names, if any.
+
+    Raises:
+        ValueError: there is text.
+    """
+    names = None if getattr(X, "columns", None) is None else list(X.columns)  # of a data frame
     try:
-        values = np.asarray(X)
+        values = np.empty(0) if issparse(X) else np.asarray(X)
     except ValueError:  # of uneven rows, which others speak of
-        return
+        return names
     if values.ndim != 2 or values.dtype.kind not in "OUS":
-        return
+        return names
     for column, each in enumerate(values.T):
         found = next(
             (value for value in each if isinstance(value, str) and not _number(value)), None
         )
         if found is not None:
+            place = f"{column} (counted from 0)" if names is None else repr(names[column])
             raise ValueError(
-                f"Input X contains text: {found!r} in column {column} (counted from 0); expected "
-                "numbers: put a ColumnTransformer with OneHotEncoder(handle_unknown='ignore') for "
-                "such columns before it in a pipeline"
+                f"Input X contains text: {found!r} in column {place}; expected numbers: put a "
+                "ColumnTransformer with OneHotEncoder(handle_unknown='ignore') for such columns "
+                "before it in a pipeline"
             )
+    return names
 
 
 def _number(value: str) -> bool:
@@ -170,22 +175,24 @@ def _number(value: str) -> bool:
     return True
 
 
-def _check_finite(X: Any) -> None:
+def _check_finite(X: Any, names: list | None) -> None:
     values = X.data if issparse(X) else X
     bad = ~np.isfinite(values)
     if get_config()["assume_finite"] or not bad.any():
         return
     found = {"NaN": np.isnan(values), "infinity": np.isinf(values)}
-    names = " and ".join(name for name, places in found.items() if places.any())
+    kinds = " and ".join(name for name, places in found.items() if places.any())
     first = np.unravel_index(bad.argmax(), values.shape)
     if issparse(X):
         row = np.searchsorted(X.indptr, first[0], side="right") - 1
         first = row, X.indices[first[0]]
     place = ", ".join(f"{axis} {i}" for axis, i in zip(AXES[X.ndim], first, strict=True))
+    if names is not None:
+        place = f"row {first[0]}, column {names[first[1]]!r}"
     count = f"{bad.sum():,} values, the first" if bad.sum() > 1 else "1 value,"
     raise ValueError(
-        f"Input X contains {names}: {count} in {place} (counted from 0); expected finite numbers"
-        + MISSING * ("NaN" in names)
+        f"Input X contains {kinds}: {count} in {place} (counted from 0); expected finite numbers"
+        + MISSING * ("NaN" in kinds)
     )
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_matrix, issparse
+
+BLOCK = 2**22  # numbers of a sparse matrix that are dense at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,11 +34,13 @@ class Standardizer:
     sd: np.ndarray
 
     @classmethod
-    def fitted(cls, values: np.ndarray, weights: np.ndarray | None = None) -> Standardizer:
+    def fitted(
+        cls, values: np.ndarray | csr_matrix, weights: np.ndarray | None = None
+    ) -> Standardizer:
         """The scaler of some values; a column that does not change it only moves to 0.
 
         Args:
-            values: rows or images, float32 or float64.
+            values: rows, which may be sparse, or images; float32 or float64.
             weights: count of each of them.
 
         Shapes:
@@ -43,9 +49,13 @@ class Standardizer:
         Raises:
             ValueError: there are no values.
         """
-        if not len(values):
+        if not values.shape[0]:
             raise ValueError("there are no rows to find a scale from; expected at least 1")
-        mean, sd = moments(values, weights)
+        if issparse(values):
+            parts = [moments(block, weights) for block in _dense_blocks(values)]
+            mean, sd = map(np.concatenate, zip(*parts, strict=True))
+        else:
+            mean, sd = moments(values, weights)
         # Rounding alone may make a column of one value deviate by some of its last digits.
         constant = sd <= 10 * np.finfo(values.dtype).eps * np.abs(mean)
         return cls(mean, np.where(constant, 1.0, sd))
@@ -73,6 +83,13 @@ class Standardizer:
         if np.abs(found).max(initial=0) > np.finfo(values.dtype).max:
             return found
         return found.astype(values.dtype, copy=False)
+
+
+def _dense_blocks(values: csr_matrix) -> Iterator[np.ndarray]:
+    """Some columns at a time, ``[n, some]``."""
+    columns, some = values.tocsc(), max(BLOCK // values.shape[0], 1)
+    for start in range(0, values.shape[1], some):
+        yield columns[:, start : start + some].toarray()
 
 
 def fractions(

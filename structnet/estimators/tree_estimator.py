@@ -17,7 +17,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import torch
-from scipy.sparse import csr_matrix, hstack
+from scipy.sparse import csr_matrix, hstack, issparse
 from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
@@ -47,6 +47,8 @@ class TreeEstimatorMixin(OneFileMixin):
 
     A family gives the methods at the end; before its estimator is fitted, they are not called.
     """
+
+    _dense = False  # do its trees take sparse inputs as dense ones, batch by batch?
 
     def apply(self, X: Any) -> np.ndarray:
         """The node of the leaf that each sample's greedy path ends in.
@@ -214,7 +216,8 @@ class TreeEstimatorMixin(OneFileMixin):
             ([[-1.0], [1.0]], [0, 1])
         """
         check_is_fitted(self)
-        return self._checked(X, y, sample_weight, reset=False).samples(*self._scales())
+        found = self._checked(X, y, sample_weight, reset=False)
+        return found.samples(*self._scales(), dense=self._dense)
 
     def _checked_validation(self, validation: tuple) -> Checked:
         """A validation set of the user's, ``(X, y)`` or ``(X, y, sample_weight)``."""
@@ -224,7 +227,7 @@ class TreeEstimatorMixin(OneFileMixin):
                 "the validation set must be (X, y) or (X, y, sample_weight). Got "
                 f"{type(validation).__name__}{size}."
             )
-        if not len(validation[0]):
+        if not (validation[0].shape[0] if issparse(validation[0]) else len(validation[0])):
             raise ValueError("the validation set has 0 samples; expected at least 1")
         return self._checked(*validation, reset=False)
 

@@ -24,7 +24,7 @@ Table 2      the modules of the experiments       ``presets``
 ``pruning``         :func:`prune`: without the branches that hardly any sample takes
 ``cost``            the parameters and FLOPs of any module
 ``settings``        :class:`NeuralTreeSettings`: every hyper-parameter and default, once
-``training``        :func:`train`: grow, refine, prune
+``training``        :func:`train`: grow, refine, prune; :func:`go_on`: refine further
 ``member``          a trained tree of an estimator, and its scales
 ``estimator_base``  what both scikit-learn classes share: fitting, answering, files
 ``estimator``       the scikit-learn classes

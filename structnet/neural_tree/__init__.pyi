@@ -15,5 +15,6 @@ from .pruning import prune as prune
 from .refinement import refine as refine
 from .settings import NeuralTreeSettings as NeuralTreeSettings
 from .training import Trained as Trained
+from .training import go_on as go_on
 from .training import train as train
 from .tree import NeuralTree as NeuralTree

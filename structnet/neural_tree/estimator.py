@@ -37,6 +37,11 @@ class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
             time.
         n_members: number of trees, each with its own seed and validation samples; their
             probabilities are averaged.
+        warm_start: go on with the trees that are there when ``fit`` is called again: all their
+            parameters are trained for ``refine_epochs`` more on the samples given, and the best
+            epoch is kept. Branches, classes and scales stay; where ``n_members`` is larger than it
+            was, new trees are grown. There is no ``partial_fit``, as a tree grows by comparing
+            losses on all samples.
         random_state: an int makes everything repeatable.
         device: place to train and predict; "cpu", "cuda", ...
         verbose: show a bar for each training.

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
+from itertools import zip_longest
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,11 @@ import torch
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
+from torch.utils.data import DataLoader, Dataset
 
 from structnet.checks import check_bool, check_integer, check_number, check_one_of, wrong
 from structnet.estimators import file
-from structnet.estimators.checked import Checked, seed_from
+from structnet.estimators.checked import Checked, as_dense, seed_from
 from structnet.estimators.class_weights import weighed
 from structnet.estimators.held_out import hold_out
 from structnet.estimators.inputs import check_inputs
@@ -29,20 +31,29 @@ from structnet.neural_tree.likelihood import Likelihood
 from structnet.neural_tree.member import Member
 from structnet.neural_tree.primitives import Primitives
 from structnet.neural_tree.settings import NeuralTreeSettings
-from structnet.neural_tree.training import Trained, train
+from structnet.neural_tree.training import Trained, go_on, train
 from structnet.neural_tree.tree import PATHS, NeuralTree
 from structnet.routing.batches import ask
+from structnet.routing.on_demand import DenseRows
 from structnet.training.history import History
 from structnet.training.processes import own_device
 from structnet.training.seeding import random_states_kept
 
-FREE = ("path", "refine_epochs", "device", "verbose", "folder")  # what resuming may change
+FREE = (
+    "path",
+    "refine_epochs",
+    "warm_start",
+    "device",
+    "verbose",
+    "folder",
+)  # what resuming may change
 
 
 class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
     """What the classifier and the regressor share; its parameters are told at the classifier."""
 
     members_: list[Member]
+    _dense = True
     _losses: Mapping[str, type[Likelihood]]  # by the name of the loss, the task's own first
 
     def __init__(
@@ -75,6 +86,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         standardize: bool = True,
         path: str = "multi",
         n_members: int = 1,
+        warm_start: bool = False,
         random_state: Any = None,
         device: str | torch.device = "cpu",
         verbose: bool = False,
@@ -84,12 +96,13 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         self.__dict__.update((name, value) for name, value in locals().items() if name != "self")
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, validation: tuple | None = None
+        self, X: Any, y: Any = None, sample_weight: Any = None, validation: tuple | None = None
     ) -> NeuralTreeEstimator:
-        """Grows the trees, refines and prunes them.
+        """Grows the trees, refines and prunes them; with ``warm_start``, goes on with them.
 
         Args:
-            X: samples, a table or images.
+            X: samples: a table, in full or sparse, or images. Of a sparse one a batch at a time is
+                dense, and what reaches a leaf as far as ``cache_bytes`` go.
             y: their classes or numbers.
             sample_weight: count of each sample; 0 leaves it out.
             validation: ``(X, y)`` or ``(X, y, sample_weight)`` to choose by, instead of a part of
@@ -100,11 +113,21 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
             for regression; sample_weight ``[n]``.
 
         Raises:
+            TypeError: X is a torch Dataset or a DataLoader.
             ValueError: data or parameters that do not fit; the message says which.
             CheckpointError: the folder belongs to another training.
         """
+        if isinstance(X, Dataset | DataLoader):
+            raise TypeError(
+                f"X is a {type(X).__name__}, and an estimator has all samples in memory; expected "
+                "arrays: what reads them batch by batch is structnet.neural_tree.train(tree, "
+                "settings, train, validation), where both may be a Dataset or a DataLoader"
+            )
         self._check_parameters()
-        given = self._checked(X, y, sample_weight, reset=True)
+        before = list(self.members_) if self.warm_start and self.__sklearn_is_fitted__() else []
+        if before and self.folder is not None:
+            raise wrong("folder", "None where 'warm_start' goes on with a tree", self.folder)
+        given = self._checked(X, y, sample_weight, reset=not before)
         held_out = None if validation is None else self._checked_validation(validation)
         given, held_out = self._weighed(given, given), held_out and self._weighed(held_out, given)
         self.seed_ = seed_from(self.random_state)
@@ -114,8 +137,8 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
             facts |= {"loss": self.loss or next(iter(self._losses)), "data": given.digest()}
             facts["validation data"] = held_out and held_out.digest()
             file.claim(self.folder, self, FREE, **facts)
-        numbers = range(self.n_members)
-        self.members_ = [self._fit_member(number, given, held_out) for number in numbers]
+        warm = zip_longest(range(self.n_members), before[: self.n_members])
+        self.members_ = [self._fit_member(i, given, held_out, each) for i, each in warm]
         return self
 
     @property
@@ -149,6 +172,11 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return "members_" in vars(self)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     # Fitting
 
     def _weighed(self, samples: Checked, given: Checked) -> Checked:
@@ -168,7 +196,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         self._settings(seed=0)
         check_number("validation_fraction", self.validation_fraction, 0, 1, open=True)
         check_integer("n_members", self.n_members, 1)
-        for name in ("routers", "transformers", "standardize"):
+        for name in ("routers", "transformers", "standardize", "warm_start"):
             check_bool(name, getattr(self, name))
         if not (self.routers or self.transformers):
             raise ValueError(
@@ -183,29 +211,33 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
             # An interrupted fit could not go on.
             raise wrong("random_state", "an int where there is a 'folder'", self.random_state)
 
-    def _fit_member(self, number: int, given: Checked, held_out: Checked | None) -> Member:
+    def _fit_member(
+        self, number: int, given: Checked, held_out: Checked | None, before: Member | None
+    ) -> Member:
         seeds = np.random.SeedSequence([self.seed_, number]).generate_state(2)
         if held_out is None:
             strata = given.y if is_classifier(self) else None
-            parts = hold_out(len(given.x), self.validation_fraction, int(seeds[0]), strata)
+            parts = hold_out(len(given.y), self.validation_fraction, int(seeds[0]), strata)
             learn, validation = map(given.take, parts)
         else:
             learn, validation = given, held_out
         inputs = targets = None
-        if self.standardize:
+        if before is not None:  # what its tree has learnt is of their scale
+            inputs, targets = before.inputs, before.targets
+        elif self.standardize:
             inputs = Standardizer.fitted(learn.x, learn.weights)
             targets = None if is_classifier(self) else Standardizer.fitted(learn.y, learn.weights)
-        trained = train(
-            self._root(int(seeds[1])),
-            self._settings(int(seeds[1])),
-            learn.samples(inputs, targets),
-            validation.samples(inputs, targets),
-            device=self.device,
-            folder=None if self.folder is None else Path(self.folder, f"member_{number}"),
-            progress=bool(self.verbose),
-        )
-        trained.tree.to("cpu")
-        return Member(**vars(trained), inputs=inputs, targets=targets)
+        both = [each.samples(inputs, targets, dense=True) for each in (learn, validation)]
+        how: dict[str, Any] = {"device": self.device, "progress": bool(self.verbose)}
+        settings = self._settings(int(seeds[1]))
+        if before is not None:
+            member = go_on(before, settings, *both, **how)
+        else:
+            how["folder"] = None if self.folder is None else Path(self.folder, f"member_{number}")
+            trained = train(self._root(int(seeds[1])), settings, *both, **how)
+            member = Member(**vars(trained), inputs=inputs, targets=targets)
+        member.tree.to("cpu")
+        return member
 
     def _root(self, seed: int) -> NeuralTree:
         likelihood, outputs = self._task()
@@ -239,7 +271,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
     def _trees(self) -> list[NeuralTree]:
         return [member.tree for member in self.members_]
 
-    def _asked(self, x: np.ndarray) -> Sequence[tuple[NeuralTree, Tensor]]:
+    def _asked(self, x: np.ndarray) -> Sequence[tuple[NeuralTree, Tensor | DenseRows]]:
         # In the precision of x, so that float64 gives the same whatever else is in the batch. An
         # accelerator, where double precision is slow or missing, stays with single.
         device = own_device(self.device)
@@ -248,7 +280,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         return [
             (
                 copy.deepcopy(member.tree).to(device, dtype),
-                torch.tensor(x if member.inputs is None else member.inputs(x), dtype=dtype),
+                as_dense(x, member.inputs, dtype),
             )
             for member in self.members_
         ]
@@ -270,12 +302,24 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
 
     # On disk
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Without the functions that make modules: those within a function of the user's have no
+        # pickle, and the parameter makes them again.
+        state = dict(super().__getstate__())
+        if "members_" in state:
+            bare = [copy.copy(member.tree) for member in self.members_]
+            for tree in bare:
+                tree.__dict__["primitives"] = None
+            both = zip(self.members_, bare, strict=True)
+            state["members_"] = [replace(member, tree=tree) for member, tree in both]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for tree in self._trees() if "members_" in state else ():
+            tree.primitives = self._primitives(self._task()[1])
+
     def _state(self) -> tuple[nn.Module, dict[str, Any]]:
-        if not (self.primitives is None or isinstance(self.primitives, str)):
-            raise TypeError(
-                "a file holds the name of a preset, not functions; expected 'primitives' to be "
-                f"None or one of {sorted(presets.NAMED)}. Got {type(self.primitives).__name__}."
-            )
         members = [
             member.config()
             | {
@@ -284,9 +328,12 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
             }
             for member in self.members_
         ]
-        return nn.ModuleList(self._trees()), {"members": members}
+        chosen = presets.described(self.primitives)
+        return nn.ModuleList(self._trees()), {"members": members, "primitives": chosen}
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
+        if "primitives" in config:  # older files have it among the parameters
+            self.primitives = presets.restored(config["primitives"])
         likelihood, outputs = self._task()
         primitives, self.members_ = self._primitives(outputs), []
         for told in config["members"]:

@@ -14,6 +14,7 @@ from structnet.neural_tree.likelihood import GaussianMixture
 from structnet.neural_tree.training import Trained
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.batches import ask
+from structnet.routing.on_demand import DenseRows
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Member(Trained):
     targets: Standardizer | None = None
 
     def moments(
-        self, tree: NeuralTree, x: Tensor, batch_size: int | None
+        self, tree: NeuralTree, x: Tensor | DenseRows, batch_size: int | None
     ) -> tuple[np.ndarray, np.ndarray]:
         """The means and variances of a mixture of Gaussians, in the targets' units.
 

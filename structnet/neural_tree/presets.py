@@ -163,13 +163,64 @@ def made_of(chosen: str | Primitives | Callable[[int], Primitives], num_outputs:
     if isinstance(chosen, str):
         check_one_of("primitives", chosen, NAMED)
         chosen = NAMED[chosen]
-    made = chosen if isinstance(chosen, Primitives) or not callable(chosen) else chosen(num_outputs)
-    if not isinstance(made, Primitives):
+    if callable(chosen) and not isinstance(chosen, nn.Module):  # a module's call is something else
+        chosen = chosen(num_outputs)
+    if not isinstance(chosen, Primitives):
         raise TypeError(
             "The 'primitives' parameter must be the name of a preset, Primitives, or a function "
-            f"num_outputs -> Primitives. Got {type(made).__name__}."
+            f"num_outputs -> Primitives. Got {type(chosen).__name__}."
         )
-    return made
+    return chosen
+
+
+def described(chosen: Any) -> Any:
+    """What a user chose as JSON has it, from which :func:`restored` makes it again.
+
+    Args:
+        chosen: name of a preset; a preset, with arguments as ``functools.partial`` keeps them; or
+            the primitives that a preset has made.
+
+    Raises:
+        TypeError: there is something in it that is not of this module.
+
+    Example:
+        >>> described(partial(mlp, width=7))
+        ['mlp', {'width': 7}]
+        >>> restored(described(mlp(2, width=7))).make_transformer((4,), 0)[1]
+        (7,)
+    """
+    if chosen is None or isinstance(chosen, str):
+        return chosen
+    if isinstance(chosen, Primitives):
+        parts = {name: described(getattr(chosen, name)) for name in PARTS}
+        return parts | {"pool_every": chosen.pool_every, "plain_root": chosen.plain_root}
+    function, given = chosen, {}
+    if isinstance(chosen, partial) and not chosen.args:
+        function, given = chosen.func, chosen.keywords
+    name = getattr(function, "__name__", "")
+    plain = all(isinstance(value, bool | int | float | None) for value in given.values())
+    if FUNCTIONS.get(name) is not function or not plain:
+        raise TypeError(
+            "a file holds presets and their arguments, such as partial(presets.mlp, width=32), and "
+            f"no functions of one's own, which pickle holds; 'primitives' has {chosen!r}"
+        )
+    return [name, dict(given)]
+
+
+def restored(told: Any) -> Any:
+    """What :func:`described` told of.
+
+    Raises:
+        ValueError: it is nothing of this module.
+    """
+    if isinstance(told, dict):
+        return Primitives(**told | {name: restored(told[name]) for name in PARTS})
+    if not isinstance(told, list):
+        return told
+    name, given = told
+    if name not in FUNCTIONS or not 0 <= given.get("layers", 1) <= MOST_LAYERS:
+        raise ValueError(f"there is no preset {name!r} with {given}")
+    return partial(FUNCTIONS[name], **given)
 
 
 def _dense(shape: Shape, width: int) -> nn.Module:
@@ -208,3 +259,9 @@ def _conv_router(shape: Shape, width: int, kernel: int, layers: int, ends: int) 
 
 def _pooled_linear(shape: Shape, num_outputs: int) -> nn.Module:
     return nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(shape[0], num_outputs))
+
+
+MOST_LAYERS = 1000  # that a file may ask for
+PARTS = ("router", "transformer", "solver")
+MODULES = (linear, perceptron, _dense, _conv_transformer, _conv_router, _pooled_linear)
+FUNCTIONS = {each.__name__: each for each in (table, mlp, conv, *TABLE_2, *MODULES)}

@@ -43,6 +43,9 @@ class Primitives:
         plain_root: begin a tree as a solver alone, of the samples as they are; otherwise its root
             has a transformer from the first.
 
+    Raises:
+        TypeError: one of the three is no function, but a module, say.
+
     Example:
         >>> primitives = Primitives(
         ...     router=lambda shape: nn.Linear(shape[0], 1),
@@ -59,6 +62,18 @@ class Primitives:
     solver: Make
     pool_every: int = 0
     plain_root: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("router", "transformer", "solver"):
+            given, optional = getattr(self, name), name != "solver"
+            if isinstance(given, nn.Module) or not (
+                callable(given) or (optional and given is None)
+            ):
+                raise TypeError(
+                    f"The '{name}' parameter of Primitives must be a function shape -> nn.Module"
+                    f"{', or None' * optional}, as each node gets one of its own. Got "
+                    f"{type(given).__name__}."
+                )
 
     def without(self, *, routers: bool = False, transformers: bool = False) -> Primitives:
         """The same without routers or transformers, as for the ablations of the paper."""

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 from torch.optim.lr_scheduler import StepLR
+from torch.utils.data import DataLoader, Dataset
 
 from structnet.neural_tree.tree import NeuralTree
-from structnet.routing.samples import Samples, check_targets
+from structnet.routing.samples import Samples, as_samples
 from structnet.training.fitting import ADAM, fit
 from structnet.training.history import History
+from structnet.training.metrics import Metric, accuracy
 
 STEPS = partial(StepLR, step_size=50, gamma=0.1)
 
 
 def refine(
     tree: NeuralTree,
-    train: Samples,
-    validation: Samples,
+    train: Samples | Dataset | DataLoader,
+    validation: Samples | Dataset | DataLoader,
     *,
     epochs: int = 100,
     batch_size: int = 512,
     optimizer: Callable = ADAM,
     schedule: Callable | None = STEPS,
+    monitor: str | None = None,
+    metrics: Mapping[str, Metric] | None = None,
     **fitting: Any,
 ) -> History:
     """Trains a tree as a whole, and leaves its best validation epoch in it.
@@ -32,16 +36,19 @@ def refine(
     If no epoch is better on the validation samples than the tree was before, it is left as it was.
 
     Args:
-        train, validation: samples to learn from, and to choose the epoch by.
+        train, validation: samples to learn from, and to choose the epoch by; or torch Datasets or
+            DataLoaders of them, as for :class:`.Growth`.
         epochs: the paper takes 300 for SARCOS, 100 for MNIST, 200 for CIFAR-10.
         batch_size: samples a step.
         optimizer: gives the optimizer of the parameters.
         schedule: gives the learning rate scheduler; by default a tenth of the rate after every 50
             epochs.
-        fitting: others of :func:`structnet.fit`: seed, device, checkpoint, resume, ... The best
-            epoch is that of the lowest validation loss, unless ``monitor`` says otherwise:
-            ``monitor="accuracy", metrics={"accuracy": accuracy}`` goes by right answers, as the
-            loss of a tree that has grown sure of itself may rise while they do, too.
+        monitor: validation value that says which epoch is best: "loss", "accuracy" of a tree that
+            predicts classes, or the name of a metric. None goes by the accuracy where there are
+            classes: the loss of a tree that has grown sure of itself may rise while right answers
+            do, too.
+        metrics: name -> ``metric(tree, batch)``; with classes, the accuracy is always one.
+        fitting: others of :func:`structnet.fit`: seed, device, checkpoint, resume, callbacks, ...
 
     Returns:
         A record an epoch; its ``best`` is None if the tree was left as it was.
@@ -56,13 +63,14 @@ def refine(
         >>> tree = NeuralTree(presets.mlp(2), shape=(3,))
         >>> samples = Samples(torch.rand(20, 3), torch.arange(20) % 2)
         >>> before = evaluate(tree, samples)["loss"]
-        >>> history = refine(tree, samples, samples, epochs=2, progress=False)
+        >>> history = refine(tree, samples, samples, epochs=2, monitor="loss", progress=False)
         >>> evaluate(tree, samples)["loss"] <= before
         True
     """
-    for samples in (train, validation):
-        check_targets(samples.targets, tree.num_classes)
-        samples.counts()  # refuses weights that do not count
+    train, validation = (as_samples(each, tree.num_classes) for each in (train, validation))
+    metrics = dict(metrics or {})
+    if tree.num_classes is not None:
+        metrics = {"accuracy": accuracy} | metrics
     return fit(
         tree,
         train,
@@ -71,6 +79,8 @@ def refine(
         batch_size=batch_size,
         optimizer=optimizer,
         schedule=schedule,
+        monitor=monitor or ("loss" if tree.num_classes is None else "accuracy"),
+        metrics=metrics,
         keep_start=True,
         **fitting,
     )

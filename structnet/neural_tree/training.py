@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
+from torch.utils.data import DataLoader, Dataset
 
+from structnet.neural_tree.growth.beginning import check_beginning
 from structnet.neural_tree.growth.decision import Decision
 from structnet.neural_tree.growth.growth import Growth
 from structnet.neural_tree.likelihood import Likelihood
@@ -20,10 +23,8 @@ from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples
 from structnet.training.history import History
-from structnet.training.metrics import accuracy, evaluate
+from structnet.training.metrics import evaluate
 from structnet.training.seeding import random_states_kept
-
-BY_ACCURACY: dict[str, Any] = {"monitor": "accuracy", "metrics": {"accuracy": accuracy}}
 
 
 @dataclass(frozen=True)
@@ -73,11 +74,14 @@ class Trained:
         return cls(tree, decisions, History(config["history"]))
 
 
+Found = TypeVar("Found", bound=Trained)
+
+
 def train(
     tree: NeuralTree,
     settings: NeuralTreeSettings,
-    train: Samples,
-    validation: Samples,
+    train: Samples | Dataset | DataLoader,
+    validation: Samples | Dataset | DataLoader,
     *,
     device: str | torch.device = "cpu",
     folder: str | Path | None = None,
@@ -91,8 +95,9 @@ def train(
 
     Args:
         tree: a root alone; grown in place.
-        train: samples to learn from.
-        validation: samples to decide by.
+        train: samples to learn from; or a torch Dataset or a DataLoader of them, as for
+            :class:`.Growth`.
+        validation: samples to decide by, likewise.
         device: "cpu", "cuda", ...; the tree stays there.
         folder: place for the state, decision by decision and epoch by epoch. What is there is gone
             on from, and ends with the same tree, bit for bit.
@@ -117,9 +122,9 @@ def train(
         >>> [decision.action for decision in trained.decisions]
         ['root', 'split', 'keep', 'keep']
     """
+    train, validation = check_beginning(tree, train, validation)
     folder = None if folder is None else Path(folder)
     shared: dict[str, Any] = {"device": device, "progress": progress, "resume": folder is not None}
-    shared["optimizer"] = partial(torch.optim.Adam, lr=settings.learning_rate)
 
     def tell(*refined: Any) -> None:
         for callback in callbacks:
@@ -128,24 +133,72 @@ def train(
     told = [lambda growth, decision: tell()]
     growth = Growth(tree, train, validation, settings, folder=folder, callbacks=told, **shared)
     growth.run()
-    refined = History()
-    if settings.refine_epochs:
-        refined = refine(
-            tree,
-            train,
-            validation,
-            epochs=settings.refine_epochs,
-            batch_size=settings.batch(len(train)),
-            seed=settings.seed,
-            checkpoint=None if folder is None else folder / "refinement",
-            callbacks=[lambda model, history: tell(history)],
-            **{} if tree.num_classes is None else BY_ACCURACY,
-            **shared,
-        )
+    refined = _refined(
+        *(tree, settings, train, validation),
+        checkpoint=None if folder is None else folder / "refinement",
+        callbacks=[lambda model, history: tell(history)],
+        **shared,
+    )
     found = _so_far(growth, refined)
     if settings.prune is not None:
         found = replace(found, tree=_pruned(tree, settings, train, validation, device))
     return found
+
+
+def go_on(
+    trained: Found,
+    settings: NeuralTreeSettings,
+    train: Samples | Dataset | DataLoader,
+    validation: Samples | Dataset | DataLoader,
+    *,
+    device: str | torch.device = "cpu",
+    progress: bool = False,
+) -> Found:
+    """Refines a trained tree further, on other samples perhaps; its branches stay as they are.
+
+    Args:
+        trained: tree and how it came to be, which stay as they are.
+        settings: those of refinement: ``refine_epochs``, ``batch_size``, ``learning_rate``,
+            ``seed``.
+        train, validation, device, progress: those of :func:`train`.
+
+    Returns:
+        A copy of the tree at its best epoch, with a history that goes on.
+
+    Raises:
+        ValueError: the samples do not fit the tree.
+
+    Example:
+        >>> from structnet.neural_tree import SquaredError, presets
+        >>> x = torch.linspace(-1, 1, 100)[:, None]
+        >>> root = NeuralTree(presets.mlp(1), (1,), SquaredError())
+        >>> few = NeuralTreeSettings(max_leaves=1, epochs=2, refine_epochs=2)
+        >>> first = train(root, few, Samples(x, x.abs()), Samples(x, x.abs()))
+        >>> second = go_on(first, few, Samples(x, -x.abs()), Samples(x, -x.abs()))
+        >>> len(first.refinement), len(second.refinement)
+        (2, 4)
+    """
+    tree = copy.deepcopy(trained.tree)
+    refined = _refined(tree, settings, train, validation, device=device, progress=progress)
+    records = _placed(refined, len(trained.decisions))
+    return replace(trained, tree=tree, history=History([*trained.history, *records]))
+
+
+def _refined(
+    tree: NeuralTree, settings: NeuralTreeSettings, train: Any, validation: Any, **fitting: Any
+) -> History:
+    if not settings.refine_epochs:
+        return History()
+    return refine(
+        tree,
+        train,
+        validation,
+        epochs=settings.refine_epochs,
+        batch_size=settings.batch(len(train)),
+        seed=settings.seed,
+        optimizer=partial(torch.optim.Adam, lr=settings.learning_rate),
+        **fitting,
+    )
 
 
 def _pruned(
@@ -171,6 +224,11 @@ def _pruned(
 
 
 def _so_far(growth: Growth, refined: History | tuple = ()) -> Trained:
-    place = {"phase": "refine", "node": 0, "decision": len(growth.decisions)}
-    history = History([*growth.history, *(place | record for record in refined)])
+    history = History([*growth.history, *_placed(refined, len(growth.decisions))])
     return Trained(growth.tree, list(growth.decisions), history, list(growth.undecided))
+
+
+def _placed(refined: Iterable[dict], decisions: int) -> list[dict]:
+    """The records of a refinement, with their place among those of the growth."""
+    place = {"phase": "refine", "node": 0, "decision": decisions}
+    return [place | record for record in refined]

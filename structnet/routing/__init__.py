@@ -10,6 +10,7 @@ Eq. (2) of adaptive neural trees, and any product of branches along a path, in l
 ``hard_path``      :func:`follow`, :func:`hard_route`: one branch a level
 ``dgl_backend``    the reference of these
 ``samples``        :class:`Samples`: inputs, targets and weights as one thing
+``on_demand``      inputs that a torch Dataset reads, or that are sparse, batch by batch
 =================  ===============================================================================
 
 Whatever keeps the protocol :class:`RoutedTree` (``protocol``) can be told and drawn:

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from structnet.training.metrics import batch_starts, evaluating
+from structnet.routing.on_demand import OnDemand
+from structnet.training.metrics import batch_starts, evaluating, in_order, most_at_once
 
 BATCH = 1000  # samples computed at a time
 Answer = TypeVar("Answer")
@@ -24,7 +25,8 @@ def answers(
 
     Args:
         model: the tree, or whatever else is asked.
-        x: the samples, as the model takes them: a tensor, an array or a sparse matrix.
+        x: the samples, as the model takes them: a tensor, an array, a sparse matrix, or what
+            becomes a tensor batch by batch.
         question: the function that is called with the samples of a batch.
         batch_size: samples a batch; ``BATCH`` by default.
 
@@ -34,14 +36,15 @@ def answers(
     Raises:
         ValueError: there are no samples, or the batch size is below 1.
     """
-    batch_size = BATCH if batch_size is None else batch_size
+    batch_size = most_at_once(x, BATCH if batch_size is None else batch_size)
     is_module, device = isinstance(model, nn.Module), None
-    if is_module and isinstance(x, Tensor):
-        device = next(model.parameters(), x).device
-    for start in batch_starts(range(x.shape[0]), batch_size):
-        rows = slice(start, start + batch_size)
+    if is_module and isinstance(x, Tensor | OnDemand):
+        device = next((each.device for each in model.parameters()), None)
+    starts = batch_starts(range(x.shape[0]), batch_size)
+    places = [slice(start, start + batch_size) for start in starts]
+    for rows, batch in zip(places, in_order(x, places), strict=True):
         with evaluating(model) if is_module else nullcontext():
-            answer = question(x[rows] if device is None else x[rows].to(device))
+            answer = question(batch if device is None else batch.to(device))
         yield rows, answer
 
 

@@ -1,11 +1,12 @@
 """Inputs, targets and weights as one thing that can be indexed, batched and moved.
 
-Inputs are what the family takes: a tensor, a numpy array, or a sparse matrix in rows (CSR).
+Inputs are what the family takes: a tensor, a numpy array, a sparse matrix in rows (CSR), or what
+becomes a tensor batch by batch (``on_demand``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,13 +15,15 @@ import torch
 from scipy.sparse import issparse
 from torch import Tensor
 
+from structnet.routing.on_demand import FromDataset, OnDemand
+
 
 @dataclass(frozen=True)
 class Samples:
     """Samples to train or evaluate on; ``samples[indices]`` is a batch of them.
 
     Args:
-        x: inputs: a tensor, an array, or a CSR matrix.
+        x: inputs: a tensor, an array, a CSR matrix, or :class:`.OnDemand`.
         targets: classes or numbers, a tensor.
         weights: the count of each sample, of mean 1; None counts all alike.
         augment: the function that changes the inputs of every batch at random, as they are taken;
@@ -45,7 +48,7 @@ class Samples:
     augment: Callable[[Tensor], Tensor] | None = None
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.x, Tensor | np.ndarray) or is_csr(self.x)):
+        if not (isinstance(self.x, Tensor | np.ndarray | OnDemand) or is_csr(self.x)):
             got = f"{self.x.format} matrix" if issparse(self.x) else type(self.x).__name__
             raise TypeError(f"x must be a tensor, an array or a CSR matrix. Got {got}.")
         for name in ("targets", "weights"):
@@ -62,11 +65,60 @@ class Samples:
                 f"weights must be [{len(self)}], one each. Got {list(self.weights.shape)}."
             )
 
+    @classmethod
+    def from_dataset(cls, source: Any, weights: Tensor | None = None) -> Samples:
+        """Samples that a torch Dataset holds, read batch by batch.
+
+        Each item is read once now, for its target, and again whenever it is in a batch; no more
+        than a batch is in memory at once. Growth keeps what reaches a leaf, as far as
+        ``cache_bytes`` of its settings go; 0 reads the items again at every step.
+
+        Args:
+            source: Dataset with a length and items by number, each a pair of an input and its
+                target; or a DataLoader of one, whose dataset, ``collate_fn`` and workers are taken;
+                its batch size is the most that is read at once where training does not say.
+            weights: count of each sample; None counts all alike.
+
+        Shapes:
+            an input ``[*shape]``; a target: a class, or a number or ``[columns]`` of them; weights
+            ``[n]``.
+
+        Raises:
+            TypeError: it is no such Dataset, or its items are no pairs.
+            ValueError: it is empty, its inputs differ in shape, or the DataLoader has a sampler of
+                its own.
+
+        Example:
+            >>> images = [(torch.rand(1, 8, 8), label) for label in (0, 1, 0)]  # or files
+            >>> samples = Samples.from_dataset(images)
+            >>> samples.x.shape, samples[np.array([1, 2])].x.shape, samples.targets
+            ((3, 1, 8, 8), torch.Size([2, 1, 8, 8]), tensor([0, 1, 0]))
+        """
+        inputs = FromDataset(source)
+        return cls(inputs, inputs.targets(), weights)
+
+    @property
+    def at_once(self) -> int | None:
+        """The most samples to ask for at a time where training does not say; None is any number."""
+        return self.x.at_once if isinstance(self.x, OnDemand) else None
+
     def __len__(self) -> int:
         return self.x.shape[0]  # a sparse matrix has no length
 
     def __getitem__(self, indices: np.ndarray | Tensor | slice) -> Samples:
-        batch = self._with_each(lambda part: part[_as_taken_by(part, indices)])
+        return self._batch(indices, self.x[_as_taken_by(self.x, indices)])
+
+    def read_ahead(self, batches: Sequence[np.ndarray | slice]) -> Iterator[Samples]:
+        """Batches one after the other, whose inputs may be read before they are asked for."""
+        if not isinstance(self.x, OnDemand):
+            return (self[each] for each in batches)
+        inputs = self.x.read_ahead(batches)
+        return (self._batch(each, x) for each, x in zip(batches, inputs, strict=True))
+
+    def _batch(self, indices: Any, x: Any) -> Samples:
+        batch = self._with_each(
+            lambda part: x if part is self.x else part[_as_taken_by(part, indices)]
+        )
         if self.augment is None:
             return batch
         # What was augmented once is not augmented again.
@@ -100,6 +152,23 @@ class Samples:
     def mean(self, losses: Tensor) -> Tensor:
         """The mean of the samples' losses, each counted by its weight. ``[n] -> []``."""
         return weighted_mean(losses, self.weights)
+
+
+def as_samples(given: Any, num_classes: int | None) -> Samples:
+    """Samples that a tree can learn from, of a torch Dataset or DataLoader too.
+
+    Args:
+        given: samples, or what :meth:`Samples.from_dataset` takes.
+        num_classes: number of classes of the tree; None lets any numbers pass.
+
+    Raises:
+        TypeError: they are none of these.
+        ValueError: a target is no class of the tree, or the weights do not count.
+    """
+    samples = given if isinstance(given, Samples) else Samples.from_dataset(given)
+    check_targets(samples.targets, num_classes)
+    samples.counts()  # refuses weights that do not count
+    return samples
 
 
 def weighted_mean(losses: Tensor, weights: Tensor | None) -> Tensor:

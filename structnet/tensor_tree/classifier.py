@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.class_weight import compute_sample_weight
 from torch import Tensor, nn
 
 from structnet.checks import wrong
 from structnet.estimators.checked import encode_labels
+from structnet.estimators.class_weights import weights_by_class
 from structnet.estimators.inputs import plain_labels
 from structnet.tensor_tree.building import Targets
 from structnet.tensor_tree.estimator import TreeLSTMEstimator
@@ -105,11 +105,18 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
         else:
             labels = labels.ravel()
             classes, codes = encode_labels(labels)
-        if self.class_weight is not None:
-            if several and isinstance(self.class_weight, dict):
+        asked, by_class = self.class_weight, None
+        if asked is not None:
+            if several and isinstance(asked, dict):
                 raise wrong("class_weight", "'balanced' or None for several labels", "a dict")
-            counted = compute_sample_weight(self.class_weight, y=labels)
-            weights = counted if weights is None else weights * counted
+            if several:
+                there = np.array([0, 1])
+                each = [weights_by_class(asked, label, there, weights)[label] for label in codes.T]
+                counts = np.prod(each, axis=0)
+            else:
+                by_class = weights_by_class(asked, codes, classes, weights)
+                counts = by_class[codes]
+            weights = counts if weights is None else weights * counts
         held = None
         if validation is not None:
             others, answers = self._validation(validation, samples)
@@ -118,12 +125,8 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
             if several:
                 of = indicators(answers)
             else:
-                names = np.ravel(plain_labels(answers))
-                of = encode_labels(names, classes)[1]
-                if self.class_weight is not None:  # as those to learn from count
-                    by_class = np.zeros(len(classes))
-                    by_class[codes] = compute_sample_weight(self.class_weight, y=labels)
-                    count = by_class[of]
+                of = encode_labels(np.ravel(plain_labels(answers)), classes)[1]
+                count = None if by_class is None else by_class[of]  # as those to learn from count
             held = Targets(others, of, count)
         given = Targets(samples, codes, weights)
         learn, held = self._parted(given, held, None if several else codes)

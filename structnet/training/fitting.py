@@ -20,7 +20,7 @@ from structnet.checks import check_integer, check_one_of, wrong
 from structnet.training.checkpoint import describe
 from structnet.training.history import History, Monitor
 from structnet.training.loop import Callback, Loop
-from structnet.training.metrics import Metric
+from structnet.training.metrics import Metric, most_at_once
 from structnet.training.processes import own_device
 from structnet.training.progress import Progress
 
@@ -72,7 +72,8 @@ def fit(
     Args:
         model: a module with ``loss(batch)``, the mean loss over the batch, a scalar. It is moved to
             the device.
-        data: has ``len(data)``, and ``data[indices]`` gives a batch for an int64 array.
+        data: has ``len(data)``, and ``data[indices]`` gives a batch for an int64 array. What has
+            ``read_ahead(list of indices)``, an iterator of batches, is told of an epoch's at once.
         validation: the same, to evaluate on after every epoch.
         epochs: the most passes through the data.
         batch_size: examples a step, over all processes; the last batch may be smaller, and takes
@@ -144,6 +145,7 @@ def fit(
     if len(history):
         raise _wrong("history", "empty", history)
     _check_data(data, validation, patience, monitor, metrics, keep_start)
+    validation_batch_size = most_at_once(validation, validation_batch_size)
     device = own_device(device)
     model.to(device)
     built = _build("optimizer", optimizer, model.parameters(), Optimizer)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +32,7 @@ from structnet.training.metrics import (
     batch_scores,
     batch_starts,
     evaluating,
+    in_order,
     mean_scores,
     to_device,
 )
@@ -177,18 +178,23 @@ class Loop:
         self.progress.begin(self._name(epoch))
         self.model.train()
         total = seen = 0.0
-        for batch, indices in enumerate(_batches(order, self.batch_size), 1):
+        batches = _batches(order, self.batch_size)
+        mine = [self.processes.share(indices) for indices in batches]
+        read = in_order(self.data, [own for own in mine if len(own)])
+        for batch, (indices, own) in enumerate(zip(batches, mine, strict=True), 1):
             with self.threads.measured():
-                total += self._step(indices, epoch, batch) * len(indices)
+                total += self._step(indices, own, read, epoch, batch) * len(indices)
             seen += len(indices)
             self.progress.advance(self._said(total / seen), len(indices))
         return total / len(order)
 
-    def _step(self, indices: np.ndarray, epoch: int, batch: int) -> float:
-        mine = self.processes.share(indices)
+    def _step(
+        self, indices: np.ndarray, mine: np.ndarray, read: Iterator, epoch: int, batch: int
+    ) -> float:
+        """A step with a batch, of which ``mine`` are this process's, the next to be ``read``."""
         self.optimizer.zero_grad(set_to_none=True)
         try:
-            loss = self._backward(mine, len(mine) / len(indices)) if len(mine) else 0.0
+            loss = self._backward(next(read), len(mine) / len(indices)) if len(mine) else 0.0
         except TargetError as error:
             where = f"the training data (epoch {epoch}, batch {batch})"
             raise error.at(int(mine[error.example]), where) from None
@@ -210,8 +216,8 @@ class Loop:
             self.schedule.step()
         return loss
 
-    def _backward(self, indices: np.ndarray, share: float) -> float:
-        batch = to_device(self.data[indices], self.device)
+    def _backward(self, batch: Any, share: float) -> float:
+        batch = to_device(batch, self.device)
         with torch.autocast(self.device.type, torch.bfloat16) if self.amp else nullcontext():
             loss = self.model.loss(batch)
         if share != 1.0:

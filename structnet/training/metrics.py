@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -122,6 +122,7 @@ def evaluate(
     metrics = dict(metrics or {})
     if "loss" in metrics:
         raise ValueError("a metric cannot be called 'loss'; that name is the model's own loss")
+    batch_size = most_at_once(data, batch_size)
     starts = batch_starts(data, batch_size)
     scores = batch_scores(model, data, starts, batch_size, device, metrics)
     return mean_scores(scores, data, batch_size, metrics)
@@ -147,10 +148,9 @@ def predict_all(
         tensor([1, 0, 1])
     """
     with evaluating(model):
-        parts = [
-            cast(Any, model).predict(take(data, start, batch_size, device)).cpu()
-            for start in batch_starts(data, batch_size)
-        ]
+        size = most_at_once(data, batch_size)
+        batches = taken(data, batch_starts(data, size), size, device)
+        parts = [cast(Any, model).predict(batch).cpu() for batch in batches]
     return torch.cat(parts)
 
 
@@ -180,9 +180,30 @@ def batch_starts(data: Any, batch_size: int) -> range:
     return range(0, len(data), batch_size)
 
 
-def take(data: Any, start: int, batch_size: int, device: str | torch.device) -> Any:
-    """One batch of consecutive examples, on the device."""
-    return to_device(data[np.arange(start, min(start + batch_size, len(data)))], device)
+def most_at_once(data: Any, batch_size: int) -> int:
+    """The batch size to ask data for, which may say that they can give no more ``at_once``."""
+    most = getattr(data, "at_once", None)
+    return batch_size if most is None else min(batch_size, most)
+
+
+def in_order(data: Any, batches: Sequence[Any]) -> Iterator[Any]:
+    """Batches one after the other; data that can ``read_ahead`` are told of all of them.
+
+    Args:
+        batches: indices of each, as the data take them.
+    """
+    if hasattr(data, "read_ahead"):
+        return data.read_ahead(batches)
+    return (data[each] for each in batches)
+
+
+def taken(
+    data: Any, starts: Sequence[int], batch_size: int, device: str | torch.device
+) -> Iterator[Any]:
+    """Batches of consecutive examples, on the device, each of which begins at one of the starts."""
+    ends = (min(start + batch_size, len(data)) for start in starts)
+    batches = [np.arange(start, end) for start, end in zip(starts, ends, strict=True)]
+    return (to_device(batch, device) for batch in in_order(data, batches))
 
 
 def to_device(batch: Any, device: str | torch.device) -> Any:
@@ -208,8 +229,8 @@ def batch_scores(
     """
     rows = np.empty((len(starts), 1 + len(metrics)))
     with evaluating(model):
-        for row, start in zip(rows, starts, strict=True):
-            batch = take(data, start, batch_size, device)
+        batches = taken(data, starts, batch_size, device)
+        for row, start, batch in zip(rows, starts, batches, strict=True):
             try:
                 row[0] = float(cast(Any, model).loss(batch))
             except TargetError as error:

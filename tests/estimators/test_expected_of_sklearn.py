@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from small_estimators import SMALL, classifier, regressor
+from torch.utils.data import DataLoader, TensorDataset
 
 from structnet import NeuralTreeClassifier
 from structnet.neural_tree import presets
@@ -90,6 +93,12 @@ def test_pickles_hold_presets_of_any_width(primitives: object, blobs: tuple) -> 
     same(pickle.loads(pickle.dumps(model)), model, blobs[0])
 
 
+class Frame(np.ndarray):
+    """A table with names of its columns, as a data frame has them."""
+
+    columns = ("colour", "size")
+
+
 ROWS = [["red", 1.0], ["blue", 2.0], ["red", np.nan], [None, 4.0]] * 10
 ANSWERS = ["warm", "cold", "warm", "cold"] * 10
 
@@ -100,6 +109,12 @@ def test_text_and_gaps_are_told_what_to_put_before() -> None:
         classifier().fit(rows, ANSWERS)
     with pytest.raises(ValueError, match=r"contains NaN: 10 values.* put SimpleImputer"):
         classifier().fit(rows[:, 1:], ANSWERS)
+    named = rows.view(Frame)
+    with pytest.raises(ValueError, match=r"text: 'red' in column 'colour'; expected numbers"):
+        classifier().fit(named, ANSWERS)
+    named[:, 0] = 1.0
+    with pytest.raises(ValueError, match=r"NaN: 10 values, the first in row 2, column 'size' "):
+        classifier().fit(named, ANSWERS)
     before = make_column_transformer(
         (OneHotEncoder(handle_unknown="ignore"), [0]), (SimpleImputer(add_indicator=True), [1])
     )
@@ -107,3 +122,49 @@ def test_text_and_gaps_are_told_what_to_put_before() -> None:
     assert model.score(rows, ANSWERS) == 1
     assert model.predict(np.array([["green", np.nan]], dtype=object)).shape == (1,)
     regressor(max_depth=0).fit(np.array([["1.5"], ["2"]] * 9), np.arange(18.0))  # text of numbers
+
+
+def test_a_dataset_is_told_where_to_go() -> None:
+    data = TensorDataset(torch.zeros(4, 2), torch.tensor([0, 1, 0, 1]))
+    for given in (data, DataLoader(data)):
+        with pytest.raises(TypeError, match=r"neural_tree\.train\(tree, settings, train, valid"):
+            classifier().fit(given)
+
+
+def more(blobs: tuple) -> tuple:
+    """Other samples of the same clusters, that have moved."""
+    return blobs[0] + np.array([4.0, -4.0, 0.0]), blobs[1]
+
+
+def test_a_warm_start_goes_on_with_the_trees_that_are_there(blobs: tuple) -> None:
+    model = classifier(warm_start=True, n_members=2).fit(*blobs)
+    cold = classifier(n_members=2).fit(*blobs)
+    same(model, cold, blobs[0])
+    trees, scales = [m.tree for m in model.members_], [m.inputs.mean for m in model.members_]
+    weights = [tree.state_dict() for tree in copy.deepcopy(trees)]
+    before, old = model.score(*more(blobs)), [len(m.history) for m in model.members_]
+    X, y = more(blobs)
+    model.set_params(refine_epochs=20, n_members=3).fit(X[10:], y[10:], sample_weight=y[10:] != "c")
+    assert model.score(*more(blobs)) > before
+    assert model.classes_.tolist() == ["a", "b", "c"]  # one of which is not among the new ones
+    for member, tree, scale, count in zip(model.members_, trees, scales, old, strict=False):
+        assert member.tree.config() == tree.config()
+        assert len(member.history) == count + 20 and member.history[-1]["phase"] == "refine"
+        np.testing.assert_array_equal(member.inputs.mean, scale)
+    for tree, was in zip(trees, weights, strict=True):  # the old trees are left as they were
+        assert all(torch.equal(value, was[name]) for name, value in tree.state_dict().items())
+    assert len(model.members_) == 3 and model.members_[2].decisions[0].action == "root"
+
+
+def test_what_a_warm_start_cannot_go_on_with(blobs: tuple, lines: tuple, tmp_path: Path) -> None:
+    model = classifier(warm_start=True, max_depth=0).fit(*blobs)
+    with pytest.raises(ValueError, match="got the class 'd', which is not in the y to learn from"):
+        model.fit(blobs[0], np.where(blobs[1] == "a", "d", blobs[1]))
+    with pytest.raises(ValueError, match=r"X has 2 features, but .* is expecting 3"):
+        model.fit(blobs[0][:, :2], blobs[1])
+    with pytest.raises(ValueError, match="'folder' parameter must be None where 'warm_start'"):
+        model.set_params(folder=tmp_path).fit(*blobs)
+    numbers = regressor(warm_start=True, max_depth=0).fit(*lines)
+    with pytest.raises(ValueError, match="got targets of shape"):
+        numbers.fit(lines[0], lines[1][:, 0])
+    assert numbers.fit(lines[0], lines[1] + 1).predict(lines[0]).shape == lines[1].shape

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from small_estimators import SMALL, X4, Y4, classifier, weights_of
+from small_estimators import NARROW, SMALL, X4, Y4, classifier, weights_of
 
-from structnet.neural_tree import Growth
+from structnet.neural_tree import Growth, presets
 from structnet.neural_tree.estimator import NeuralTreeClassifier, NeuralTreeRegressor
 from structnet.training.checkpoint import CheckpointError, load_model, save_model
 from structnet.training.loop import Loop
@@ -45,11 +47,43 @@ def test_a_saved_regressor_predicts_the_same(options: dict, lines: tuple, tmp_pa
         NeuralTreeClassifier.load(tmp_path / "model")
 
 
-def test_functions_are_not_saved(fitted: NeuralTreeClassifier, tmp_path: Path) -> None:
-    with pytest.raises(
-        TypeError, match=r"expected 'primitives' to be None or one of .* Got partial"
-    ):
-        fitted.save(tmp_path / "model")
+CHOICES = {
+    "partial": partial(presets.mlp, width=7, router_width=3),
+    "function": presets.table,
+    "primitives": presets.mlp(3, width=7),
+    "changed": replace(presets.table(3, width=7), pool_every=2, router=None),
+}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_presets_are_saved_with_their_arguments(name: str, blobs: tuple, tmp_path: Path) -> None:
+    X, y = blobs
+    model = NeuralTreeClassifier(CHOICES[name], **SMALL).fit(X, y)
+    model.save(tmp_path / "model")
+    again = NeuralTreeClassifier.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    again.fit(X, y)
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_presets_of_images_are_saved_with_their_arguments(tmp_path: Path) -> None:
+    X, y = np.random.default_rng(0).normal(size=(20, 1, 8, 8)), np.arange(20) % 2
+    small = {**SMALL, "epochs": 1, "prune": None}
+    for chosen in (partial(presets.conv, width=3, kernel=3, pooled_solver=True), "mnist_c"):
+        model = NeuralTreeClassifier(chosen, **small, min_gain=-1e9, gain_errors=0).fit(X, y)
+        assert model.get_n_leaves() > 1
+        model.save(tmp_path / "model")
+        again = NeuralTreeClassifier.load(tmp_path / "model")
+        np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_functions_of_ones_own_are_not_saved(blobs: tuple, tmp_path: Path) -> None:
+    own = replace(presets.mlp(3), solver=lambda shape: torch.nn.Linear(*shape, 3))
+    for chosen in (own, lambda outputs: presets.mlp(outputs), partial(presets.mlp, width="7")):
+        model = classifier(max_depth=0).set_params(primitives=NARROW).fit(*blobs)
+        with pytest.raises(TypeError, match=r"presets and their arguments, .* 'primitives' has "):
+            model.set_params(primitives=chosen).save(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
 
 
 def test_what_a_file_does_not_hold_is_named(tmp_path: Path) -> None:
@@ -144,7 +178,12 @@ CHANGES = [
     lambda config: config["members"][0].update(decisions=[{"node": 0}]),
     lambda config: config.update(members=7),
     lambda config: config.pop("fitted"),
-    lambda config: config["parameters"].update(primitives="nothing"),
+    lambda config: config.update(primitives="nothing"),
+    lambda config: config.update(primitives=["print", {}]),
+    lambda config: config.update(primitives=["mlp", {"width": 10**9}]),
+    lambda config: config.update(primitives=["mlp", 7]),
+    lambda config: config.update(primitives=["conv", {"width": 1, "kernel": 1, "layers": 10**9}]),
+    lambda config: config.update(primitives={"router": ["linear", {}]}),
     lambda config: config["parameters"].update(colour="red"),
     lambda config: config["fitted"].update(classes_={"dtype": "O", "values": [[], [1]]}),
     lambda config: config["fitted"].update(classes_=[0] * 10**6),

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from scipy.sparse import coo_matrix, csc_matrix, csr_array, csr_matrix
+from scipy.sparse import random as sparse_random
 from sklearn.base import BaseEstimator
-from small_estimators import X4, Y4, classifier
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
+from small_estimators import classifier, regressor
 
 from structnet.estimators.checked import Checked
 from structnet.estimators.inputs import check_inputs, check_sample, check_training
 from structnet.routing import Samples
+from structnet.routing.on_demand import DenseRows
 from structnet.routing.samples import counted
 
 
@@ -73,7 +78,53 @@ def test_another_number_of_columns() -> None:
 
 def test_those_that_take_none_say_so() -> None:
     with pytest.raises(TypeError, match="Sparse data was passed"):
-        classifier().fit(csr_matrix(X4), Y4)
+        check_training(BaseEstimator(), csr_matrix(DENSE), Y, reset=True)
+
+
+def words(n: int = 200, columns: int = 40) -> tuple[csr_matrix, np.ndarray]:
+    """Rows that are mostly 0, whose sums decide between two classes."""
+    X = sparse_random(n, columns, 0.1, format="csr", random_state=0)
+    return X, np.array(["few", "many"])[(X[:, :8].sum(axis=1) > 0.4).astype(int).A1]
+
+
+ANY = {"min_gain": -1e9, "gain_errors": 0.0, "prune": None}
+
+
+BY_BATCH = {"cache_bytes": 0, "balance_routers": False}  # which needs no more than a batch
+
+
+@pytest.mark.parametrize("how", [{}, {"standardize": False}, {"n_members": 2}, BY_BATCH])
+def test_a_neural_tree_takes_sparse_rows_as_it_takes_full_ones(
+    how: dict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = words()
+    rows, made = [], DenseRows._made
+    monkeypatch.setattr("structnet.estimators.scale.BLOCK", 3 * X.shape[0])  # three columns
+    if how is BY_BATCH:
+        monkeypatch.setattr("structnet.routing.on_demand.NUMBERS", 20 * X.shape[1])
+
+    def watched(self: DenseRows, batches: list) -> Iterator[torch.Tensor]:
+        rows.extend(map(len, batches))
+        return made(self, batches)
+
+    full = classifier(**ANY, **how).fit(X.toarray(), y, validation=(X.toarray()[:50], y[:50]))
+    monkeypatch.setattr(DenseRows, "_made", watched)
+    model = classifier(**ANY, **how).fit(csc_matrix(X), y, validation=(X[:50], y[:50]))
+    assert model.get_n_leaves() > 1
+    assert max(rows) == (32 if how is BY_BATCH else len(y))
+    np.testing.assert_allclose(model.predict_proba(X), full.predict_proba(X.toarray()), atol=1e-6)
+    np.testing.assert_array_equal(model.apply(X), full.apply(X.toarray()))
+    assert str(model.explain(X[3])) == str(full.explain(X[3].toarray()))
+    assert model.export_text(X, y) == full.export_text(X.toarray(), y)
+    assert str(model.summary(X)) == str(full.summary(X.toarray()))
+
+
+def test_text_of_words_fits_in_a_pipeline() -> None:
+    texts, y = ["red fish", "blue fish", "red bird", "blue bird"] * 10, [0, 1, 0, 1] * 10
+    model = make_pipeline(TfidfVectorizer(), classifier(epochs=30)).fit(texts, y)
+    assert model.score(texts, y) == 1
+    numbers = regressor(epochs=30, loss="gaussian").fit(words()[0], words()[0].sum(axis=1).A1)
+    assert numbers.predict(words()[0], return_std=True)[1].shape == (200,)
 
 
 def test_sparse_data_as_samples() -> None:

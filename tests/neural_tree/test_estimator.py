@@ -247,8 +247,8 @@ def test_every_parameter_reaches_the_training(
     others |= {"learning_rate": 0.01, "warm_start_solvers": True, "seed": grown["settings"].seed}
     assert grown["settings"] == NeuralTreeSettings(**limits, **others)
     assert (refined["epochs"], refined["batch_size"], refined["seed"]) == (8, 9, others["seed"])
+    assert refined["optimizer"].keywords == {"lr": 0.01}
     for options in (grown, refined):
-        assert options["optimizer"].keywords == {"lr": 0.01}
         assert (options["device"], options["progress"]) == ("cpu", False)
 
 

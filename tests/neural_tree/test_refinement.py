@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 import torch
 from forests import exactly
-from growths import LIKELIHOODS, assert_same_weights, grow, make_samples, make_tree, scripted
+from growths import (
+    LIKELIHOODS,
+    assert_same_weights,
+    grow,
+    make_samples,
+    make_tree,
+    scripted,
+    untimed,
+)
 from torch import nn
 
 from structnet.neural_tree import NeuralTree, refine
@@ -144,10 +152,21 @@ def test_another_measure_decides() -> None:
 
 def test_what_is_monitored_must_be_measured() -> None:
     samples = make_samples(4)
-    for metrics, names in ((None, ["loss"]), ({"error": accuracy}, ["loss", "error"])):
-        message = f"The 'monitor' parameter of fit must be one of {names}. Got 'accuracy' instead."
+    numbers = make_samples(4, likelihood="squares")
+    for kind, data, names in (("classes", samples, ["accuracy"]), ("squares", numbers, [])):
+        names = ["loss", *names, "own"]
+        message = f"The 'monitor' parameter of fit must be one of {names}. Got 'error' instead."
+        how = {"monitor": "error", "metrics": {"own": lambda tree, batch: 0.0}}
         with pytest.raises(ValueError, match=exactly(message)):
-            refine(make_tree(), samples, samples, monitor="accuracy", metrics=metrics, **OPTIONS)
+            refine(make_tree(kind), data, data, **how, **OPTIONS)
+
+
+def test_classes_go_by_accuracy_and_numbers_by_loss() -> None:
+    for kind, watched in (("classes", "accuracy"), ("squares", "loss")):
+        told = refine(make_tree(kind), *data(kind), epochs=2, metrics=None, **OPTIONS)
+        twin = refine(make_tree(kind), *data(kind), epochs=2, monitor=watched, **OPTIONS)
+        assert untimed(told) == untimed(twin)
+        assert ("validation_accuracy" in told[0]) == (kind == "classes")
 
 
 @pytest.mark.parametrize("place", [0, 1])

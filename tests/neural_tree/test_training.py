@@ -24,7 +24,6 @@ from structnet.neural_tree import (
     refine,
     train,
 )
-from structnet.training.metrics import accuracy
 
 SHORT = NeuralTreeSettings(
     max_leaves=3, epochs=3, refine_epochs=3, batch_size=20, learning_rate=0.05, seed=4
@@ -42,9 +41,8 @@ def test_it_is_growth_then_refinement_then_pruning() -> None:
     shared = {"optimizer": partial(torch.optim.Adam, lr=0.05)}
     growth = Growth(tree, TRAIN, VALIDATION, SHORT, **shared)
     growth.run()
-    by_accuracy = {"monitor": "accuracy", "metrics": {"accuracy": accuracy}}
     shared |= {"epochs": 3, "batch_size": 20, "seed": 4, "progress": False}
-    refined = refine(tree, TRAIN, VALIDATION, **by_accuracy, **shared)
+    refined = refine(tree, TRAIN, VALIDATION, **shared)
     assert_same_weights(found.tree, prune(tree, TRAIN, 0.05))
     assert untimed(found.growth) == untimed(growth.history)
     place = {"phase": "refine", "node": 0, "decision": len(growth.decisions)}

@@ -137,6 +137,18 @@ def test_weights_say_what_counts():
     assert found[2] == pytest.approx(found[3], abs=1e-6)
 
 
+def test_balanced_labels_count_alike():
+    X = ["(f a)", "(f a)", "(f a)"] * 20
+    y = np.array([[1, 0], [0, 1], [0, 1]] * 20)  # both labels say the same
+    balanced = TreeLSTMClassifier(class_weight="balanced", **QUICK).fit(X, y)
+    weights = np.where(y[:, 0], (60 / 40) ** 2, (60 / 80) ** 2)
+    weighed = TreeLSTMClassifier(**QUICK).fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(balanced.predict_proba(X), weighed.predict_proba(X), atol=1e-6)
+    for wrong, said in (("even", "a dict, 'balanced' or None"), ({"three": 2}, "of the classes")):
+        with pytest.raises(ValueError, match=f"'class_weight' parameter must be .*{said}"):
+            TreeLSTMClassifier(class_weight=wrong, **QUICK).fit(X, ["one", "two", "two"] * 20)
+
+
 def test_numbers_of_one_column_or_several(tmp_path: Path):
     rng = random.Random(0)
     X = [expression(rng) for _ in range(150)]

@@ -2,6 +2,7 @@
 
 ======================  ==========================================================================
 ``growth``              :class:`Growth`: leaf after leaf, as an object that is stepped
+``beginning``           the root and the samples that it begins with
 ``proposal``            :func:`propose`: trains the candidates of one leaf
 ``candidate``           a split or a deepening beside the frozen tree, whose part is cached
 ``decision``            :func:`choose`, the rule that splits, deepens or keeps; :class:`Decision`

@@ -17,7 +17,7 @@ from torch.nn.functional import logsigmoid
 
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples, weighted_mean
-from structnet.training.metrics import evaluating, take
+from structnet.training.metrics import batch_starts, evaluating, most_at_once, taken
 
 PROBE = 32  # samples that tell whether the fixed part is random
 
@@ -100,16 +100,19 @@ def cached(
     """
     if samples.augment is not None:
         return None
-    probe = samples[np.arange(min(PROBE, len(samples)))].to(device)
-    once, again = (at_leaf(tree, leaf, probe).to("cpu") for _ in range(2))
-    if not _equal(once, again) or once.nbytes / len(probe) * len(samples) > max_bytes:
+    places = np.arange(min(PROBE, len(samples)))
+    probes = (samples[places].to(device) for _ in range(2))  # a Dataset may augment them
+    once, again = (at_leaf(tree, leaf, probe).to("cpu") for probe in probes)
+    if not _equal(once, again) or once.nbytes / len(places) * len(samples) > max_bytes:
         return None
     # Batch by batch into their place: joined at the end, all would be there twice.
     whole = once._with_each(lambda part: part.new_empty((len(samples), *part.shape[1:])))
-    for start in range(0, len(samples), batch_size):
-        batch = at_leaf(tree, leaf, take(samples, start, batch_size, device))
-        for part, found in zip(whole.parts, batch.parts, strict=True):
-            part[start : start + batch_size] = found
+    size = most_at_once(samples, batch_size)
+    starts = batch_starts(samples, size)
+    for start, batch in zip(starts, taken(samples, starts, size, device), strict=True):
+        found = at_leaf(tree, leaf, batch)
+        for part, of_batch in zip(whole.parts, found.parts, strict=True):
+            part[start : start + size] = of_batch
     return whole
 
 

@@ -103,6 +103,7 @@ class Decision:
         parameters: numbers to learn in the tree afterwards.
         seconds: time that it took.
         errors: standard error of each candidate's gain.
+        metrics: values of the growth's metrics on the validation samples, afterwards.
 
     Example:
         >>> losses, errors = {"split": 0.1979, "deepen": 0.1382}, {"split": 0.02, "deepen": 0.01}
@@ -120,6 +121,7 @@ class Decision:
     parameters: int
     seconds: float
     errors: dict[str, float] = field(default_factory=dict)
+    metrics: dict[str, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
         errors = {kind: f" ± {error:.4f}" for kind, error in self.errors.items()}
@@ -129,7 +131,8 @@ class Decision:
         taken = f"{tried or 'nothing to try'} -> {self.action}"
         taken = "trained the root" if self.action == "root" else taken
         leaves = "1 leaf" if self.leaves == 1 else f"{self.leaves:,} leaves"
+        measured = "".join(f"{name} {value:.4f}, " for name, value in self.metrics.items())
         return (
             f"decision {self.number}, node {self.node}: {taken}; validation loss {self.loss:.4f}, "
-            f"{leaves}, {self.parameters:,} parameters, {self.seconds:.1f} s"
+            f"{measured}{leaves}, {self.parameters:,} parameters, {self.seconds:.1f} s"
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -18,21 +18,30 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
+from torch.utils.data import DataLoader, Dataset
 
 from structnet.neural_tree.cost import count_parameters
 from structnet.neural_tree.growth import state
+from structnet.neural_tree.growth.beginning import check_beginning
 from structnet.neural_tree.growth.candidate import AtLeaf, Candidate, Split, cached
 from structnet.neural_tree.growth.decision import Decision, Gain, choose, gained
-from structnet.neural_tree.growth.proposal import propose
+from structnet.neural_tree.growth.proposal import propose, some_of
 from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.neural_tree.tree import NeuralTree
-from structnet.routing.samples import Samples, check_targets
+from structnet.routing.samples import Samples
 from structnet.routing.visits import shares
 from structnet.training.files import locked
 from structnet.training.fitting import fit
 from structnet.training.history import History
 from structnet.training.loop import NonFiniteLossError
-from structnet.training.metrics import evaluate, evaluating, take
+from structnet.training.metrics import (
+    Metric,
+    batch_starts,
+    evaluate,
+    evaluating,
+    most_at_once,
+    taken,
+)
 from structnet.training.processes import own_device, process_rank
 from structnet.training.progress import Progress
 from structnet.training.seeding import random_states_kept
@@ -51,18 +60,26 @@ class Growth:
 
     Args:
         tree: a tree that has its root alone; grown in place.
-        train: samples to learn from.
-        validation: samples to decide by.
+        train: samples to learn from; or a torch Dataset or a DataLoader of pairs of an input and a
+            target, read batch by batch as :meth:`.Samples.from_dataset` says it.
+        validation: samples to decide by, likewise.
         settings: limits of the growth and hyper-parameters of its trainings; those of refinement
             and pruning play no part.
         optimizer: function that gives the optimizer of the parameters; by default Adam with the
             learning rate of the settings.
+        schedule: function that gives the learning rate scheduler of the optimizer, as for
+            :func:`structnet.fit`; one for each training.
+        schedule_per: step the schedule after each "epoch" or each "batch".
+        metrics: name -> ``metric(tree, batch)``, measured on the validation samples after every
+            decision, and kept in it.
         cache: compute what reaches the leaf once a candidate, where that is exact.
         device: "cpu", "cuda", ...
         folder: place of the state.
         resume: go on from the folder's state, if there is one; False begins anew and replaces the
             folder's state.
         callbacks: functions called as ``callback(growth, decision)`` after every decision.
+        epoch_callbacks: functions called as ``callback(growth, record)`` after every epoch of a
+            training, with the record of it that the history will have.
         progress: True says how far it is: a line a decision; besides, a bar for each training if
             somebody watches the terminal or notebook, else a line an epoch, at most every ten
             seconds.
@@ -94,16 +111,20 @@ class Growth:
     def __init__(
         self,
         tree: NeuralTree,
-        train: Samples,
-        validation: Samples,
+        train: Samples | Dataset | DataLoader,
+        validation: Samples | Dataset | DataLoader,
         settings: NeuralTreeSettings | None = None,
         *,
         optimizer: Callable | None = None,
+        schedule: Callable | None = None,
+        schedule_per: str = "epoch",
+        metrics: Mapping[str, Metric] | None = None,
         cache: bool = True,
         device: str | torch.device = "cpu",
         folder: str | Path | None = None,
         resume: bool = False,
         callbacks: Sequence[Callable[[Growth, Decision], Any]] = (),
+        epoch_callbacks: Sequence[Callable[[Growth, dict[str, Any]], Any]] = (),
         progress: bool | Progress = False,
     ):
         settings = NeuralTreeSettings() if settings is None else settings
@@ -111,16 +132,17 @@ class Growth:
             raise TypeError(
                 f"The 'settings' parameter of Growth must be NeuralTreeSettings. Got {settings!r}."
             )
-        _check(tree, train, validation)
-        self.device = own_device(device)
+        self.train, self.validation = check_beginning(tree, train, validation)
+        self.device, self.settings = own_device(device), settings
         self.tree = tree.to(self.device)
-        self.train, self.validation, self.settings = train, validation, settings
         self.optimizer = optimizer or partial(torch.optim.Adam, lr=settings.learning_rate)
-        self.cache = cache
-        self.callbacks, self.progress = callbacks, Progress.of(progress)
+        self.schedule, self.schedule_per = schedule, schedule_per
+        self.cache, self.metrics = cache, dict(metrics or {})
+        self.callbacks, self.epoch_callbacks = callbacks, epoch_callbacks
+        self.progress = Progress.of(progress)
         self.decisions: list[Decision] = []
         self.history = History()
-        self.batch_size = settings.batch(len(train))
+        self.batch_size = settings.batch(len(self.train))
         self.undecided = [0]
         self.loss = math.inf
         self.file = None if folder is None else Path(folder, state.FILE)
@@ -133,6 +155,7 @@ class Growth:
             self.tree,
             self.settings,
             self.optimizer(self.tree.parameters()),
+            None if self.schedule is None else (self.schedule, self.schedule_per),
             samples=len(self.train),
             validation_samples=len(self.validation),
         )
@@ -180,6 +203,7 @@ class Growth:
                 action, gains = self._visit(node)
             else:
                 self.loss = self._train_root()
+            measured = self._measured(action)
         decision = Decision(
             number=len(self.decisions),
             node=node,
@@ -190,6 +214,7 @@ class Growth:
             parameters=count_parameters(self.tree),
             seconds=time.perf_counter() - begin,
             errors={kind: gain.error for kind, gain in gains.items()},
+            metrics=measured,
         )
         self.decisions.append(decision)
         self._save()
@@ -201,6 +226,14 @@ class Growth:
     def choose(self, gains: dict[str, Gain]) -> str:
         """What to do with a leaf (see :func:`.decision.choose`), for a subclass to change."""
         return choose(gains, self.settings)
+
+    def _measured(self, action: str) -> dict[str, float]:
+        """The metrics of the tree on the validation samples."""
+        if action == "keep":
+            return self.decisions[-1].metrics
+        how: dict[str, Any] = {"device": self.device, "metrics": self.metrics}
+        found = evaluate(self.tree, self.validation, **how) if self.metrics else {}
+        return {name: found[name] for name in self.metrics}
 
     def _train_root(self) -> float:
         """Trains the root; one that begins as a trained network does not get worse by it."""
@@ -231,12 +264,14 @@ class Growth:
     def _candidates(
         self, leaf: int, attempt: int = 0, others: Iterable[nn.Module] = ()
     ) -> dict[str, Candidate]:
+        balances = self.settings.balance_routers
+        balance_on = some_of(self.train, self.batch_size) if balances else None
         return propose(
             self.tree,
             leaf,
             self.settings,
             seed=self._seed("modules", attempt),
-            balance_on=self.train if self.settings.balance_routers else None,
+            balance_on=balance_on,
             others=others,
         )
 
@@ -281,11 +316,10 @@ class Growth:
 
     def _each(self, answer: Callable[[Any], torch.Tensor], samples: Samples | AtLeaf) -> np.ndarray:
         """What a function gives for each sample, in evaluation mode. ``[n, ...]``, float64."""
-        size, found = 1000, []  # as in validation
+        size = most_at_once(samples, 1000)  # as in validation
         with evaluating(self.tree):
-            for start in range(0, len(samples), size):
-                batch = take(samples, start, size, self.device)
-                found.append(answer(batch).double().cpu().numpy())
+            batches = taken(samples, batch_starts(samples, size), size, self.device)
+            found = [answer(batch).double().cpu().numpy() for batch in batches]
         return np.concatenate(found)
 
     def _expected(self, leaf: int, train: Samples | AtLeaf) -> float:
@@ -318,6 +352,7 @@ class Growth:
         """Trains a model, leaves its best epoch in it, and gives that one's validation loss;
         infinity if no epoch is the best one. A candidate that diverges stops there."""
         history, is_root = History(), model is self.tree
+        place = {"phase": phase, "node": node, "decision": len(self.decisions)}
         self.progress.part = f"decision {len(self.decisions)}, {phase} of node {node}, "
         try:
             fit(
@@ -328,6 +363,9 @@ class Growth:
                 patience=self.settings.waits(len(train)),
                 batch_size=self.batch_size,
                 optimizer=self.optimizer,
+                schedule=self.schedule,
+                schedule_per=self.schedule_per,
+                callbacks=[partial(self._tell, place)],
                 seed=self._seed(phase, attempt),
                 device=self.device,
                 keep_start=is_root,
@@ -343,10 +381,13 @@ class Growth:
                 stacklevel=2,
             )
         finally:
-            place = {"phase": phase, "node": node, "decision": len(self.decisions)}
             for record in history:
                 self.history.append(place | record)
         return history.best["validation_loss"] if history.best else math.inf
+
+    def _tell(self, place: dict[str, Any], model: nn.Module, history: History) -> None:
+        for callback in self.epoch_callbacks:
+            callback(self, place | history.records[-1])
 
     def _forget_unfinished(self) -> None:
         # An interrupted step has left records of trainings that are now done again.
@@ -357,21 +398,3 @@ class Growth:
         words = [self.settings.seed, len(self.decisions), *purpose.encode()]
         words += [attempt] if attempt else []
         return int(np.random.SeedSequence(words).generate_state(1)[0])
-
-
-def _check(tree: NeuralTree, train: Samples, validation: Samples) -> None:
-    if tree.num_leaves > 1:
-        raise ValueError(f"growth begins with a root alone; the tree has {tree.num_leaves} leaves")
-    if not len(train) or not len(validation):
-        raise ValueError(
-            "growth needs samples to learn from and others to decide by; got "
-            f"{len(train)} for training and {len(validation)} for validation"
-        )
-    for samples in (train, validation):
-        check_targets(samples.targets, tree.num_classes)
-        samples.counts()  # refuses weights that do not count
-    if tree.num_classes is not None and len(train) < tree.num_classes:
-        raise ValueError(
-            f"there are {len(train)} samples to learn {tree.num_classes} classes from; expected at "
-            "least one for each"
-        )

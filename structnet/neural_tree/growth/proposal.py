@@ -72,6 +72,18 @@ def propose(
     }
 
 
+def some_of(samples: Samples, batch_size: int) -> Samples:
+    """Samples to scale a router to: all of them, or as many as may be read at once.
+
+    Args:
+        batch_size: samples that training asks for at once.
+    """
+    if samples.at_once is None:
+        return samples
+    size = min(max(batch_size, min(samples.at_once, PROBED)), len(samples))
+    return samples[np.linspace(0, len(samples) - 1, size).astype(np.int64)]
+
+
 def _may_split(tree: NeuralTree, leaf: int, settings: NeuralTreeSettings) -> bool:
     depth = int(tree.topology.depth[leaf])
     within = _below(depth, settings.max_depth) and _below(tree.num_leaves, settings.max_leaves)

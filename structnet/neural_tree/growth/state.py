@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,10 +43,18 @@ class State(NamedTuple):
 
 
 def identity(
-    tree: NeuralTree, settings: NeuralTreeSettings, optimizer: Optimizer, **others: Any
+    tree: NeuralTree,
+    settings: NeuralTreeSettings,
+    optimizer: Optimizer,
+    schedule: tuple[Callable, str] | None = None,
+    **others: Any,
 ) -> dict[str, Any]:
     """What a resumed growth must share with the one it goes on with; the tree is a root yet."""
     primitives = tree.primitives
+    told = describe("optimizer", optimizer)  # now, as a schedule changes the learning rate
+    if schedule is not None:  # one that has none says nothing of it
+        make, per = schedule
+        told |= {"schedule_per": per, **describe("schedule", make(optimizer))}
     found = {
         **{IN_FILE.get(k, k): v for k, v in asdict(settings).items() if k not in OTHERS},
         **others,
@@ -54,7 +62,7 @@ def identity(
         "routers": primitives.router is not None,
         "transformers": primitives.transformer is not None,
         "pool_every": primitives.pool_every,
-        **describe("optimizer", optimizer),
+        **told,
         **{k: f"{v.dtype} {list(v.shape)}" for k, v in tree.state_dict().items()},
     }
     return {k: v.item() if isinstance(v, np.generic) else v for k, v in found.items()}
