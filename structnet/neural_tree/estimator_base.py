@@ -68,6 +68,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         learning_rate: float = NeuralTreeSettings.learning_rate,
         warm_start_solvers: bool = NeuralTreeSettings.warm_start_solvers,
         balance_routers: bool = NeuralTreeSettings.balance_routers,
+        lookahead: int = NeuralTreeSettings.lookahead,
         cache_bytes: float = NeuralTreeSettings.cache_bytes,
         prune: float | None = NeuralTreeSettings.prune,
         class_weight: str | Mapping[Any, float] | None = None,
@@ -136,8 +137,9 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
     def history_(self) -> History:
         """A record an epoch of growth and refinement; of several members the first's.
 
-        The fields are those of ``structnet.fit``, and ``phase`` ("root", "split", "deepen" or
-        "refine"), ``node`` and ``decision``, the number of the decision that it was for.
+        The fields are those of ``structnet.fit``, and ``phase`` ("root", "split", "deepen",
+        "refine" or "finish"), ``node`` and ``decision``, the number of the decision that it was
+        for.
         """
         return self._first.history
 
@@ -200,6 +202,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
             self._settings(int(seeds[1])),
             learn.samples(inputs, targets),
             validation.samples(inputs, targets),
+            given.samples(inputs, targets) if held_out is None else None,
             device=self.device,
             folder=None if self.folder is None else Path(self.folder, f"member_{number}"),
             progress=bool(self.verbose),

@@ -1,8 +1,8 @@
-"""A neural tree from its root to its end: grown, refined and pruned (Sec. 4 of the paper)."""
+"""A neural tree from its root to its end: grown, refined, finished and pruned (Sec. 4)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from structnet.neural_tree.growth.growth import Growth
 from structnet.neural_tree.likelihood import Likelihood
 from structnet.neural_tree.primitives import Primitives
 from structnet.neural_tree.pruning import prune
-from structnet.neural_tree.refinement import refine
+from structnet.neural_tree.refinement import finish, refine
 from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples
@@ -33,8 +33,9 @@ class Trained:
     Attributes:
         tree: tree in its present state.
         decisions: decisions of its growth.
-        history: a record an epoch of all trainings, with ``phase`` ("root", "split", "deepen" or
-            "refine"), ``node`` and ``decision``, the number of the decision that it was for.
+        history: a record an epoch of all trainings, with ``phase`` ("root", "split", "deepen",
+            "refine" or "finish"), ``node`` and ``decision``, the number of the decision that it was
+            for.
         undecided: leaves that wait for a decision; none once the tree has grown.
     """
 
@@ -46,7 +47,9 @@ class Trained:
     @property
     def growth(self) -> History:
         """The records of the growth."""
-        return History(record for record in self.history if record["phase"] != "refine")
+        return History(
+            record for record in self.history if record["phase"] not in ("refine", "finish")
+        )
 
     @property
     def refinement(self) -> History:
@@ -78,6 +81,7 @@ def train(
     settings: NeuralTreeSettings,
     train: Samples,
     validation: Samples,
+    everything: Samples | None = None,
     *,
     device: str | torch.device = "cpu",
     folder: str | Path | None = None,
@@ -93,6 +97,8 @@ def train(
         tree: a root alone; grown in place.
         train: samples to learn from.
         validation: samples to decide by.
+        everything: samples to learn from in the end, both those above, for half as many epochs as
+            refinement has; None leaves the tree as it was refined.
         device: "cpu", "cuda", ...; the tree stays there.
         folder: place for the state, decision by decision and epoch by epoch. What is there is gone
             on from, and ends with the same tree, bit for bit.
@@ -119,7 +125,7 @@ def train(
     """
     folder = None if folder is None else Path(folder)
     shared: dict[str, Any] = {"device": device, "progress": progress, "resume": folder is not None}
-    shared["optimizer"] = partial(torch.optim.Adam, lr=settings.learning_rate)
+    shared["optimizer"] = partial(torch.optim.Adam, lr=settings.learning_rate, fused=True)
 
     def tell(*refined: Any) -> None:
         for callback in callbacks:
@@ -142,7 +148,19 @@ def train(
             **{} if tree.num_classes is None else BY_ACCURACY,
             **shared,
         )
-    found = _so_far(growth, refined)
+    last = History()
+    if everything is not None and settings.refine_epochs > 1:
+        # Without a checkpoint: it is short, and begins anew if refinement goes on.
+        del shared["resume"]
+        last = finish(
+            tree,
+            everything,
+            epochs=settings.refine_epochs // 2,
+            batch_size=settings.batch(len(everything)),
+            seed=settings.seed,
+            **shared,
+        )
+    found = _so_far(growth, refined, last)
     if settings.prune is not None:
         found = replace(found, tree=_pruned(tree, settings, train, validation, device))
     return found
@@ -170,7 +188,9 @@ def _pruned(
     )
 
 
-def _so_far(growth: Growth, refined: History | tuple = ()) -> Trained:
-    place = {"phase": "refine", "node": 0, "decision": len(growth.decisions)}
-    history = History([*growth.history, *(place | record for record in refined)])
-    return Trained(growth.tree, list(growth.decisions), history, list(growth.undecided))
+def _so_far(growth: Growth, refined: Iterable = (), last: Iterable = ()) -> Trained:
+    place = {"node": 0, "decision": len(growth.decisions)}
+    history = [*growth.history]
+    for phase, records in (("refine", refined), ("finish", last)):
+        history += [place | {"phase": phase} | record for record in records]
+    return Trained(growth.tree, list(growth.decisions), History(history), list(growth.undecided))

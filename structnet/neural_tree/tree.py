@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import logsigmoid
 
 from structnet.checks import check_one_of
 from structnet.neural_tree.likelihood import Categorical, Likelihood
-from structnet.neural_tree.node import Node, module_list
+from structnet.neural_tree.node import Node, leaf_paths, module_list
 from structnet.neural_tree.primitives import Primitives, shape_after
 from structnet.neural_tree.routed import Choose, Routed, choice
 from structnet.routing.hard_path import follow
-from structnet.routing.path_log_prob import leaf_log_prob
 from structnet.routing.samples import Samples
 from structnet.routing.topology import Topology
 
@@ -199,21 +197,18 @@ class NeuralTree(Routed):
         Raises:
             ValueError: the samples have another shape.
         """
-        branches: dict[int, Tensor] = {}
+        logits: list[Tensor] = []
         outputs: list[Tensor] = []
         for v, features in self.features(x):
             node = self.nodes[v]
             if keep is not None and v in keep:
                 keep[v] = features
-            branches.setdefault(v, features.new_zeros(len(x)))  # the root's: certain
             if node.router is None:
                 outputs.append(node.end(features))
-                continue
-            logit = node.logit(features)
-            left, right = self.topology.children_of(v)
-            branches[left], branches[right] = logsigmoid(logit), logsigmoid(-logit)
-        branch_log_prob = torch.stack([branches[v] for v in range(len(self.nodes))], dim=1)
-        return Mixture(leaf_log_prob(self.topology, branch_log_prob), torch.stack(outputs, dim=1))
+            else:
+                logits.append(node.logit(features))
+        certain = features.new_zeros(len(x))
+        return Mixture(leaf_paths(self.topology, logits, certain), torch.stack(outputs, dim=1))
 
     def features(self, x: Tensor, max_depth: int | None = None) -> Iterator[tuple[int, Tensor]]:
         """Each node, in order, with all samples as they arrive at its router or solver.

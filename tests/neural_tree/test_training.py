@@ -27,7 +27,13 @@ from structnet.neural_tree import (
 from structnet.training.metrics import accuracy
 
 SHORT = NeuralTreeSettings(
-    max_leaves=3, epochs=3, refine_epochs=3, batch_size=20, learning_rate=0.05, seed=4
+    max_leaves=3,
+    min_samples=2,
+    epochs=3,
+    refine_epochs=3,
+    batch_size=20,
+    learning_rate=0.05,
+    seed=4,
 )
 TRAIN, VALIDATION = make_samples(60, 60), make_samples(40, 40)
 
@@ -39,7 +45,7 @@ def trained(settings: NeuralTreeSettings = SHORT, **how) -> Trained:
 def test_it_is_growth_then_refinement_then_pruning() -> None:
     found = trained(replace(SHORT, prune=0.05))
     tree = make_tree()
-    shared = {"optimizer": partial(torch.optim.Adam, lr=0.05)}
+    shared = {"optimizer": partial(torch.optim.Adam, lr=0.05, fused=True)}
     growth = Growth(tree, TRAIN, VALIDATION, SHORT, **shared)
     growth.run()
     by_accuracy = {"monitor": "accuracy", "metrics": {"accuracy": accuracy}}

@@ -4,6 +4,8 @@
 ``growth``              :class:`Growth`: leaf after leaf, as an object that is stepped
 ``proposal``            :func:`propose`: trains the candidates of one leaf
 ``candidate``           a split or a deepening beside the frozen tree, whose part is cached
+``lookahead``           not in the paper: a split that begins with several routers at once
+``regions``             :func:`find_regions`: the regions that it begins with
 ``decision``            :func:`choose`, the rule that splits, deepens or keeps; :class:`Decision`
 ``router_start``        :func:`balance`: a new router's first scale, with samples going both ways
 ``state``               growth on disk, to go on from

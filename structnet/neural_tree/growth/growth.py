@@ -21,9 +21,10 @@ from torch import nn
 
 from structnet.neural_tree.cost import count_parameters
 from structnet.neural_tree.growth import state
-from structnet.neural_tree.growth.candidate import AtLeaf, Candidate, Split, cached
+from structnet.neural_tree.growth.candidate import AtLeaf, Candidate, Split, at_leaf, cached
 from structnet.neural_tree.growth.decision import Decision, Gain, choose, gained
 from structnet.neural_tree.growth.proposal import propose
+from structnet.neural_tree.likelihood import Categorical, SquaredError
 from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples, check_targets
@@ -43,8 +44,8 @@ class Growth:
 
     First the root is trained. Then the leaves are visited breadth-first; at each, a split and a
     deepening are trained with everything else frozen, and the one with the lower validation loss is
-    taken if it is lower than the tree's. New leaves, and deepened ones, are visited in their turn,
-    until every leaf has been left as it is.
+    taken if it is lower than the tree's. A split may bring several routers at once. New leaves,
+    and deepened ones, are visited in their turn, until every leaf has been left as it is.
 
     With a folder, the state is on disk after every decision; the same call with ``resume`` goes on
     from there and ends with the same tree, bit for bit.
@@ -115,7 +116,9 @@ class Growth:
         self.device = own_device(device)
         self.tree = tree.to(self.device)
         self.train, self.validation, self.settings = train, validation, settings
-        self.optimizer = optimizer or partial(torch.optim.Adam, lr=settings.learning_rate)
+        self.optimizer = optimizer or partial(
+            torch.optim.Adam, lr=settings.learning_rate, fused=True
+        )
         self.cache = cache
         self.callbacks, self.progress = callbacks, Progress.of(progress)
         self.decisions: list[Decision] = []
@@ -221,11 +224,7 @@ class Growth:
         self.undecided = self.undecided[1:]
         if action != "keep":
             (self.loss, *_), candidate = trained[action]
-            if action == "split":
-                self.undecided += self.tree.split(leaf, [*candidate.parts])
-            else:
-                self.tree.deepen(leaf, [*candidate.parts])
-                self.undecided.append(leaf)
+            self.undecided += candidate.put()
         return action, gains
 
     def _candidates(
@@ -237,6 +236,7 @@ class Growth:
             self.settings,
             seed=self._seed("modules", attempt),
             balance_on=self.train if self.settings.balance_routers else None,
+            look_at=None if attempt else self.train,  # the others begin by chance
             others=others,
         )
 
@@ -249,13 +249,14 @@ class Growth:
         if self._expected(leaf, train) < self.settings.min_samples:
             return {}
         before = self._each(self.tree.losses, self.validation)
+        if not self._can_gain(leaf, validation, before):
+            return {}
         best: dict[str, tuple[Gain, Candidate]] = {}
         for kind in proposals[0]:  # a split first, if there may be one
             for attempt, candidate in enumerate(each[kind] for each in proposals):
                 loss = self._train(candidate, kind, leaf, train, validation, attempt)
                 if kind not in best or loss < best[kind][0].loss:
-                    worth = Gain(loss, *self._gained(before, candidate, train, validation))
-                    best[kind] = worth, candidate
+                    best[kind] = self._judged(loss, before, candidate, train, validation)
             gains = {kind: gain for kind, (gain, _) in best.items()}
             if self.settings.prefer_split and self.choose(gains) == "split":
                 break
@@ -269,15 +270,21 @@ class Growth:
             found.append(self._candidates(leaf, attempt, others))
         return found
 
-    def _gained(
-        self, before: np.ndarray, candidate: Candidate, train: Any, validation: Any
-    ) -> tuple[float, float, float]:
-        """A candidate's gain, the error of that, and the share of a split's lesser side."""
-        found = gained(before, self._each(candidate.losses, validation), self.validation.counts())
-        if not isinstance(candidate, Split):
-            return *found, 1.0
-        arriving = self._each(candidate.shares, train)  # [n, 2], expected
-        return *found, float(np.average(arriving, axis=0, weights=self.train.counts()).min())
+    def _judged(
+        self, loss: float, before: np.ndarray, candidate: Candidate, train: Any, validation: Any
+    ) -> tuple[Gain, Candidate]:
+        """What a candidate is worth, and itself: of several splits, without the rare leaves."""
+        share = 1.0
+        if isinstance(candidate, Split):
+            counts = self.train.counts()
+            shares = np.average(self._each(candidate.shares, train), axis=0, weights=counts)
+            pruned = candidate.pruned(shares, self.settings.prune or 0.0)
+            if pruned is not candidate:
+                evaluated = evaluate(pruned, validation, device=self.device)["loss"]
+                return self._judged(evaluated, before, pruned, train, validation)
+            share = float(shares.min())
+        after = self._each(candidate.losses, validation)
+        return Gain(loss, *gained(before, after, self.validation.counts()), share), candidate
 
     def _each(self, answer: Callable[[Any], torch.Tensor], samples: Samples | AtLeaf) -> np.ndarray:
         """What a function gives for each sample, in evaluation mode. ``[n, ...]``, float64."""
@@ -294,6 +301,18 @@ class Growth:
             reached = train.log_prob.exp()
             return len(train) * (train.mean(reached) / train.mean(torch.ones_like(reached))).item()
         return len(train) * shares(self.tree, train, "multi")[leaf]
+
+    def _can_gain(self, leaf: int, validation: Samples | AtLeaf, losses: np.ndarray) -> bool:
+        """Do the samples that reach a leaf lose as much as must be gained?"""
+        if not isinstance(self.tree.likelihood, Categorical | SquaredError):
+            return True  # a loss may fall below 0
+
+        def reached(batch: Samples | AtLeaf) -> torch.Tensor:
+            here = at_leaf(self.tree, leaf, batch) if isinstance(batch, Samples) else batch
+            return here.log_prob.exp()
+
+        lost = self._each(reached, validation) * losses
+        return np.average(lost, weights=self.validation.counts()) > self.settings.min_gain
 
     def _both_at_leaf(self, leaf: int) -> list[Samples | AtLeaf]:
         """The samples of both kinds, replaced by the cache where it has room for them."""
