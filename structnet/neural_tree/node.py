@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, MutableSequence, Sequence
-from typing import cast
+from typing import TypeGuard, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import logsigmoid
+from torch.nn.functional import linear, logsigmoid
 
 from structnet.neural_tree.primitives import Shape
 from structnet.routing.path_log_prob import leaf_log_prob
@@ -39,6 +39,27 @@ class Node(nn.Module):
     def logit(self, features: Tensor) -> Tensor:
         """The router's logit of going left. ``[n, *shape] -> [n]``."""
         return self.end(features).reshape(len(features))
+
+
+def run_all(modules: Sequence[nn.Module], features: Tensor) -> Sequence[Tensor]:
+    """What each module makes of the same features; plain linear maps are run as one.
+
+    Of small modules most of the time is that of starting an operation, forth and back.
+
+    Shapes:
+        features ``[n, *shape]`` -> each ``[n, outputs of the module]``.
+    """
+    if len(modules) < 3 or not all(map(_is_plain, modules)):
+        return [module(features) for module in modules]
+    weight = torch.cat([module.weight for module in modules])
+    bias = torch.cat([module.bias for module in modules])
+    return linear(features, weight, bias).split([len(module.bias) for module in modules], dim=-1)
+
+
+def _is_plain(module: nn.Module) -> TypeGuard[nn.Linear]:
+    if type(module) is not nn.Linear or module.bias is None:
+        return False
+    return not (module._forward_hooks or module._forward_pre_hooks or module._backward_hooks)
 
 
 def module_list(nodes: Iterable[Node]) -> MutableSequence[Node]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from structnet.checks import check_one_of
 from structnet.neural_tree.likelihood import Categorical, Likelihood
-from structnet.neural_tree.node import Node, leaf_paths, module_list
+from structnet.neural_tree.node import Node, leaf_paths, module_list, run_all
 from structnet.neural_tree.primitives import Primitives, shape_after
 from structnet.neural_tree.routed import Choose, Routed, choice
 from structnet.routing.hard_path import follow
@@ -197,18 +198,21 @@ class NeuralTree(Routed):
         Raises:
             ValueError: the samples have another shape.
         """
-        logits: list[Tensor] = []
-        outputs: list[Tensor] = []
+        found: dict[int, Tensor] = {}
+        alike: dict[int, tuple[Tensor, list[int]]] = {}  # nodes, by the vectors that come to them
         for v, features in self.features(x):
-            node = self.nodes[v]
             if keep is not None and v in keep:
                 keep[v] = features
-            if node.router is None:
-                outputs.append(node.end(features))
-            else:
-                logits.append(node.logit(features))
-        certain = features.new_zeros(len(x))
-        return Mixture(leaf_paths(self.topology, logits, certain), torch.stack(outputs, dim=1))
+            if features.dim() == 2:
+                alike.setdefault(id(features), (features, []))[1].append(v)
+            else:  # a map is large: it does not wait for others
+                found[v] = self.nodes[v].end(features)
+        for features, nodes in alike.values():
+            ends = [self.nodes[v].end for v in nodes]
+            found |= zip(nodes, run_all(ends, features), strict=True)
+        logits = [found[v].reshape(len(x)) for v in np.flatnonzero(self.topology.inner)]
+        outputs = torch.stack([found[v] for v in self.topology.leaves], dim=1)
+        return Mixture(leaf_paths(self.topology, logits, outputs.new_zeros(len(x))), outputs)
 
     def features(self, x: Tensor, max_depth: int | None = None) -> Iterator[tuple[int, Tensor]]:
         """Each node, in order, with all samples as they arrive at its router or solver.

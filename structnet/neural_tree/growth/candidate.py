@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from structnet.neural_tree.node import leaf_paths
+from structnet.neural_tree.node import leaf_paths, run_all
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples, weighted_mean
 from structnet.routing.topology import Topology
@@ -182,9 +182,9 @@ class Split(Candidate):
         return [self.parts[v] for v in self.topology.leaves]
 
     def new_leaves(self, batch: AtLeaf) -> tuple[Tensor, Tensor]:
-        inner = np.flatnonzero(self.topology.inner)
-        logits = [self.parts[v](batch.features).reshape(len(batch)) for v in inner]
-        outputs = [solver(batch.features) for solver in self.solvers]
+        found = run_all([*self.parts], batch.features)
+        logits = [found[v].reshape(len(batch)) for v in np.flatnonzero(self.topology.inner)]
+        outputs = [found[v] for v in self.topology.leaves]
         return leaf_paths(self.topology, logits, batch.log_prob), torch.stack(outputs, dim=1)
 
     def pruned(self, shares: np.ndarray, least: float) -> Split:
