@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, MutableSequence, Sequence
-from typing import TypeGuard, cast
+from typing import cast
 
 import numpy as np
 import torch
@@ -51,12 +51,12 @@ def run_all(modules: Sequence[nn.Module], features: Tensor) -> Sequence[Tensor]:
     """
     if len(modules) < 3 or not all(map(_is_plain, modules)):
         return [module(features) for module in modules]
-    weight = torch.cat([module.weight for module in modules])
-    bias = torch.cat([module.bias for module in modules])
-    return linear(features, weight, bias).split([len(module.bias) for module in modules], dim=-1)
+    maps = cast("Sequence[nn.Linear]", modules)
+    weight, bias = torch.cat([m.weight for m in maps]), torch.cat([m.bias for m in maps])
+    return linear(features, weight, bias).split([m.out_features for m in maps], dim=-1)
 
 
-def _is_plain(module: nn.Module) -> TypeGuard[nn.Linear]:
+def _is_plain(module: nn.Module) -> bool:
     if type(module) is not nn.Linear or module.bias is None:
         return False
     return not (module._forward_hooks or module._forward_pre_hooks or module._backward_hooks)

@@ -210,8 +210,8 @@ class NeuralTree(Routed):
         for features, nodes in alike.values():
             ends = [self.nodes[v].end for v in nodes]
             found |= zip(nodes, run_all(ends, features), strict=True)
-        logits = [found[v].reshape(len(x)) for v in np.flatnonzero(self.topology.inner)]
-        outputs = torch.stack([found[v] for v in self.topology.leaves], dim=1)
+        logits = [found[v].reshape(len(x)) for v in np.flatnonzero(self.topology.inner).tolist()]
+        outputs = torch.stack([found[v] for v in self.topology.leaves.tolist()], dim=1)
         return Mixture(leaf_paths(self.topology, logits, outputs.new_zeros(len(x))), outputs)
 
     def features(self, x: Tensor, max_depth: int | None = None) -> Iterator[tuple[int, Tensor]]:

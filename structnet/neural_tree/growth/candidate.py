@@ -153,6 +153,15 @@ class Candidate(nn.Module):
     def _arrived(self, batch: Samples | AtLeaf) -> AtLeaf:
         return at_leaf(self._tree[0], self.leaf, batch) if isinstance(batch, Samples) else batch
 
+    @property
+    def solvers(self) -> list[nn.Module]:
+        """Those of the new leaves."""
+        raise NotImplementedError
+
+    def put(self) -> list[int]:
+        """Puts the modules into the tree, and gives the nodes of the new leaves."""
+        raise NotImplementedError
+
     def new_leaves(self, batch: AtLeaf) -> tuple[Tensor, Tensor]:
         """Log-probabilities ``[n, new leaves]`` and outputs ``[n, new leaves, outputs]``."""
         raise NotImplementedError
@@ -179,12 +188,16 @@ class Split(Candidate):
 
     @property
     def solvers(self) -> list[nn.Module]:
-        return [self.parts[v] for v in self.topology.leaves]
+        return [self.parts[v] for v in self.topology.leaves.tolist()]
+
+    @property
+    def _inner(self) -> list[int]:
+        return np.flatnonzero(self.topology.inner).tolist()
 
     def new_leaves(self, batch: AtLeaf) -> tuple[Tensor, Tensor]:
-        found = run_all([*self.parts], batch.features)
-        logits = [found[v].reshape(len(batch)) for v in np.flatnonzero(self.topology.inner)]
-        outputs = [found[v] for v in self.topology.leaves]
+        found = dict(enumerate(run_all([*self.parts], batch.features)))
+        logits = [found[v].reshape(len(batch)) for v in self._inner]
+        outputs = [found[v] for v in self.topology.leaves.tolist()]
         return leaf_paths(self.topology, logits, batch.log_prob), torch.stack(outputs, dim=1)
 
     def pruned(self, shares: np.ndarray, least: float) -> Split:
@@ -198,14 +211,13 @@ class Split(Candidate):
         return Split(tree, self.leaf, modules, topology)
 
     def put(self) -> list[int]:
-        """Puts the modules into the tree, and gives the nodes of the new leaves."""
         [tree], nodes = self._tree, {0: self.leaf}
-        for v in map(int, np.flatnonzero(self.topology.inner)):
+        for v in self._inner:
             below = self.topology.children_of(v)
             # A router that takes a solver's place for now is moved by its own split.
             placed = tree.split(nodes[v], [self.parts[i] for i in (v, *below)])
             nodes |= dict(zip(below, placed, strict=True))
-        return [nodes[v] for v in map(int, self.topology.leaves)]
+        return [nodes[v] for v in self.topology.leaves.tolist()]
 
 
 class Deepening(Candidate):

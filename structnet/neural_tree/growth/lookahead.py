@@ -32,8 +32,8 @@ def regions_at(tree: NeuralTree, leaf: int, here: AtLeaf, most: int) -> Regions 
     reached = here.log_prob.exp()
     weights = reached if here.weights is None else reached * here.weights
     residuals = _residuals(tree, leaf, here) / reached.clamp(min=1e-6).unsqueeze(1)
-    arrays = (part.double().cpu().numpy() for part in (here.features, residuals, weights))
-    return find_regions(*arrays, most=most, least=LEAST * len(here))
+    x, y, w = (part.double().cpu().numpy() for part in (here.features, residuals, weights))
+    return find_regions(x, y, w, most, LEAST * len(here))
 
 
 def _residuals(tree: NeuralTree, leaf: int, here: AtLeaf) -> torch.Tensor:

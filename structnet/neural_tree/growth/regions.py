@@ -54,10 +54,10 @@ class Products(NamedTuple):
     """Sums of products, which tell what a line explains.
 
     Shapes:
-        count ``[...]``, squares ``[..., p, p]``, both ``[..., p, outputs]``.
+        number ``[...]``, squares ``[..., p, p]``, both ``[..., p, outputs]``.
     """
 
-    count: np.ndarray
+    number: np.ndarray
     squares: np.ndarray
     both: np.ndarray
 
@@ -98,28 +98,37 @@ def find_regions(
     price = (columns + 2) * math.log(max(count, 2.0))  # a line, and the place of the cut
     if price > EVIDENCE * len(x):
         return None
-    z, least = np.column_stack([np.ones(len(x)), x]), max(least, columns + 2)
-    regions, waiting = Regions([()], [None]), [(0.0, 0, _best_cut(z, residuals, weights, least))]
-    left = (
-        float(weights @ np.square(residuals).sum(1)) - _products(z, residuals, weights).explained()
-    )
-    values = [count * math.log(max(left, 1e-12))]
-    while waiting and len(values) < most:
+    z = np.column_stack([np.ones(len(x)), x])
+    regions, left = _grown(z, residuals, weights, most, max(least, columns + 2))
+    values = [count * math.log(max(squares, 1e-12)) + i * price for i, squares in enumerate(left)]
+    return _first(regions, 1 + 2 * int(np.argmin(values)))
+
+
+def _grown(
+    z: np.ndarray, y: np.ndarray, weights: np.ndarray, most: int, least: float
+) -> tuple[Regions, list[float]]:
+    """As many regions as there may be, and the squares left after each number of cuts."""
+    regions = Regions([()], [None])
+    left = [float(weights @ np.square(y).sum(1) - _products(z, y, weights).explained())]
+    waiting: list[tuple[float, int, Cut]] = []  # the one that explains most first
+
+    def look(node: int, counted: np.ndarray) -> None:
+        cut = _best_cut(z, y, counted, least)
+        if cut is not None:
+            heapq.heappush(waiting, (-cut.gain, node, cut))
+
+    look(0, weights)
+    while waiting and len(left) < most:
         _, node, cut = heapq.heappop(waiting)
-        if cut is None:
-            continue
-        below = cut.members & (x[:, cut.column] < cut.threshold)
+        below = z[:, 1 + cut.column] < cut.threshold
         first = len(regions.children)
         regions.children[node], regions.cuts[node] = (first, first + 1), cut
-        for child, members in enumerate((below, cut.members & ~below), first):
-            regions.children.append(())
-            regions.cuts.append(None)
-            found = _best_cut(z, residuals, weights * members, least)
-            if found is not None:
-                heapq.heappush(waiting, (-found.gain, child, found))
-        left -= cut.gain
-        values.append(count * math.log(max(left, 1e-12)) + len(values) * price)
-    return _first(regions, 1 + 2 * int(np.argmin(values)))
+        regions.children.extend([(), ()])
+        regions.cuts.extend([None, None])
+        look(first, weights * (cut.members & below))
+        look(first + 1, weights * (cut.members & ~below))
+        left.append(left[-1] - cut.gain)
+    return regions, left
 
 
 def _first(regions: Regions, nodes: int) -> Regions:
@@ -148,7 +157,7 @@ def _best_cut(z: np.ndarray, y: np.ndarray, weights: np.ndarray, least: float) -
         lower = Products(*(np.cumsum(part, axis=0) for part in zip(*parts, strict=True)))
         upper = whole - lower
         gains = lower.explained() + upper.explained() - whole.explained()
-        gains[np.minimum(lower.count, upper.count) < least] = -np.inf
+        gains[np.minimum(lower.number, upper.number) < least] = -np.inf
         i = int(gains.argmax())
         if gains[i] > (0.0 if best is None else best.gain):
             best = Cut(float(gains[i]), column - 1, float(places[i]), members)
