@@ -201,7 +201,11 @@ class Split(Candidate):
         return leaf_paths(self.topology, logits, batch.log_prob), torch.stack(outputs, dim=1)
 
     def pruned(self, shares: np.ndarray, least: float) -> Split:
-        """The same without leaves that come to less than a share; itself if it would end as one."""
+        """The same without leaves that less than a share comes to; itself if one would be left.
+
+        Shapes:
+            shares ``[new leaves]``, of the training samples.
+        """
         at = np.zeros(len(self.parts))
         at[self.topology.leaves] = shares
         topology, merged = self.topology.survivors(self.topology.sums_below(at), least)

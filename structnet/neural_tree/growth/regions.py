@@ -80,7 +80,7 @@ def find_regions(
 
     Args:
         x: samples.
-        residuals: what is to be explained of them.
+        residuals: numbers to be explained.
         weights: count of each.
         most: most regions.
         least: count of the samples that each region must have.
