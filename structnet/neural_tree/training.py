@@ -162,7 +162,8 @@ def train(
         )
     found = _so_far(growth, refined, last)
     if settings.prune is not None:
-        found = replace(found, tree=_pruned(tree, settings, train, validation, device))
+        counted = train if everything is None else everything
+        found = replace(found, tree=_pruned(tree, settings, counted, validation, device))
     return found
 
 
