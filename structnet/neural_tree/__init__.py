@@ -11,6 +11,8 @@ Eq. (2)      product of routers on a leaf's path  :func:`structnet.routing.leaf_
 Sec. 3.2     one path instead of all              :meth:`NeuralTree.follow`, in ``tree``
 Algorithm 1  split, deepen or keep each leaf      :class:`Growth`; the rule: ``growth.decision``
 Sec. 4       refinement of a grown tree           :func:`refine`, in ``refinement``
+beyond it    a split may bring several routers    ``growth.lookahead``
+beyond it    all samples are learnt from, last    :func:`finish`, in ``refinement``
 Table 2      the modules of the experiments       ``presets``
 ===========  ===================================  ================================================
 
@@ -24,7 +26,7 @@ Table 2      the modules of the experiments       ``presets``
 ``pruning``         :func:`prune`: without the branches that hardly any sample takes
 ``cost``            the parameters and FLOPs of any module
 ``settings``        :class:`NeuralTreeSettings`: every hyper-parameter and default, once
-``training``        :func:`train`: grow, refine, prune; :func:`go_on`: refine further
+``training``        :func:`train`: grow, refine, finish, prune; :func:`go_on`: refine further
 ``member``          a trained tree of an estimator, and its scales
 ``estimator_base``  what both scikit-learn classes share: fitting, answering, files
 ``estimator``       the scikit-learn classes

@@ -12,6 +12,7 @@ from .likelihood import SquaredError as SquaredError
 from .pretrained import from_sequential as from_sequential
 from .primitives import Primitives as Primitives
 from .pruning import prune as prune
+from .refinement import finish as finish
 from .refinement import refine as refine
 from .settings import NeuralTreeSettings as NeuralTreeSettings
 from .training import Trained as Trained

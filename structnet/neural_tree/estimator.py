@@ -25,9 +25,11 @@ class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
         transformers: may the tree have transformers?
         max_depth, max_leaves, max_parameters, max_transformers, min_gain, gain_errors,
             prefer_split, min_samples, epochs, refine_epochs, patience, n_init, batch_size,
-            learning_rate, warm_start_solvers, balance_routers, cache_bytes, prune: limits and
-            hyper-parameters, as :class:`.NeuralTreeSettings` tells them. Refinement keeps the epoch
-            of the highest validation accuracy, as in the paper.
+            learning_rate, warm_start_solvers, balance_routers, lookahead, cache_bytes, prune:
+            limits and hyper-parameters, as :class:`.NeuralTreeSettings` tells them. Refinement
+            keeps the epoch of the highest validation accuracy, as in the paper; after it the tree
+            learns from the validation samples, too, for half as many epochs, unless ``fit`` was
+            given some.
         class_weight: class -> weight, 1 where none is said, times that of the sample; "balanced"
             makes all classes count alike. It holds for the validation samples, too.
         validation_fraction: share of the samples to choose by; the classes keep their shares.
@@ -61,8 +63,8 @@ class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
         Tanno et al., Adaptive Neural Trees, ICML 2019.
 
     Example:
-        >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 10, axis=0)
-        >>> y = np.repeat(["out", "in", "in", "out"], 10)
+        >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 20, axis=0)
+        >>> y = np.repeat(["out", "in", "in", "out"], 20)
         >>> settings = {"max_leaves": 3, "learning_rate": 0.1, "refine_epochs": 0}
         >>> model = NeuralTreeClassifier(transformers=False, random_state=0, **settings)
         >>> model.fit(X, y).predict([[-3.0], [-0.5], [3.0]])

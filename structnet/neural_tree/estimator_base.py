@@ -79,6 +79,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         learning_rate: float = NeuralTreeSettings.learning_rate,
         warm_start_solvers: bool = NeuralTreeSettings.warm_start_solvers,
         balance_routers: bool = NeuralTreeSettings.balance_routers,
+        lookahead: int = NeuralTreeSettings.lookahead,
         cache_bytes: float = NeuralTreeSettings.cache_bytes,
         prune: float | None = NeuralTreeSettings.prune,
         class_weight: str | Mapping[Any, float] | None = None,
@@ -159,8 +160,9 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
     def history_(self) -> History:
         """A record an epoch of growth and refinement; of several members the first's.
 
-        The fields are those of ``structnet.fit``, and ``phase`` ("root", "split", "deepen" or
-        "refine"), ``node`` and ``decision``, the number of the decision that it was for.
+        The fields are those of ``structnet.fit``, and ``phase`` ("root", "split", "deepen",
+        "refine" or "finish"), ``node`` and ``decision``, the number of the decision that it was
+        for.
         """
         return self._first.history
 
@@ -234,7 +236,9 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
             member = go_on(before, settings, *both, **how)
         else:
             how["folder"] = None if self.folder is None else Path(self.folder, f"member_{number}")
-            trained = train(self._root(int(seeds[1])), settings, *both, **how)
+            own = held_out is None  # what the user brings to decide by is not learnt from
+            everything = given.samples(inputs, targets, dense=True) if own else None
+            trained = train(self._root(int(seeds[1])), settings, *both, everything, **how)
             member = Member(**vars(trained), inputs=inputs, targets=targets)
         member.tree.to("cpu")
         return member

@@ -1,13 +1,18 @@
-"""One node of a neural tree: what it computes of the samples that come to it."""
+"""One node of a neural tree: what it computes of the samples that come to it; and their paths."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, MutableSequence
+from collections.abc import Iterable, MutableSequence, Sequence
 from typing import cast
 
+import numpy as np
+import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear, logsigmoid
 
 from structnet.neural_tree.primitives import Shape
+from structnet.routing.path_log_prob import leaf_log_prob
+from structnet.routing.topology import Topology
 
 
 class Node(nn.Module):
@@ -36,6 +41,46 @@ class Node(nn.Module):
         return self.end(features).reshape(len(features))
 
 
+def run_all(modules: Sequence[nn.Module], features: Tensor) -> Sequence[Tensor]:
+    """What each module makes of the same features; plain linear maps are run as one.
+
+    Of small modules most of the time is that of starting an operation, forth and back.
+
+    Shapes:
+        features ``[n, *shape]`` -> each ``[n, outputs of the module]``.
+    """
+    if len(modules) < 3 or not all(map(_is_plain, modules)):
+        return [module(features) for module in modules]
+    maps = cast("Sequence[nn.Linear]", modules)
+    weight, bias = torch.cat([m.weight for m in maps]), torch.cat([m.bias for m in maps])
+    return linear(features, weight, bias).split([m.out_features for m in maps], dim=-1)
+
+
+def _is_plain(module: nn.Module) -> bool:
+    if type(module) is not nn.Linear or module.bias is None:
+        return False
+    return not (module._forward_hooks or module._forward_pre_hooks or module._backward_hooks)
+
+
 def module_list(nodes: Iterable[Node]) -> MutableSequence[Node]:
     """Nodes as torch keeps modules; it does not know that all of them are nodes."""
     return cast("MutableSequence[Node]", nn.ModuleList(nodes))
+
+
+def leaf_paths(topology: Topology, logits: Sequence[Tensor], root: Tensor) -> Tensor:
+    """The log-probability of each leaf, the leaves in ascending order.
+
+    Args:
+        logits: those of the routers, in the order of their nodes.
+        root: log-probability of the root.
+
+    Shapes:
+        logits and root ``[n]`` -> ``[n, leaves]``.
+    """
+    branches = root.unsqueeze(1)
+    if logits:  # all at once: a node by itself is too little work for an operation
+        logit = torch.stack([*logits], dim=1)
+        sides = logsigmoid(torch.stack([logit, -logit], dim=2)).flatten(1)  # of children, as listed
+        order = torch.from_numpy(np.argsort(topology.children)).to(root.device)
+        branches = torch.cat([branches, sides.index_select(1, order)], dim=1)
+    return leaf_log_prob(topology, branches)

@@ -1,4 +1,7 @@
-"""Refinement: all parameters of a grown tree, trained together (Sec. 4 of the paper)."""
+"""Refinement: all parameters of a grown tree, trained together (Sec. 4 of the paper).
+
+The paper leaves it at that; :func:`finish` goes on with the samples that were held out until then.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from torch.optim.lr_scheduler import StepLR
+from torch.optim.lr_scheduler import LinearLR, StepLR
 from torch.utils.data import DataLoader, Dataset
 
 from structnet.neural_tree.tree import NeuralTree
@@ -84,3 +87,32 @@ def refine(
         keep_start=True,
         **fitting,
     )
+
+
+def finish(
+    tree: NeuralTree, samples: Samples | Dataset | DataLoader, *, epochs: int, **fitting: Any
+) -> History:
+    """Trains a tree as a whole on all samples, those too by which its growth was decided.
+
+    Nothing is left to choose by, so the learning rate falls to 0 and the last weights stay.
+
+    Args:
+        samples: samples to learn from; or a torch Dataset or DataLoader of them.
+        epochs: epochs, over which the learning rate falls evenly.
+        fitting: others of :func:`structnet.fit`: batch_size, optimizer, seed, device, ...
+
+    Returns:
+        A record an epoch.
+
+    Example:
+        >>> import torch
+        >>> from structnet.neural_tree import presets
+        >>> tree = NeuralTree(presets.mlp(2), shape=(3,))
+        >>> samples = Samples(torch.rand(20, 3), torch.arange(20) % 2)
+        >>> history = finish(tree, samples, epochs=2, batch_size=5, progress=False)
+        >>> history["learning_rate"]
+        [0.001, 0.0005]
+    """
+    schedule = partial(LinearLR, start_factor=1.0, end_factor=0.0, total_iters=epochs)
+    samples = as_samples(samples, tree.num_classes)
+    return fit(tree, samples, epochs=epochs, schedule=schedule, **fitting)

@@ -6,7 +6,10 @@ Nothing here imports torch, so that the command can say them at once.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from structnet.checks import check_bool, check_integer, check_number
 
@@ -31,7 +34,7 @@ class NeuralTreeSettings:
         prefer_split: take a split that gains, whatever a deepening would; a deepening is tried
             where no split gains. False takes the better of the two, as in the paper.
         min_samples: training samples that must be expected at a leaf for anything to be tried
-            there. A gain from fewer is noise, and each split would lead to others.
+            there. A gain from fewer is hardly ever more than its noise.
         epochs: most epochs for the root, and for each split or deepening that is tried.
         refine_epochs: epochs for the whole tree, once it has grown; 0 leaves it as it grew.
         patience: epochs in a row without a new best after which a training of the growth stops;
@@ -45,6 +48,10 @@ class NeuralTreeSettings:
         warm_start_solvers: begin new solvers as copies of their leaf's own, where that fits.
         balance_routers: scale a new router to the samples at its leaf, so that it starts by sending
             about half of them to each side.
+        lookahead: most leaves that a split may bring at once. Where routers and solvers are linear
+            and samples many enough to tell, a split begins with all regions that a model tree of
+            what is unexplained at its leaf has, and is not tried where that has one; 1 begins
+            every split by chance, and with a single router.
         cache_bytes: size of the largest cache of what reaches a leaf, in bytes; without one the
             tree above is run at every step.
         prune: share of the training samples that each branch must have. A split that leaves one
@@ -57,9 +64,9 @@ class NeuralTreeSettings:
 
     Reference:
         Tanno et al., Adaptive Neural Trees, ICML 2019, Supp. C: batches of 512, a learning rate of
-        1e-3, a patience of 5, new solvers from scratch, any gain at all, the better of split and
-        deepening, and no branch cut. The defaults here are for tables of hundreds or thousands of
-        rows; runs on the paper's data sets have the paper's.
+        1e-3, a patience of 5, new solvers from scratch, one router at a time, any gain at all, the
+        better of split and deepening, and no branch cut. The defaults here are for tables of
+        hundreds or thousands of rows; runs on the paper's data sets have the paper's.
 
     Example:
         >>> NeuralTreeSettings(max_leaves=8).learning_rate
@@ -77,7 +84,7 @@ class NeuralTreeSettings:
     min_gain: float = 0.01
     gain_errors: float = 2.0
     prefer_split: bool = True
-    min_samples: float = 2.0
+    min_samples: float = 64.0
     epochs: int = 100
     refine_epochs: int = 50
     patience: int | None = 5
@@ -86,6 +93,7 @@ class NeuralTreeSettings:
     learning_rate: float = 1e-2
     warm_start_solvers: bool = True
     balance_routers: bool = True
+    lookahead: int = 16
     cache_bytes: float = 4e9
     prune: float | None = 0.01
     seed: int = 0
@@ -100,6 +108,7 @@ class NeuralTreeSettings:
             ("refine_epochs", 0, False),
             ("patience", 1, True),
             ("n_init", 1, False),
+            ("lookahead", 1, False),
             ("batch_size", 1, True),
             ("seed", 0, False),
         ):
@@ -138,3 +147,9 @@ class NeuralTreeSettings:
         if self.patience is None:
             return None
         return max(self.patience, math.ceil(WAIT * self.batch(size) / max(size, 1)))
+
+    def adam(self) -> Callable[..., Any]:
+        """What makes the optimizer: Adam at the learning rate, in one pass over the memory."""
+        from torch.optim import Adam
+
+        return partial(Adam, lr=self.learning_rate, fused=True)

@@ -1,11 +1,10 @@
-"""A neural tree from its root to its end: grown, refined and pruned (Sec. 4 of the paper)."""
+"""A neural tree from its root to its end: grown, refined, finished and pruned (Sec. 4)."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,7 +17,7 @@ from structnet.neural_tree.growth.growth import Growth
 from structnet.neural_tree.likelihood import Likelihood
 from structnet.neural_tree.primitives import Primitives
 from structnet.neural_tree.pruning import prune
-from structnet.neural_tree.refinement import refine
+from structnet.neural_tree.refinement import finish, refine
 from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples
@@ -34,8 +33,9 @@ class Trained:
     Attributes:
         tree: tree in its present state.
         decisions: decisions of its growth.
-        history: a record an epoch of all trainings, with ``phase`` ("root", "split", "deepen" or
-            "refine"), ``node`` and ``decision``, the number of the decision that it was for.
+        history: a record an epoch of all trainings, with ``phase`` ("root", "split", "deepen",
+            "refine" or "finish"), ``node`` and ``decision``, the number of the decision that it was
+            for.
         undecided: leaves that wait for a decision; none once the tree has grown.
     """
 
@@ -47,7 +47,9 @@ class Trained:
     @property
     def growth(self) -> History:
         """The records of the growth."""
-        return History(record for record in self.history if record["phase"] != "refine")
+        return History(
+            record for record in self.history if record["phase"] not in ("refine", "finish")
+        )
 
     @property
     def refinement(self) -> History:
@@ -82,6 +84,7 @@ def train(
     settings: NeuralTreeSettings,
     train: Samples | Dataset | DataLoader,
     validation: Samples | Dataset | DataLoader,
+    everything: Samples | None = None,
     *,
     device: str | torch.device = "cpu",
     folder: str | Path | None = None,
@@ -98,6 +101,8 @@ def train(
         train: samples to learn from; or a torch Dataset or a DataLoader of them, as for
             :class:`.Growth`.
         validation: samples to decide by, likewise.
+        everything: samples to learn from in the end, both those above, for half as many epochs as
+            refinement has; None leaves the tree as it was refined.
         device: "cpu", "cuda", ...; the tree stays there.
         folder: place for the state, decision by decision and epoch by epoch. What is there is gone
             on from, and ends with the same tree, bit for bit.
@@ -139,9 +144,23 @@ def train(
         callbacks=[lambda model, history: tell(history)],
         **shared,
     )
-    found = _so_far(growth, refined)
+    last = History()
+    if everything is not None and settings.refine_epochs > 1:
+        # Without a checkpoint: it is short, and begins anew if refinement goes on.
+        last = finish(
+            tree,
+            everything,
+            epochs=settings.refine_epochs // 2,
+            batch_size=settings.batch(len(everything)),
+            seed=settings.seed,
+            optimizer=settings.adam(),
+            device=device,
+            progress=progress,
+        )
+    found = _so_far(growth, refined, last)
     if settings.prune is not None:
-        found = replace(found, tree=_pruned(tree, settings, train, validation, device))
+        counted = train if everything is None else everything
+        found = replace(found, tree=_pruned(tree, settings, counted, validation, device))
     return found
 
 
@@ -196,7 +215,7 @@ def _refined(
         epochs=settings.refine_epochs,
         batch_size=settings.batch(len(train)),
         seed=settings.seed,
-        optimizer=partial(torch.optim.Adam, lr=settings.learning_rate),
+        optimizer=settings.adam(),
         **fitting,
     )
 
@@ -223,12 +242,14 @@ def _pruned(
     )
 
 
-def _so_far(growth: Growth, refined: History | tuple = ()) -> Trained:
-    history = History([*growth.history, *_placed(refined, len(growth.decisions))])
+def _so_far(growth: Growth, refined: Iterable[dict] = (), last: Iterable[dict] = ()) -> Trained:
+    decided = len(growth.decisions)
+    later = *_placed(refined, decided), *_placed(last, decided, "finish")
+    history = History([*growth.history, *later])
     return Trained(growth.tree, list(growth.decisions), history, list(growth.undecided))
 
 
-def _placed(refined: Iterable[dict], decisions: int) -> list[dict]:
+def _placed(refined: Iterable[dict], decisions: int, phase: str = "refine") -> list[dict]:
     """The records of a refinement, with their place among those of the growth."""
-    place = {"phase": "refine", "node": 0, "decision": decisions}
+    place = {"phase": phase, "node": 0, "decision": decisions}
     return [place | record for record in refined]

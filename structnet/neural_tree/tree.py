@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import logsigmoid
 
 from structnet.checks import check_one_of
 from structnet.neural_tree.likelihood import Categorical, Likelihood
-from structnet.neural_tree.node import Node, module_list
+from structnet.neural_tree.node import Node, leaf_paths, module_list, run_all
 from structnet.neural_tree.primitives import Primitives, shape_after
 from structnet.neural_tree.routed import Choose, Routed, choice
 from structnet.routing.hard_path import follow
-from structnet.routing.path_log_prob import leaf_log_prob
 from structnet.routing.samples import Samples
 from structnet.routing.topology import Topology
 
@@ -199,21 +198,21 @@ class NeuralTree(Routed):
         Raises:
             ValueError: the samples have another shape.
         """
-        branches: dict[int, Tensor] = {}
-        outputs: list[Tensor] = []
+        found: dict[int, Tensor] = {}
+        alike: dict[int, tuple[Tensor, list[int]]] = {}  # nodes, by the vectors that come to them
         for v, features in self.features(x):
-            node = self.nodes[v]
             if keep is not None and v in keep:
                 keep[v] = features
-            branches.setdefault(v, features.new_zeros(len(x)))  # the root's: certain
-            if node.router is None:
-                outputs.append(node.end(features))
-                continue
-            logit = node.logit(features)
-            left, right = self.topology.children_of(v)
-            branches[left], branches[right] = logsigmoid(logit), logsigmoid(-logit)
-        branch_log_prob = torch.stack([branches[v] for v in range(len(self.nodes))], dim=1)
-        return Mixture(leaf_log_prob(self.topology, branch_log_prob), torch.stack(outputs, dim=1))
+            if features.dim() == 2:
+                alike.setdefault(id(features), (features, []))[1].append(v)
+            else:  # a map is large: it does not wait for others
+                found[v] = self.nodes[v].end(features)
+        for features, nodes in alike.values():
+            ends = [self.nodes[v].end for v in nodes]
+            found |= zip(nodes, run_all(ends, features), strict=True)
+        logits = [found[v].reshape(len(x)) for v in np.flatnonzero(self.topology.inner).tolist()]
+        outputs = torch.stack([found[v] for v in self.topology.leaves.tolist()], dim=1)
+        return Mixture(leaf_paths(self.topology, logits, outputs.new_zeros(len(x))), outputs)
 
     def features(self, x: Tensor, max_depth: int | None = None) -> Iterator[tuple[int, Tensor]]:
         """Each node, in order, with all samples as they arrive at its router or solver.

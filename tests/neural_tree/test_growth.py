@@ -324,8 +324,9 @@ def test_how_often_a_sample_is_taken(cache: bool) -> None:
     visited = sum(bool(decision.candidates) for decision in growth.decisions)
     assert (candidates, visited) == (6, 3)
     splits = sum("split" in decision.candidates for decision in growth.decisions)
-    # For the shares of a split's sides; for the losses before, and with each candidate.
-    more = [0, visited] if cache else [splits, visited + candidates]
+    # For the shares of a split's sides; for what is lost at the leaf, the losses before, and those
+    # with each candidate.
+    more = [0, visited] if cache else [splits, 2 * visited + candidates]
     for samples, asked in zip((train, validation), more, strict=True):
         expected = 2 + asked + (visited if cache else 2 * candidates)
         assert (samples.taken[32:] == expected).all()

@@ -206,7 +206,10 @@ def test_what_a_map_is_too_small_for_is_no_candidate(
     )
     samples = Samples(torch.randn(20, 3, length), torch.arange(20) % 4)
     growth = Growth(
-        NeuralTree(primitives, (3, length)), samples, samples, NeuralTreeSettings(epochs=1)
+        NeuralTree(primitives, (3, length)),
+        samples,
+        samples,
+        NeuralTreeSettings(epochs=1, min_samples=2),
     )
     growth.step()
     assert set(growth.step().candidates) == expected

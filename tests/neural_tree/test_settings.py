@@ -30,6 +30,7 @@ WRONG = {
     "learning_rate": 0.0,
     "warm_start_solvers": "no",
     "balance_routers": None,
+    "lookahead": 0,
     "cache_bytes": -1,
     "prune": 1.5,
     "seed": -1,

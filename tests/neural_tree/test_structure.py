@@ -18,6 +18,7 @@ from neural_trees import (
 from torch import nn
 from tree_shapes import LEFT_LEAF, SMALL, small_primitives
 
+from structnet.neural_tree.node import run_all
 from structnet.neural_tree.primitives import Primitives, shape_after
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.path_log_prob import leaf_log_prob
@@ -140,3 +141,16 @@ def test_shapes_are_found_without_a_trace() -> None:
     assert torch.equal(torch.get_rng_state(), state)
     assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
     assert all(each.training for each in module.modules())
+
+
+def test_linear_modules_are_run_as_one_and_others_by_themselves() -> None:
+    features = torch.randn(5, 3, dtype=torch.float64)
+    plain = [nn.Linear(3, k).double() for k in (1, 2, 4)]
+    heard: list[int] = []
+    watched = nn.Linear(3, 2).double()
+    watched.register_forward_hook(lambda *_: heard.append(1))
+    for modules in (plain, [*plain, watched], [*plain, nn.Linear(3, 1, bias=False).double()]):
+        found = run_all(modules, features)
+        for module, output in zip(modules, found, strict=True):
+            torch.testing.assert_close(output, module(features))
+    assert len(heard) == 2

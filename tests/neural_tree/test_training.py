@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,13 +21,20 @@ from structnet.neural_tree import (
     NeuralTreeSettings,
     SquaredError,
     Trained,
+    finish,
     prune,
     refine,
     train,
 )
 
 SHORT = NeuralTreeSettings(
-    max_leaves=3, epochs=3, refine_epochs=3, batch_size=20, learning_rate=0.05, seed=4
+    max_leaves=3,
+    min_samples=2,
+    epochs=3,
+    refine_epochs=3,
+    batch_size=20,
+    learning_rate=0.05,
+    seed=4,
 )
 TRAIN, VALIDATION = make_samples(60, 60), make_samples(40, 40)
 
@@ -38,7 +46,7 @@ def trained(settings: NeuralTreeSettings = SHORT, **how) -> Trained:
 def test_it_is_growth_then_refinement_then_pruning() -> None:
     found = trained(replace(SHORT, prune=0.05))
     tree = make_tree()
-    shared = {"optimizer": partial(torch.optim.Adam, lr=0.05)}
+    shared = {"optimizer": partial(torch.optim.Adam, lr=0.05, fused=True)}
     growth = Growth(tree, TRAIN, VALIDATION, SHORT, **shared)
     growth.run()
     shared |= {"epochs": 3, "batch_size": 20, "seed": 4, "progress": False}
@@ -49,6 +57,28 @@ def test_it_is_growth_then_refinement_then_pruning() -> None:
     assert untimed(found.refinement) == untimed([place | record for record in refined])
     assert list(found.history) == [*found.growth, *found.refinement]
     assert found.undecided == []
+
+
+def test_last_all_samples_are_learnt_from(tmp_path: Path) -> None:
+    settings = replace(SHORT, refine_epochs=5, prune=None)
+    everything = make_samples(100, 60)
+    refined = trained(settings)
+    expected = deepcopy(refined.tree)
+    shared = {"optimizer": partial(torch.optim.Adam, lr=0.05, fused=True), "progress": False}
+    finished = finish(expected, everything, epochs=2, batch_size=20, seed=4, **shared)
+    for folder in (None, tmp_path, tmp_path):  # anew, into a folder, and from there
+        found = trained(settings, everything=everything, folder=folder)
+        assert_same_weights(found.tree, expected)
+        assert not same_weights(found.tree, refined.tree)
+        place = {"phase": "finish", "node": 0, "decision": len(found.decisions)}
+        assert untimed(found.history)[-2:] == untimed([place | record for record in finished])
+        assert untimed(found.growth) == untimed(refined.growth)
+        assert untimed(found.refinement) == untimed(refined.refinement)
+
+
+def test_the_rate_of_the_last_epochs_falls() -> None:
+    history = finish(make_tree(), TRAIN, epochs=4, batch_size=20, progress=False)
+    assert history["learning_rate"] == pytest.approx([1e-3, 7.5e-4, 5e-4, 2.5e-4])
 
 
 def test_without_epochs_of_refinement_the_tree_stays_as_it_grew(tmp_path: Path) -> None:

@@ -29,6 +29,8 @@ PAPER = {
     "min_gain": 0.0,
     "gain_errors": 0.0,
     "prefer_split": False,
+    "min_samples": 2,
+    "lookahead": 1,
     "warm_start_solvers": False,
     "prune": None,
 }

@@ -5,7 +5,10 @@
 ``beginning``           the root and the samples that it begins with
 ``proposal``            :func:`propose`: trains the candidates of one leaf
 ``candidate``           a split or a deepening beside the frozen tree, whose part is cached
+``lookahead``           not in the paper: a split that begins with several routers at once
+``regions``             :func:`find_regions`: the regions that it begins with
 ``decision``            :func:`choose`, the rule that splits, deepens or keeps; :class:`Decision`
+``measures``            how many samples a leaf gets, and whether it may gain
 ``router_start``        :func:`balance`: a new router's first scale, with samples going both ways
 ``state``               growth on disk, to go on from
 ======================  ==========================================================================

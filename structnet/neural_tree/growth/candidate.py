@@ -7,16 +7,17 @@ is computed once, if the same sample always leads to the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import logsigmoid
 
+from structnet.neural_tree.node import leaf_paths, run_all
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples, weighted_mean
+from structnet.routing.topology import Topology
 from structnet.training.metrics import batch_starts, evaluating, most_at_once, taken
 
 PROBE = 32  # samples that tell whether the fixed part is random
@@ -130,7 +131,7 @@ class Candidate(nn.Module):
         modules: from the tree's ``new_split`` or ``new_deepening``.
     """
 
-    def __init__(self, tree: NeuralTree, leaf: int, modules: tuple[nn.Module, ...]):
+    def __init__(self, tree: NeuralTree, leaf: int, modules: Sequence[nn.Module]):
         super().__init__()
         self._tree = (tree,)  # in a tuple, or torch would take the tree's parameters for ours
         self.leaf = leaf
@@ -155,24 +156,87 @@ class Candidate(nn.Module):
     def _arrived(self, batch: Samples | AtLeaf) -> AtLeaf:
         return at_leaf(self._tree[0], self.leaf, batch) if isinstance(batch, Samples) else batch
 
+    @property
+    def solvers(self) -> list[nn.Module]:
+        """Those of the new leaves."""
+        raise NotImplementedError
+
+    def put(self) -> list[int]:
+        """Puts the modules into the tree, and gives the nodes of the new leaves."""
+        raise NotImplementedError
+
     def new_leaves(self, batch: AtLeaf) -> tuple[Tensor, Tensor]:
         """Log-probabilities ``[n, new leaves]`` and outputs ``[n, new leaves, outputs]``."""
         raise NotImplementedError
 
 
 class Split(Candidate):
-    """A router and two solvers in place of a solver."""
+    """Routers and solvers in place of a solver: of one split, or of several at once.
+
+    Args:
+        tree, leaf: those of a candidate.
+        modules: router or solver of each node of a tree of their own.
+        topology: shape of that; by default a router and two solvers.
+    """
+
+    def __init__(
+        self,
+        tree: NeuralTree,
+        leaf: int,
+        modules: Sequence[nn.Module],
+        topology: Topology | None = None,
+    ):
+        super().__init__(tree, leaf, modules)
+        self.topology = Topology([(1, 2), (), ()]) if topology is None else topology
+
+    @property
+    def solvers(self) -> list[nn.Module]:
+        return [self.parts[v] for v in self.topology.leaves.tolist()]
+
+    @property
+    def _inner(self) -> list[int]:
+        return np.flatnonzero(self.topology.inner).tolist()
 
     def new_leaves(self, batch: AtLeaf) -> tuple[Tensor, Tensor]:
-        router, left, right = self.parts
-        logit = router(batch.features).reshape(len(batch))
-        sides = torch.stack([logsigmoid(logit), logsigmoid(-logit)], dim=1)
-        outputs = torch.stack([left(batch.features), right(batch.features)], dim=1)
-        return batch.log_prob.unsqueeze(1) + sides, outputs
+        found = dict(enumerate(run_all([*self.parts], batch.features)))
+        logits = [found[v].reshape(len(batch)) for v in self._inner]
+        outputs = [found[v] for v in self.topology.leaves.tolist()]
+        return leaf_paths(self.topology, logits, batch.log_prob), torch.stack(outputs, dim=1)
+
+    def pruned(self, shares: np.ndarray, least: float) -> Split:
+        """The same without leaves that less than a share comes to; itself if one would be left.
+
+        Shapes:
+            shares ``[new leaves]``, of the training samples.
+        """
+        at = np.zeros(len(self.parts))
+        at[self.topology.leaves] = shares
+        topology, merged = self.topology.survivors(self.topology.sums_below(at), least)
+        if topology.num_nodes in (1, len(self.parts)):
+            return self
+        tree, modules = self._tree[0], [self.parts[chain[-1]] for chain in merged]
+        return Split(tree, self.leaf, modules, topology)
+
+    def put(self) -> list[int]:
+        [tree], nodes = self._tree, {0: self.leaf}
+        for v in self._inner:
+            below = self.topology.children_of(v)
+            # A router that takes a solver's place for now is moved by its own split.
+            placed = tree.split(nodes[v], [self.parts[i] for i in (v, *below)])
+            nodes |= dict(zip(below, placed, strict=True))
+        return [nodes[v] for v in self.topology.leaves.tolist()]
 
 
 class Deepening(Candidate):
     """One more transformer and a solver in place of a solver."""
+
+    @property
+    def solvers(self) -> list[nn.Module]:
+        return [self.parts[1]]
+
+    def put(self) -> list[int]:
+        self._tree[0].deepen(self.leaf, [*self.parts])
+        return [self.leaf]
 
     def new_leaves(self, batch: AtLeaf) -> tuple[Tensor, Tensor]:
         transformer, solver = self.parts

@@ -25,22 +25,18 @@ from structnet.neural_tree.growth import state
 from structnet.neural_tree.growth.beginning import check_beginning
 from structnet.neural_tree.growth.candidate import AtLeaf, Candidate, Split, cached
 from structnet.neural_tree.growth.decision import Decision, Gain, choose, gained
+from structnet.neural_tree.growth.measures import can_gain, expected, of_each
 from structnet.neural_tree.growth.proposal import propose, some_of
 from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples
-from structnet.routing.visits import shares
 from structnet.training.files import locked
 from structnet.training.fitting import fit
 from structnet.training.history import History
 from structnet.training.loop import NonFiniteLossError
 from structnet.training.metrics import (
     Metric,
-    batch_starts,
     evaluate,
-    evaluating,
-    most_at_once,
-    taken,
 )
 from structnet.training.processes import own_device, process_rank
 from structnet.training.progress import Progress
@@ -52,8 +48,8 @@ class Growth:
 
     First the root is trained. Then the leaves are visited breadth-first; at each, a split and a
     deepening are trained with everything else frozen, and the one with the lower validation loss is
-    taken if it is lower than the tree's. New leaves, and deepened ones, are visited in their turn,
-    until every leaf has been left as it is.
+    taken if it is lower than the tree's. A split may bring several routers at once. New leaves,
+    and deepened ones, are visited in their turn, until every leaf has been left as it is.
 
     With a folder, the state is on disk after every decision; the same call with ``resume`` goes on
     from there and ends with the same tree, bit for bit.
@@ -135,7 +131,7 @@ class Growth:
         self.train, self.validation = check_beginning(tree, train, validation)
         self.device, self.settings = own_device(device), settings
         self.tree = tree.to(self.device)
-        self.optimizer = optimizer or partial(torch.optim.Adam, lr=settings.learning_rate)
+        self.optimizer = optimizer or settings.adam()
         self.schedule, self.schedule_per = schedule, schedule_per
         self.cache, self.metrics = cache, dict(metrics or {})
         self.callbacks, self.epoch_callbacks = callbacks, epoch_callbacks
@@ -254,24 +250,20 @@ class Growth:
         self.undecided = self.undecided[1:]
         if action != "keep":
             (self.loss, *_), candidate = trained[action]
-            if action == "split":
-                self.undecided += self.tree.split(leaf, [*candidate.parts])
-            else:
-                self.tree.deepen(leaf, [*candidate.parts])
-                self.undecided.append(leaf)
+            self.undecided += candidate.put()
         return action, gains
 
     def _candidates(
         self, leaf: int, attempt: int = 0, others: Iterable[nn.Module] = ()
     ) -> dict[str, Candidate]:
-        balances = self.settings.balance_routers
-        balance_on = some_of(self.train, self.batch_size) if balances else None
+        some = some_of(self.train, self.batch_size)
         return propose(
             self.tree,
             leaf,
             self.settings,
             seed=self._seed("modules", attempt),
-            balance_on=balance_on,
+            balance_on=some if self.settings.balance_routers else None,
+            look_at=None if attempt else some,  # the others begin by chance
             others=others,
         )
 
@@ -281,16 +273,18 @@ class Growth:
         if not proposals[0]:
             return {}
         train, validation = self._both_at_leaf(leaf)
-        if self._expected(leaf, train) < self.settings.min_samples:
+        if expected(self.tree, leaf, train) < self.settings.min_samples:
             return {}
         before = self._each(self.tree.losses, self.validation)
+        counts, least = self.validation.counts(), self.settings.min_gain
+        if not can_gain(self.tree, leaf, validation, before, counts, least, self.device):
+            return {}
         best: dict[str, tuple[Gain, Candidate]] = {}
         for kind in proposals[0]:  # a split first, if there may be one
             for attempt, candidate in enumerate(each[kind] for each in proposals):
                 loss = self._train(candidate, kind, leaf, train, validation, attempt)
                 if kind not in best or loss < best[kind][0].loss:
-                    worth = Gain(loss, *self._gained(before, candidate, train, validation))
-                    best[kind] = worth, candidate
+                    best[kind] = self._judged(loss, before, candidate, train, validation)
             gains = {kind: gain for kind, (gain, _) in best.items()}
             if self.settings.prefer_split and self.choose(gains) == "split":
                 break
@@ -304,30 +298,24 @@ class Growth:
             found.append(self._candidates(leaf, attempt, others))
         return found
 
-    def _gained(
-        self, before: np.ndarray, candidate: Candidate, train: Any, validation: Any
-    ) -> tuple[float, float, float]:
-        """A candidate's gain, the error of that, and the share of a split's lesser side."""
-        found = gained(before, self._each(candidate.losses, validation), self.validation.counts())
-        if not isinstance(candidate, Split):
-            return *found, 1.0
-        arriving = self._each(candidate.shares, train)  # [n, 2], expected
-        return *found, float(np.average(arriving, axis=0, weights=self.train.counts()).min())
+    def _judged(
+        self, loss: float, before: np.ndarray, candidate: Candidate, train: Any, validation: Any
+    ) -> tuple[Gain, Candidate]:
+        """What a candidate is worth, and itself: of several splits, without the rare leaves."""
+        share = 1.0
+        if isinstance(candidate, Split):
+            counts = self.train.counts()
+            shares = np.average(self._each(candidate.shares, train), axis=0, weights=counts)
+            pruned = candidate.pruned(shares, self.settings.prune or 0.0)
+            if pruned is not candidate:
+                evaluated = evaluate(pruned, validation, device=self.device)["loss"]
+                return self._judged(evaluated, before, pruned, train, validation)
+            share = float(shares.min())
+        after = self._each(candidate.losses, validation)
+        return Gain(loss, *gained(before, after, self.validation.counts()), share), candidate
 
     def _each(self, answer: Callable[[Any], torch.Tensor], samples: Samples | AtLeaf) -> np.ndarray:
-        """What a function gives for each sample, in evaluation mode. ``[n, ...]``, float64."""
-        size = most_at_once(samples, 1000)  # as in validation
-        with evaluating(self.tree):
-            batches = taken(samples, batch_starts(samples, size), size, self.device)
-            found = [answer(batch).double().cpu().numpy() for batch in batches]
-        return np.concatenate(found)
-
-    def _expected(self, leaf: int, train: Samples | AtLeaf) -> float:
-        """How many training samples are expected to reach a leaf, each counted by its weight."""
-        if isinstance(train, AtLeaf):
-            reached = train.log_prob.exp()
-            return len(train) * (train.mean(reached) / train.mean(torch.ones_like(reached))).item()
-        return len(train) * shares(self.tree, train, "multi")[leaf]
+        return of_each(answer, self.tree, samples, self.device)
 
     def _both_at_leaf(self, leaf: int) -> list[Samples | AtLeaf]:
         """The samples of both kinds, replaced by the cache where it has room for them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from structnet.neural_tree.cost import count_parameters
 from structnet.neural_tree.growth.candidate import Candidate, Deepening, Split, at_leaf
+from structnet.neural_tree.growth.lookahead import is_linear, regions_at, split_into
 from structnet.neural_tree.growth.router_start import balance
 from structnet.neural_tree.primitives import TooSmallError
 from structnet.neural_tree.settings import NeuralTreeSettings
@@ -28,6 +29,7 @@ def propose(
     *,
     seed: int,
     balance_on: Samples | None = None,
+    look_at: Samples | None = None,
     others: Iterable[nn.Module] = (),
 ) -> dict[str, Candidate]:
     """The candidates for a leaf, with new modules.
@@ -36,6 +38,8 @@ def propose(
         tree: stays as it is.
         settings: limits of the growth, and how new solvers begin.
         seed: seed of the new modules, for torch's and numpy's global generators.
+        look_at: samples, of some of which a split may see what regions they fall into; None lets
+            it begin by chance.
         balance_on: samples, some of which a new router is scaled to; None leaves it as it is made.
         others: modules that new ones must share nothing with, besides the tree.
 
@@ -51,10 +55,12 @@ def propose(
     # What the map at the leaf is too small for is no candidate.
     if _may_split(tree, leaf, settings):
         with suppress(TooSmallError):
-            found["split"] = Split(tree, leaf, tree.new_split(leaf))
-            _check_new(taken, found["split"])
-            if balance_on is not None:
-                balance(found["split"].parts[0], _arriving(tree, leaf, balance_on))
+            split, by_chance = _split(tree, leaf, settings, look_at)
+            if split is not None:
+                found["split"] = split
+                _check_new(taken, split)
+                if by_chance and balance_on is not None:
+                    balance(split.parts[0], _arriving(tree, leaf, balance_on))
     if _may_deepen(tree, leaf, settings):
         with suppress(TooSmallError):
             modules = tree.new_deepening(leaf)
@@ -90,6 +96,39 @@ def _may_split(tree: NeuralTree, leaf: int, settings: NeuralTreeSettings) -> boo
     return tree.primitives.router is not None and within
 
 
+def _split(
+    tree: NeuralTree, leaf: int, settings: NeuralTreeSettings, look_at: Samples | None
+) -> tuple[Split | None, bool]:
+    """A split, or None where no regions pay; and whether it begins by chance."""
+    modules = tree.new_split(leaf)
+    most = _most_leaves(tree, leaf, modules, settings)
+    if look_at is None or settings.lookahead < 2 or not is_linear(modules, tree.nodes[leaf].shape):
+        return Split(tree, leaf, modules), True
+    here = at_leaf(tree, leaf, _some(tree, look_at))
+    regions = regions_at(tree, leaf, here, most)
+    if regions is None:
+        return Split(tree, leaf, modules), True
+    if len(regions.cuts) == 1:
+        return None, False
+    return split_into(tree, leaf, modules, regions, here), False
+
+
+def _most_leaves(
+    tree: NeuralTree, leaf: int, modules: Sequence[nn.Module], settings: NeuralTreeSettings
+) -> int:
+    """How many leaves may come in place of one."""
+    most = [settings.lookahead]
+    if settings.max_leaves is not None:
+        most.append(settings.max_leaves - tree.num_leaves + 1)
+    if settings.max_depth is not None:  # so many are surely not deeper
+        most.append(settings.max_depth - int(tree.topology.depth[leaf]) + 1)
+    if settings.max_parameters is not None:
+        router, solver, _ = map(count_parameters, modules)
+        free = settings.max_parameters - count_parameters(tree) + solver
+        most.append((free + router) // (router + solver))
+    return min(most)
+
+
 def _may_deepen(tree: NeuralTree, leaf: int, settings: NeuralTreeSettings) -> bool:
     within = _below(tree.num_transformers(leaf), settings.max_transformers)
     return tree.primitives.transformer is not None and within
@@ -121,16 +160,20 @@ def _below(value: int, limit: int | None) -> bool:
 
 def _arriving(tree: NeuralTree, leaf: int, samples: Samples) -> Tensor:
     """Some samples as they arrive at a leaf, those more often that come there more likely."""
-    some = np.linspace(0, len(samples) - 1, min(PROBED, len(samples))).astype(np.int64)
-    device = next(tree.parameters(), samples.x).device
-    here = at_leaf(tree, leaf, samples[some].to(device))
-    chosen = torch.multinomial(here.log_prob.softmax(0), len(some), replacement=True)
+    here = at_leaf(tree, leaf, _some(tree, samples))
+    chosen = torch.multinomial(here.log_prob.softmax(0), len(here), replacement=True)
     return here.features[chosen]
+
+
+def _some(tree: NeuralTree, samples: Samples) -> Samples:
+    """Some samples, evenly taken, on the tree's device."""
+    some = np.linspace(0, len(samples) - 1, min(PROBED, len(samples))).astype(np.int64)
+    return samples[some].to(next(tree.parameters(), samples.x).device)
 
 
 def _start_solvers(tree: NeuralTree, leaf: int, candidate: Candidate) -> None:
     old = tree.nodes[leaf].end.state_dict()
-    for solver in candidate.parts[1:]:
+    for solver in candidate.solvers:
         new = solver.state_dict()
         if [(k, v.shape) for k, v in old.items()] == [(k, v.shape) for k, v in new.items()]:
             solver.load_state_dict(old)  # copies the values

@@ -1,0 +1,81 @@
+"""A split that looks ahead: it begins with all the regions that the samples at its leaf fall into.
+
+A split that is trained from a chance beginning sees no further than itself. Of a checkerboard no
+single one explains anything that exceeds its noise, though eight regions explain all of it. So the
+gain that is judged is that of all splits which it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from structnet.neural_tree.growth.candidate import AtLeaf, Split
+from structnet.neural_tree.growth.regions import Cut, Regions, find_regions
+from structnet.neural_tree.growth.router_start import SPREAD
+from structnet.neural_tree.tree import NeuralTree
+from structnet.routing.topology import Topology
+
+LEAST = 0.04  # share of all samples that a region must have: training moves its borders
+
+
+def regions_at(tree: NeuralTree, leaf: int, here: AtLeaf, most: int) -> Regions | None:
+    """The regions of what a leaf's solver leaves unexplained, as :func:`.find_regions` finds them.
+
+    Args:
+        here: samples as they come to the leaf.
+        most: most regions.
+    """
+    reached = here.log_prob.exp()
+    weights = reached if here.weights is None else reached * here.weights
+    residuals = _residuals(tree, leaf, here) / reached.clamp(min=1e-6).unsqueeze(1)
+    x, y, w = (part.double().cpu().numpy() for part in (here.features, residuals, weights))
+    return find_regions(x, y, w, most, LEAST * len(here))
+
+
+def _residuals(tree: NeuralTree, leaf: int, here: AtLeaf) -> torch.Tensor:
+    """The direction in which each sample's loss falls with the leaf's outputs. ``[n, outputs]``."""
+    likelihood = tree.likelihood
+    with torch.enable_grad():
+        outputs = tree.nodes[leaf].end(here.features).detach().requires_grad_()
+        terms = likelihood.term(here.log_prob.unsqueeze(1), outputs.unsqueeze(1), here.targets)
+        if here.rest is not None:
+            terms = torch.cat([here.rest.unsqueeze(1), terms], dim=1)
+        losses = likelihood.losses(likelihood.join(terms), here.targets)
+        return -torch.autograd.grad(losses.sum(), outputs)[0]
+
+
+def is_linear(modules: Sequence[nn.Module], shape: Sequence[int]) -> bool:
+    """Are these modules, for samples of a shape, those whose lines and cuts regions are made of?"""
+    return len(shape) == 1 and all(type(module) is nn.Linear for module in modules)
+
+
+def split_into(
+    tree: NeuralTree, leaf: int, modules: Sequence[nn.Module], regions: Regions, here: AtLeaf
+) -> Split:
+    """A split of a leaf whose routers begin as the cuts of regions.
+
+    Args:
+        modules: a router and two solvers; more are made.
+        here: samples as they come to the leaf, of which the regions are.
+    """
+    (first, *solvers), routers = modules, []
+    for cut in filter(None, regions.cuts):
+        routers.append(first)
+        first, solver, _ = tree.new_split(leaf)
+        solvers.append(solver)
+        _start(routers[-1], cut, here)
+    rest = iter(routers), iter(solvers)
+    parts = [next(rest[cut is None]) for cut in regions.cuts]
+    return Split(tree, leaf, parts, Topology(regions.children))
+
+
+@torch.no_grad()
+def _start(router: Any, cut: Cut, here: AtLeaf) -> None:
+    values = here.features[torch.from_numpy(cut.members), cut.column]
+    slope = SPREAD / values.std(correction=0).clamp(min=1e-6)
+    router.weight.zero_()[0, cut.column] = -slope
+    router.bias.fill_(slope * cut.threshold)

@@ -1,0 +1,66 @@
+"""What a decision needs to know of a leaf: how many come there, and what they may gain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from structnet.neural_tree.growth.candidate import AtLeaf, at_leaf
+from structnet.neural_tree.likelihood import Categorical, SquaredError
+from structnet.neural_tree.tree import NeuralTree
+from structnet.routing.samples import Samples
+from structnet.routing.visits import shares
+from structnet.training.metrics import batch_starts, evaluating, most_at_once, taken
+
+
+def of_each(
+    answer: Callable[[Any], Tensor],
+    tree: NeuralTree,
+    samples: Samples | AtLeaf,
+    device: str | torch.device,
+) -> np.ndarray:
+    """What a function gives for each sample, the tree in evaluation mode. ``[n, ...]``, float64."""
+    size = most_at_once(samples, 1000)  # as in validation
+    with evaluating(tree):
+        batches = taken(samples, batch_starts(samples, size), size, device)
+        found = [answer(batch).double().cpu().numpy() for batch in batches]
+    return np.concatenate(found)
+
+
+def expected(tree: NeuralTree, leaf: int, train: Samples | AtLeaf) -> float:
+    """How many samples are expected to reach a leaf, each counted by its weight."""
+    if isinstance(train, AtLeaf):
+        reached = train.log_prob.exp()
+        return len(train) * (train.mean(reached) / train.mean(torch.ones_like(reached))).item()
+    return len(train) * shares(tree, train, "multi")[leaf]
+
+
+def can_gain(
+    tree: NeuralTree,
+    leaf: int,
+    samples: Samples | AtLeaf,
+    losses: np.ndarray,
+    counts: np.ndarray | None,
+    least: float,
+    device: str | torch.device,
+) -> bool:
+    """Do the samples that reach a leaf lose as much as must be gained?
+
+    Args:
+        losses: loss of each sample in the tree as it is, ``[n]``.
+        counts: weights of the samples, ``[n]``; None counts each as one.
+        least: mean gain over all samples that a decision asks for.
+    """
+    if not isinstance(tree.likelihood, Categorical | SquaredError):
+        return True  # a loss may fall below 0
+
+    def reached(batch: Samples | AtLeaf) -> Tensor:
+        here = at_leaf(tree, leaf, batch) if isinstance(batch, Samples) else batch
+        return here.log_prob.exp()
+
+    lost = of_each(reached, tree, samples, device) * losses
+    return bool(np.average(lost, weights=counts) > least)

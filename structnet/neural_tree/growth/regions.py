@@ -1,0 +1,164 @@
+"""Regions of a table in which residuals are linear, each explained by a line of its own.
+
+They are the leaves of a model tree: axis-aligned cuts, the one first that explains most, with least
+squares on both sides. Cuts are made beyond those that pay, as the first of a pattern may only pay
+together with the next ones; then as many are kept as the Bayesian information criterion is best
+with.
+
+Reference:
+    Quinlan, Learning with Continuous Classes, 1992; Schwarz, Estimating the Dimension of a Model,
+    Annals of Statistics, 1978.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+PLACES = np.arange(1, 16) / 16  # quantiles of a column at which a region may be cut
+EVIDENCE = 0.25  # of a sample, in nats: if a cut must explain more, there are too few of them
+RIDGE = 1e-3  # of a column's square: lines of constant columns and of few samples exist
+
+
+class Cut(NamedTuple):
+    """What makes two regions of one.
+
+    Attributes:
+        gain: squares of the residuals that two lines explain beyond one.
+        column, threshold: the samples below go left.
+        members: are the samples in the region? ``[n]``, bool.
+    """
+
+    gain: float
+    column: int
+    threshold: float
+    members: np.ndarray
+
+
+class Regions(NamedTuple):
+    """A tree of cuts.
+
+    Attributes:
+        children: the two nodes below each node; none below a region.
+        cuts: the cut at each node; None at a region.
+    """
+
+    children: list[tuple[int, ...]]
+    cuts: list[Cut | None]
+
+
+class Products(NamedTuple):
+    """Sums of products, which tell what a line explains.
+
+    Shapes:
+        number ``[...]``, squares ``[..., p, p]``, both ``[..., p, outputs]``.
+    """
+
+    number: np.ndarray
+    squares: np.ndarray
+    both: np.ndarray
+
+    def __sub__(self, other: Products) -> Products:
+        return Products(*(a - b for a, b in zip(self, other, strict=True)))
+
+    def explained(self) -> np.ndarray:
+        """Squares of the residuals that a line explains. ``[...]``."""
+        ridge = RIDGE * np.einsum("...pp->...", self.squares) / self.squares.shape[-1] + 1e-12
+        lines = np.linalg.solve(
+            self.squares + ridge[..., None, None] * np.eye(self.squares.shape[-1]), self.both
+        )
+        return (lines * (2 * self.both - self.squares @ lines)).sum((-2, -1))
+
+
+def find_regions(
+    x: np.ndarray, residuals: np.ndarray, weights: np.ndarray, most: int, least: float
+) -> Regions | None:
+    """The regions that pay; a single one if none does; None if there are too few samples to tell.
+
+    Args:
+        x: samples.
+        residuals: numbers to be explained.
+        weights: count of each.
+        most: most regions.
+        least: count of the samples that each region must have.
+
+    Shapes:
+        x ``[n, columns]``, residuals ``[n, outputs]``, weights ``[n]``.
+
+    Example:
+        >>> x = np.linspace(-1, 1, 200)[:, None]
+        >>> found = find_regions(x, np.abs(x) - 0.5, np.ones(200), most=4, least=8)
+        >>> found.children, abs(found.cuts[0].threshold) < 0.1
+        ([(1, 2), (), ()], True)
+    """
+    count, columns = float(weights.sum()), x.shape[1]
+    price = (columns + 2) * math.log(max(count, 2.0))  # a line, and the place of the cut
+    if price > EVIDENCE * len(x):
+        return None
+    z = np.column_stack([np.ones(len(x)), x])
+    regions, left = _grown(z, residuals, weights, most, max(least, columns + 2))
+    values = [count * math.log(max(squares, 1e-12)) + i * price for i, squares in enumerate(left)]
+    return _first(regions, 1 + 2 * int(np.argmin(values)))
+
+
+def _grown(
+    z: np.ndarray, y: np.ndarray, weights: np.ndarray, most: int, least: float
+) -> tuple[Regions, list[float]]:
+    """As many regions as there may be, and the squares left after each number of cuts."""
+    regions = Regions([()], [None])
+    left = [float(weights @ np.square(y).sum(1) - _products(z, y, weights).explained())]
+    waiting: list[tuple[float, int, Cut]] = []  # the one that explains most first
+
+    def look(node: int, counted: np.ndarray) -> None:
+        cut = _best_cut(z, y, counted, least)
+        if cut is not None:
+            heapq.heappush(waiting, (-cut.gain, node, cut))
+
+    look(0, weights)
+    while waiting and len(left) < most:
+        _, node, cut = heapq.heappop(waiting)
+        below = z[:, 1 + cut.column] < cut.threshold
+        first = len(regions.children)
+        regions.children[node], regions.cuts[node] = (first, first + 1), cut
+        regions.children.extend([(), ()])
+        regions.cuts.extend([None, None])
+        look(first, weights * (cut.members & below))
+        look(first + 1, weights * (cut.members & ~below))
+        left.append(left[-1] - cut.gain)
+    return regions, left
+
+
+def _first(regions: Regions, nodes: int) -> Regions:
+    """The tree as it was when it had so many nodes."""
+    children = [below if below and below[0] < nodes else () for below in regions.children[:nodes]]
+    cuts = [cut if below else None for cut, below in zip(regions.cuts, children, strict=False)]
+    return Regions(children, cuts)
+
+
+def _products(z: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Products:
+    weighted = z.T * weights
+    return Products(weights.sum(), weighted @ z, weighted @ y)
+
+
+def _best_cut(z: np.ndarray, y: np.ndarray, weights: np.ndarray, least: float) -> Cut | None:
+    members = weights > 0
+    z, y, weights = z[members], y[members], weights[members]
+    if weights.sum() < 2 * least:
+        return None
+    whole, best = _products(z, y, weights), None
+    for column in range(1, z.shape[1]):
+        places = np.unique(np.quantile(z[:, column], PLACES))
+        order = np.argsort(z[:, column], kind="stable")
+        ends = np.searchsorted(z[order, column], places)
+        parts = [_products(z[i], y[i], weights[i]) for i in np.split(order, ends)[:-1]]
+        lower = Products(*(np.cumsum(part, axis=0) for part in zip(*parts, strict=True)))
+        upper = whole - lower
+        gains = lower.explained() + upper.explained() - whole.explained()
+        gains[np.minimum(lower.number, upper.number) < least] = -np.inf
+        i = int(gains.argmax())
+        if gains[i] > (0.0 if best is None else best.gain):
+            best = Cut(float(gains[i]), column - 1, float(places[i]), members)
+    return best

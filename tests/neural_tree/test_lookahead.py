@@ -1,0 +1,222 @@
+"""Splits that look ahead: the regions that they see, what they begin as, and where they may."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from growths import LIKELIHOODS, make_growth, make_samples, make_tree, same_weights, scripted
+from torch import nn
+
+from structnet.neural_tree import (
+    Growth,
+    NeuralTree,
+    NeuralTreeClassifier,
+    NeuralTreeSettings,
+    Primitives,
+    SquaredError,
+    presets,
+)
+from structnet.neural_tree.growth.candidate import Split
+from structnet.neural_tree.growth.regions import find_regions
+from structnet.neural_tree.node import leaf_paths
+from structnet.routing import Samples
+from structnet.routing.topology import Topology
+from structnet.routing.visits import shares
+
+THREE = Topology([(1, 2), (3, 4), (), (), ()])
+
+
+def board(size: int, seed: int, sides: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    x = np.random.default_rng(seed).uniform(0, sides, (size, 2))
+    return x, x.astype(int).sum(axis=1) % 2
+
+
+# ---- the regions
+
+
+def test_regions_of_a_board_are_cut_at_its_lines() -> None:
+    x, y = board(600, 0)
+    found = find_regions(x, y[:, None] - y.mean(), np.ones(600), most=16, least=20)
+    assert len(found.children) // 2 + 1 >= 5
+    for cut in found.cuts[:5]:
+        assert cut is None or min(abs(cut.threshold - line) for line in (1, 2)) < 0.2
+
+
+def test_a_node_has_two_children_and_its_cut_holds_their_samples() -> None:
+    x, y = board(600, 1)
+    found = find_regions(x, y[:, None] - 0.5, np.ones(600), most=16, least=30)
+    topology = Topology(found.children)  # refuses what is no tree
+    members = {0: np.ones(600, bool)}
+    for v, cut in enumerate(found.cuts):
+        assert (cut is None) == (not topology.inner[v])
+        if cut is not None:
+            np.testing.assert_array_equal(cut.members, members[v])
+            left, right = topology.children_of(v)
+            below = x[:, cut.column] < cut.threshold
+            members |= {left: members[v] & below, right: members[v] & ~below}
+    counts = [members[v].sum() for v in map(int, topology.leaves)]
+    assert sum(counts) == 600 and min(counts) >= 30
+
+
+@pytest.mark.parametrize("most", [2, 3, 5])
+def test_there_are_no_more_regions_than_allowed(most: int) -> None:
+    x, y = board(600, 0)
+    assert len(find_regions(x, y[:, None] - 0.5, np.ones(600), most, 20).children) == 2 * most - 1
+
+
+def test_of_noise_there_is_one_region() -> None:
+    rng = np.random.default_rng(0)
+    x, noise = rng.normal(size=(500, 3)), rng.normal(size=(500, 2))
+    assert find_regions(x, noise, np.ones(500), most=16, least=20).children == [()]
+    assert find_regions(x, noise + x[:, :2], np.ones(500), most=16, least=20).children == [()]
+
+
+def test_of_too_few_samples_nothing_is_said() -> None:
+    x, y = board(40, 0)
+    assert find_regions(x, y[:, None] - 0.5, np.ones(40), most=16, least=2) is None
+
+
+def test_a_sample_that_does_not_count_changes_nothing() -> None:
+    x, y = board(600, 2)
+    y[500:] = 1 - y[500:]
+    weights = np.r_[np.ones(500), np.zeros(100)]
+    ours, theirs = (
+        find_regions(x[:n], y[:n, None] - 0.5, weights[:n], most=8, least=20) for n in (600, 500)
+    )
+    assert ours.children == theirs.children
+    assert [c and c.threshold for c in ours.cuts] == [c and c.threshold for c in theirs.cuts]
+
+
+def test_columns_without_variety_are_never_cut() -> None:
+    x, y = board(600, 0)
+    x = np.column_stack([np.ones(600), x, x[:, 0]])  # one constant, one twice
+    found = find_regions(x, y[:, None] - 0.5, np.ones(600), most=8, least=20)
+    assert len(found.children) > 5 and all(cut.column for cut in found.cuts if cut)
+
+
+# ---- a split of several routers
+
+
+def three_leaves(likelihood: str = "classes", first: int = 0) -> tuple[NeuralTree, Split]:
+    """A tree that was split, and a split of one of its leaves into three."""
+    tree = make_tree(likelihood)
+    leaf = tree.split(0)[first]
+    routers = [tree.new_split(leaf) for _ in range(2)]
+    parts = [routers[0][0], routers[1][0], *routers[1][1:], routers[0][1]]
+    return tree, Split(tree, leaf, parts, THREE)
+
+
+@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+def test_its_losses_are_those_of_the_tree_that_it_makes(likelihood: str) -> None:
+    tree, split = three_leaves(likelihood)
+    samples = make_samples(30, 1, likelihood)
+    losses, arriving = split.losses(samples), split.shares(samples)
+    leaves = split.put()
+    assert tree.topology.leaves.tolist() == sorted([2, *leaves])
+    torch.testing.assert_close(tree.losses(samples), losses)
+    log_prob = dict(zip(tree.topology.leaves, tree(samples.x).leaf_log_prob.T, strict=True))
+    torch.testing.assert_close(torch.stack([log_prob[v].exp() for v in leaves], 1), arriving)
+
+
+def test_what_hardly_a_sample_comes_to_is_left_out() -> None:
+    _, split = three_leaves()
+    nn.init.zeros_(split.parts[1].weight)
+    nn.init.constant_(split.parts[1].bias, 100.0)  # from node 1 all go left, to node 3
+    samples = make_samples(30)
+    found = split.pruned(split.shares(samples).mean(0).detach().numpy(), 0.01)
+    assert found.topology.to_lists() == [(1, 2), (), ()]
+    assert [*found.parts] == [split.parts[v] for v in (0, 2, 3)] or [*found.parts] == [
+        split.parts[v] for v in (0, 3, 2)
+    ]
+    torch.testing.assert_close(found.losses(samples), split.losses(samples))
+    assert split.pruned(np.full(3, 0.3), 0.01) is split
+    assert split.pruned(np.array([0.0, 0.0, 1.0]), 0.5) is split  # would be no split at all
+
+
+def test_paths_are_products_of_the_sides() -> None:
+    logits = torch.randn(2, 7, dtype=torch.float64)
+    found = leaf_paths(THREE, [*logits], torch.full((7,), 0.5, dtype=torch.float64).log()).exp()
+    first, second = logits.sigmoid()
+    expected = [1 - first, first * second, first * (1 - second)]  # leaves 2, 3, 4
+    torch.testing.assert_close(found, 0.5 * torch.stack(expected, 1))
+
+
+# ---- where growth looks ahead
+
+
+def grown(x: np.ndarray, y: np.ndarray, primitives: Primitives, **how: object) -> Growth:
+    samples = Samples(torch.tensor(x - x.mean(0)).float(), torch.tensor(y).float()[:, None])
+    root = NeuralTree(primitives, (x.shape[1],), SquaredError())
+    return Growth(root, samples, samples, NeuralTreeSettings(**{"epochs": 1, "seed": 1, **how}))
+
+
+def test_a_split_begins_as_its_regions_with_the_leafs_own_solver() -> None:
+    x, y = board(600, 0)
+    growth = grown(x, y, presets.table(1))
+    growth.step()
+    before = growth.tree.losses(growth.train)
+    split = growth._candidates(0)["split"]
+    assert split.topology.num_nodes >= 9
+    # All solvers are the leaf's: the tree says what it said, whatever the routers do.
+    torch.testing.assert_close(split.losses(growth.train), before, rtol=1e-4, atol=1e-6)
+    counts = split.shares(growth.train).mean(0)
+    assert counts.min() > 0.01
+    first = split.parts[0]
+    assert (first.weight != 0).sum() == 1
+    assert same_weights(split, growth._candidates(0)["split"])
+
+
+@pytest.mark.parametrize(
+    ("how", "most"),
+    [
+        ({"lookahead": 3}, 3),
+        ({"max_leaves": 4}, 4),
+        ({"max_depth": 1}, 2),
+        ({"max_parameters": 5 * 3 + 4 * 3}, 5),
+        ({"max_parameters": 5 * 3 + 4 * 3 - 1}, 4),
+    ],
+)
+def test_it_keeps_within_the_limits(how: dict, most: int) -> None:
+    growth = grown(*board(600, 0), presets.table(1), **how)
+    growth.step()
+    assert len(growth._candidates(0)["split"].topology.leaves) == most
+
+
+def test_another_attempt_begins_by_chance_and_so_does_what_is_not_linear() -> None:
+    x, y = board(600, 0)
+    for primitives, attempt, how in (
+        (presets.table(1), 1, {}),
+        (presets.table(1, router_width=3), 0, {}),
+        (presets.table(1), 0, {"lookahead": 1}),
+    ):
+        growth = grown(x, y, primitives, **how)
+        growth.step()
+        assert growth._candidates(0, attempt)["split"].topology.num_nodes == 3
+
+
+def test_no_split_is_tried_where_one_region_is_all() -> None:
+    x, _ = board(600, 0)
+    growth = grown(x, x @ [1.0, 2.0], presets.table(1), epochs=20)
+    growth.step()
+    assert "split" not in growth._candidates(0)
+    blind = grown(x, x @ [1.0, 2.0], presets.table(1), epochs=20, lookahead=1)
+    blind.step()
+    assert "split" in blind._candidates(0)
+
+
+def test_nothing_is_tried_where_nothing_is_lost() -> None:
+    growth = make_growth(kind=scripted("split"), min_gain=100.0)
+    growth.step()
+    assert growth.step().candidates == {}
+    gaussian = make_growth(kind=scripted("split"), likelihood="gaussians", min_gain=100.0)
+    gaussian.step()
+    assert gaussian.step().candidates  # a density has no end
+
+
+def test_a_checkerboard_is_seen_through() -> None:
+    x, y = board(600, 3)
+    model = NeuralTreeClassifier(random_state=0, refine_epochs=4).fit(x, y)
+    assert model.get_n_leaves() >= 5
+    assert shares(model.tree_, model.samples(x, y), "greedy")[model.tree_.topology.leaves].min() > 0
+    assert model.score(*board(400, 4)) > 0.85
