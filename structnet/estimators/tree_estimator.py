@@ -122,9 +122,8 @@ class TreeEstimatorMixin(OneFileMixin):
         """
         check_is_fitted(self)
         told = self.read(X, y, sample_weight)
-        return report.export_text(
-            told.tree, told.samples, told.class_names, feature_names=told.feature_names
-        )
+        columns: dict[str, Any] = {"feature_names": told.feature_names, "units": told.units}
+        return report.export_text(told.tree, told.samples, told.class_names, **columns)
 
     def read(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Reading:
         """The first tree, samples as it takes them, and what its numbers mean.

@@ -66,7 +66,7 @@ def test_routers_of_the_inputs_say_what_goes_left(blobs: tuple) -> None:
 def test_a_router_behind_a_transformer_is_silent() -> None:
     tree = NeuralTree(presets.mlp(2), (3,))
     tree.split(0)
-    assert tree.question(0) == ""
+    assert tree.plane(0) is None
     samples = Samples(torch.rand(5, 3), torch.arange(5) % 2)
     assert not any("left: " in text for text in written(plot_neural_tree(tree, samples, ax=axes())))
 

@@ -31,10 +31,10 @@ from structnet.plot.model_tree.sheet import (
     room,
     scale_to,
 )
+from structnet.routing.asking import questions
 from structnet.routing.explanation import names_of
 from structnet.routing.protocol import RoutedTree
 from structnet.routing.reading import read
-from structnet.routing.report import questions
 from structnet.routing.samples import Samples
 from structnet.routing.visits import Reach, reach
 from structnet.routing.words import percent
