@@ -17,7 +17,7 @@ from structnet.routing.visits import Reach
 MOST = 0.7  # of a hyperplane's weight: the columns that make it up are named
 NAMED = 3  # columns at most
 FAR = 0.5  # deviations of all samples: columns whose means differ less are not named
-MOSTLY, SOME = 0.6, 0.05  # of a class: what must go one way, and what must come at all
+MOSTLY, SOME = 0.6, 0.2  # of a class: what must go one way, and what must come at all
 CLASSES = 5  # of each side, as far as they are named
 
 Units = Callable[[np.ndarray], np.ndarray]
@@ -47,11 +47,11 @@ def questions(
         >>> questions(tree, ["age", "height"])
         {0: 'left: low height, high age'}
     """
-    plane = getattr(tree, "plane", lambda node: None)
+    plane = getattr(tree, "plane", None)
     found = {}
     for v in np.flatnonzero(tree.topology.inner).tolist():
-        asked = plane(v)
-        said = "" if asked is None else _side(*asked, names, units)
+        asked = None if plane is None else plane(v)
+        said = "" if asked is None else _side(asked[0], asked[1], names, units)
         found[v] = said and f"{tree.branch_names(v)[0]}: {said}"
     return found
 
@@ -127,8 +127,8 @@ def contrasts(tree: RoutedTree, x: Any, names: Sequence[str] | None = None) -> d
 def sides(tree: RoutedTree, found: Reach, names: Sequence[str]) -> dict[int, str]:
     """The classes that mostly go on to each branch, "cat, dog | eel": node -> text.
 
-    A class is named at a branch to which 60 % or more of what comes to the node go on, if 5 % or
-    more of the class come there.
+    A class is named at a branch to which 60 % or more of what comes to the node go on, if 20 %
+    or more of the class come there.
 
     Args:
         found: counts of what reaches the nodes.
@@ -152,7 +152,7 @@ def sides(tree: RoutedTree, found: Reach, names: Sequence[str]) -> dict[int, str
         here = found.classes[v]
         comes = (here > 0) & (here >= SOME * found.classes[0])
         goes = found.classes[list(tree.topology.children_of(v))] >= MOSTLY * here
-        parts = [_few([names[k] for k in np.flatnonzero(each & comes)]) for each in goes]
+        parts = [_few([names[k] for k in np.flatnonzero(each & comes).tolist()]) for each in goes]
         said[v] = " | ".join(part or "–" for part in parts) * (len(parts) > 1 and any(parts))
     return said
 

@@ -1,0 +1,89 @@
+"""What the leaves of a model tree predict by themselves, in numbers and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from structnet.routing.batches import answers
+from structnet.routing.protocol import RoutedTree
+from structnet.routing.reading import Reading
+from structnet.routing.samples import counted
+from structnet.routing.visits import leaf_of
+from structnet.routing.words import percent
+
+SAID, MOST_SAID = 0.15, 3  # of a leaf's samples: classes that are named; so many at most
+
+
+def leaf_predictions(
+    tree: RoutedTree, x: Any, leaves: Iterable[int] | None = None
+) -> dict[int, np.ndarray]:
+    """What each leaf predicts for the samples whose greedy path ends in it.
+
+    Args:
+        x: inputs, or samples, each counted by its weight.
+        leaves: leaves to ask; all by default. Those without samples are left out.
+
+    Shapes:
+        x ``[n, *shape]`` -> of each leaf ``[classes]``, the shares of its samples for which it
+        predicts each class; or ``[columns]``, the mean of its predictions.
+
+    Raises:
+        ValueError: samples of another shape, or none.
+
+    Example:
+        >>> import torch
+        >>> from structnet.neural_tree import NeuralTree, presets
+        >>> tree = NeuralTree(presets.table(num_outputs=2), shape=(1,))
+        >>> tree.nodes[0].solver.weight.data = torch.tensor([[-1.0], [1.0]])
+        >>> leaf_predictions(tree, torch.tensor([[-1.0], [1.0], [2.0], [3.0]]))[0].tolist()
+        [0.25, 0.75]
+    """
+    x, counts = counted(x)
+    ends, found = leaf_of(tree, x), {}
+    for leaf in tree.topology.leaves.tolist() if leaves is None else leaves:
+        rows = np.flatnonzero((ends == leaf) & (counts > 0))
+        if len(rows):
+            said = _answers(tree, x[rows], leaf)
+            found[leaf] = np.average(said, axis=0, weights=counts[rows])
+    return found
+
+
+def _answers(tree: RoutedTree, x: Any, leaf: int) -> np.ndarray:
+    """The leaf's answers, of classes as 0 and 1. ``[n, ...] -> [n, outputs]``."""
+    parts = [part for _, part in answers(tree, x, lambda part: tree.predicted_at(part, leaf))]
+    said = np.concatenate(parts)
+    return (
+        said.astype(np.float64)
+        if tree.num_classes is None
+        else np.eye(said.shape[1])[said.argmax(axis=1)]
+    )
+
+
+def leaf_words(told: Reading, predictions: Mapping[int, np.ndarray]) -> dict[int, str]:
+    """The same in words: "ill (54 %), healthy (46 %)", or means in the user's units: leaf -> text.
+
+    Args:
+        told: tree, its samples and names.
+        predictions: shares of the classes, or means, as :func:`leaf_predictions` gives them.
+
+    Shapes:
+        predictions ``[classes]`` or ``[columns]`` each.
+
+    Example:
+        >>> told = Reading(None, class_names=("healthy", "ill"))
+        >>> leaf_words(told, {3: np.array([0.1, 0.9]), 4: np.array([0.25, 0.75])})
+        {3: 'ill (90 %)', 4: 'ill (75 %), healthy (25 %)'}
+    """
+    if told.class_names is None:
+        scale = told.target_units or (lambda means: means)
+        means = {leaf: scale(mean[None])[0] for leaf, mean in predictions.items()}
+        return {leaf: ", ".join(f"{each:.4g}" for each in mean) for leaf, mean in means.items()}
+    words = {}
+    for leaf, shares in predictions.items():
+        order = np.argsort(-shares, kind="stable")[:MOST_SAID].tolist()
+        named = [k for k in order if shares[k] >= SAID] or order[:1]
+        words[leaf] = ", ".join(f"{told.class_names[k]} ({percent(shares[k])})" for k in named)
+    return words
