@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from structnet.routing.batches import answers
 from structnet.routing.protocol import RoutedTree
 from structnet.routing.reading import Reading
-from structnet.routing.samples import counted
+from structnet.routing.samples import Samples, counted
 from structnet.routing.visits import leaf_of
 from structnet.routing.words import percent
 
@@ -42,24 +42,59 @@ def leaf_predictions(
         [0.25, 0.75]
     """
     x, counts = counted(x)
-    ends, found = leaf_of(tree, x), {}
+    return {
+        leaf: np.average(said, axis=0, weights=counts[rows])
+        for leaf, rows, said in _each(tree, x, counts, leaves)
+    }
+
+
+def leaf_accuracies(
+    tree: RoutedTree, samples: Samples, leaves: Iterable[int] | None = None
+) -> dict[int, float]:
+    """How often each leaf is correct by itself, of the samples whose greedy path ends in it.
+
+    Args:
+        samples: samples of a tree that predicts classes, each counted by its weight.
+        leaves: leaves to ask; all by default. Those without samples are left out.
+
+    Raises:
+        ValueError: samples of another shape, or none.
+
+    Example:
+        >>> import torch
+        >>> from structnet.neural_tree import NeuralTree, presets
+        >>> tree = NeuralTree(presets.table(num_outputs=2), shape=(1,))
+        >>> tree.nodes[0].solver.weight.data = torch.tensor([[-1.0], [1.0]])
+        >>> x = torch.tensor([[-1.0], [1.0], [2.0], [3.0]])
+        >>> leaf_accuracies(tree, Samples(x, torch.tensor([0, 0, 1, 1])))
+        {0: 0.75}
+    """
+    x, counts = counted(samples)
+    targets = samples.targets.cpu().numpy()
+    return {
+        leaf: float(np.average(said[np.arange(len(rows)), targets[rows]], weights=counts[rows]))
+        for leaf, rows, said in _each(tree, x, counts, leaves)
+    }
+
+
+def _each(
+    tree: RoutedTree, x: Any, counts: np.ndarray, leaves: Iterable[int] | None
+) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """Each leaf, the samples that end there and count, and what it predicts for them."""
+    ends = leaf_of(tree, x)
     for leaf in tree.topology.leaves.tolist() if leaves is None else leaves:
         rows = np.flatnonzero((ends == leaf) & (counts > 0))
         if len(rows):
-            said = _answers(tree, x[rows], leaf)
-            found[leaf] = np.average(said, axis=0, weights=counts[rows])
-    return found
+            yield leaf, rows, _answers(tree, x[rows], leaf)
 
 
 def _answers(tree: RoutedTree, x: Any, leaf: int) -> np.ndarray:
     """The leaf's answers, of classes as 0 and 1. ``[n, ...] -> [n, outputs]``."""
     parts = [part for _, part in answers(tree, x, lambda part: tree.predicted_at(part, leaf))]
     said = np.concatenate(parts)
-    return (
-        said.astype(np.float64)
-        if tree.num_classes is None
-        else np.eye(said.shape[1])[said.argmax(axis=1)]
-    )
+    if tree.num_classes is None:
+        return said.astype(np.float64)
+    return np.eye(said.shape[1])[said.argmax(axis=1)]
 
 
 def leaf_words(told: Reading, predictions: Mapping[int, np.ndarray]) -> dict[int, str]:

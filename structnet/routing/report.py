@@ -13,7 +13,7 @@ from structnet.routing.explanation import names_of
 from structnet.routing.protocol import RoutedTree
 from structnet.routing.samples import Samples, counted
 from structnet.routing.visits import passing, reach
-from structnet.routing.words import percent
+from structnet.routing.words import decided_words, percent
 
 
 @dataclass(frozen=True)
@@ -87,9 +87,9 @@ class Summary:
         # Families without transformers or features of their own have nothing to say there.
         optional = ("transformers", "shape", "visits")
         told = [column for column in columns if column[0] not in optional or any(column[1:])]
-        about = f"{_leaves(self.leaves)}, depth {self.depth}; 2 FLOPs a multiply-add"
-        if self.decided is not None and self.decided < 1:  # of hard choices nothing is said
-            about += f"; routers decided {percent(self.decided, 1)}"
+        size = f"{_leaves(self.leaves)}, depth {self.depth}"
+        facts = size, "2 FLOPs a multiply-add", decided_words(self.decided)
+        about = "; ".join(filter(None, facts))
         return "\n".join([about, "", *_table(head), "", *_table([*zip(*told, strict=True)])])
 
 

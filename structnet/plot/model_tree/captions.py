@@ -9,7 +9,7 @@ import numpy as np
 
 from structnet.plot.fonts import fonts_for
 from structnet.plot.labels import text_width
-from structnet.plot.model_tree.sheet import FONT, MIN_TEXT, SMALL, WIDTH, Sheet
+from structnet.plot.model_tree.sheet import FONT, LINE, MIN_TEXT, SMALL, WIDTH, Sheet
 from structnet.plot.style import GREY, cut
 from structnet.routing.protocol import RoutedTree
 from structnet.routing.visits import Reach
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 THIN, THICK = 0.8, 6.0  # points: an edge that nothing takes, and what all samples add to it
 MAX_NAME = 9  # characters of a class below a leaf
-LINE = 8.0  # points: the height of a line of what a router asks
 
 
 def draw_captions(
@@ -29,9 +28,11 @@ def draw_captions(
     sheet: Sheet,
     found: Reach,
     names: Sequence[str] | None,
+    answers: Mapping[int, str],
     scale: float,
 ) -> None:
-    """Above a node its number and the share that reaches it; below a leaf the commonest class."""
+    """Above a node its number and the share that reaches it; below a leaf the commonest class of
+    what arrives, and the leaf's own answer."""
     if scale < MIN_TEXT:
         return
     draw_marks(ax, sheet, scale)
@@ -48,8 +49,8 @@ def draw_captions(
         write(ax, right, top + 1, share_text(found.share[v]), FONT * scale, ha="right", **above)
         branches = tree.branch_names(v)
         if not branches:
-            said = _says(found, int(v), names)
-            write(ax, x, bottom - 2, said, FONT * scale, ha="center", **below)
+            said = "\n".join([_says(found, int(v), names), answers.get(int(v), "")]).rstrip()
+            write(ax, x, bottom + LINE - 2, said, FONT * scale, ha="center", **below)
         else:
             small = {"color": GREY, **below}
             for name, at, side in ((branches[0], left, "left"), (branches[-1], right, "right")):

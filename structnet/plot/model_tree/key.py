@@ -14,7 +14,7 @@ from structnet.plot.palette import class_colors
 from structnet.plot.style import GREY, LINES, add_legend, cut
 from structnet.routing.protocol import RoutedTree
 from structnet.routing.visits import Reach
-from structnet.routing.words import percent
+from structnet.routing.words import decided_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +26,12 @@ GREEDY, SOFT = "shares: greedy paths", "shares: mean probabilities"
 NOTE, ABOVE = 16.0, 4.0  # points: the height of the line that says which; how far above the tree
 SAID, LETTERS = 9.0, 3.7  # points: the height of a line about the panels; of each of its letters
 ONE_LEAF = "one leaf: this tree asks nothing"
-SIDES = "below a node: the classes that mostly go to its first branch | to the next"
+LEAF_SAID = {
+    True: "below a leaf: the commonest class that arrives; how often its own answer is correct",
+    False: "below a leaf: mean ± deviation of what arrives; its own answer, on average",
+}
+SIDES = "below a router: the classes that mostly go to its first branch | to the next"
+UPPER = "classes that arrive, 0 to 100 % of them; the purer, the darker the ground"
 LEFT = "probability of going {}, 1 to 0, among the samples here"
 ON = "share of the samples here that goes on to each child, 0 to 100 %"
 
@@ -52,25 +57,24 @@ class Key(NamedTuple):
 
 def panels_said(tree: RoutedTree, found: Reach) -> list[tuple[str, str]]:
     """What the panels of a tree's nodes show, in words and in the panels' colours."""
-    upper = (_targets(found) if tree.num_classes is None else
-        "classes that arrive, 0 to 100 % of them; the purer, the darker the ground")  # fmt: skip
+    classes = tree.num_classes is not None
+    upper = UPPER if classes else _targets(found)
     arity = np.diff(tree.topology.offsets)
-    coming = "probability of coming here, 0 to 1, of all samples", COMING_COLOR
+    coming = "probability of coming here, 0 to 1, of all samples"
+    leaf = LEAF_SAID[classes], GREY
     if not arity.any():
-        return [
-            (f"{ONE_LEAF}; upper panel: {upper}", GREY),
-            (f"lower panel: {coming[0]}", coming[1]),
-        ]
+        first = f"{ONE_LEAF}; upper panel: {upper}", GREY
+        return [first, (f"lower panel: {coming}", COMING_COLOR), leaf]
     two = (arity[arity > 0] == 2).all()
     lower = LEFT.format(tree.branch_names(0)[0]) if two else ON
     said = [
         (f"upper panels: {upper}", GREY),
-        (f"middle: {coming[0]}", coming[1]),
+        (f"middle: {coming}", COMING_COLOR),
         (f"lower: {lower}", ROUTER_COLOR),
+        leaf,
     ]
-    if found.all_decided is not None:
-        how = "the likelier branch has this probability, on average"
-        said.append((f"routers decided {percent(found.all_decided, 1)}: {how}", GREY))
+    if decided := decided_words(found.all_decided):
+        said.append((f"{decided}: the likelier branch has this probability, on average", GREY))
     return said
 
 

@@ -122,7 +122,7 @@ def plot_partition(
         if color == "prediction":
             bar = _draw_classes(ax, sides, np.exp(predicted))
             percent_axis(ax.figure.colorbar(bar, ax=ax, label=SURE, shrink=0.6).ax)
-        _draw_boundaries(ax, sides, predicted)
+        _draw_boundaries(ax, sides, np.exp(predicted))
         handles = _draw_samples(ax, places, targets, names)
         handles |= _line("the prediction changes", "black")
     if color == "leaf":
@@ -238,14 +238,14 @@ def _draw_means(
     return ScalarMappable(scale, "viridis")
 
 
-def _draw_boundaries(ax: Axes, sides: Sequence[np.ndarray], log_prob: np.ndarray) -> None:
+def _draw_boundaries(ax: Axes, sides: Sequence[np.ndarray], proba: np.ndarray) -> None:
     """Where a class becomes likelier than all others."""
-    best = log_prob.argmax(axis=-1)
-    for number in np.unique(best)[1:] if log_prob.shape[-1] == 2 else np.unique(best):
+    best = proba.argmax(axis=-1)
+    for number in np.unique(best)[1:] if proba.shape[-1] == 2 else np.unique(best):
         if (best == number).all():
             continue
-        others = np.delete(log_prob, number, axis=-1).max(axis=-1)
-        lead = log_prob[..., number] - others
+        others = np.delete(proba, number, axis=-1).max(axis=-1)
+        lead = proba[..., number] - others
         ax.contour(*sides, lead, [0.0], colors="black", linewidths=1.5, zorder=2)
 
 

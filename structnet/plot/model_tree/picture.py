@@ -31,10 +31,12 @@ from structnet.plot.model_tree.sheet import (
     FONT,
     HISTOGRAMS,
     INCH,
+    LINE,
     MAX_DOTS,
     MAX_SIDE,
     MIN_SCALE,
     MIN_SIDE,
+    MIN_TEXT,
     Sheet,
     fit_limits,
     place,
@@ -43,11 +45,12 @@ from structnet.plot.model_tree.sheet import (
 )
 from structnet.plot.style import GREY
 from structnet.routing.asking import all_questions
+from structnet.routing.leaves import leaf_accuracies, leaf_predictions, leaf_words
 from structnet.routing.protocol import RoutedTree
 from structnet.routing.reading import Reading, read
 from structnet.routing.samples import Samples
 from structnet.routing.visits import Reach, reach
-from structnet.routing.words import percent
+from structnet.routing.words import decided_words, percent
 from structnet.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -87,6 +90,10 @@ def plot_neural_tree(
     every node, by its probability of getting there, or with ``greedy`` at the nodes on its greedy
     path alone; above the tree stands which, and how decided the routers are.
 
+    Below a leaf stand the commonest class that arrives, and how often the leaf's own answer is
+    correct for the samples whose greedy path ends there; or the mean and the deviation of the
+    targets, and the mean of the answers.
+
     Below an inner node stands what it asks (:func:`structnet.routing.asking.questions`) or, where
     that cannot be said, what the samples that part there differ in; and which of many classes
     mostly go to which branch.
@@ -96,7 +103,7 @@ def plot_neural_tree(
     others come, too.
 
     Args:
-        tree: any model tree, or a fitted estimator.
+        tree: any model tree, a :class:`structnet.routing.Reading`, or a fitted estimator.
         samples: samples to send through it; for an estimator the user's own inputs.
         y: targets of an estimator's inputs.
         class_names: the names of the classes; an estimator's own or their numbers by default.
@@ -130,8 +137,8 @@ def plot_neural_tree(
 
 
 def plot_refinement(
-    before: RoutedTree,
-    after: RoutedTree,
+    before: Any,
+    after: Any,
     samples: Samples,
     class_names: Sequence[str] | None = None,
     accuracies: tuple[float, float] | None = None,
@@ -147,7 +154,8 @@ def plot_refinement(
     The titles say how decided the routers are: how probable the likelier branch is, on average.
 
     Args:
-        before, after: the two trees; a ``copy.deepcopy`` keeps the first.
+        before, after: the two trees, a ``copy.deepcopy`` keeps the first; or readings of them, as
+            :class:`structnet.routing.Reading` is one.
         samples: the samples to send through both.
         class_names: the names of the classes; their numbers by default.
         accuracies: the accuracies of the two, in [0, 1], for the titles.
@@ -179,10 +187,9 @@ def plot_refinement(
     titles = ["before refinement", "after refinement"]
     for i, (each, drawn) in enumerate(zip(axes, pair, strict=True)):
         assert drawn.found is not None  # as there are samples
-        decided = drawn.found.all_decided
         said = [] if accuracies is None else [f"accuracy {percent(accuracies[i], 1)}"]
-        said += [] if decided is None else [f"routers decided {percent(decided, 1)}"]
-        each.set_title(": ".join(filter(None, (titles[i], ", ".join(said)))))
+        words = ", ".join(filter(None, [*said, decided_words(drawn.found.all_decided)]))
+        each.set_title(": ".join(filter(None, (titles[i], words))))
         _draw(each, drawn)
     return list(axes)
 
@@ -191,7 +198,8 @@ class _Drawn:
     """What is drawn of a tree: its nodes, what reaches them, what they ask, and the key."""
 
     def __init__(self, told: Reading, greedy: bool, max_depth: int | None, min_share: float):
-        self.tree, samples, topology = told.tree, told.samples, told.tree.topology
+        self.told, self.tree = told, told.tree
+        samples, topology = told.samples, told.tree.topology
         self.found: Reach | None = None
         self.key: Key | None = None
         if samples is not None:
@@ -204,10 +212,19 @@ class _Drawn:
         if self.key is not None and any(" | " in text for text in self.asked.values()):
             self.key = self.key._replace(said=[*self.key.said, (SIDES, GREY)])
 
+    def answers(self, sheet: Sheet) -> dict[int, str]:
+        """How often drawn leaves are correct or, of one number, what they say: leaf -> text."""
+        shown = [v for v in sheet.nodes.tolist() if v >= 0 and not self.tree.topology.inner[v]]
+        if self.told.class_names is not None:
+            correct = leaf_accuracies(self.tree, self.told.samples, shown)
+            return {leaf: f"correct: {percent(share)}" for leaf, share in correct.items()}
+        words = leaf_words(self.told, leaf_predictions(self.tree, self.told.samples, shown))
+        return {leaf: f"says {word}" for leaf, word in words.items() if ", " not in word}
+
     def sheet(self, points: np.ndarray) -> Sheet:
         """The nodes in their full form, or as dots if that has no room on so many points."""
         form = BOXES if self.found is None else HISTOGRAMS
-        form = replace(form, stem=form.stem + captions.LINE * captions.question_lines(self.asked))
+        form = replace(form, stem=form.stem + LINE * captions.question_lines(self.asked))
         if self.found is None and len(self.tree.topology.leaves) == 1:
             form = replace(form, foot=1.5 * FONT)  # there it says so
         numbers = [v.label for v in self.nodes.preorder() if isinstance(v.label, int)]
@@ -252,7 +269,8 @@ def _draw(ax: Axes, drawn: _Drawn) -> None:
             panels.draw_boxes(ax, tree, sheet, scale)
         else:
             panels.draw_panels(ax, tree, sheet, found)
-            captions.draw_captions(ax, tree, sheet, found, key and key.names, scale)
+            said = drawn.answers(sheet) if scale >= MIN_TEXT else {}
+            captions.draw_captions(ax, tree, sheet, found, key and key.names, said, scale)
         captions.draw_questions(ax, sheet, drawn.asked, scale)
     if key is not None:
         draw_key(ax, key, sheet.size[0] / 2, scale, room(ax)[0])

@@ -23,6 +23,7 @@ MIN_SCALE = 0.35  # what would be drawn smaller is drawn as dots
 MAX_SCALE = 1.5  # a small tree does not fill large axes
 # Points: a panel's width, and the letters at nodes; below this scale, they cannot be read.
 WIDTH, FONT, SMALL, MIN_TEXT = 60.0, 7.0, 6.0, 0.5
+LINE = 8.0  # points: the height of a line at a node
 DOT, MAX_DOTS = 6.0, 5  # room of a transformer on an edge; more of them are written as a number
 
 
@@ -56,7 +57,8 @@ class Form:
 
 # The panels of the classes, of the path probabilities and of the router, and gaps of 2 points.
 CLASSES, COMING, ROUTER = 34.0, 14.0, 14.0
-HISTOGRAMS = Form(unit=70, caption=9, body=66, leaf=50, foot=10, stem=8, drop=8)
+# A leaf's first line belongs to it, so that it has room for two.
+HISTOGRAMS = Form(unit=70, caption=9, body=66, leaf=50 + LINE, foot=13, stem=8, drop=8)
 BOXES = Form(unit=36, caption=0, body=16, leaf=16, foot=0, stem=8, drop=8)
 DOTS = Form(unit=9, caption=0, body=6, leaf=6, foot=0, stem=4, drop=6)
 FLAT = 4  # dots are drawn no wider than so many times their height, by longer edges
