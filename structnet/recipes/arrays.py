@@ -46,7 +46,8 @@ class ArrayData:
         if arrays.y_scale is not None:
             targets = arrays.y_scale.inverse(test.targets.double().numpy())
             test = replace(test, targets=torch.from_numpy(targets))
-        units = None if arrays.x_scale is None else arrays.x_scale.inverse
+        scale = arrays.x_scale
+        units = scale.inverse if scale is not None and scale.mean.ndim == 1 else None
         means = None if arrays.y_scale is None else arrays.y_scale.inverse
         return Reading(tree, test, arrays.classes, arrays.features, units, means)
 

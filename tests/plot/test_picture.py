@@ -273,7 +273,7 @@ def test_pictures_say_what_their_panels_are() -> None:
     said = [" ".join(written(ax)) for ax in (plot_neural_tree(tree, data), of_numbers, of_many)]
     for text in said:
         assert "middle: probability of coming here, 0 to 1, of all samples" in text
-    assert "upper panels: classes that arrive, 0 to 100 % of them" in said[0]
+    assert "upper panels: classes that arrive, 0 to 100 %;" in said[0]
     assert "lower: probability of going left, 1 to 0" in said[0]
     low, high = (f"{data.x[:, 0].mean() + k * data.x[:, 0].std(correction=0):.3g}" for k in (-2, 2))
     assert f"targets that arrive, mean ± deviation, from {low} to {high}" in said[1]

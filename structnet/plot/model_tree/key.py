@@ -27,11 +27,11 @@ NOTE, ABOVE = 16.0, 4.0  # points: the height of the line that says which; how f
 SAID, LETTERS = 9.0, 3.7  # points: the height of a line about the panels; of each of its letters
 ONE_LEAF = "one leaf: this tree asks nothing"
 LEAF_SAID = {
-    True: "below a leaf: the commonest class that arrives; how often its own answer is correct",
+    True: "below a leaf: its commonest class; how often its own answer is correct",
     False: "below a leaf: mean ± deviation of what arrives; its own answer, on average",
 }
 SIDES = "below a router: the classes that mostly go to its first branch | to the next"
-UPPER = "classes that arrive, 0 to 100 % of them; the purer, the darker the ground"
+UPPER = "classes that arrive, 0 to 100 %; the purer, the darker the ground"
 LEFT = "probability of going {}, 1 to 0, among the samples here"
 ON = "share of the samples here that goes on to each child, 0 to 100 %"
 
