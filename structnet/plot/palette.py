@@ -22,7 +22,7 @@ GOLDEN = 0.618034  # of the wheel: steps by which no hue comes near one of a few
 
 
 def class_colors(number: int) -> list[str]:
-    """A colour for each class, no two alike; neighbours differ in hue.
+    """A colour for each class, of a few hundred no two alike; neighbours differ in hue.
 
     Example:
         >>> class_colors(2), len(set(class_colors(100)))

@@ -128,7 +128,7 @@ def sides(tree: RoutedTree, found: Reach, names: Sequence[str]) -> dict[int, str
     """The classes that mostly go on to each branch, "cat, dog | eel": node -> text.
 
     A class is named at a branch to which 60 % or more of what comes to the node go on, if 20 %
-    or more of the class come there.
+    or more of the class come there; nothing is said where all of them go the same way.
 
     Args:
         found: counts of what reaches the nodes.
@@ -153,7 +153,9 @@ def sides(tree: RoutedTree, found: Reach, names: Sequence[str]) -> dict[int, str
         comes = (here > 0) & (here >= SOME * found.classes[0])
         goes = found.classes[list(tree.topology.children_of(v))] >= MOSTLY * here
         parts = [_few([names[k] for k in np.flatnonzero(each & comes).tolist()]) for each in goes]
-        said[v] = " | ".join(part or "–" for part in parts) * (len(parts) > 1 and any(parts))
+        # Where all go one way, nothing is separated.
+        separates = len(parts) > 1 and any(parts) and not (goes | ~comes).all(axis=1).any()
+        said[v] = " | ".join(part or "–" for part in parts) if separates else ""
     return said
 
 

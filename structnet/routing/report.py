@@ -221,11 +221,11 @@ def _distribution(
     tree: RoutedTree, samples: Samples, names: tuple[str, ...] | None
 ) -> Callable[[int], str]:
     """What to say of the samples at a node."""
+    found = reach(tree, samples, "greedy")
     targets = samples.targets
     if names is None and targets.dim() != 2:
         got = f"{targets.dtype} {list(targets.shape)}".removeprefix("torch.")
         raise ValueError(f"targets must be numbers [{len(targets)}, columns]. Got {got}.")
-    found = reach(tree, samples, "greedy")
 
     def says(v: int) -> str:
         share = f", {percent(found.share[v], 1)} of samples"

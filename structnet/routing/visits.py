@@ -69,6 +69,7 @@ def reach(tree: RoutedTree, samples: Samples, path: str = "multi") -> Reach:
             at the nodes on its greedy path alone, there fully.
 
     Raises:
+        TypeError: there are inputs without targets.
         ValueError: there are no samples, they have another shape, or targets that are no classes
             of the tree.
 
@@ -83,6 +84,11 @@ def reach(tree: RoutedTree, samples: Samples, path: str = "multi") -> Reach:
         >>> found.share.tolist(), found.classes.tolist()
         ([1.0, 0.5, 0.5], [[4.0, 4.0], [2.0, 2.0], [2.0, 2.0]])
     """
+    if not isinstance(samples, Samples):
+        raise TypeError(
+            "expected samples with their targets, Samples(x, targets) of a tree or X and y of an "
+            f"estimator; got inputs alone, of type {type(samples).__name__}"
+        )
     weights, (terms, center) = samples.counts(), _terms(tree, samples)
     going, coming = np.zeros((2, tree.topology.num_nodes, BINS))
     decided = np.zeros(tree.topology.num_nodes)

@@ -97,8 +97,10 @@ def test_many_classes_are_counted() -> None:
     tree = cut(0, 0.5)
     tree.num_classes, tree.values = 20, np.full((3, 20), 1 / 20)
     x = np.zeros((40, 3))
-    found = reach(tree, Samples(x, torch.arange(40) % 20))
-    assert sides(tree, found, [str(i) for i in range(20)]) == {0: "0, 1, 2, 3, 4, 15 more | –"}
+    y, names = torch.arange(40) % 20, [str(i) for i in range(20)]
+    assert sides(tree, reach(tree, Samples(x, y)), names) == {0: ""}  # all go one way
+    x[y == 7] = 1
+    assert sides(tree, reach(tree, Samples(x, y)), names) == {0: "0, 1, 2, 3, 4, 14 more | 7"}
 
 
 def test_what_is_asked_comes_before_what_is_separated() -> None:

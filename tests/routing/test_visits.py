@@ -11,7 +11,7 @@ from pictures import (
 )
 
 from structnet.neural_tree import NeuralTree, SquaredError
-from structnet.routing import Samples
+from structnet.routing import Samples, export_text
 from structnet.routing import batches as batched
 from structnet.routing.visits import BINS, passing, reach
 
@@ -120,3 +120,9 @@ def test_reach_leaves_the_tree_alone() -> None:
 def test_reach_is_immutable() -> None:
     with pytest.raises(AttributeError, match="cannot assign"):
         reach(grown(2), samples()).share = np.zeros(1)
+
+
+def test_inputs_without_targets_are_refused() -> None:
+    for tell in (reach, export_text):
+        with pytest.raises(TypeError, match=r"with their targets.* got inputs alone, of type Tens"):
+            tell(grown(2), samples().x)

@@ -67,7 +67,8 @@ def edge_width(share: np.ndarray) -> np.ndarray:
 def _fitting(names: Sequence[str], width: float) -> str:
     """The first of these names that has room in small letters, or the last."""
     fonts = fonts_for(names)
-    return next((n for n in names if SMALL / 10 * text_width(n, fonts) <= width), names[-1])
+    scale = 1.05 * SMALL / 10  # on a screen, small letters are somewhat wider
+    return next((n for n in names if scale * text_width(n, fonts) <= width), names[-1])
 
 
 def question_lines(asked: Mapping[int, str]) -> int:

@@ -24,7 +24,7 @@ LETTERS_SIZE = 8.0  # points: the font of the classes
 ENTRY, LETTER, ROW, MAX_KEY = 22.0, 5.0, 13.0, 20  # of the key, in points; its most classes
 GREEDY, SOFT = "shares: greedy paths", "shares: mean probabilities"
 NOTE, ABOVE = 16.0, 4.0  # points: the height of the line that says which; how far above the tree
-SAID, LETTERS = 9.0, 3.7  # points: the height of a line about the panels; of each of its letters
+SAID, LETTERS = 9.0, 4.1  # points: the height of a line about the panels; of each of its letters
 ONE_LEAF = "one leaf: this tree asks nothing"
 LEAF_SAID = {
     True: "below a leaf: its commonest class; how often its own answer is correct",
