@@ -160,7 +160,8 @@ class TreeEstimatorMixin(OneFileMixin):
         Args:
             X: samples, as for ``fit``, to send through it; without them only its shape is drawn.
             y: their classes or numbers.
-            options: others of that function: ``ax``, ``greedy``, ``max_depth``, ``class_names``.
+            options: others of that function: ``ax``, ``greedy``, ``max_depth``, ``min_share``,
+                ``class_names``, ``feature_names``.
 
         Returns:
             The axes.

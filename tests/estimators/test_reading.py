@@ -52,6 +52,17 @@ def test_inputs_need_no_targets(lines: tuple) -> None:
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("long", "wide")
 
 
+def test_a_reading_is_drawn_as_what_it_was_read_from(fitted: object, blobs: tuple) -> None:
+    told = read(fitted, *blobs, feature_names=["x", "y", "z"])
+    again = read(told)
+    assert again.tree is told.tree and again.samples is told.samples
+    assert again.class_names == told.class_names and again.feature_names == ["x", "y", "z"]
+    fewer = told.samples[slice(3)]
+    assert read(told, fewer).samples is fewer
+    ours = plot_neural_tree(told, ax=axes())
+    assert written(ours) == written(fitted.plot(*blobs, ax=axes(), feature_names=["x", "y", "z"]))
+
+
 def test_routers_of_the_inputs_say_what_goes_left(blobs: tuple) -> None:
     model = classifier().set_params(primitives="table").fit(*blobs)
     model.tree_.nodes[0].router.weight.data = torch.tensor([[3.0, -2.0, 0.1]])

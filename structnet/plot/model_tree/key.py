@@ -27,11 +27,11 @@ NOTE, ABOVE = 16.0, 4.0  # points: the height of the line that says which; how f
 SAID, LETTERS = 9.0, 4.1  # points: the height of a line about the panels; of each of its letters
 ONE_LEAF = "one leaf: this tree asks nothing"
 LEAF_SAID = {
-    True: "below a leaf: its commonest class; how often its own answer is correct",
-    False: "below a leaf: mean ± deviation of what arrives; its own answer, on average",
+    True: "below a leaf: its commonest class; how often its answer is correct",
+    False: "below a leaf: mean ± deviation of what arrives; its own mean answer",
 }
-SIDES = "below a router: the classes that mostly go to its first branch | to the next"
-UPPER = "classes that arrive, 0 to 100 %; the purer, the darker the ground"
+SIDES = "below a router: classes that mostly go to its first branch | the next"
+UPPER = "classes that arrive, 0 to 100 %; darker ground: purer"
 LEFT = "probability of going {}, 1 to 0, among the samples here"
 ON = "share of the samples here that goes on to each child, 0 to 100 %"
 
@@ -74,7 +74,7 @@ def panels_said(tree: RoutedTree, found: Reach) -> list[tuple[str, str]]:
         leaf,
     ]
     if decided := decided_words(found.all_decided):
-        said.append((f"{decided}: the likelier branch has this probability, on average", GREY))
+        said.append((f"{decided}: mean probability of the likelier branch", GREY))
     return said
 
 
