@@ -103,21 +103,22 @@ def contrasts(tree: RoutedTree, x: Any, names: Sequence[str] | None = None) -> d
         {0: 'left has lower height'}
     """
     x, weights = counted(x)
-    values = torch.as_tensor(x).detach().double().cpu().numpy()
-    sums = np.zeros((tree.topology.num_nodes, 1 + values.shape[1]))
-    for rows, visits in answers(tree, x, lambda part: list(tree.visits(part))):
-        terms = np.concatenate([np.ones((len(values[rows]), 1)), values[rows]], axis=1)
+    sums, squares = np.zeros((tree.topology.num_nodes, 1 + tree.shape[0])), np.zeros(tree.shape)
+    for rows, (visits, values) in answers(tree, x, lambda part: (list(tree.visits(part)), part)):
+        values = torch.as_tensor(values).detach().double().cpu().numpy()
+        terms = np.concatenate([np.ones((len(values), 1)), values], axis=1)
+        squares += weights[rows] @ values**2
         for visit in visits:
             sums[visit.node] += (weights[rows] * visit.arriving) @ terms
-    center = np.average(values, axis=0, weights=weights)
-    spread = np.sqrt(np.average((values - center) ** 2, axis=0, weights=weights))
+    center = sums[0, 1:] / sums[0, 0]
+    spread = np.sqrt(np.maximum(squares / sums[0, 0] - center**2, 0))
     found = {}
     for v in np.flatnonzero(tree.topology.inner).tolist():
         below, found[v] = list(tree.topology.children_of(v)), ""
         if len(below) != 2 or not sums[below, 0].all():
             continue
         first, second = sums[below, 1:] / sums[below, :1]
-        gap = (first - second) / np.where(spread > 0, spread, np.inf)
+        gap = (first - second) / np.where(spread > 1e-7 * np.abs(center), spread, np.inf)
         told = [i for i in np.argsort(-np.abs(gap), kind="stable")[:NAMED] if abs(gap[i]) >= FAR]
         words = [f"{'higher' if gap[i] > 0 else 'lower'} {name_of(names, i)}" for i in told]
         found[v] = (words and f"{tree.branch_names(v)[0]} has " + ", ".join(words)) or ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,6 @@ from structnet.routing.batches import answers
 from structnet.routing.protocol import RoutedTree
 from structnet.routing.reading import Reading
 from structnet.routing.samples import Samples, counted
-from structnet.routing.visits import leaf_of
 from structnet.routing.words import percent
 
 SAID, MOST_SAID = 0.15, 3  # of a leaf's samples: classes that are named; so many at most
@@ -41,11 +40,7 @@ def leaf_predictions(
         >>> leaf_predictions(tree, torch.tensor([[-1.0], [1.0], [2.0], [3.0]]))[0].tolist()
         [0.25, 0.75]
     """
-    x, counts = counted(x)
-    return {
-        leaf: np.average(said, axis=0, weights=counts[rows])
-        for leaf, rows, said in _each(tree, x, counts, leaves)
-    }
+    return _means(tree, x, leaves, lambda rows, said: said)
 
 
 def leaf_accuracies(
@@ -69,29 +64,45 @@ def leaf_accuracies(
         >>> leaf_accuracies(tree, Samples(x, torch.tensor([0, 0, 1, 1])))
         {0: 0.75}
     """
-    x, counts = counted(samples)
     targets = samples.targets.cpu().numpy()
-    return {
-        leaf: float(np.average(said[np.arange(len(rows)), targets[rows]], weights=counts[rows]))
-        for leaf, rows, said in _each(tree, x, counts, leaves)
-    }
+    hits = _means(
+        tree, samples, leaves, lambda rows, said: said[np.arange(len(rows)), targets[rows]]
+    )
+    return {leaf: float(share) for leaf, share in hits.items()}
 
 
-def _each(
-    tree: RoutedTree, x: Any, counts: np.ndarray, leaves: Iterable[int] | None
-) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """Each leaf, the samples that end there and count, and what it predicts for them."""
-    ends = leaf_of(tree, x)
-    for leaf in tree.topology.leaves.tolist() if leaves is None else leaves:
-        rows = np.flatnonzero((ends == leaf) & (counts > 0))
-        if len(rows):
-            yield leaf, rows, _answers(tree, x[rows], leaf)
+def _means(
+    tree: RoutedTree,
+    x: Any,
+    leaves: Iterable[int] | None,
+    judged: Callable[[np.ndarray, np.ndarray], np.ndarray],
+) -> dict[int, Any]:
+    """The mean, by weight, of what is judged of the answers ``[m, outputs]`` to samples ``[m]``."""
+    x, counts = counted(x)
+    wanted = set(tree.topology.leaves.tolist() if leaves is None else leaves)
+    sums: dict[int, Any] = dict.fromkeys(wanted, 0.0)
+    weights = dict.fromkeys(wanted, 0.0)
+
+    def ask(part: Any) -> list[tuple[int, np.ndarray, np.ndarray]]:
+        """Each leaf, its samples among these, and what it says of them."""
+        ends = [
+            (visit.node, np.flatnonzero(visit.arriving > 0))
+            for visit in tree.visits(part, "greedy")
+            if visit.branch is None and visit.node in wanted
+        ]
+        return [(v, here, _answers(tree, part[here], v)) for v, here in ends if len(here)]
+
+    for rows, found in answers(tree, x, ask):
+        for leaf, here, said in found:
+            places = rows.start + here
+            sums[leaf] += counts[places] @ judged(places, said)
+            weights[leaf] += counts[places].sum()
+    return {leaf: sums[leaf] / weights[leaf] for leaf in sorted(wanted) if weights[leaf]}
 
 
 def _answers(tree: RoutedTree, x: Any, leaf: int) -> np.ndarray:
-    """The leaf's answers, of classes as 0 and 1. ``[n, ...] -> [n, outputs]``."""
-    parts = [part for _, part in answers(tree, x, lambda part: tree.predicted_at(part, leaf))]
-    said = np.concatenate(parts)
+    """A leaf's answers, of classes as 0 and 1. ``[m, ...] -> [m, outputs]``."""
+    said = tree.predicted_at(x, leaf)
     if tree.num_classes is None:
         return said.astype(np.float64)
     return np.eye(said.shape[1])[said.argmax(axis=1)]

@@ -94,7 +94,9 @@ def plot_partition(
     tree, x, names = told.tree, told.samples, told.class_names
     samples, given_x = (x, x.x) if isinstance(x, Samples) else (None, x)
     _check(tree, given_x, resolution)
-    places = given_x.detach().cpu().numpy() if isinstance(given_x, Tensor) else given_x  # [n, 2]
+    places = (
+        given_x.detach().cpu().numpy() if isinstance(given_x, Tensor) else np.asarray(given_x)
+    )  # [n, 2]
     sides, grid = _grid(places, resolution)
     points: Any = grid.reshape(-1, 2).astype(places.dtype)
     if isinstance(given_x, Tensor):
