@@ -161,12 +161,17 @@ save(plot_refinement(grown, tree, validation)[0], "4_refinement.png")
 # %% [markdown]
 # ## What did it separate?
 #
-# At every node of the picture stands the histogram of the digits that come there, and at every
-# router how sure it is: a router that has learned something sends nearly every digit to one
-# side with a probability close to 0 or 1.
+# At every node of the picture stand the digits that come there, each as a part of all that do, and
+# the probabilities of coming there (Fig. 2 of the paper); at every router how sure it is, and
+# below it which digits mostly go left and right. A router that has learned something sends nearly
+# every digit to one side with a probability close to 0 or 1: how decided all of them are, on
+# average, stands above the tree, and `plot_refinement` said it before and after. Branches that
+# hardly any digit takes are folded into a mark, which says how many leaves it stands for. A leaf
+# to which several digits come may well tell them apart itself: how often it is correct stands
+# below it.
 
 # %%
-save(plot_neural_tree(tree, validation), "4_tree.png")
+save(plot_neural_tree(tree, validation, min_share=0.01), "4_tree.png")
 save(plot_leaf_classes(tree, validation), "4_leaves.png")
 save(plot_leaf_means(tree, validation), "4_means.png")
 print(explain(tree, validation.x[0]))
@@ -206,11 +211,12 @@ names = ("first component", "second component")
 save(plot_partition(flat, seen, feature_names=names), "4_partition.png")
 
 # %% [markdown]
-# Each pale region is a leaf, bounded by the lines of the routers above it; where a black line is
-# crossed, another digit becomes the likeliest. Zeros, fours, sixes and sevens lie at the rim, and a
-# line or two cuts them off. In the middle eights, fives and twos lie on one another: two
-# components do not hold what tells them apart, and no tree can find it there. Within a leaf, black
-# lines are its solver's work: zeros and sixes share one, and yet are told apart.
+# The colour is that of the digit that is predicted, the darker the surer. Grey lines are around the
+# leaves, and each says what it predicts; where a black line is crossed, another digit becomes the
+# likeliest. Zeros, fours, sixes and sevens lie at the rim, and a line or two cuts them off. In the
+# middle eights, fives and twos lie on one another: two components do not hold what tells them
+# apart, and no tree can find it there. Within a leaf, black lines are its solver's work: threes and
+# nines share one, and yet are told apart.
 
 # %% [markdown]
 # ## One path or all

@@ -124,9 +124,8 @@ class TreeEstimatorMixin(OneFileMixin):
         """
         check_is_fitted(self)
         told = self.read(X, y, sample_weight)
-        return report.export_text(
-            told.tree, told.samples, told.class_names, feature_names=told.feature_names
-        )
+        columns: dict[str, Any] = {"feature_names": told.feature_names, "units": told.units}
+        return report.export_text(told.tree, told.samples, told.class_names, **columns)
 
     def read(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Reading:
         """The first tree, samples as it takes them, and what its numbers mean.
@@ -163,7 +162,8 @@ class TreeEstimatorMixin(OneFileMixin):
         Args:
             X: samples, as for ``fit``, to send through it; without them only its shape is drawn.
             y: their classes or numbers.
-            options: others of that function: ``ax``, ``greedy``, ``max_depth``, ``class_names``.
+            options: others of that function: ``ax``, ``greedy``, ``max_depth``, ``min_share``,
+                ``class_names``, ``feature_names``.
 
         Returns:
             The axes.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, MutableSequence, Sequence
+from collections.abc import Callable, Iterator, MutableSequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,6 @@ from structnet.routing.protocol import Facts, Visit
 from structnet.routing.topology import Topology
 from structnet.training.metrics import evaluating
 
-MOST = 0.7  # of a router's weight: the columns that make it up are named
 Choose = Callable[[Tensor], Tensor]  # the logits of a router -> which samples go left
 
 
@@ -121,26 +120,16 @@ class Routed(nn.Module):
         """The two sides of a router; none of a solver."""
         return () if self.nodes[node].router is None else ("left", "right")
 
-    def question(self, node: int, names: Sequence[str] | None = None) -> str:
-        """What goes left at a linear router of the inputs themselves: its columns, largest first.
+    def plane(self, node: int) -> tuple[np.ndarray, float] | None:
+        """The weights ``[columns]`` and the bias of a linear router of the inputs themselves.
 
-        The columns that make up most of its weight are named, three at most; empty for all other
-        routers. Inputs of like spread are presumed, as an estimator gives them.
-
-        Args:
-            names: names of the columns; their numbers by default.
+        Their function is above 0 where a sample goes left; None of all other nodes.
         """
         router = self.nodes[node].router
         if not isinstance(router, nn.Linear) or self.num_transformers(node):
-            return ""
-        weight = router.weight.detach().double().cpu().numpy()[0]
-        names = [f"feature {i}" for i in range(len(weight))] if names is None else names
-        size, order = np.abs(weight), np.argsort(-np.abs(weight), kind="stable")
-        before = np.cumsum(size[order]) - size[order]  # in the columns that were named already
-        told = order[:3][before[:3] < MOST * size.sum()]
-        return "left: " + ", ".join(
-            f"{'high' if weight[i] > 0 else 'low'} {names[i]}" for i in told
-        )
+            return None
+        bias = 0.0 if router.bias is None else float(router.bias.detach()[0])
+        return router.weight.detach().double().cpu().numpy()[0], bias
 
     def _taken(self, x: Any) -> Tensor:
         """Samples where the tree is; of an array, also in its precision."""

@@ -35,7 +35,8 @@ def plot_bars(
     Args:
         quantities: quantity -> row -> its bars; all have the same rows.
         title: title of the figure.
-        names: words for the reference and for the found figures.
+        names: words for the reference and for the found figures, of which the legend has those
+            that are drawn.
         axes: axes to draw on, one a quantity; new ones by default.
 
     Returns:
@@ -59,12 +60,15 @@ def plot_bars(
     axes[0].set_yticks(range(len(rows)), rows)
     whole: Any = axes[0].figure  # or a part of one
     whole.suptitle(title, fontsize=11)
-    handles = [Patch(color=color) for color in (REFERENCE, FOUND)]
+    every = [bar for bars in quantities.values() for bar in bars.values()]
+    drawn = any(bar.reference is not None for bar in every), any(bar.found for bar in every)
+    told = [each for each in zip(names, (REFERENCE, FOUND), drawn, strict=True) if each[2]]
+    handles = [Patch(color=color, label=name) for name, color, _ in told]
     beside: dict[str, Any] = {
         "loc": "upper left",
         "bbox_to_anchor": (1, 0.9),
     }  # with few bars, no corner is free
-    whole.legend(handles, names, frameon=False, **beside)
+    whole.legend(handles=handles, frameon=False, **beside)
     whole.tight_layout()
     return list(axes)
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 PHASES = {"root": GREY, "split": LINES[0], "deepen": LINES[1], "refine": LINES[2]}
 LOSS = "validation_loss"
+NARROW = 5.0  # losses that differ by less than so many times
 ROOM = 1.15  # the highest loss that is shown, in losses of the best root
 
 
@@ -54,6 +55,8 @@ def plot_growth(
     The trainings have the colours of their phases. With decisions, those of candidates that were
     taken are thick and have a marker at the epoch that was, and the tree's own loss and its number
     of leaves are steps. Losses far above the root's, as new candidates may begin with, are cut off.
+    The refinement has a ground of its own and, where a record says so, a marker at the epoch that
+    was kept. The losses are on a logarithmic axis, unless one is 0 or less, as those of densities.
 
     Args:
         history: ``Growth.history``, its records, or the path of its file; records of a refinement
@@ -94,6 +97,7 @@ def plot_growth(
     ax.set(xlabel="epoch, all trainings in a row", ylabel="validation loss")
     ax.locator_params("x", integer=True, min_n_ticks=1)  # of one epoch, one
     _limit(ax, losses, losses[trainings[0]])
+    _mark_refinement(ax, records, losses)
     axes = [ax]
     if decisions:
         ends = _ends(records, decisions)
@@ -105,6 +109,8 @@ def plot_growth(
         }
         ax.step(ends, [decision.loss for decision in decisions], where="post", **tree)
         axes.append(_draw_leaves(ax, decisions, ends))
+        if all(decision.leaves == 1 for decision in decisions):
+            ax.set_xlabel("epoch, all trainings in a row\none leaf: no branch was taken")
     _add_legend(axes, {record["phase"] for record in records})
     return axes
 
@@ -168,13 +174,45 @@ def _draw_leaves(ax: Axes, decisions: Sequence[Decision], ends: Sequence[int]) -
     return twin
 
 
+def _mark_refinement(ax: Axes, records: Sequence[Mapping], losses: np.ndarray) -> None:
+    """A ground behind the epochs of the refinement, and a marker at the one that was kept."""
+    epochs = [i for i, record in enumerate(records) if record["phase"] == "refine"]
+    if not epochs:
+        return
+    color = PHASES["refine"]
+    ground = ax.axvspan(epochs[0] + 0.5, epochs[-1] + 1.5, color=color, alpha=0.1, linewidth=0)
+    ground.set(zorder=0, label="_refinement")
+    kept = [i for i in epochs if records[i].get("best") and np.isfinite(losses[i])]
+    text = "refinement"
+    if any("best" in records[i] for i in epochs):
+        text += f"\nkept: {losses[kept[-1]]:.3g}" if kept else "\nno epoch was better"
+    style: dict[str, Any] = {"ha": "right", "va": "top", "fontsize": 8, "color": color}
+    ax.text(epochs[-1] + 1.5, 0.99, text, transform=ax.get_xaxis_transform(), **style)
+    if kept:
+        dot: dict[str, Any] = {"marker": "o", "markersize": 7, "markeredgecolor": "white"}
+        ax.plot(kept[-1] + 1, losses[kept[-1]], color=color, label="_kept", **dot)
+
+
 def _limit(ax: Axes, losses: np.ndarray, root: np.ndarray) -> None:
-    """Leaves out losses far above those of the first training."""
+    """Leaves out losses far above those of the first training, on a logarithmic axis if it can."""
     low, high = np.nanmin(losses), np.nanmax(losses)
     if np.isfinite(root).any():
         high = min(high, low + ROOM * (np.nanmax(root) - low))
-    margin = 0.05 * (high - low) or 0.05
-    ax.set_ylim(low - margin, high + margin)
+    if low <= 0:
+        margin = 0.05 * (high - low) or 0.05
+        ax.set_ylim(low - margin, high + margin)
+        return
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, StrMethodFormatter
+
+    ax.set_yscale("log")
+    margin = (high / low) ** 0.05 if high > low else 1.05
+    ax.set_ylim(low / margin, high * margin)
+    ax.set_ylabel("validation loss, logarithmic")
+    narrow = high / low < NARROW  # powers of ten would leave it without a number
+    ticks: Any = MaxNLocator(6, steps=[1, 2, 5, 10]) if narrow else LogLocator(10, (1, 2, 5))
+    ax.yaxis.set_major_locator(ticks)
+    ax.yaxis.set_minor_locator(NullLocator())
+    ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
 
 
 def _add_legend(axes: Sequence[Axes], phases: set[str]) -> None:

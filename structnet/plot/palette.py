@@ -6,6 +6,7 @@ Reference:
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from colorsys import hsv_to_rgb
 
 import numpy as np
@@ -17,14 +18,68 @@ MUTED = (
 PALE = ("#BBCCEE", "#FFCCCC", "#CCDDAA", "#EEEEBB", "#CCEEFF", "#DDDDDD")
 
 
+GOLDEN = 0.618034  # of the wheel: steps by which no hue comes near one of a few steps before
+
+
 def class_colors(number: int) -> list[str]:
-    """A colour for each class; beyond ten, around the wheel, and neighbours are alike.
+    """A colour for each class, of a few hundred no two alike; neighbours differ in hue.
 
     Example:
         >>> class_colors(2), len(set(class_colors(100)))
         (['#332288', '#88CCEE'], 100)
     """
-    if number <= len(MUTED):
-        return list(MUTED[:number])
-    wheel = 255 * np.array([hsv_to_rgb(i / number, 0.65, 0.8) for i in range(number)])
-    return ["#{:02X}{:02X}{:02X}".format(*color) for color in wheel.round().astype(int)]
+    return list(MUTED[:number]) if number <= len(MUTED) else _around(number)
+
+
+def region_colors(beside: Sequence[Collection[int]]) -> list[str]:
+    """A pale colour for each region, none twice side by side.
+
+    Args:
+        beside: neighbours of each region.
+
+    Example:
+        >>> region_colors([{1}, {0, 2}, {1}])
+        ['#BBCCEE', '#FFCCCC', '#CCDDAA']
+    """
+    used: list[int] = []
+    for neighbours in beside:
+        taken = {used[j] for j in neighbours if j < len(used)}
+        free = [c for c in range(max(len(PALE), len(taken) + 1)) if c not in taken]
+        # The least used of the free ones, so that all are seen.
+        used.append(min(free, key=lambda c: (used.count(c), c)))
+    more = max([0, *used]) + 1 - len(PALE)
+    colors = [*PALE, *(shaded(color, 0.35) for color in _around(max(more, 0)))]
+    return [colors[c] for c in used]
+
+
+def shaded(color: str, strength: float) -> str:
+    """A colour from white, strength 0, to itself, strength 1.
+
+    Example:
+        >>> shaded("#332288", 0.0), shaded("#332288", 0.5), shaded("#332288", 1.0)
+        ('#FFFFFF', '#9990C4', '#332288')
+    """
+    parts = (int(color[i : i + 2], 16) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(255 - strength * (255 - part)):02X}" for part in parts)
+
+
+def confidence(share: np.ndarray, classes: int) -> np.ndarray:
+    """How far the share of the commonest class is from that of all alike, 0, to all, 1.
+
+    Shapes:
+        ``[...] -> [...]``.
+
+    Example:
+        >>> confidence(np.array([0.5, 0.75, 1.0]), 2).tolist()
+        [0.0, 0.5, 1.0]
+    """
+    return np.clip((share - 1 / classes) / max(1 - 1 / classes, 1e-9), 0, 1)
+
+
+def _around(number: int) -> list[str]:
+    """Colours from all around the wheel, of three depths, all different."""
+    wheel = [
+        hsv_to_rgb(GOLDEN * i % 1, (0.75, 0.5, 0.95)[i % 3], (0.8, 0.9, 0.6)[i % 3])
+        for i in range(number)
+    ]
+    return ["#{:02X}{:02X}{:02X}".format(*(round(255 * part) for part in rgb)) for rgb in wheel]

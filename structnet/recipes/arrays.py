@@ -20,7 +20,7 @@ from structnet.estimators.held_out import hold_out
 from structnet.recipes.neural_tree_settings import NeuralTreeRunSettings
 from structnet.recipes.recipe import is_file
 from structnet.recipes.words import counted, outputs
-from structnet.routing import Samples
+from structnet.routing import Reading, RoutedTree, Samples
 
 SHOWN = 10  # classes that are named
 EDGE = 4  # pixels by which an augmented image may be shifted
@@ -40,14 +40,16 @@ class ArrayData:
     validation: Samples
     test: Samples
 
-    @property
-    def test_in_units(self) -> Samples:
-        """The test samples with targets in the units of the file: to be told, not compared."""
-        scale = self.arrays.y_scale
-        if scale is None:
-            return self.test
-        targets = scale.inverse(self.test.targets.double().numpy())
-        return replace(self.test, targets=torch.from_numpy(targets))
+    def reading(self, tree: RoutedTree) -> Reading:
+        """A tree and the test samples as they are told: in the names and units of the file."""
+        arrays, test = self.arrays, self.test
+        if arrays.y_scale is not None:
+            targets = arrays.y_scale.inverse(test.targets.double().numpy())
+            test = replace(test, targets=torch.from_numpy(targets))
+        scale = arrays.x_scale
+        units = scale.inverse if scale is not None and scale.mean.ndim == 1 else None
+        means = None if arrays.y_scale is None else arrays.y_scale.inverse
+        return Reading(tree, test, arrays.classes, arrays.features, units, means)
 
     def describe(self) -> dict[str, Any]:
         """What ``config.json`` says of them, all that a trained tree needs to be asked."""

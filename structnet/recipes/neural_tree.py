@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from structnet.recipes.arrays import ArrayData
     from structnet.recipes.neural_tree_runs import Opened
     from structnet.recipes.run import Run
-    from structnet.routing import Samples
+    from structnet.routing import Reading, Samples
+
+SHOWN = 0.01  # of the samples: branches that fewer take are folded in pictures
 
 
 class NeuralTreeRecipe(Recipe):
@@ -75,6 +77,7 @@ defaults of the data sets:
         from structnet.recipes import neural_tree_runs as runs
         from structnet.recipes.neural_tree_answers import measured
         from structnet.routing.report import export_text, summary
+        from structnet.routing.visits import passing
         from structnet.training import evaluate, replacing
         from structnet.training.processes import own_device
 
@@ -105,7 +108,9 @@ defaults of the data sets:
             before = counted(grown.num_leaves, "leaf", "leaves")
             say(f"pruning: {tree.num_leaves:,} of {before} stay")
         run.save_model(tree, {"tree": tree.config()})
-        text = export_text(tree, data.test_in_units, data.arrays.classes)
+        told = data.reading(tree)
+        columns: dict[str, Any] = {"feature_names": told.feature_names, "units": told.units}
+        text = export_text(tree, told.samples, told.class_names, **columns)
         size = summary(tree, data.test)
         with replacing(run.folder / "summary.txt") as file:
             file.write(f"{size}\n\n{text}\n".encode())
@@ -115,6 +120,7 @@ defaults of the data sets:
             "before_refinement": {
                 "test": measured(grown, data.test, described),
                 "validation_loss": evaluate(grown, data.validation, device=device)["loss"],
+                "decided": passing(grown, data.test)[1],
             },
             **runs.details_of(size, trained),
         }
@@ -176,7 +182,7 @@ defaults of the data sets:
     def pictures(
         self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
     ) -> Mapping[str, Callable[[], Axes]]:
-        """The tree before and after refinement, its growth, and what reaches its leaves.
+        """The tree before and after refinement, its growth, its leaves, and its regions of a plane.
 
         Raises:
             ValueError: there is a text; a tree of rows draws none.
@@ -190,21 +196,27 @@ defaults of the data sets:
         if not len(run.history):
             return {}
         data = data or runs.own_data(run, place)
-        told = data.test_in_units  # the trees are not asked for predictions
-        names = {"class_names": data.arrays.classes}
         decisions = [Decision(**each) for each in runs.decisions_of(run)]
+
+        def grown() -> Reading:
+            return data.reading(runs.tree_of(run, runs.GROWN))
+
         found = {
             "growth.png": lambda: plot.plot_growth(run.history, decisions)[0],
-            "tree_grown.png": lambda: plot.plot_neural_tree(
-                runs.tree_of(run, runs.GROWN), told, **names
-            ),
+            "tree_grown.png": lambda: plot.plot_neural_tree(grown(), min_share=SHOWN),
         }
         if not (run.folder / "model.safetensors").exists():
             return found
-        tree = runs.tree_of(run)
-        found["tree.png"] = lambda: plot.plot_neural_tree(tree, told, **names)
-        if len(tree.shape) == 3:
-            found["leaves.png"] = lambda: plot.plot_leaf_means(tree, told, **names)
-        if data.arrays.classes is not None:
-            found["classes.png"] = lambda: plot.plot_leaf_classes(tree, told, **names)
+        told = data.reading(runs.tree_of(run))
+        found["tree.png"] = lambda: plot.plot_neural_tree(told, min_share=SHOWN)
+        if "refine" in run.history["phase"]:
+            found["refinement.png"] = lambda: plot.plot_refinement(
+                grown(), told, told.samples, min_share=SHOWN
+            )[0]
+        if len(told.tree.shape) == 3:
+            found["leaves.png"] = lambda: plot.plot_leaf_means(told, told.samples)
+        if told.class_names is not None:
+            found["classes.png"] = lambda: plot.plot_leaf_classes(told, told.samples)
+        if tuple(told.tree.shape) == (2,) and (told.class_names or data.arrays.num_outputs == 1):
+            found["partition.png"] = lambda: plot.plot_partition(told, told.samples)
         return found

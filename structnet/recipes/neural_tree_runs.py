@@ -107,6 +107,7 @@ def details_of(size: Summary, trained: Trained) -> dict[str, Any]:
         **{name: getattr(size, name) for name in ("leaves", "depth", "parameters", "flops")},
         "path_parameters": round(size.visited_parameters),
         "path_flops": round(size.visited_flops),
+        "decided": size.decided,
         "decisions": len(trained.decisions),
         "growth_epochs": len(trained.growth),
         "refine_epochs": len(trained.refinement),

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from structnet.routing import Samples
     from structnet.softmax_tree import SoftmaxTree
 
+SHOWN = 0.01  # of the samples: branches that fewer take are folded in pictures
+
 
 class SoftmaxTreeRecipe:
     """Softmax trees of a fixed structure."""
@@ -89,8 +91,9 @@ class SoftmaxTreeRecipe:
         tree = trained.tree
         trials = [asdict(trial) for trial in trained.trials]
         run.save_model(tree, {"tree": tree.config(), "trials": trials})
-        names, size = data.arrays.classes, measured(tree, data.test)
-        text = export_text(tree, data.test, names)
+        size, told = measured(tree, data.test), data.reading(tree)
+        columns: dict[str, Any] = {"feature_names": told.feature_names, "units": told.units}
+        text = export_text(tree, told.samples, told.class_names, **columns)
         (run.folder / "summary.txt").write_text(f"{size}\n\n{text}\n", encoding="utf-8")
         accepted = sum(trial.accepted for trial in trained.trials)
         details = {
@@ -117,19 +120,25 @@ class SoftmaxTreeRecipe:
         Raises:
             ValueError: the file is of another kind, or the run learnt from none.
         """
-        from structnet.recipes.softmax_tree_data import load_data, rows_of_file
+        from structnet.recipes.softmax_tree_data import rows_of_file
 
         settings: SoftmaxTreeRunSettings = run.settings(self.Settings, place)
         if file is None:
-            data = load_data(settings)
-            run.check_same_data(data.describe())
-            return data.test
+            return self._own_data(run, place).test
         if not (is_file(file, FILES) and is_file(settings.data, FILES)):
             raise ValueError(
                 f"--data must be FILE.csv or FILE.svm, for a run on such a file; {run} was trained "
                 f"on {settings.data}. Got {file!r}"
             )
         return rows_of_file(file, settings, run.config["data"])
+
+    def _own_data(self, run: Run, place: Place | None) -> ArrayData:
+        """The data of a run, read once more."""
+        from structnet.recipes.softmax_tree_data import load_data
+
+        data = load_data(run.settings(self.Settings, place))
+        run.check_same_data(data.describe())
+        return data
 
     def measure(self, model: Any, examples: Samples, ask: Any) -> dict[str, float]:
         """Accuracy, size and cost."""
@@ -185,11 +194,12 @@ class SoftmaxTreeRecipe:
     def pictures(
         self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
     ) -> Mapping[str, Callable[[], Axes]]:
-        """Errors over iterations, and how many classes are left at the leaves.
+        """Errors over iterations, how many classes are left at the leaves, and what the nodes ask.
 
         Raises:
             ValueError: there is a text; a tree of rows draws none.
         """
+        from structnet.plot import plot_neural_tree
         from structnet.recipes.softmax_tree_pictures import draw_errors, draw_widths
 
         if texts:
@@ -201,6 +211,9 @@ class SoftmaxTreeRecipe:
             alpha = (run.result or {}).get("details", {}).get("growth") or {}
             tree = self.open(run, Place())[1]
             found["tree.png"] = lambda: draw_widths(tree, alpha.get("alpha"))
+            found["nodes.png"] = lambda: plot_neural_tree(
+                (data or self._own_data(run, place)).reading(tree), min_share=SHOWN
+            )
         return found
 
 

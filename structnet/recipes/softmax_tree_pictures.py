@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from structnet.plot.model_tree.key import ONE_LEAF
 from structnet.plot.style import GREY, LEAF, LINES, MARKERS, percent_axis, tidy
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ def draw_widths(tree: SoftmaxTree, alpha: float | None = None, ax: Axes | None =
             fontsize=8,
         )
     ax.set(ylabel="depth: decisions on the way", xticks=[], yticks=range(int(depth.max()) + 1))
-    ax.set_title(f"How many of the {tree.num_classes:,} classes each leaf tells apart", fontsize=11)
+    title = f"How many of the {tree.num_classes:,} classes each leaf tells apart"
+    ax.set_title(title + f"\n{ONE_LEAF}" * (len(leaves) == 1), fontsize=11)
     ax.spines[["top", "right", "bottom"]].set_visible(False)
     ax.margins(0.08, 0.08)
     ax.invert_yaxis()

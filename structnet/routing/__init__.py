@@ -20,6 +20,8 @@ Whatever keeps the protocol :class:`RoutedTree` (``protocol``) can be told and d
 ``visits``         :func:`shares`, :func:`reach`, :func:`leaf_of`: who comes where
 ``explanation``    :func:`explain`: why one sample is predicted so
 ``report``         :func:`summary`, :func:`export_text`: a table or text; the parameters visited
+``asking``         what inner nodes ask and separate, in words
+``leaves``         what leaves predict by themselves
 ``reading``        :func:`read`: a tree with its samples, or an estimator with the user's
 ``words``          numbers as people read them
 =================  ===============================================================================

@@ -46,8 +46,9 @@ def read(
     """What there is to tell of a model.
 
     Args:
-        model: a tree, or a fitted estimator, which has ``read(X, y)``.
-        x: samples of the tree; for an estimator the user's own inputs.
+        model: a tree, a reading of one, or a fitted estimator, which has ``read(X, y)``.
+        x: samples of the tree; for an estimator the user's own inputs. A reading has its own, if
+            there are none.
         y: targets of an estimator's inputs; a tree's samples have their own.
         class_names, feature_names: names to use instead of those that are known.
 
@@ -66,6 +67,8 @@ def read(
             "a tree's samples have their own targets; expected y for an estimator alone, and names "
             f"as class_names=... Got y of type {type(y).__name__}."
         )
+    elif isinstance(model, Reading):
+        found = model if x is None else model._replace(samples=x)
     else:
         found = Reading(model, x)
     names = names_of(found.tree, found.class_names if class_names is None else class_names)

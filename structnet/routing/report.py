@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from structnet.routing.asking import questions
 from structnet.routing.explanation import names_of
 from structnet.routing.protocol import RoutedTree
 from structnet.routing.samples import Samples, counted
-from structnet.routing.visits import leaf_of, reach
-from structnet.routing.words import percent
+from structnet.routing.visits import passing, reach
+from structnet.routing.words import decided_words, percent
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,8 @@ class Summary:
         path_parameters, path_flops: those of one path, averaged over the leaves.
         visited_parameters, visited_flops: those of one path, averaged over the samples that were
             given, each on its greedy path and counted by its weight; None without samples.
+        decided: the mean probability of the branches on these paths: 1 if every router is certain;
+            None without samples or routers.
         rows: the nodes.
     """
 
@@ -68,6 +71,7 @@ class Summary:
     path_flops: float
     visited_parameters: float | None
     visited_flops: float | None
+    decided: float | None
     rows: tuple[Row, ...]
 
     def __str__(self) -> str:
@@ -83,7 +87,9 @@ class Summary:
         # Families without transformers or features of their own have nothing to say there.
         optional = ("transformers", "shape", "visits")
         told = [column for column in columns if column[0] not in optional or any(column[1:])]
-        about = f"{_leaves(self.leaves)}, depth {self.depth}; 2 FLOPs a multiply-add"
+        size = f"{_leaves(self.leaves)}, depth {self.depth}"
+        facts = size, "2 FLOPs a multiply-add", decided_words(self.decided)
+        about = "; ".join(filter(None, facts))
         return "\n".join([about, "", *_table(head), "", *_table([*zip(*told, strict=True)])])
 
 
@@ -121,12 +127,11 @@ def summary(tree: RoutedTree, x: Any | Samples | None = None) -> Summary:
     costs = np.array([each.parameters for each in facts]), np.array(flops)
     paths = [topology.sums_above(each)[leaves] for each in costs]
     visits: np.ndarray | None = None
+    decided: float | None = None
     by_visits: list[float] | list[None] = [None, None]
     if x is not None:
-        x, counts = counted(x)
-        # Whole numbers stay whole: a table shows visits as counts.
-        visits = np.bincount(leaf_of(tree, x), counts, topology.num_nodes).astype(counts.dtype)
-        visits = topology.sums_below(visits)
+        came, decided = passing(tree, x)
+        visits = came.astype(counted(x)[1].dtype)  # whole numbers stay whole, as counts
         # The cost of a path is weighted by who ends there.
         by_visits = [float(np.average(each, weights=visits[leaves])) for each in paths]
     return Summary(
@@ -138,6 +143,7 @@ def summary(tree: RoutedTree, x: Any | Samples | None = None) -> Summary:
         float(paths[1].mean()),
         by_visits[0],
         by_visits[1],
+        decided,
         tuple(
             Row(
                 v,
@@ -161,16 +167,19 @@ def export_text(
     max_depth: int | None = None,
     *,
     feature_names: Sequence[str] | None = None,
+    units: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> str:
     """A tree as text, one line a node, as :func:`sklearn.tree.export_text` writes one.
 
     Args:
         x: samples; each line then has the share of them that comes there on its greedy path, and
-            their commonest class or the means of their targets, each counted by its weight.
+            their commonest class or the means of their targets, each counted by its weight; and,
+            where routers are not hard, how probable the branch is that they take, on average.
         class_names: the names of the classes; their numbers by default.
         max_depth: the depth of the last nodes that are written; below stands how many leaves
             follow. A deep tree as a whole takes as many characters as its depth squared.
         feature_names: the names of the columns of a table, for what routers ask of them.
+        units: function from the tree's inputs to the user's, ``[n, columns]`` -> the same.
 
     Raises:
         ValueError: samples of another shape, or none, or targets or names that are not the tree's.
@@ -186,7 +195,7 @@ def export_text(
         |   |--- right, node 2: solver
     """
     names, topology = names_of(tree, class_names), tree.topology
-    asked = questions(tree, feature_names)
+    asked = questions(tree, feature_names, units)
     says = (lambda v: "") if x is None else _distribution(tree, x, names)
     leaves = topology.sums_below((~topology.inner).astype(np.int64))
     last = topology.num_nodes if max_depth is None else max_depth
@@ -204,27 +213,6 @@ def export_text(
     return "\n".join(lines)
 
 
-def questions(tree: RoutedTree, names: Sequence[str] | None = None) -> dict[int, str]:
-    """What each inner node asks, in words: node -> text; empty where it cannot be said.
-
-    A tree says it if it has a method ``question(node, feature_names)``.
-
-    Args:
-        names: the names of the columns of a table; their numbers by default.
-
-    Example:
-        >>> import torch
-        >>> from structnet.neural_tree import NeuralTree, presets
-        >>> tree = NeuralTree(presets.table(num_outputs=2), shape=(2,))
-        >>> _ = tree.split(0)
-        >>> tree.nodes[0].router.weight.data = torch.tensor([[0.5, -2.0]])
-        >>> questions(tree, ["age", "height"])
-        {0: 'left: low height'}
-    """
-    ask = getattr(tree, "question", lambda node, names: "")
-    return {int(v): ask(int(v), names) for v in np.flatnonzero(tree.topology.inner)}
-
-
 def _leaves(number: int) -> str:
     return "1 leaf" if number == 1 else f"{number:,} leaves"
 
@@ -233,14 +221,16 @@ def _distribution(
     tree: RoutedTree, samples: Samples, names: tuple[str, ...] | None
 ) -> Callable[[int], str]:
     """What to say of the samples at a node."""
+    found = reach(tree, samples, "greedy")
     targets = samples.targets
     if names is None and targets.dim() != 2:
         got = f"{targets.dtype} {list(targets.shape)}".removeprefix("torch.")
         raise ValueError(f"targets must be numbers [{len(targets)}, columns]. Got {got}.")
-    found = reach(tree, samples, "greedy")
 
     def says(v: int) -> str:
         share = f", {percent(found.share[v], 1)} of samples"
+        if found.decided[v] < 1:  # of hard choices there is nothing to say
+            share = f", decided {percent(found.decided[v], 1)}{share}"
         if not found.share[v]:
             return share
         if names is None:

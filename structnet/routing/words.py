@@ -11,3 +11,15 @@ def percent(share: float, digits: int = 0) -> str:
         ('14 %', '13.7 %')
     """
     return f"{100 * share:.{digits}f} %"
+
+
+def decided_words(decided: float | None) -> str:
+    """How decided routers are, or nothing where there is none, or all are certain.
+
+    Example:
+        >>> decided_words(0.937), decided_words(1.0), decided_words(None)
+        ('routers decided 93.7 %', '', '')
+    """
+    if decided is None or decided > 1 - 1e-9:
+        return ""
+    return f"routers decided {percent(decided, 1)}"

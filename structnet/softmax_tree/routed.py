@@ -10,6 +10,7 @@ import numpy as np
 from structnet.checks import check_one_of
 from structnet.routing.protocol import Facts, Visit
 from structnet.routing.topology import Topology
+from structnet.softmax_tree.nodes import Hyperplane
 
 if TYPE_CHECKING:
     from structnet.softmax_tree.arrays import Packed
@@ -81,3 +82,8 @@ class Routed:
     def branch_names(self, node: int) -> tuple[str, ...]:
         """The two sides of a hyperplane; none of a leaf."""
         return ("left", "right") if self.topology.inner[node] else ()
+
+    def plane(self, node: int) -> tuple[np.ndarray, float] | None:
+        """The weights ``[D]`` and the bias of a hyperplane, above 0 on its left; None of a leaf."""
+        own = self.arrays.own(node, self.shape[0])
+        return (-own.full(self.shape[0]), -own.bias) if isinstance(own, Hyperplane) else None

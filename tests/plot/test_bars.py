@@ -22,6 +22,22 @@ def test_bars_are_as_long_as_their_figures() -> None:
     assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == ["paper", "ours"]
 
 
+@pytest.mark.parametrize(
+    ("bars", "names"),
+    [
+        ({"tree": Bar(None, [1.0]), "forest": Bar(None, [2.0])}, ["ours"]),
+        ({"tree": Bar(1.0), "forest": Bar(2.0, [])}, ["paper"]),
+        ({"tree": Bar(1.0), "forest": Bar(None, [2.0])}, ["paper", "ours"]),
+    ],
+)
+def test_the_legend_has_what_is_drawn(bars: dict, names: list) -> None:
+    [ax] = plot_bars({"error": bars})
+    legend = ax.figure.legends[0]
+    assert [text.get_text() for text in legend.get_texts()] == names
+    shown = {patch.get_facecolor() for patch in ax.patches}
+    assert {patch.get_facecolor() for patch in legend.get_patches()} == shown
+
+
 def test_figures_far_apart_have_a_logarithmic_scale() -> None:
     sizes = {"tree": Bar(10.0, [12.0]), "forest": Bar(40_000.0), "paper": Bar(None)}
     axes = plot_bars({"error": ERRORS, "size": sizes})

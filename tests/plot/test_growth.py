@@ -51,6 +51,7 @@ def test_growth_draws_every_training() -> None:
         ("_split", [8], [1.3]),
         ("_refine", [9, 10, 11], [1.1, 1.0, 1.0]),
     ]
+    assert [text.get_text() for text in ax.texts] == ["refinement"]
     assert all(line.get_color() == PHASES[line.get_label()[1:]] for line in ax.lines)
     assert [t.get_text() for t in ax.get_legend().get_texts()] == list(PHASES)
     low, high = ax.get_ylim()
@@ -86,6 +87,46 @@ def at(line, places: list[float]) -> list[float]:
     x, y = line.get_xdata(), line.get_ydata()
     assert min(x) <= places[0] and places[-1] <= max(x)
     return [y[np.flatnonzero(np.array(x) <= place)[-1]] for place in places]
+
+
+def test_losses_stand_on_a_logarithmic_axis() -> None:
+    for lowest in (1.0, 0.01, 1e-5):
+        [ax] = plot_growth(training("root", 0, [2.0, lowest]), ax=axes())
+        ax.figure.canvas.draw()
+        assert ax.get_yscale() == "log" and "logarithmic" in ax.get_ylabel()
+        low, high = ax.get_ylim()
+        shown = [label.get_text() for label in ax.get_yticklabels() if low <= label._y <= high]
+        assert len(shown) >= 2 and all(float(text.replace("−", "-")) > 0 for text in shown)
+        assert low < lowest < 2.0 < high
+    [ax] = plot_growth(training("root", 0, [2.0, -0.5]), ax=axes())  # of a density
+    assert (ax.get_yscale(), ax.get_ylabel()) == ("linear", "validation loss")
+    assert ax.get_ylim()[0] < -0.5
+
+
+def refined(bests: list[bool | None]) -> list[dict]:
+    found = training("refine", None, [1.1, 1.0, 1.2])
+    return [r | ({} if b is None else {"best": b}) for r, b in zip(found, bests, strict=True)]
+
+
+def test_refinement_is_marked() -> None:
+    [ax] = plot_growth(RECORDS[:8] + refined([True, True, False]), ax=axes())
+    [ground] = [patch for patch in ax.patches if patch.get_label() == "_refinement"]
+    box = ground.get_bbox()
+    assert (box.x0, box.x1) == (8.5, 11.5)
+    [kept] = [line for line in ax.lines if line.get_label() == "_kept"]
+    assert (list(kept.get_xdata()), list(kept.get_ydata())) == ([10], [1.0])
+    assert [text.get_text() for text in ax.texts] == ["refinement\nkept: 1"]
+    [ax] = plot_growth(RECORDS[:8] + refined([False] * 3), ax=axes())
+    assert [text.get_text() for text in ax.texts] == ["refinement\nno epoch was better"]
+    [ax] = plot_growth(RECORDS[:8], ax=axes())
+    assert not ax.patches and not ax.texts
+
+
+def test_growth_of_one_leaf_says_so() -> None:
+    one = [Decision(0, 0, "root", 1.5, {}, 1, 10, 1.0), Decision(1, 0, "keep", 1.5, {}, 1, 10, 1.0)]
+    ax, _ = plot_growth(training("root", 0, [2.0, 1.5]), one, axes())
+    assert "one leaf" in ax.get_xlabel()
+    assert "one leaf" not in plot_growth(RECORDS, DECISIONS, axes())[0].get_xlabel()
 
 
 @pytest.mark.parametrize("epochs", [1, 2, 3, 40])

@@ -23,7 +23,8 @@ from structnet.plot import (
     plot_leaf_classes,
     plot_leaf_means,
 )
-from structnet.plot.model_tree.panels import GREEDY, share_text
+from structnet.plot.model_tree.captions import share_text
+from structnet.plot.model_tree.key import GREEDY
 from structnet.routing import Samples
 
 
@@ -41,10 +42,28 @@ def test_leaf_classes_are_mean_probabilities() -> None:
     labels = [label.get_text() for label in ax.get_yticklabels()]
     sizes = (probability.mean(axis=0)[place[leaf]] for leaf in tree.topology.from_left())
     names = [f"leaf {leaf}" for leaf in tree.topology.from_left()]
-    assert labels == [f"{n}: {share_text(s)}" for n, s in zip(names, sizes, strict=True)]
+    starts = [f"{n}, {share_text(s)}: " for n, s in zip(names, sizes, strict=True)]
+    assert all(map(str.startswith, labels, starts))
     cells = {text.get_position(): text.get_text() for text in ax.texts}
     row, column = np.unravel_index(drawn.argmax(), drawn.shape)
     assert cells[column, row] == f"{100 * drawn.max():.0f}"
+
+
+def test_leaf_classes_say_what_each_leaf_predicts_by_itself() -> None:
+    tree, data, names = grown(6), samples(), ["ape", "bee", "cow"]
+    ax = plot_leaf_classes(tree, data, class_names=names, ax=axes())
+    ends, frames = tree.apply_path(data.x).numpy(), {}
+    for patch in ax.patches:
+        frames[round(patch.get_y() + patch.get_height() / 2)] = patch.get_x()
+    for row, leaf in enumerate(tree.topology.from_left()):
+        label = ax.get_yticklabels()[row].get_text().split(": ")[1]
+        if not (ends == leaf).any():
+            assert label == "ends no path" and row not in frames
+            continue
+        said = tree.predicted_at(data.x[ends == leaf], leaf).argmax(axis=1)
+        part = np.bincount(said, minlength=3) / len(said)
+        assert label.startswith(f"{names[part.argmax()]} ({100 * part.max():.0f} %)")
+        assert round(frames[row] + 0.47) == part.argmax()
 
 
 def test_a_class_without_samples_is_empty() -> None:

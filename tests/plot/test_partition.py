@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import torch
-from matplotlib.colors import to_hex
+from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from pictures import (
     COLUMNS,
     assert_apart,
@@ -15,13 +20,12 @@ from pictures import (
     boxes_of_texts,
     collection,
     grown,
-    written,
 )
 
 from structnet.neural_tree import NeuralTree, SquaredError, presets
-from structnet.plot import (
-    plot_partition,
-)
+from structnet.plot import plot_partition
+from structnet.plot.model_tree.partition import FULLEST, PALEST, _beside
+from structnet.plot.palette import class_colors, confidence, region_colors, shaded
 from structnet.routing import Samples
 
 
@@ -31,9 +35,72 @@ def plane() -> tuple[NeuralTree, Samples]:
     return grown(5, columns=2), Samples(x, torch.arange(40) % 3)
 
 
-def test_partition_shows_greedy_leaves(plane: tuple[NeuralTree, Samples]) -> None:
+def number_of(text: Text) -> str:
+    """The first words in a region."""
+    return re.split("[:\n]", text.get_text())[0]
+
+
+def mesh_of(ax: Axes) -> QuadMesh:
+    [mesh] = [c for c in ax.collections if isinstance(c, QuadMesh)]
+    return mesh
+
+
+def test_the_hue_is_the_class_and_the_shade_how_sure_it_is(plane: tuple) -> None:
     tree, data = plane
     ax = plot_partition(tree, data, ax=axes(), resolution=30)
+    xs, ys = (np.linspace(*limits, 30) for limits in (ax.get_xlim(), ax.get_ylim()))
+    grid = np.stack(np.meshgrid(xs, ys), axis=-1).reshape(-1, 2)
+    proba = np.exp(tree.predicted(grid))
+    sure = confidence(proba.max(axis=1), 3)
+    best = [class_colors(3)[k] for k in proba.argmax(axis=1)]
+    strength = PALEST + (FULLEST - PALEST) * sure
+    drawn = np.array(mesh_of(ax).get_array()).reshape(-1, 3)
+    expected = [to_rgb(shaded(c, s)) for c, s in zip(best, strength, strict=True)]
+    assert drawn == pytest.approx(np.array(expected), abs=0.01)
+    [bar] = [each for each in ax.figure.axes if each is not ax]
+    assert bar.get_ylabel() == "probability of the\npredicted class"
+    assert bar.get_ylim() == pytest.approx((1 / 3, 1))
+
+
+def test_leaves_say_what_they_predict_and_how_many_samples_end_there(plane: tuple) -> None:
+    tree, data = plane
+    names = ["ape", "bee", "cow"]
+    ax = plot_partition(tree, data, ax=axes(), class_names=names, resolution=30)
+    ends = tree.apply_path(data.x).numpy()
+    whole = [text.get_text() for text in ax.texts if "samples" in text.get_text()]
+    assert whole
+    for text in whole:
+        leaf = int(re.search(r"leaf (\d+)", text)[1])
+        assert text.endswith(f"{100 * (ends == leaf).mean():.0f} % of samples")
+        if (ends == leaf).any():
+            said = tree.predicted_at(data.x[ends == leaf], leaf).argmax(axis=1)
+            common = np.bincount(said, minlength=3)
+            first = re.search(r": (\w+) \((\d+) %\)", text)
+            assert common[names.index(first[1])] == common.max()
+            assert int(first[2]) == round(100 * common.max() / common.sum())
+
+
+def test_the_key_says_what_lines_are(plane: tuple) -> None:
+    tree, data = plane
+    legend = plot_partition(tree, data, ax=axes(), resolution=30).get_legend()
+    names = [text.get_text() for text in legend.get_texts()]
+    assert names == ["0", "1", "2", "the prediction changes", "border of leaves"]
+    with pytest.raises(ValueError, match=r"'color' parameter must be .*'leaf'.* Got 'hue'"):
+        plot_partition(tree, data, ax=axes(), color="hue")
+
+
+def test_numbers_and_their_prediction_have_one_scale() -> None:
+    tree = grown(3, outputs=1, likelihood=SquaredError(), columns=2)
+    x = torch.randn(20, 2, generator=torch.Generator().manual_seed(4))
+    ax = plot_partition(tree, Samples(x, 10 * x[:, :1]), ax=axes(), resolution=20)
+    [dots] = [c for c in ax.collections if type(c).__name__ == "PathCollection"]
+    expected = float(10 * x[:, 0].min()), float(10 * x[:, 0].max())
+    assert mesh_of(ax).get_clim() == dots.get_clim() == pytest.approx(expected)
+
+
+def test_partition_shows_greedy_leaves(plane: tuple[NeuralTree, Samples]) -> None:
+    tree, data = plane
+    ax = plot_partition(tree, data, ax=axes(), resolution=30, color="leaf")
     [mesh] = [c for c in ax.collections if type(c).__name__ == "QuadMesh"]
     drawn = np.array(mesh.get_array()).reshape(30, 30)
     xs, ys = (np.linspace(*limits, 30) for limits in (ax.get_xlim(), ax.get_ylim()))
@@ -41,10 +108,10 @@ def test_partition_shows_greedy_leaves(plane: tuple[NeuralTree, Samples]) -> Non
     ends = tree.apply_path(torch.from_numpy(grid).float()).numpy().reshape(30, 30)
     order = tree.topology.from_left()
     assert [order[i] for i in drawn.ravel()] == ends.ravel().tolist()
-    assert sorted(written(ax)) == sorted(f"leaf {leaf}" for leaf in np.unique(ends))
+    assert sorted(map(number_of, ax.texts)) == sorted(f"leaf {leaf}" for leaf in np.unique(ends))
     for text in ax.texts:
         point = torch.tensor([text.get_position()], dtype=torch.float32)
-        assert f"leaf {int(tree.apply_path(point))}" == text.get_text()
+        assert f"leaf {int(tree.apply_path(point))}" == number_of(text)
 
 
 def test_partition_shows_where_the_mixture_changes(plane: tuple[NeuralTree, Samples]) -> None:
@@ -124,7 +191,7 @@ def test_numbers_in_partitions_have_room(side: int, given: bool) -> None:
     assert_apart(found)
     for text in ax.texts:
         point = torch.tensor([text.get_position()], dtype=torch.float32)
-        assert f"leaf {int(tree.apply_path(point))}" == text.get_text()
+        assert f"leaf {int(tree.apply_path(point))}" == number_of(text)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -152,3 +219,12 @@ def test_partitions_that_cannot_be_drawn(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         plot_partition(tree, x, ax=axes(), **options)
+
+
+def test_regions_side_by_side_have_colours_of_their_own() -> None:
+    number = np.random.default_rng(0).integers(0, 30, (9, 9)).repeat(3, axis=0).repeat(3, axis=1)
+    colors = np.array(region_colors(_beside(number, 30)))[number]
+    for a, b in ((np.s_[1:], np.s_[:-1]), (np.s_[:, 1:], np.s_[:, :-1])):
+        assert (colors[a] != colors[b])[number[a] != number[b]].all()
+    everybody = region_colors([set(range(20)) - {i} for i in range(20)])
+    assert len(set(everybody)) == 20

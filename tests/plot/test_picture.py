@@ -33,9 +33,10 @@ from structnet.plot import (
     plot_partition,
     plot_refinement,
 )
-from structnet.plot.model_tree.panels import CLASSES, GREEDY, ROUTER, SOFT, WIDTH
-from structnet.plot.model_tree.sheet import DOTS, MAX_SIDE
-from structnet.plot.palette import class_colors
+from structnet.plot.model_tree.key import GREEDY, ONE_LEAF, SOFT
+from structnet.plot.model_tree.panels import FAINT, PALEST, TINTED
+from structnet.plot.model_tree.sheet import CLASSES, COMING, DOTS, MAX_SIDE, ROUTER, WIDTH
+from structnet.plot.palette import class_colors, confidence, shaded
 from structnet.routing import Samples
 from structnet.routing.topology import Topology
 from structnet.routing.visits import BINS, reach
@@ -67,13 +68,15 @@ def test_histograms_are_what_reaches_the_nodes() -> None:
     order = drawn_order(tree)
     bars = heights(ax, "_classes").reshape(len(order), 3) / CLASSES
     counts = found.classes[order]
-    assert bars == pytest.approx(counts / counts.max(axis=1, keepdims=True))
+    assert bars == pytest.approx(counts / counts.sum(axis=1, keepdims=True))
+    bars = heights(ax, "_coming").reshape(len(order), BINS) / COMING
+    assert bars == pytest.approx(found.coming[order] / len(data), abs=1e-9)
     routers = [v for v in order if tree.nodes[v].router is not None]
     bars = heights(ax, "_routers").reshape(len(routers), BINS) / ROUTER
     counts = found.going[[tree.topology.children_of(v)[0] for v in routers]][
         :, ::-1
     ]  # what goes left stands at the left
-    assert bars == pytest.approx(counts / counts.max(axis=1, keepdims=True))
+    assert bars == pytest.approx(counts / counts.sum(axis=1, keepdims=True))
     colors = [to_hex(c).upper() for c in collection(ax, "_classes").get_facecolor()]
     assert colors == class_colors(3) * len(order)
 
@@ -82,10 +85,10 @@ def test_bars_stand_in_their_panels() -> None:
     tree = grown(5)
     ax = plot_neural_tree(tree, samples(), ax=axes())
     panels = shapes(ax, "_panels")
-    assert len(panels) == 9 + 4  # one a node, and one a router
-    for label, each in (("_classes", 3), ("_routers", BINS)):
-        bars = shapes(ax, label)
-        owner = panels[:9] if label == "_classes" else panels[9:]
+    assert len(panels) == 9 + 9 + 4  # two a node, and one a router
+    owners = {"_classes": panels[:9], "_coming": panels[9:18], "_routers": panels[18:]}
+    for label, each in (("_classes", 3), ("_coming", BINS), ("_routers", BINS)):
+        bars, owner = shapes(ax, label), owners[label]
         low, high = (np.repeat(owner[:, i], each, axis=0) for i in (0, 2))
         assert (bars[:, 0] >= low - 1e-9).all() and (bars[:, 2] <= high + 1e-9).all()
         assert bars[:, 0, 1] == pytest.approx(low[:, 1])
@@ -146,8 +149,27 @@ def test_captions() -> None:
     text = written(ax)
     assert [t for t in text if t.startswith("node")] == ["node 0", "node 1", "node 2"]
     assert [t for t in text if t.endswith("0 %") and ":" not in t] == ["100 %", "50 %", "50 %"]
-    assert text.count("bee: 83 %") == 2  # 45 + 5 of 60
+    assert [t.split("\n")[0] for t in text].count("bee: 83 %") == 2  # 45 + 5 of 60
+    # Where all is as probable, every sample goes left, and the first class is predicted.
+    assert f"bee: 83 %\ncorrect: {100 * 5 / 60:.0f} %" in text
     assert [t.get_text() for t in ax.get_legend().get_texts()] == ["ape", "bee", "cow"]
+
+
+def test_leaves_tell_how_good_they_are_by_themselves() -> None:
+    tree, data = grown(4), samples()
+    ends = tree.apply_path(data.x).numpy()
+    text = written(plot_neural_tree(tree, data, ax=axes()))
+    for leaf in np.unique(ends):
+        here = ends == leaf
+        said = tree.predicted_at(data.x[here], leaf).argmax(axis=1)
+        correct = (said == data.targets.numpy()[here]).mean()
+        assert any(t.endswith(f"\ncorrect: {100 * correct:.0f} %") for t in text)
+    assert sum("correct: " in t for t in text) == len(np.unique(ends))
+    numbers = grown(2, outputs=1, likelihood=SquaredError())
+    text = written(plot_neural_tree(numbers, Samples(data.x, data.x[:, :1]), ax=axes()))
+    ends = numbers.apply_path(data.x).numpy()
+    mean = numbers.predicted_at(data.x[ends == 1], 1).mean()
+    assert any(t.endswith(f"\nsays {mean:.4g}") for t in text)
 
 
 def test_greedy_pictures_tell_empty_nodes() -> None:
@@ -173,7 +195,7 @@ def test_means_and_spreads_of_numbers(columns: int) -> None:
     )
     leaf = tree.topology.leaves[0]
     says = f"{found.mean[leaf, 0]:.3g} ± {found.spread[leaf, 0]:.2g}"
-    assert (says in written(ax)) == (columns == 1)
+    assert any(t.split("\n")[0] == says for t in written(ax)) == (columns == 1)
     assert ax.get_legend() is None
 
 
@@ -225,7 +247,7 @@ def test_names_stand_as_they_are_written() -> None:
         users = [text for text in ax.figure.findobj(Text) if set("$_") & set(text.get_text())]
         assert users and not any(text.get_parse_math() for text in users)
     keys = [ax.get_legend() for ax in (*drawn[:3], partition)]
-    assert all([text.get_text() for text in key.get_texts()] == ODD for key in keys)
+    assert all([text.get_text() for text in key.get_texts()][:3] == ODD for key in keys)
     assert [text.get_text() for text in drawn[3].get_xticklabels()] == ODD
     assert [partition.get_xlabel(), partition.get_ylabel()] == ODD[::2]
 
@@ -245,18 +267,75 @@ def test_pictures_say_what_their_shares_are(greedy: bool) -> None:
 
 def test_pictures_say_what_their_panels_are() -> None:
     tree, data = grown(3), samples()
-    numbers = grown(1, outputs=1, likelihood=SquaredError())
-    of_numbers = plot_neural_tree(numbers, Samples(data.x, data.x[:, :1]))
+    numbers = Samples(data.x, data.x[:, :1])
+    of_numbers = plot_neural_tree(grown(2, outputs=1, likelihood=SquaredError()), numbers)
     of_many = plot_neural_tree(toy_tree(MANY), Samples(torch.randn(40, 2), torch.arange(40) % 2))
-    said = [
-        " ".join(next(text for text in written(ax) if "panel" in text).split())
-        for ax in (plot_neural_tree(tree, data), of_numbers, of_many)
+    said = [" ".join(written(ax)) for ax in (plot_neural_tree(tree, data), of_numbers, of_many)]
+    for text in said:
+        assert "middle: probability of coming here, 0 to 1, of all samples" in text
+    assert "upper panels: classes that arrive, 0 to 100 %;" in said[0]
+    assert "lower: probability of going left, 1 to 0" in said[0]
+    low, high = (f"{data.x[:, 0].mean() + k * data.x[:, 0].std(correction=0):.3g}" for k in (-2, 2))
+    assert f"targets that arrive, mean ± deviation, from {low} to {high}" in said[1]
+    assert "goes on to each child" in said[2]
+
+
+def test_pictures_say_how_decided_the_routers_are() -> None:
+    tree, data = grown(3), samples()
+    for path in ("multi", "greedy"):
+        decided = reach(tree, data, path).all_decided
+        text = " ".join(written(plot_neural_tree(tree, data, greedy=path == "greedy")))
+        assert f"routers decided {100 * decided:.1f} %" in text
+    assert "decided" not in " ".join(written(plot_neural_tree(grown(1), data)))
+
+
+def test_the_purer_a_node_the_darker_its_ground() -> None:
+    tree, data = grown(4), samples()
+    counts = reach(tree, data).classes[drawn_order(tree)]
+    ax = plot_neural_tree(tree, data, ax=axes())
+    grounds = next(c for c in ax.collections if c.get_label() == "_panels").get_facecolor()
+    sure = confidence(counts.max(axis=1) / counts.sum(axis=1), 3)
+    best = [class_colors(3)[k] for k in counts.argmax(axis=1)]
+    expected = [shaded(c, FAINT + (TINTED - FAINT) * s) for c, s in zip(best, sure, strict=True)]
+    assert [to_hex(color).upper() for color in grounds] == expected
+
+
+def test_small_branches_are_one_mark() -> None:
+    tree, data = grown(20, chain=True), samples()
+    found = reach(tree, data)
+    least = float(np.sort(found.share)[12])
+    ax = plot_neural_tree(tree, data, ax=axes(12, 20), min_share=least)
+    drawn = {int(t.split()[1]) for t in written(ax) if t.startswith("node ")}
+    assert drawn == set(np.flatnonzero(found.share >= least).tolist())
+    marks = [text for text in written(ax) if text.startswith("… ")]
+    leaves = sum(int(text.split()[1]) for text in marks)
+    shown = sum(leaf in drawn for leaf in tree.topology.leaves)
+    assert marks and leaves + shown == 20
+    assert all(text.endswith(" %") for text in marks)
+    same = plot_neural_tree(tree, data, ax=axes(12, 20), min_share=1e-9)
+    assert not [text for text in written(same) if text.startswith("… ")]
+    with pytest.raises(ValueError, match="min_share is a share of samples, and there are none"):
+        plot_neural_tree(tree, ax=axes(), min_share=0.1)
+    with pytest.raises(ValueError, match=r"'min_share' .* range \[0, 1\]"):
+        plot_neural_tree(tree, data, ax=axes(), min_share=2)
+
+
+def test_one_leaf_says_so_in_every_picture() -> None:
+    data = samples()
+    images = Samples(torch.rand(6, 1, 4, 4), torch.arange(6) % 3)
+    plane = Samples(data.x[:, :2], data.targets)
+    drawn = [
+        plot_neural_tree(grown(1), ax=axes()),
+        plot_neural_tree(grown(1), data),
+        *plot_refinement(grown(1), grown(1), data),
+        plot_leaf_classes(grown(1), data),
+        plot_leaf_means(NeuralTree(presets.mlp(3), (1, 4, 4)), images),
+        plot_partition(grown(1, columns=2), plane, resolution=20),
     ]
-    assert said == [
-        "upper panels: classes that arrive; lower ones: probability of left, 1 to 0",
-        "one leaf: this tree asks nothing; panel: targets that arrive, mean ± deviation",
-        "upper panels: classes that arrive; lower ones: how much goes on to each child",
-    ]
+    for ax in drawn:
+        assert ONE_LEAF in " ".join(text.get_text() for text in ax.figure.findobj(Text))
+    more = plot_partition(grown(2, columns=2), plane, resolution=20)
+    assert ONE_LEAF not in " ".join(text.get_text() for text in more.figure.findobj(Text))
 
 
 MANY = [tuple(range(1, 13)), *[()] * 12]
@@ -305,8 +384,12 @@ def test_large_trees_are_dots(leaves: int, chain: bool, data: Samples | None) ->
     assert (ax.figure.get_size_inches() <= MAX_SIDE / 72 + 0.01).all()
     if data is not None:
         best = reach(tree, data).classes[drawn_order(tree)].argmax(axis=1)
+        counts = reach(tree, data).classes[drawn_order(tree)]
+        sure = confidence(counts.max(axis=1) / counts.sum(axis=1), 3)
+        strength = PALEST + (1 - PALEST) * sure
+        full = [class_colors(3)[i] for i in best]
         colors = [to_hex(c).upper() for c in dots.get_facecolor()]
-        assert colors == [class_colors(3)[i] for i in best]
+        assert colors == [shaded(c, s) for c, s in zip(full, strength, strict=True)]
     ax.figure.canvas.draw()
     x = np.sort(ax.transData.transform(dots.get_offsets())[:, 0])
     assert x[0] >= 0 and x[-1] <= ax.figure.bbox.x1
@@ -316,7 +399,7 @@ def test_small_axes_have_dots() -> None:
     tree = grown(16)
     small, large = (plot_neural_tree(tree, samples(), ax=axes(s, s)) for s in (2, 16))
     assert len(collection(small, "_dots").get_offsets()) == 31
-    assert len(shapes(large, "_panels")) == 31 + 15
+    assert len(shapes(large, "_panels")) == 31 + 31 + 15
     assert collection(small, "_dots").get_sizes()[0] <= DOTS.body**2 * 1.5**2
 
 
@@ -324,7 +407,7 @@ def test_what_is_too_deep_is_counted() -> None:
     tree = grown(20, chain=True)
     for data in (None, samples()):
         ax = plot_neural_tree(tree, data, ax=axes(), max_depth=2)
-        assert written(ax).count("… 34\nmore") == 1  # 39 nodes, of which 5 are shown
+        assert any(text.startswith("… 18 leaves") for text in written(ax))
     with pytest.raises(ValueError, match=r"'max_depth' .* range \[0, inf\)"):
         plot_neural_tree(tree, ax=axes(), max_depth=-1)
 
@@ -344,17 +427,20 @@ def test_refinement_side_by_side() -> None:
     for parameter in after.parameters():
         torch.nn.init.zeros_(parameter)
     pair = plot_refinement(before, after, data, accuracies=(0.9, 0.987))
+    decided = [f"{100 * reach(tree, data).all_decided:.1f}" for tree in (before, after)]
+    assert decided[0] != decided[1] == "50.0"
     assert [ax.get_title() for ax in pair] == [
-        "before refinement: accuracy 90.0 %",
-        "after refinement: accuracy 98.7 %",
+        f"before refinement: accuracy 90.0 %, routers decided {decided[0]} %",
+        "after refinement: accuracy 98.7 %, routers decided 50.0 %",
     ]
     for ax, tree in zip(pair, (before, after), strict=True):
         counts = reach(tree, data).classes[drawn_order(tree)]
         bars = heights(ax, "_classes").reshape(-1, 3) / CLASSES
-        assert bars == pytest.approx(counts / counts.max(axis=1, keepdims=True))
+        assert bars == pytest.approx(counts / counts.sum(axis=1, keepdims=True))
     left, right = (ax.get_position() for ax in pair)
     assert left.x1 <= right.x0 and left.y0 == right.y0
-    assert plot_refinement(before, after, data)[1].get_title() == "after refinement"
+    alone = plot_refinement(grown(1), grown(1), data)[1].get_title()
+    assert alone == "after refinement"
 
 
 def test_titles_are_not_cut() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -24,7 +26,9 @@ from structnet.plot import (
     plot_partition,
     plot_refinement,
 )
-from structnet.plot.model_tree.panels import CLASSES, ROUTER, SOFT
+from structnet.plot.model_tree.folding import small_share
+from structnet.plot.model_tree.key import SOFT
+from structnet.plot.model_tree.sheet import CLASSES, ROUTER
 from structnet.routing import Samples, reach
 from structnet.routing.visits import BINS
 
@@ -48,15 +52,15 @@ def test_the_tree_with_samples(tree: ToyTree, greedy: bool) -> None:
     ax = plot_neural_tree(tree, data, class_names=["ape", "bee", "cow"], greedy=greedy)
     found, order = reach(tree, data), drawn_order(tree)
     bars = heights(ax, "_classes").reshape(len(order), 3) / CLASSES
-    highest = found.classes[order].max(axis=1, keepdims=True)
-    assert bars == pytest.approx(found.classes[order] / np.where(highest > 0, highest, 1))
-    assert len(shapes(ax, "_panels")) == 7 + 3
+    all_of_it = found.classes[order].sum(axis=1, keepdims=True)
+    assert bars == pytest.approx(found.classes[order] / np.where(all_of_it > 0, all_of_it, 1))
+    assert len(shapes(ax, "_panels")) == 7 + 7 + 3
     # An only child's bar, then a histogram of two branches, then three bars: by arity.
     bars = heights(ax, "_routers") / ROUTER
     assert len(bars) == 1 + BINS + 3
-    assert bars[-3:] == pytest.approx(found.share[1:4] / found.share[1:4].max())
+    assert bars[-3:] == pytest.approx(found.share[1:4])
     going = found.going[4, ::-1]
-    assert bars[1:-3] == pytest.approx(going / going.max())
+    assert bars[1:-3] == pytest.approx(going / going.sum())
     first, last = (tree.branch_names(0)[i] for i in (0, -1))
     assert {first, last, "all"} <= set(written(ax))
     assert_within(boxes(ax), ax.figure.bbox)
@@ -69,7 +73,10 @@ def test_the_tree_alone_and_as_dots(tree: ToyTree) -> None:
     dots = plot_neural_tree(tree, draw(), ax=axes(1, 1))
     assert len(collection(dots, "_dots").get_offsets()) == 7
     cut = plot_neural_tree(tree, draw(), ax=axes(), max_depth=1)
-    assert "… 2\nmore" in written(cut)
+    assert [t for t in written(cut) if t.startswith("…")] == [
+        f"… {leaves}\n{small_share(reach(tree, draw()).share[v])}"
+        for v, leaves in ((2, "2 leaves"), (3, "1 leaf"))
+    ]
 
 
 def test_a_long_chain() -> None:
@@ -77,7 +84,7 @@ def test_a_long_chain() -> None:
     ax = plot_neural_tree(tree, Samples(torch.ones(3, 2), torch.zeros(3, dtype=torch.int64)))
     assert len(collection(ax, "_dots").get_offsets()) == 1001
     deep = plot_neural_tree(toy_chain(50_000), ax=axes(), max_depth=3)
-    assert "… 99,994\nmore" in written(deep)
+    assert "… 49,998 leaves" in written(deep)
 
 
 def test_numbers() -> None:
@@ -130,4 +137,4 @@ def test_a_partition(tree: ToyTree, as_arrays: bool) -> None:
     for text in ax.texts:
         point = np.array([text.get_position()])
         leaf = next(v.node for v in tree.visits(point, "greedy") if v.branch is None)
-        assert text.get_text() == f"leaf {leaf}"
+        assert re.split("[:\n]", text.get_text())[0] == f"leaf {leaf}"

@@ -71,7 +71,12 @@ def test_leaves_are_as_large_as_they_have_classes(ax: Axes) -> None:
     assert (leaves.get_sizes() / 400 * sizes.max()).tolist() == pytest.approx(sizes.tolist())
     assert {text.get_text() for text in ax.texts} >= {str(size) for size in sizes}
     assert "at most 8 allowed" in {text.get_text() for text in ax.texts}
-    assert "8 classes" in ax.get_title()
+    assert "8 classes" in ax.get_title() and "one leaf" not in ax.get_title()
+
+
+def test_a_softmax_tree_of_one_leaf_says_so(ax: Axes) -> None:
+    tree = train([[0.0], [1.0]] * 4, [0, 1] * 4, SoftmaxTreeSettings(depth=0, k=2)).tree
+    assert "one leaf: this tree asks nothing" in draw_widths(tree, ax=ax).get_title()
 
 
 def test_costs(ax: Axes) -> None:

@@ -67,6 +67,7 @@ def test_the_run_folder(digits: tuple[Path, Done]) -> None:
     folder, done = digits
     assert (done.status, done.err) == (0, "")
     pictures = {"classes.png", "growth.png", "leaves.png", "tree.png", "tree_grown.png"}
+    pictures |= {"refinement.png"}
     assert {path.name for path in folder.iterdir()} == pictures | {
         "config.json",
         "growth.safetensors",
@@ -260,7 +261,8 @@ def test_evaluate_gives_the_scores_of_the_training(digits: tuple[Path, Done]) ->
 def test_plot_draws_the_same_pictures(digits: tuple[Path, Done], tmp_path: Path) -> None:
     done = call("plot", digits[0], "--out", tmp_path)
     assert done.status == 0, done.err
-    assert set(done.json) == {"growth", "tree_grown", "tree", "leaves", "classes"}
+    names = {"growth", "tree_grown", "tree", "refinement", "leaves", "classes"}
+    assert set(done.json) == names
     assert all(is_picture(Path(path)) for path in done.json.values())
 
 

@@ -190,15 +190,18 @@ def test_targets_are_told_and_drawn_in_their_units(
     data = of_run(houses.run)
     text = (houses.run / "summary.txt").read_text()
     monkeypatch.setattr(
-        plot, "plot_neural_tree", lambda tree, samples, **names: drawn.append(samples)
+        plot, "plot_neural_tree", lambda told, **names: drawn.extend([told.samples, told])
     )
     RECIPES["neural-tree"]().pictures(run, data)["tree.png"]()
+    assert drawn[1].feature_names == data.arrays.features
+    rows = drawn[1].units(data.test.x.double().numpy())
+    assert rows == pytest.approx(data.arrays.x_scale.inverse(data.test.x.double().numpy()))
     if data.arrays.classes is not None:
         assert torch.equal(drawn[0].targets, data.test.targets)
         assert "of them class new" in text
         return
     prices = data.arrays.y_scale.inverse(data.test.targets.numpy())
-    assert f"), 100.0 % of samples, mean {prices.mean():.4g}\n" in text
+    assert f" 100.0 % of samples, mean {prices.mean():.4g}\n" in text
     assert drawn[0].targets.numpy() == pytest.approx(prices)
     assert drawn[0].x is data.test.x
 

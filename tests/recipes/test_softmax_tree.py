@@ -42,7 +42,7 @@ def test_train(run: tuple[Path, Done]) -> None:
     assert (test["depth"], test["leaves"]) == (2, 4) and test["leaf_classes"] <= 3
     assert 0 < test["coverage"] <= 1 <= test["perplexity"]
     there = {path.name for path in folder.iterdir()}
-    assert {"tree.png", "errors.png", "summary.txt", "history.jsonl"} <= there
+    assert {"tree.png", "nodes.png", "errors.png", "summary.txt", "history.jsonl"} <= there
     assert "iteration 1: objective" in done.out
     assert "coverage" in (folder / "summary.txt").read_text()
 
@@ -57,7 +57,7 @@ def test_what_a_run_is_asked(run: tuple[Path, Done], tmp_path: Path) -> None:
     asked = call("predict", folder, "0", "7")
     assert [each["example"] for each in asked.json["answers"]] == [0, 7]
     assert "reached with 100.0 %" in asked.out
-    assert set(call("plot", folder, "--out", tmp_path).json) == {"tree", "errors"}
+    assert set(call("plot", folder, "--out", tmp_path).json) == {"tree", "errors", "nodes"}
 
 
 def test_going_on_keeps_the_settings(run: tuple[Path, Done]) -> None:

@@ -84,7 +84,7 @@ def test_a_summary_as_a_table() -> None:
     tree.split(0)
     tree = constant_router(tree, 1.0)
     assert str(summary(tree, torch.zeros(1200, 40))).splitlines() == [
-        "2 leaves, depth 1; 2 FLOPs a multiply-add",
+        f"2 leaves, depth 1; 2 FLOPs a multiply-add; routers decided {sure(1.0)}",
         "",
         "                all leaves  one path  one path, by visits",
         "parameters           1,447     1,354                1,354",
@@ -95,6 +95,11 @@ def test_a_summary_as_a_table() -> None:
         "   1       0             0  solver   [30]          93    180   1,200",
         "   2       0             0  solver   [30]          93    180       0",
     ]
+
+
+def sure(*logits: float) -> str:
+    """How probable the likelier branches are, on average."""
+    return f"{100 * np.mean([1 / (1 + math.exp(-abs(logit))) for logit in logits]):.1f} %"
 
 
 def constant_router(tree: NeuralTree, logit: float) -> NeuralTree:
@@ -114,7 +119,10 @@ def test_samples_may_be_more_than_one_batch(monkeypatch: pytest.MonkeyPatch) -> 
     tree, x = tree_of((LEFT_LEAF, LEFT_LEAF)), draw(40)
     at_once = summary(tree, x)
     monkeypatch.setattr(batched, "BATCH", 7)
-    assert summary(tree, x) == summary(tree, Samples(x, torch.zeros(40))) == at_once
+    found = summary(tree, x)
+    assert found == summary(tree, Samples(x, torch.zeros(40)))
+    assert found.decided == pytest.approx(at_once.decided)
+    assert dataclasses.replace(found, decided=at_once.decided) == at_once
 
 
 def test_a_weight_counts_as_so_many_samples() -> None:
@@ -189,7 +197,8 @@ def test_text_with_classes() -> None:
     tree, x = by_sign()
     samples = Samples(x, torch.tensor([0, 1, 0, 2, 2]))
     assert export_text(tree, samples, ["cat", "dog", "eel"]).splitlines() == [
-        "|--- node 0: router (left: high feature 0), 100.0 % of samples, 40.0 % of them class cat",
+        f"|--- node 0: router (left: feature 0 > 0), decided {sure(*x)}, 100.0 % of samples, "
+        "40.0 % of them class cat",
         "|   |--- left, node 1: solver, 40.0 % of samples, 100.0 % of them class cat",
         "|   |--- right, node 2: solver, 60.0 % of samples, 66.7 % of them class eel",
     ]
@@ -201,7 +210,8 @@ def test_text_with_numbers_and_of_nobody() -> None:
     tree.likelihood = SquaredError()
     targets = torch.tensor([[1.0, 0.0], [9.0, 9.0], [3.0, 1.0], [9.0, 9.0], [9.0, 9.0]])
     assert export_text(tree, Samples(x, targets)[torch.tensor([0, 2])]).splitlines() == [
-        "|--- node 0: router (left: high feature 0), 100.0 % of samples, mean 2, 0.5",
+        f"|--- node 0: router (left: feature 0 > 0), decided {sure(1.0, 2.0)}, "
+        "100.0 % of samples, mean 2, 0.5",
         "|   |--- left, node 1: solver, 100.0 % of samples, mean 2, 0.5",
         "|   |--- right, node 2: solver, 0.0 % of samples",
     ]

@@ -11,9 +11,9 @@ from pictures import (
 )
 
 from structnet.neural_tree import NeuralTree, SquaredError
-from structnet.routing import Samples
+from structnet.routing import Samples, export_text
 from structnet.routing import batches as batched
-from structnet.routing.visits import BINS, Reach, reach
+from structnet.routing.visits import BINS, passing, reach
 
 
 def slow_reach(tree: NeuralTree, data: Samples, greedy: bool) -> list[list[tuple]]:
@@ -47,16 +47,41 @@ def test_reach_is_what_recursion_finds(monkeypatch, greedy: bool, weights: bool)
     found = reach(tree, data, "greedy" if greedy else "multi")
     weight = np.ones(25) if data.weights is None else data.weights.double().numpy()
     for v, visits in enumerate(slow_reach(tree, data, greedy)):
-        classes, going = np.zeros(3), np.zeros((2, BINS))
+        classes, going, coming, sure = np.zeros(3), np.zeros((2, BINS)), np.zeros(BINS), 0.0
         for i, arriving, probability in visits:
             classes[i % 3] += weight[i] * arriving
+            coming[min(int(arriving * BINS), BINS - 1)] += weight[i]
             if probability is not None:
+                sure += weight[i] * arriving * max(probability, 1 - probability)
                 for side, each in enumerate((probability, 1 - probability)):
                     going[side, min(int(each * BINS), BINS - 1)] += weight[i] * arriving
         assert found.classes[v] == pytest.approx(classes, abs=1e-5)
         if below := list(tree.topology.children_of(v)):
             assert found.going[below] == pytest.approx(going, abs=1e-5)
+            if classes.any():
+                assert found.decided[v] == pytest.approx(sure / classes.sum(), abs=1e-5)
+        else:
+            assert np.isnan(found.decided[v])
+        assert found.coming[v] == pytest.approx(coming, abs=1e-5)
         assert found.share[v] == pytest.approx(classes.sum() / weight.sum(), abs=1e-6)
+
+
+@pytest.mark.parametrize("path", ["multi", "greedy"])
+def test_how_decided_all_routers_are(path: str) -> None:
+    tree, data = grown(6), samples(25, weights=True)
+    found, (came, decided) = reach(tree, data, path), passing(tree, data, path)
+    choices = [
+        (weight * arriving, max(left, 1 - left))
+        for visits in slow_reach(tree, data, path == "greedy")
+        for (i, arriving, left) in visits
+        if left is not None
+        for weight in [float(data.weights[i])]
+    ]
+    expected = np.average([sure for _, sure in choices], weights=[count for count, _ in choices])
+    assert decided == pytest.approx(expected, abs=1e-6) == found.all_decided
+    assert came / came[0] == pytest.approx(found.share)
+    assert 0.5 < decided < 1
+    assert reach(grown(1), data, path).all_decided is passing(grown(1), data, path)[1] is None
 
 
 def test_reach_of_numbers() -> None:
@@ -94,4 +119,10 @@ def test_reach_leaves_the_tree_alone() -> None:
 
 def test_reach_is_immutable() -> None:
     with pytest.raises(AttributeError, match="cannot assign"):
-        Reach(np.ones(1), np.ones((1, BINS))).share = np.zeros(1)
+        reach(grown(2), samples()).share = np.zeros(1)
+
+
+def test_inputs_without_targets_are_refused() -> None:
+    for tell in (reach, export_text):
+        with pytest.raises(TypeError, match=r"with their targets.* got inputs alone, of type Tens"):
+            tell(grown(2), samples().x)

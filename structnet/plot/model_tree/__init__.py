@@ -4,7 +4,11 @@
 ``picture``             the tree with its samples' ways, growing and refined
 ``leaves``              what arrives at each leaf: classes, or means
 ``partition``           the regions of the input that the leaves take
-``panels``, ``sheet``   how nodes, captions and keys are laid out and drawn
+``region_words``        what is written in them
+``folding``             which nodes are drawn, and the marks that stand for others
+``sheet``               where nodes stand
+``panels``              nodes: what arrives, how probably, and where it goes on
+``captions``, ``key``   what is written at nodes, and above the tree
 ======================  ==========================================================================
 """
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from structnet.plot.model_tree.panels import GREEDY, share_text
+from structnet.plot.model_tree.captions import share_text
+from structnet.plot.model_tree.key import GREEDY, ONE_LEAF
 from structnet.plot.model_tree.sheet import INCH, room
 from structnet.plot.style import GREY, as_written, cut, new_axes, percent_axis
+from structnet.routing.leaves import leaf_predictions, leaf_words
 from structnet.routing.reading import read
 from structnet.routing.samples import Samples, counted
 from structnet.routing.visits import leaf_of, reach
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 MAX_CELLS = 20  # leaves, and classes, up to which each cell has its number
 MAX_TICKS = 40
 LEVEL, SLANT = 3, 0.055  # the letters up to which names are level; inches of each letter, slanted
+LONGEST, LEVEL_LETTER = 60, 0.085  # letters of a leaf's label; inches of each
 # Of a picture's side: between pictures, above each for two lines, and below all for one.
 GAP, TITLE, NOTE = 0.12, 0.34, 0.1
 SIDE, FONT = 1.2, 8.0  # of a picture on new axes, in inches, and the letters, in points
@@ -40,7 +43,9 @@ def plot_leaf_classes(
 
     The leaves stand in the order of :func:`plot_neural_tree`, its leftmost on top. Each sample
     counts at all leaves, by its probability of getting there: each column sums to 100 %. That of a
-    class without samples is empty.
+    class without samples is empty. Beside each leaf stand its size, the mean of these probabilities
+    over all samples, and what it predicts those that end there; a frame is around the class that it
+    predicts most.
 
     Args:
         tree: any model tree that predicts classes, or a fitted classifier.
@@ -62,7 +67,7 @@ def plot_leaf_classes(
         >>> ax = plot_leaf_classes(
         ...     tree, samples, class_names=["cat", "dog"], ax=Figure().add_subplot())
         >>> [label.get_text() for label in ax.get_xticklabels() + ax.get_yticklabels()]
-        ['cat', 'dog', 'leaf 1: ... %', 'leaf 2: ... %']
+        ['cat', 'dog', 'leaf 1, ... %...', 'leaf 2, ... %...']
     """
     told = read(tree, samples, y, class_names)
     tree, samples, names = told.tree, told.samples, told.class_names
@@ -73,7 +78,14 @@ def plot_leaf_classes(
     with np.errstate(invalid="ignore"):  # 0 / 0 for a class without samples
         shares = counts[leaves] / counts[0]
     names = tuple(map(cut, names))
-    ax = ax if ax is not None else _new_heat_map(names, len(leaves))
+    shown = leaves[:: _every(len(leaves))]
+    said = leaf_predictions(tree, samples, shown)
+    words, sizes = leaf_words(told, said), counts[leaves].sum(axis=1) / counts[0].sum()
+    labels = [
+        cut(f"leaf {v}, {share_text(s)}: {words.get(v, 'ends no path')}", LONGEST)
+        for v, s in zip(leaves, sizes, strict=True)
+    ]
+    ax = ax if ax is not None else _new_heat_map(names, labels)
     image = ax.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="none")
     bar = ax.figure.colorbar(image, ax=ax, label="mean probability\nof the leaf")
     percent_axis(bar.ax)
@@ -81,11 +93,14 @@ def plot_leaf_classes(
     # A slanted name ends below its column.
     slanted = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
     _label(ax.xaxis, names, **(slanted if _longest(names) > LEVEL else {}))
-    sizes = counts[leaves].sum(axis=1) / counts[0].sum()
-    _label(ax.yaxis, [f"leaf {v}: {share_text(s)}" for v, s in zip(leaves, sizes, strict=True)])
+    _label(ax.yaxis, labels)
+    ax.set_ylabel("leaf, its size:\nits own predictions")
     ax.spines[:].set_visible(False)
     if max(shares.shape) <= MAX_CELLS:
         _write_shares(ax, shares)
+        _frame(ax, {row: int(said[v].argmax()) for row, v in enumerate(leaves) if v in said})
+    if len(leaves) == 1:
+        ax.set_title(ONE_LEAF, fontsize=FONT, color=GREY)
     return ax
 
 
@@ -126,7 +141,7 @@ def plot_leaf_means(
         >>> tree = NeuralTree(presets.conv(num_outputs=2, width=2, kernel=3), shape=(1, 8, 8))
         >>> ax = plot_leaf_means(tree, torch.rand(6, 1, 8, 8), ax=Figure().add_subplot())
         >>> ax.images[0].get_array().shape, [text.get_text() for text in ax.texts]
-        ((8, 8), ['leaf 0: 100 %\\n', 'shares: greedy paths'])
+        ((8, 8), ['leaf 0: 100 %\\n', 'one leaf: this tree asks nothing'])
     """
     told = read(tree, x, y, class_names)
     tree, x, names = told.tree, told.samples, told.class_names
@@ -155,7 +170,8 @@ def plot_leaf_means(
         place = (left, left + 1, top + ratio, top)
         _draw_mean(ax, images[here], weights[here], scale, place, font)
     middle, low = size[0] / 2 - GAP, size[1] - TITLE
-    ax.text(middle, low, GREEDY, ha="center", va="bottom", color=GREY, fontsize=font)
+    note = GREEDY if len(leaves) > 1 else ONE_LEAF
+    ax.text(middle, low, note, ha="center", va="bottom", color=GREY, fontsize=font)
     return ax
 
 
@@ -194,11 +210,11 @@ def _draw_mean(
     ax.set(xlim=limits[0], ylim=limits[1])
 
 
-def _new_heat_map(names: Sequence[str], leaves: int) -> Axes:
+def _new_heat_map(names: Sequence[str], labels: Sequence[str]) -> Axes:
     """Axes with cells that hold their number, and room for the names and the colours' label."""
-    slant = SLANT * _longest(names)
-    width, height = 2.7 + 0.42 * min(len(names), 40), 0.9 + max(1.4, 0.3 * min(leaves, 60))
-    return new_axes(1, width=width + slant, height=height + slant)[0]
+    slant, leaves = SLANT * _longest(names), LEVEL_LETTER * _longest(labels)
+    width, height = 1.9 + 0.42 * min(len(names), 40), 1.1 + max(1.4, 0.3 * min(len(labels), 60))
+    return new_axes(1, width=width + slant + leaves, height=height + slant)[0]
 
 
 def _longest(names: Sequence[str]) -> int:
@@ -206,10 +222,24 @@ def _longest(names: Sequence[str]) -> int:
 
 
 def _label(axis: Axis, names: Sequence[str], **style: Any) -> None:
-    every = -(-len(names) // MAX_TICKS)
+    every = _every(len(names))
     axis.set_ticks(range(0, len(names), every), names[::every], **style)
     for tick in axis.get_major_ticks():
         as_written(tick.label1, tick.label2)
+
+
+def _every(number: int) -> int:
+    """Of so many names each so-manieth is written."""
+    return -(-number // MAX_TICKS)
+
+
+def _frame(ax: Axes, column_of: Mapping[int, int]) -> None:
+    """A frame around a cell of some rows."""
+    from matplotlib.patches import Rectangle
+
+    for row, column in column_of.items():
+        style: dict[str, Any] = {"fill": False, "edgecolor": "black", "linewidth": 1.5}
+        ax.add_patch(Rectangle((column - 0.47, row - 0.47), 0.94, 0.94, **style))
 
 
 def _write_shares(ax: Axes, shares: np.ndarray) -> None:

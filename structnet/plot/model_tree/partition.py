@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from structnet.checks import check_integer
-from structnet.plot.model_tree.sheet import room
-from structnet.plot.palette import PALE, class_colors
-from structnet.plot.style import GREY, MARKERS, add_legend, as_written, cut, new_axes
+from structnet.checks import check_integer, check_one_of
+from structnet.plot.model_tree.key import ONE_LEAF
+from structnet.plot.model_tree.region_words import FONT, write_leaves
+from structnet.plot.palette import class_colors, confidence, region_colors
+from structnet.plot.style import (
+    MARKERS,
+    add_legend,
+    as_written,
+    cut,
+    new_axes,
+    percent_axis,
+)
 from structnet.routing.batches import answers
 from structnet.routing.protocol import RoutedTree
 from structnet.routing.reading import read
@@ -24,8 +32,11 @@ if TYPE_CHECKING:
 
 MARGIN = 0.08  # of the samples' range, to each side
 MAX_LEGEND = 12  # classes
-FONT, LETTER, LINE = 8.0, 4.8, 14.0  # of a leaf's number, in points: its size, its room
-DEEP = 0.3  # of that room: how far to each side its region must reach
+BORDER = "#666666"
+PALEST, FULLEST = 0.08, 0.6  # how strong a class's colour is: of all classes alike, of one alone
+SURE = "probability of the\npredicted class"
+MESH: dict[str, Any] = {"shading": "nearest", "rasterized": True, "zorder": 0}
+SAMPLE: dict[str, Any] = {"s": 16, "edgecolor": "#222222", "linewidth": 0.5, "zorder": 3}
 LEVELS = 8  # of the mean, where numbers are predicted
 
 
@@ -38,13 +49,18 @@ def plot_partition(
     ax: Axes | None = None,
     feature_names: Sequence[str] | None = None,
     resolution: int = 200,
+    color: str = "prediction",
 ) -> Axes:
     """Draws which leaf each point of the plane goes to, and what the tree predicts there.
 
-    The regions of the leaves, by the greedy path, have pale colours and, if they have room for
-    them, the leaves' numbers. A black line is where the likeliest class of all leaves together
-    changes or, for numbers, a contour of the predicted mean. Samples are dots in the colours of
-    their classes.
+    Grey lines are around the regions of the leaves, by the greedy path. Where there is room, a leaf
+    says its number, what it predicts most of the samples that end there, and the share of the
+    samples that do.
+
+    The colour is that of the class that all leaves together predict, the darker the surer they are;
+    a black line is where another class becomes the likeliest. Samples have the colours of their
+    classes. Of numbers, the colours are those of the predicted mean, on the samples' scale, and
+    black lines are its contours.
 
     Args:
         tree: any model tree whose samples have two features, or a fitted estimator of such.
@@ -55,6 +71,8 @@ def plot_partition(
         ax: the axes to draw on; new ones by default.
         feature_names: the labels of the axes; an estimator's own by default.
         resolution: points of the grid in each direction.
+        color: "prediction", as above, or "leaf", a pale colour for each leaf, none twice side by
+            side.
 
     Shapes:
         x ``[n, 2]``.
@@ -69,13 +87,16 @@ def plot_partition(
         >>> tree = NeuralTree(presets.mlp(num_outputs=2, width=8), shape=(2,))
         >>> ax = plot_partition(tree, torch.rand(6, 2), ax=Figure().add_subplot(), resolution=20)
         >>> [text.get_text() for text in ax.texts]
-        ['leaf 0']
+        ['leaf 0: ...\\n100 % of samples']
     """
+    check_one_of("color", color, ("prediction", "leaf"))
     told = read(tree, x, y, class_names, feature_names)
     tree, x, names = told.tree, told.samples, told.class_names
     samples, given_x = (x, x.x) if isinstance(x, Samples) else (None, x)
     _check(tree, given_x, resolution)
-    places = given_x.detach().cpu().numpy() if isinstance(given_x, Tensor) else given_x  # [n, 2]
+    places = (
+        given_x.detach().cpu().numpy() if isinstance(given_x, Tensor) else np.asarray(given_x)
+    )  # [n, 2]
     sides, grid = _grid(places, resolution)
     points: Any = grid.reshape(-1, 2).astype(places.dtype)
     if isinstance(given_x, Tensor):
@@ -91,13 +112,25 @@ def plot_partition(
     if told.units is not None:
         sides = list(told.units(np.stack(sides, axis=1)).T)
         places = told.units(np.asarray(places, np.float64))
-    given, ax = ax is not None, ax if ax is not None else new_axes(1, width=5.5, height=4.5)[0]
-    _draw_regions(ax, tree, sides, regions)
+    given, ax = ax is not None, ax if ax is not None else new_axes(1, width=6.5, height=4.5)[0]
+    targets = None if samples is None else samples.targets.cpu().numpy()
     if names is None:
+        scale = _scale_of_numbers(predicted, targets)
+        bar = _draw_means(ax, sides, predicted[..., 0], scale, color == "prediction")
+        ax.figure.colorbar(bar, ax=ax, label="target, and its prediction")
         _draw_contours(ax, sides, predicted[..., 0])
+        handles = _draw_numbers(ax, places, targets, scale) | _line("predicted mean", "black")
     else:
-        _draw_boundaries(ax, sides, predicted)
-    _draw_samples(ax, places, samples, names)
+        if color == "prediction":
+            bar = _draw_classes(ax, sides, np.exp(predicted))
+            percent_axis(ax.figure.colorbar(bar, ax=ax, label=SURE, shrink=0.6).ax)
+        _draw_boundaries(ax, sides, np.exp(predicted))
+        handles = _draw_samples(ax, places, targets, names)
+        handles |= _line("the prediction changes", "black")
+    if color == "leaf":
+        _draw_regions(ax, tree, sides, regions)
+    handles |= _draw_borders(ax, sides, regions)
+    _add_legend(ax, handles, ONE_LEAF if len(tree.topology.leaves) == 1 else None)
     columns = ("feature 0", "feature 1") if told.feature_names is None else told.feature_names
     ax.set(xlabel=columns[0], ylabel=columns[1])
     as_written(ax.xaxis.label, ax.yaxis.label)
@@ -105,7 +138,7 @@ def plot_partition(
     if not given:
         figure: Any = ax.figure
         figure.draw_without_rendering()  # gives the axes their final size
-    _write_numbers(ax, sides, regions)
+    write_leaves(ax, sides, regions, told)
     return ax
 
 
@@ -134,90 +167,87 @@ def _grid(x: np.ndarray, resolution: int) -> tuple[list[np.ndarray], np.ndarray]
 def _draw_regions(
     ax: Axes, tree: RoutedTree, sides: Sequence[np.ndarray], regions: np.ndarray
 ) -> None:
-    """Pale colours and a thin line between them."""
+    """A pale colour for each leaf."""
     from matplotlib.colors import ListedColormap
 
     leaves = tree.topology.from_left()
     place = np.zeros(tree.topology.num_nodes, int)
     place[leaves] = np.arange(len(leaves))
     number = place[regions]
-    colors = ListedColormap(_apart(number, len(leaves)))
-    style: dict[str, Any] = {
-        "vmin": -0.5,
-        "vmax": len(leaves) - 0.5,
-        "shading": "nearest",
-        "rasterized": True,
-    }
-    ax.pcolormesh(*sides, number, cmap=colors, zorder=0, **style)
-    for leaf in np.unique(regions):
-        if not (regions == leaf).all():
-            ax.contour(*sides, regions == leaf, [0.5], colors=GREY, linewidths=0.5, zorder=1)
+    colors = ListedColormap(region_colors(_beside(number, len(leaves))))
+    limits: dict[str, Any] = {"vmin": -0.5, "vmax": len(leaves) - 0.5}
+    ax.pcolormesh(*sides, number, cmap=colors, **limits, **MESH)
 
 
-def _apart(number: np.ndarray, leaves: int) -> list[str]:
-    """A pale colour for each leaf, no two alike side by side as far as the colours go."""
-    beside: dict[int, set[int]] = {i: set() for i in range(leaves)}
+def _beside(number: np.ndarray, regions: int) -> list[set[int]]:
+    """The neighbours of each region on a grid."""
+    beside: list[set[int]] = [set() for _ in range(regions)]
     for a, b in ((number[1:], number[:-1]), (number[:, 1:], number[:, :-1])):
         for one, other in np.unique(np.stack([a[a != b], b[a != b]], axis=1), axis=0).tolist():
             beside[one].add(other)
             beside[other].add(one)
-    found: dict[int, int] = {}
-    for i in range(leaves):
-        taken = {found[j] for j in beside[i] if j in found}
-        free = [c for c in range(len(PALE)) if c not in taken]
-        # The least used of the free ones, so that all are seen.
-        found[i] = min(free or range(len(PALE)), key=lambda c: (list(found.values()).count(c), c))
-    return [PALE[found[i]] for i in range(leaves)]
+    return beside
 
 
-def _write_numbers(ax: Axes, sides: Sequence[np.ndarray], regions: np.ndarray) -> None:
-    """Each leaf's number deep inside its region, unless it has no room there; the largest first."""
-    from scipy.ndimage import distance_transform_edt
-
-    leaves, area = np.unique(regions, return_counts=True)
-    box = np.array([LETTER * len(f"leaf {leaves.max()}"), LINE])
-    # The grid in boxes, so that they are 1 wide and 1 high: [width, height] and [x], [y].
-    size = room(ax) / box
-    x, y = (np.linspace(0, length, len(regions)) for length in size)
-    free = _inside(y, size[1])[:, None] & _inside(x, size[0])
-    for leaf in leaves[np.argsort(-area, kind="stable")]:
-        # The distance to the region's border.
-        depth = distance_transform_edt(np.pad(regions == leaf, 1), sampling=(y[1], x[1]))
-        depth = np.where(free, depth[1:-1, 1:-1], 0)
-        if depth.max() < DEEP:
-            continue
-        deep = np.argwhere(depth >= 0.98 * depth.max())
-        row, column = deep[len(deep) // 2]  # of a long region, the middle
-        free &= (abs(y - y[row]) >= 1)[:, None] | (abs(x - x[column]) >= 1)
-        ground: dict[str, Any] = {
-            "boxstyle": "round,pad=0.15",
-            "facecolor": "white",
-            "alpha": 0.75,
-            "linewidth": 0,
-        }
-        style: dict[str, Any] = {
-            "ha": "center",
-            "va": "center",
-            "fontsize": FONT,
-            "bbox": ground,
-            "zorder": 4,
-        }
-        ax.text(sides[0][column], sides[1][row], f"leaf {leaf}", **style)
+def _draw_borders(ax: Axes, sides: Sequence[np.ndarray], regions: np.ndarray) -> dict[str, Any]:
+    """Grey lines between the regions of leaves; name -> handle of the legend."""
+    leaves = np.unique(regions)
+    if len(leaves) == 1:
+        return {}
+    for leaf in leaves:
+        style: dict[str, Any] = {"colors": BORDER, "linewidths": 1.0, "zorder": 2}
+        ax.contour(*sides, regions == leaf, [0.5], **style)
+    return _line("border of leaves", BORDER)
 
 
-def _inside(places: np.ndarray, length: float) -> np.ndarray:
-    """Where something that is 1 long has its middle when it ends within so much room."""
-    return (places >= 0.5) & (places <= length - 0.5)
+def _line(name: str, color: str) -> dict[str, Any]:
+    """Name -> handle of a line in the legend."""
+    from matplotlib.lines import Line2D
+
+    return {name: Line2D([], [], color=color, linewidth=1.2)}
 
 
-def _draw_boundaries(ax: Axes, sides: Sequence[np.ndarray], log_prob: np.ndarray) -> None:
+def _draw_classes(ax: Axes, sides: Sequence[np.ndarray], proba: np.ndarray) -> Any:
+    """The colour of the likeliest class, the stronger the likelier; gives the scale of shades."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import LinearSegmentedColormap, Normalize, to_rgb
+
+    number = proba.shape[-1]
+    best, sure = proba.argmax(axis=-1), confidence(proba.max(axis=-1), number)
+    hues = np.array([to_rgb(color) for color in class_colors(number)])[best]
+    strength = PALEST + (FULLEST - PALEST) * sure[..., None]
+    ax.pcolormesh(*sides, 1 - strength * (1 - hues), **MESH)
+    ends = [str(1 - strength * 0.7) for strength in (PALEST, FULLEST)]
+    shades = LinearSegmentedColormap.from_list("shades", ends)
+    return ScalarMappable(Normalize(1 / number, 1), shades)
+
+
+def _scale_of_numbers(predicted: np.ndarray, targets: np.ndarray | None) -> Any:
+    """One scale for what is predicted and for what is true."""
+    from matplotlib.colors import Normalize
+
+    values = predicted.ravel() if targets is None else targets.reshape(len(targets), -1)[:, 0]
+    return Normalize(values.min(), values.max())
+
+
+def _draw_means(
+    ax: Axes, sides: Sequence[np.ndarray], mean: np.ndarray, scale: Any, filled: bool
+) -> Any:
+    from matplotlib.cm import ScalarMappable
+
+    if filled:
+        ax.pcolormesh(*sides, mean, cmap="viridis", norm=scale, alpha=0.6, **MESH)
+    return ScalarMappable(scale, "viridis")
+
+
+def _draw_boundaries(ax: Axes, sides: Sequence[np.ndarray], proba: np.ndarray) -> None:
     """Where a class becomes likelier than all others."""
-    best = log_prob.argmax(axis=-1)
-    for number in np.unique(best)[1:] if log_prob.shape[-1] == 2 else np.unique(best):
+    best = proba.argmax(axis=-1)
+    for number in np.unique(best)[1:] if proba.shape[-1] == 2 else np.unique(best):
         if (best == number).all():
             continue
-        others = np.delete(log_prob, number, axis=-1).max(axis=-1)
-        lead = log_prob[..., number] - others
+        others = np.delete(proba, number, axis=-1).max(axis=-1)
+        lead = proba[..., number] - others
         ax.contour(*sides, lead, [0.0], colors="black", linewidths=1.5, zorder=2)
 
 
@@ -228,23 +258,32 @@ def _draw_contours(ax: Axes, sides: Sequence[np.ndarray], mean: np.ndarray) -> N
     ax.clabel(lines, fontsize=8)
 
 
-def _draw_samples(
-    ax: Axes, x: np.ndarray, samples: Samples | None, names: Sequence[str] | None
-) -> None:
-    style: dict[str, Any] = {"s": 16, "edgecolor": "#222222", "linewidth": 0.5, "zorder": 3}
-    targets = None if samples is None else samples.targets.cpu().numpy()
+def _draw_numbers(
+    ax: Axes, x: np.ndarray, targets: np.ndarray | None, scale: Any
+) -> dict[str, Any]:
     if targets is None:
-        ax.scatter(*x.T, color="#777777", **style)
-    elif names is None:
-        first = targets.reshape(len(x), -1)[:, 0]
-        points = ax.scatter(x[:, 0], x[:, 1], c=first, cmap="viridis", **style)
-        ax.figure.colorbar(points, ax=ax, label="target")
-    else:
-        colors, drawn = class_colors(len(names)), []
-        for number, name in enumerate(names):
-            here, marker = x[targets == number], MARKERS[number % len(MARKERS)]
-            style |= {"color": colors[number], "marker": marker, "label": name}
-            drawn.append(ax.scatter(*here.T, **style))
-        if len(names) <= MAX_LEGEND:
-            place: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
-            add_legend(ax, drawn, list(map(cut, names)), frameon=False, handletextpad=0.2, **place)
+        return _draw_samples(ax, x, None, ())
+    first = targets.reshape(len(x), -1)[:, 0]
+    ax.scatter(x[:, 0], x[:, 1], c=first, cmap="viridis", norm=scale, **SAMPLE)
+    return {}
+
+
+def _draw_samples(
+    ax: Axes, x: np.ndarray, targets: np.ndarray | None, names: Sequence[str]
+) -> dict[str, Any]:
+    """Samples as dots; name -> handle of the legend."""
+    if targets is None:
+        ax.scatter(*x.T, color="#777777", **SAMPLE)
+        return {}
+    colors, drawn = class_colors(len(names)), {}
+    for number, name in enumerate(names):
+        style = SAMPLE | {"color": colors[number], "marker": MARKERS[number % len(MARKERS)]}
+        drawn[name] = ax.scatter(*x[targets == number].T, label=name, **style)
+    return drawn if len(names) <= MAX_LEGEND else {}
+
+
+def _add_legend(ax: Axes, handles: Mapping[str, Any], title: str | None) -> None:
+    place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 4}
+    style: dict[str, Any] = {"frameon": False, "handletextpad": 0.4, "columnspacing": 1.2}
+    style |= {"fontsize": FONT, "title_fontsize": FONT, "title": title}
+    add_legend(ax, list(handles.values()), list(map(cut, handles)), **place, **style)

@@ -12,32 +12,46 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from structnet.plot.model_tree import panels
-from structnet.plot.model_tree.panels import Key, key_height
+from structnet.plot.model_tree import captions, panels
+from structnet.plot.model_tree.folding import folded
+from structnet.plot.model_tree.key import (
+    GREEDY,
+    ONE_LEAF,
+    SIDES,
+    SOFT,
+    Key,
+    draw_key,
+    key_height,
+    panels_said,
+)
 from structnet.plot.model_tree.sheet import (
     BOXES,
     DOT,
     DOTS,
+    FONT,
     HISTOGRAMS,
     INCH,
+    LINE,
     MAX_DOTS,
     MAX_SIDE,
     MIN_SCALE,
     MIN_SIDE,
-    Form,
+    MIN_TEXT,
     Sheet,
     fit_limits,
     place,
     room,
     scale_to,
 )
-from structnet.routing.explanation import names_of
+from structnet.plot.style import GREY
+from structnet.routing.asking import all_questions
+from structnet.routing.leaves import leaf_accuracies, leaf_predictions, leaf_words
 from structnet.routing.protocol import RoutedTree
-from structnet.routing.reading import read
-from structnet.routing.report import questions
+from structnet.routing.reading import Reading, read
 from structnet.routing.samples import Samples
 from structnet.routing.visits import Reach, reach
-from structnet.routing.words import percent
+from structnet.routing.words import decided_words, percent
+from structnet.trees.tree import Tree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +59,6 @@ if TYPE_CHECKING:
 EDGE, TRANSFORMER = "#AAAAAA", "#222222"
 TITLE = 24.0  # points
 LARGEST = np.array([MAX_SIDE, MAX_SIDE])
-ASKED = replace(HISTOGRAMS, stem=HISTOGRAMS.stem + 9)  # with room for what routers ask
 
 
 def plot_neural_tree(
@@ -58,27 +71,39 @@ def plot_neural_tree(
     ax: Axes | None = None,
     greedy: bool = False,
     max_depth: int | None = None,
+    min_share: float = 0.0,
 ) -> Axes:
     """Draws a model tree with its root on top, and what samples do in it.
 
-    Each node has a histogram of the classes that reach it, on a scale of its own, or the mean and
-    the standard deviation of each column of targets: the panel's height is two standard deviations
-    of all samples to both sides of their mean. Below, each node of two branches has a histogram of
-    its probabilities of going left, from 1 at the left to 0 at the right; one of more branches has
-    a bar for each, as high as what goes on there. Above stand the node's number and the share of
-    the samples that reach it, which is also the width of its edge. The dots on an edge are its
-    transformers.
+    Each node has up to three panels, and all panels of a kind have one scale:
 
-    All of these count a sample at every node, by its probability of getting there, or with
-    ``greedy`` at the nodes on its greedy path alone; above the tree stands which.
+    - the classes that reach it, as parts of what reaches it; the ground is the colour of the
+      commonest class, darker where it is purer. Of numbers, the mean and the standard deviation of
+      each column of targets: the panel's height is two standard deviations of all samples to both
+      sides of their mean;
+    - the probabilities of coming there, from 0 at the left to 1 at the right, of all samples;
+    - of a node of two branches, the probabilities of going left, from 1 at the left to 0 at the
+      right; of one of more branches a bar for each, as high as what goes on there.
+
+    Above stand the node's number and the share of the samples that reach it, which is also the
+    width of its edge. The dots on an edge are its transformers. All of these count a sample at
+    every node, by its probability of getting there, or with ``greedy`` at the nodes on its greedy
+    path alone; above the tree stands which, and how decided the routers are.
+
+    Below a leaf stand the commonest class that arrives, and how often the leaf's own answer is
+    correct for the samples whose greedy path ends there; or the mean and the deviation of the
+    targets, and the mean of the answers.
+
+    Below an inner node stands what it asks (:func:`structnet.routing.asking.questions`) or, where
+    that cannot be said, what the samples that part there differ in; and which of many classes
+    mostly go to which branch.
 
     Without samples, the nodes are boxes with their numbers: inner ones blue, leaves yellow. What
-    has no room for histograms is drawn as dots, in the colour of the commonest class.
-
-    A router of the inputs themselves says below its panel what goes left, where the tree can tell.
+    has no room for histograms is drawn as dots, in the colour of the commonest class, paler where
+    others come, too.
 
     Args:
-        tree: any model tree, or a fitted estimator.
+        tree: any model tree, a :class:`structnet.routing.Reading`, or a fitted estimator.
         samples: samples to send through it; for an estimator the user's own inputs.
         y: targets of an estimator's inputs.
         class_names: the names of the classes; an estimator's own or their numbers by default.
@@ -86,11 +111,13 @@ def plot_neural_tree(
         ax: the axes to draw on; by default new ones, large enough for all to be read.
         greedy: True counts each sample at the nodes on its greedy path alone, instead of at all
             nodes by the probability of getting there.
-        max_depth: the most nodes above a node that is drawn; others are written as "… 12 more".
+        max_depth: the most nodes above a node that is drawn; those below are one mark, which says
+            how many leaves, and what share of the samples, it stands for.
+        min_share: the least share of a node that is drawn, likewise.
 
     Raises:
-        ValueError: there are no samples, they do not fit the tree, or there is not one name a
-            class.
+        ValueError: there are no samples, they do not fit the tree, there is not one name a class,
+            or a limit is out of range.
 
     Example:
         >>> import torch
@@ -102,44 +129,38 @@ def plot_neural_tree(
         >>> [text.get_text() for text in ax.texts]
         ['0', '1', '2']
     """
-    told = read(tree, samples, y, class_names, feature_names)
-    tree, samples, names = told.tree, told.samples, told.class_names
-    found = None if samples is None else reach(tree, samples, "greedy" if greedy else "multi")
-    key = None if found is None else Key(panels.GREEDY if greedy else panels.SOFT, names)
-    sheet = _sheet(tree, found is not None, max_depth, room(ax) if ax is not None else LARGEST)
-    if sheet.form.unit == HISTOGRAMS.unit and any(questions(tree, told.feature_names).values()):
-        sheet = _sheet(tree, True, max_depth, room(ax) if ax is not None else LARGEST, ASKED)
-    if key is not None and sheet.form.unit != DOTS.unit:
-        key = key._replace(panels=panels.panels_text(tree))
-    ax = ax if ax is not None else _new_axes([sheet], key)[0]
-    _draw(ax, tree, sheet, found, key)
-    if sheet.form.stem == ASKED.stem:
-        panels.draw_questions(
-            ax, sheet, questions(tree, told.feature_names), _scale(ax, sheet, key)
-        )
+    drawn = _Drawn(read(tree, samples, y, class_names, feature_names), greedy, max_depth, min_share)
+    if ax is None:
+        ax = _new_axes([drawn.sheet(LARGEST)], drawn.key)[0]
+    _draw(ax, drawn)
     return ax
 
 
 def plot_refinement(
-    before: RoutedTree,
-    after: RoutedTree,
+    before: Any,
+    after: Any,
     samples: Samples,
     class_names: Sequence[str] | None = None,
     accuracies: tuple[float, float] | None = None,
     ax: Sequence[Axes] | None = None,
     *,
+    feature_names: Sequence[str] | None = None,
     greedy: bool = False,
     max_depth: int | None = None,
+    min_share: float = 0.0,
 ) -> list[Axes]:
     """Draws a tree before and after refinement, as :func:`plot_neural_tree` does.
 
+    The titles say how decided the routers are: how probable the likelier branch is, on average.
+
     Args:
-        before, after: the two trees; a ``copy.deepcopy`` keeps the first.
+        before, after: the two trees, a ``copy.deepcopy`` keeps the first; or readings of them, as
+            :class:`structnet.routing.Reading` is one.
         samples: the samples to send through both.
         class_names: the names of the classes; their numbers by default.
         accuracies: the accuracies of the two, in [0, 1], for the titles.
         ax: two axes; by default new ones, side by side, or one above the other for wide trees.
-        greedy, max_depth: see :func:`plot_neural_tree`.
+        feature_names, greedy, max_depth, min_share: see :func:`plot_neural_tree`.
 
     Raises:
         ValueError: there are not two axes; or as for :func:`plot_neural_tree`.
@@ -156,36 +177,62 @@ def plot_refinement(
     """
     if ax is not None and len(ax) != 2:
         raise ValueError(f"before and after need two axes; got {len(ax)}")
-    trees, axes = (before, after), ax
+    pair = [
+        _Drawn(read(tree, samples, None, class_names, feature_names), greedy, max_depth, min_share)
+        for tree in (before, after)
+    ]
+    axes = ax
     if axes is None:
-        sheets = [_sheet(tree, True, max_depth, LARGEST) for tree in trees]
-        said = panels.panels_text(after)
-        axes = _new_axes(sheets, Key(panels.SOFT, names_of(before, class_names), said))
+        axes = _new_axes([each.sheet(LARGEST) for each in pair], pair[1].key)
     titles = ["before refinement", "after refinement"]
-    for i, accuracy in enumerate(accuracies or ()):
-        titles[i] += f": accuracy {percent(accuracy, 1)}"
-    for each, tree, title in zip(axes, trees, titles, strict=True):
-        each.set_title(title)
-        shown: dict[str, Any] = {"greedy": greedy, "max_depth": max_depth}
-        plot_neural_tree(tree, samples, class_names=class_names, ax=each, **shown)
+    for i, (each, drawn) in enumerate(zip(axes, pair, strict=True)):
+        assert drawn.found is not None  # as there are samples
+        said = [] if accuracies is None else [f"accuracy {percent(accuracies[i], 1)}"]
+        words = ", ".join(filter(None, [*said, decided_words(drawn.found.all_decided)]))
+        each.set_title(": ".join(filter(None, (titles[i], words))))
+        _draw(each, drawn)
     return list(axes)
 
 
-def _sheet(
-    tree: RoutedTree,
-    histograms: bool,
-    max_depth: int | None,
-    points: np.ndarray,
-    form: Form = HISTOGRAMS,
-) -> Sheet:
-    """Places the tree in its full form, or as dots if that has no room on so many points."""
-    depth = tree.topology.depth
-    shown = np.flatnonzero(depth <= (depth.max() if max_depth is None else max_depth))
-    dots = max((tree.facts(v).transformers for v in shown.tolist()), default=0)
-    full = place(tree.topology, form if histograms else BOXES, dots, max_depth)
-    if scale_to(points, full, 0) >= MIN_SCALE:
-        return full
-    return place(tree.topology, DOTS, 0, max_depth)
+class _Drawn:
+    """What is drawn of a tree: its nodes, what reaches them, what they ask, and the key."""
+
+    def __init__(self, told: Reading, greedy: bool, max_depth: int | None, min_share: float):
+        self.told, self.tree = told, told.tree
+        samples, topology = told.samples, told.tree.topology
+        self.found: Reach | None = None
+        self.key: Key | None = None
+        if samples is not None:
+            self.found = reach(told.tree, samples, "greedy" if greedy else "multi")
+            note = GREEDY if greedy else SOFT
+            self.key = Key(note, told.class_names, panels_said(told.tree, self.found))
+        share = None if self.found is None else self.found.share
+        self.nodes: Tree = folded(topology, share, min_share, max_depth)
+        self.asked = all_questions(told, self.found)
+        if self.key is not None and any(" | " in text for text in self.asked.values()):
+            self.key = self.key._replace(said=[*self.key.said, (SIDES, GREY)])
+
+    def answers(self, sheet: Sheet) -> dict[int, str]:
+        """How often drawn leaves are correct or, of one number, what they say: leaf -> text."""
+        shown = [v for v in sheet.nodes.tolist() if v >= 0 and not self.tree.topology.inner[v]]
+        if self.told.class_names is not None:
+            correct = leaf_accuracies(self.tree, self.told.samples, shown)
+            return {leaf: f"correct: {percent(share)}" for leaf, share in correct.items()}
+        words = leaf_words(self.told, leaf_predictions(self.tree, self.told.samples, shown))
+        return {leaf: f"says {word}" for leaf, word in words.items() if ", " not in word}
+
+    def sheet(self, points: np.ndarray) -> Sheet:
+        """The nodes in their full form, or as dots if that has no room on so many points."""
+        form = BOXES if self.found is None else HISTOGRAMS
+        form = replace(form, stem=form.stem + LINE * captions.question_lines(self.asked))
+        if self.found is None and len(self.tree.topology.leaves) == 1:
+            form = replace(form, foot=1.5 * FONT)  # there it says so
+        numbers = [v.label for v in self.nodes.preorder() if isinstance(v.label, int)]
+        dots = max(self.tree.facts(v).transformers for v in numbers)
+        full = place(self.nodes, self.tree.topology, form, dots)
+        if scale_to(points, full, 0) >= MIN_SCALE:
+            return full
+        return place(self.nodes, self.tree.topology, DOTS, 0)
 
 
 def _new_axes(sheets: Sequence[Sheet], key: Key | None) -> list[Axes]:
@@ -206,8 +253,12 @@ def _new_axes(sheets: Sequence[Sheet], key: Key | None) -> list[Axes]:
     return list(axes)
 
 
-def _draw(ax: Axes, tree: RoutedTree, sheet: Sheet, found: Reach | None, key: Key | None) -> None:
-    above, scale = key_height(key, room(ax)[0]), _scale(ax, sheet, key)
+def _draw(ax: Axes, drawn: _Drawn) -> None:
+    tree, found, key, sheet = drawn.tree, drawn.found, drawn.key, drawn.sheet(room(ax))
+    if key is not None and sheet.form.unit == DOTS.unit:
+        key = key._replace(said=())  # there are no panels
+    above = key_height(key, room(ax)[0])
+    scale = scale_to(room(ax), sheet, above)
     fit_limits(ax, sheet, scale, above)
     _draw_edges(ax, sheet, found, scale)
     if sheet.form.unit == DOTS.unit:
@@ -218,13 +269,14 @@ def _draw(ax: Axes, tree: RoutedTree, sheet: Sheet, found: Reach | None, key: Ke
             panels.draw_boxes(ax, tree, sheet, scale)
         else:
             panels.draw_panels(ax, tree, sheet, found)
-            panels.draw_captions(ax, tree, sheet, found, key and key.names, scale)
+            said = drawn.answers(sheet) if scale >= MIN_TEXT else {}
+            captions.draw_captions(ax, tree, sheet, found, key and key.names, said, scale)
+        captions.draw_questions(ax, sheet, drawn.asked, scale)
     if key is not None:
-        panels.draw_key(ax, key, sheet.size[0] / 2, scale, room(ax)[0])
-
-
-def _scale(ax: Axes, sheet: Sheet, key: Key | None) -> float:
-    return scale_to(room(ax), sheet, key_height(key, room(ax)[0]))
+        draw_key(ax, key, sheet.size[0] / 2, scale, room(ax)[0])
+    elif len(tree.topology.leaves) == 1:
+        x, y = sheet.size[0] / 2, -sheet.size[1] + sheet.form.foot / 2
+        captions.write(ax, x, y, ONE_LEAF, FONT * scale, color=GREY, ha="center")
 
 
 def _draw_edges(ax: Axes, sheet: Sheet, found: Reach | None, scale: float) -> None:
@@ -234,7 +286,7 @@ def _draw_edges(ax: Axes, sheet: Sheet, found: Reach | None, scale: float) -> No
     parent, x, bar = sheet.placed.parent, sheet.x, sheet.bar
     middle = (sheet.top + sheet.bottom) / 2 if sheet.form.caption == 0 else sheet.bottom
     share = _shares(sheet, found)
-    widths = scale * panels.edge_width(share)
+    widths = scale * captions.edge_width(share)
     over = np.where(parent < 0, x, x[parent])  # where the way begins
     edges = [np.stack([over, bar], 1), np.stack([x, bar], 1), np.stack([x, sheet.top], 1)]
     inner, child = np.unique(parent[1:], return_index=True)
@@ -254,8 +306,7 @@ def _shares(sheet: Sheet, found: Reach | None) -> np.ndarray:
     if found is None:
         return np.zeros(len(sheet.nodes))
     share = found.share[sheet.nodes]
-    hidden = sheet.nodes < 0  # it stands for all that its parent has below it
-    share[hidden] = share[sheet.placed.parent[hidden]]
+    share[list(sheet.marks)] = [mark.share for mark in sheet.marks.values()]
     return share
 
 

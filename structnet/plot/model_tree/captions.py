@@ -1,0 +1,143 @@
+"""What is written at the nodes of a model tree's picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from structnet.plot.fonts import fonts_for
+from structnet.plot.labels import text_width
+from structnet.plot.model_tree.sheet import FONT, LINE, MIN_TEXT, SMALL, WIDTH, Sheet
+from structnet.plot.style import GREY, cut
+from structnet.routing.protocol import RoutedTree
+from structnet.routing.visits import Reach
+from structnet.routing.words import percent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+THIN, THICK = 0.8, 6.0  # points: an edge that nothing takes, and what all samples add to it
+MAX_NAME = 9  # characters of a class below a leaf
+
+
+def draw_captions(
+    ax: Axes,
+    tree: RoutedTree,
+    sheet: Sheet,
+    found: Reach,
+    names: Sequence[str] | None,
+    answers: Mapping[int, str],
+    scale: float,
+) -> None:
+    """Above a node its number and the share that reaches it; below a leaf the commonest class of
+    what arrives, and the leaf's own answer."""
+    if scale < MIN_TEXT:
+        return
+    draw_marks(ax, sheet, scale)
+    stems = edge_width(found.share)
+    for v, x, top, bottom in zip(sheet.nodes, sheet.x, sheet.top, sheet.bottom, strict=True):
+        left, right = x - WIDTH / 2, x + WIDTH / 2
+        if v < 0:
+            continue
+        above, below = {"va": "bottom"}, {"va": "top"}
+        # The stem, as thick as what passes, stands in the middle.
+        beside = WIDTH / 2 - 1 - float(stems[v]) / 2
+        name = _fitting([f"node {v}", str(v)], beside)
+        write(ax, left, top + 1, name, SMALL * scale, color=GREY, **above)
+        write(ax, right, top + 1, share_text(found.share[v]), FONT * scale, ha="right", **above)
+        branches = tree.branch_names(v)
+        if not branches:
+            said = "\n".join([_says(found, int(v), names), answers.get(int(v), "")]).rstrip()
+            write(ax, x, bottom + LINE - 2, said, FONT * scale, ha="center", **below)
+        else:
+            small = {"color": GREY, **below}
+            for name, at, side in ((branches[0], left, "left"), (branches[-1], right, "right")):
+                if side == "left" or len(branches) > 1:
+                    name = _fitting([name, *name.split()[-1:], cut(name, 6)], beside)
+                    write(ax, at, bottom - 1, name, SMALL * scale, ha=side, **small)
+
+
+def edge_width(share: np.ndarray) -> np.ndarray:
+    """The width of edges in points, by the share of the samples that take them. ``[n] -> [n]``."""
+    return THIN + THICK * share
+
+
+def _fitting(names: Sequence[str], width: float) -> str:
+    """The first of these names that has room in small letters, or the last."""
+    fonts = fonts_for(names)
+    scale = 1.05 * SMALL / 10  # on a screen, small letters are somewhat wider
+    return next((n for n in names if scale * text_width(n, fonts) <= width), names[-1])
+
+
+def question_lines(asked: Mapping[int, str]) -> int:
+    """The most lines that are written below a router."""
+    return max((len(text.splitlines()) for text in asked.values()), default=0)
+
+
+def draw_questions(ax: Axes, sheet: Sheet, asked: Mapping[int, str], scale: float) -> None:
+    """What goes left at each router, below it and over the stem; as wide as its children stand."""
+    if scale < MIN_TEXT:
+        return
+    parent = sheet.placed.parent
+    for i, v in enumerate(sheet.nodes.tolist()):
+        below = sheet.x[parent == i]
+        if not len(below) or not asked.get(v):
+            continue
+        room = max(float(np.ptp(below)) + WIDTH, WIDTH)
+        y = (sheet.bottom[i] - sheet.form.foot + sheet.bar[parent == i][0]) / 2
+        said = "\n".join(_shortened(line, room) for line in asked[v].splitlines())
+        ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.6 * scale}
+        write(ax, sheet.x[i], y, said, SMALL * scale, ha="center", bbox=ground, linespacing=1.1)
+
+
+def _shortened(line: str, room: float) -> str:
+    """A line with as many of its letters as have room."""
+    return _fitting([line, *(cut(line, n) for n in range(len(line), 5, -2))], room)
+
+
+def share_text(share: float) -> str:
+    """A share in a few letters.
+
+    Example:
+        >>> [share_text(share) for share in (1, 0.126, 0.001, 0)]
+        ['100 %', '13 %', '<1 %', '0 %']
+    """
+    return "<1 %" if 0 < share < 0.005 else percent(share)
+
+
+def _says(found: Reach, leaf: int, names: Sequence[str] | None) -> str:
+    """The commonest class at a leaf, or the mean and the spread of its targets."""
+    if not found.share[leaf]:
+        return "no samples"
+    if names is not None and found.classes is not None:
+        counts = found.classes[leaf]
+        name = cut(names[counts.argmax()], MAX_NAME)
+        return f"{name}: {share_text(counts.max() / counts.sum())}"
+    if found.mean is None or found.spread is None or found.mean.shape[1] > 1:
+        return ""
+    return f"{brief(found.mean[leaf, 0], 3)} ± {brief(found.spread[leaf, 0], 2)}"
+
+
+def brief(value: float, digits: int) -> str:
+    """A number in as few letters as it takes.
+
+    Example:
+        >>> [brief(value, 3) for value in (1.5, 78712.0, -0.0000131)]
+        ['1.5', '7.87e4', '-1.31e-5']
+    """
+    return f"{value:.{digits}g}".replace("e+0", "e").replace("e+", "e").replace("e-0", "e-")
+
+
+def draw_marks(ax: Axes, sheet: Sheet, scale: float) -> None:
+    """How many leaves are folded, where they hung, and what share of the samples they have."""
+    for i, mark in sheet.marks.items():
+        x, y = sheet.x[i], sheet.top[i] - 1
+        write(ax, x, y, mark.words(), FONT * scale, ha="center", va="top")
+
+
+def write(ax: Axes, x: float, y: float, text: str, size: float, **style: Any) -> None:
+    """A text of the picture, as it is written."""
+    style = {"va": "center"} | style
+    ax.text(x, y, text, fontsize=size, parse_math=False, clip_on=True, zorder=3, **style)

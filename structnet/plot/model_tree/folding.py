@@ -1,0 +1,99 @@
+"""Which nodes of a model tree are drawn, and what stands for those that are not."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from structnet.checks import check_integer, check_number
+from structnet.routing.topology import Topology
+from structnet.routing.words import percent
+from structnet.trees.tree import Tree
+
+
+class Mark(NamedTuple):
+    """Stands for branches that are folded.
+
+    Attributes:
+        leaves: the number of their leaves.
+        share: the share of the samples that comes there; None if there are no samples.
+    """
+
+    leaves: int
+    share: float | None
+
+    def words(self) -> str:
+        """What is written in its place, in two lines.
+
+        Example:
+            >>> Mark(12, 0.004).words(), Mark(1, None).words()
+            ('… 12 leaves\\n0.4 %', '… 1 leaf')
+        """
+        leaves = "… 1 leaf" if self.leaves == 1 else f"… {self.leaves:,} leaves"
+        return leaves if self.share is None else f"{leaves}\n{small_share(self.share)}"
+
+
+def small_share(share: float) -> str:
+    """A share with a digit behind the point where it is small.
+
+    Example:
+        >>> [small_share(share) for share in (0.126, 0.004, 0.0001, 0)]
+        ['13 %', '0.4 %', '<0.1 %', '0 %']
+    """
+    if 0 < share < 0.0005:
+        return "<0.1 %"
+    return percent(share, 1 if 0 < share < 0.0995 else 0)
+
+
+def folded(
+    topology: Topology,
+    shares: np.ndarray | None = None,
+    min_share: float = 0.0,
+    max_depth: int | None = None,
+) -> Tree:
+    """The nodes that are drawn, as a tree whose labels are their numbers, or marks.
+
+    The children of a node that are too deep, or that too small a share of the samples comes to,
+    are one mark, where the first of them stands.
+
+    Args:
+        shares: share of the samples at each node, if there are samples.
+        min_share: least share of a node that is drawn.
+        max_depth: depth of the last nodes that are drawn.
+
+    Shapes:
+        shares ``[num_nodes]``.
+
+    Raises:
+        ValueError: a limit is out of range, or there is a least share without samples.
+
+    Example:
+        >>> topology = Topology([(1, 2), (), (3, 4), (), ()])
+        >>> drawn = folded(topology, np.array([1.0, 0.9, 0.1, 0.06, 0.04]), min_share=0.2)
+        >>> [node.label for node in drawn.children]
+        [1, Mark(leaves=2, share=0.1)]
+    """
+    check_integer("max_depth", max_depth, 0, optional=True)
+    check_number("min_share", min_share, 0, 1)
+    if shares is None and min_share:
+        raise ValueError(f"min_share is a share of samples, and there are none. Got {min_share}.")
+    leaves = topology.sums_below((~topology.inner).astype(np.int64))
+    shown = topology.depth <= (topology.depth.max() if max_depth is None else max_depth)
+    if shares is not None:
+        shown &= shares >= min_share
+    shown[0] = True
+    below: dict[int, list[int | Mark]] = {0: []}
+    for v in np.flatnonzero(shown).tolist():  # parents first
+        if v not in below:
+            continue  # below a mark
+        children = topology.children_of(v)
+        hidden = [u for u in children if not shown[u]]
+        share = None if shares is None else float(shares[hidden].sum())
+        mark = Mark(int(leaves[hidden].sum()), share)
+        below[v] = [mark if u in hidden[:1] else u for u in children if u not in hidden[1:]]
+        below |= {u: [] for u in children if shown[u]}
+    built: dict[int, Tree] = {}
+    for v, nodes in reversed(below.items()):
+        built[v] = Tree(v, [Tree(u) if isinstance(u, Mark) else built.pop(u) for u in nodes])
+    return built[0]

@@ -1,0 +1,135 @@
+"""The key above a model tree: colours of the classes, what the panels and the shares are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from textwrap import wrap
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from structnet.plot.model_tree.captions import brief, write
+from structnet.plot.model_tree.sheet import FONT
+from structnet.plot.palette import class_colors
+from structnet.plot.style import GREY, LINES, add_legend, cut
+from structnet.routing.protocol import RoutedTree
+from structnet.routing.visits import Reach
+from structnet.routing.words import decided_words
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COMING_COLOR, ROUTER_COLOR = LINES[5], LINES[0]
+LETTERS_SIZE = 8.0  # points: the font of the classes
+ENTRY, LETTER, ROW, MAX_KEY = 22.0, 5.0, 13.0, 20  # of the key, in points; its most classes
+GREEDY, SOFT = "shares: greedy paths", "shares: mean probabilities"
+NOTE, ABOVE = 16.0, 4.0  # points: the height of the line that says which; how far above the tree
+SAID, LETTERS = 9.0, 4.1  # points: the height of a line about the panels; of each of its letters
+ONE_LEAF = "one leaf: this tree asks nothing"
+LEAF_SAID = {
+    True: "below a leaf: its commonest class; how often its answer is correct",
+    False: "below a leaf: mean ± deviation of what arrives; its own mean answer",
+}
+SIDES = "below a router: classes that mostly go to its first branch | the next"
+UPPER = "classes that arrive, 0 to 100 %; darker ground: purer"
+LEFT = "probability of going {}, 1 to 0, among the samples here"
+ON = "share of the samples here that goes on to each child, 0 to 100 %"
+
+
+class Key(NamedTuple):
+    """What is written above a tree.
+
+    Attributes:
+        note: the meaning of the shares.
+        names: names of the classes; None if targets are numbers.
+        said: sentences on the panels, each with its colour.
+    """
+
+    note: str
+    names: Sequence[str] | None
+    said: Sequence[tuple[str, str]] = ()
+
+    def lines(self, width: float) -> list[tuple[str, str]]:
+        """What is said, in lines that have room on so many points."""
+        most = max(20, int(width / LETTERS))
+        return [(line, color) for text, color in self.said for line in wrap(text, most)]
+
+
+def panels_said(tree: RoutedTree, found: Reach) -> list[tuple[str, str]]:
+    """What the panels of a tree's nodes show, in words and in the panels' colours."""
+    classes = tree.num_classes is not None
+    upper = UPPER if classes else _targets(found)
+    arity = np.diff(tree.topology.offsets)
+    coming = "probability of coming here, 0 to 1, of all samples"
+    leaf = LEAF_SAID[classes], GREY
+    if not arity.any():
+        first = f"{ONE_LEAF}; upper panel: {upper}", GREY
+        return [first, (f"lower panel: {coming}", COMING_COLOR), leaf]
+    two = (arity[arity > 0] == 2).all()
+    lower = LEFT.format(tree.branch_names(0)[0]) if two else ON
+    said = [
+        (f"upper panels: {upper}", GREY),
+        (f"middle: {coming}", COMING_COLOR),
+        (f"lower: {lower}", ROUTER_COLOR),
+        leaf,
+    ]
+    if decided := decided_words(found.all_decided):
+        said.append((f"{decided}: mean probability of the likelier branch", GREY))
+    return said
+
+
+def _targets(found: Reach) -> str:
+    """The one scale of the panels of targets."""
+    assert found.mean is not None and found.spread is not None  # as of numbers
+    text = "targets that arrive, mean ± deviation"
+    if found.mean.shape[1] > 1:
+        return f"{text}, within 2 deviations of all samples"
+    middle, reach = float(found.mean[0, 0]), 2 * float(found.spread[0, 0])
+    return f"{text}, from {brief(middle - reach, 3)} to {brief(middle + reach, 3)}"
+
+
+def draw_key(ax: Axes, key: Key, x: float, scale: float, width: float) -> None:
+    """The colours of the classes, in rows no wider than so many points, and the words below."""
+    from matplotlib.patches import Patch
+
+    style = {"ha": "center", "va": "bottom"}
+    write(ax, x, ABOVE, key.note, FONT, color=GREY, **style)
+    for number, (line, color) in enumerate(reversed(key.lines(width)), start=1):
+        write(ax, x, ABOVE + SAID * number / scale, line, FONT, color=color, **style)
+    names = key.names
+    if names is None or len(names) > MAX_KEY:
+        return
+    patches = [Patch(color=color) for color in class_colors(len(names))]
+    add_legend(
+        ax,
+        patches,
+        list(map(cut, names)),
+        loc="upper center",
+        bbox_to_anchor=(x, key_height(key, width) / scale),
+        bbox_transform=ax.transData,
+        ncols=_columns(names, width),
+        fontsize=LETTERS_SIZE,
+        frameon=False,
+        borderaxespad=0,
+        borderpad=0,
+        handlelength=0.8,
+        handletextpad=0.4,
+        columnspacing=1.2,
+        labelspacing=0.3,
+    )
+
+
+def key_height(key: Key | None, width: float) -> float:
+    """The height of the words and of the rows of the key in points."""
+    if key is None:
+        return 0.0
+    note = NOTE + SAID * len(key.lines(width))
+    if key.names is None or len(key.names) > MAX_KEY:
+        return note
+    return note + ROW * -(-len(key.names) // _columns(key.names, width)) + 4
+
+
+def _columns(names: Sequence[str], width: float) -> int:
+    entry = ENTRY + LETTER * max(len(cut(name)) for name in names)
+    rows = -(-len(names) // max(1, int(width / entry)))
+    return -(-len(names) // rows)  # equally long rows

@@ -1,0 +1,194 @@
+"""What the inner nodes of a model tree ask, and what they separate, in the user's words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from structnet.routing.batches import answers
+from structnet.routing.protocol import RoutedTree
+from structnet.routing.reading import Reading
+from structnet.routing.samples import counted
+from structnet.routing.visits import Reach
+
+MOST = 0.7  # of a hyperplane's weight: the columns that make it up are named
+NAMED = 3  # columns at most
+FAR = 0.5  # deviations of all samples: columns whose means differ less are not named
+MOSTLY, SOME = 0.6, 0.2  # of a class: what must go one way, and what must come at all
+CLASSES = 5  # of each side, as far as they are named
+
+Units = Callable[[np.ndarray], np.ndarray]
+
+
+def questions(
+    tree: RoutedTree, names: Sequence[str] | None = None, units: Units | None = None
+) -> dict[int, str]:
+    """What goes to the first branch of each inner node: node -> text; empty where it is unknown.
+
+    A tree tells it by a method ``plane(node)``: the weights ``[columns]`` and the bias of a linear
+    function of the inputs that is above 0 where a sample goes to the first branch; None of a node
+    that is no such plane. The columns that make up most of the weights are named, the largest
+    first, and "…" stands for a rest that counts. So inputs of like spread are presumed, as an
+    estimator gives them. Of one column alone, its threshold is told.
+
+    Args:
+        names: the names of the columns of a table; their numbers by default.
+        units: function from inputs of the tree to the user's, ``[n, columns]`` -> the same.
+
+    Example:
+        >>> import torch
+        >>> from structnet.neural_tree import NeuralTree, presets
+        >>> tree = NeuralTree(presets.table(num_outputs=2), shape=(2,))
+        >>> _ = tree.split(0)
+        >>> tree.nodes[0].router.weight.data = torch.tensor([[1.5, -2.0]])
+        >>> questions(tree, ["age", "height"])
+        {0: 'left: low height, high age'}
+    """
+    plane = getattr(tree, "plane", None)
+    found = {}
+    for v in np.flatnonzero(tree.topology.inner).tolist():
+        asked = None if plane is None else plane(v)
+        said = "" if asked is None else _side(asked[0], asked[1], names, units)
+        found[v] = said and f"{tree.branch_names(v)[0]}: {said}"
+    return found
+
+
+def _side(weight: np.ndarray, bias: float, names: Sequence[str] | None, units: Units | None) -> str:
+    """The side of a plane where its function is above 0."""
+    size, used = np.abs(weight), np.flatnonzero(weight)
+    if not len(used):
+        return ""
+    order = used[np.argsort(-size[used], kind="stable")[:NAMED]]
+    share = size[order] / size.sum()
+    told = order[np.cumsum(share) - share < MOST]
+    rest = size.sum() - size[told].sum()
+    if len(told) == 1 and (units is not None or not rest):
+        column = int(told[0])
+        at = np.zeros((1, len(weight)))
+        at[0, column] = -bias / weight[column]
+        edge = float((at if units is None else units(at))[0, column]) + 0.0  # no -0
+        sign, about = ">" if weight[column] > 0 else "<", "about " if rest else ""
+        return f"{name_of(names, column)} {sign} {about}{edge:.4g}"
+    words = [f"{'high' if weight[i] > 0 else 'low'} {name_of(names, i)}" for i in told]
+    return ", ".join([*words, "…"] if rest > (1 - MOST) * size.sum() + 1e-12 else words)
+
+
+def name_of(names: Sequence[str] | None, column: int) -> str:
+    """The name of a column, or its number."""
+    return f"feature {column}" if names is None else str(names[column])
+
+
+def contrasts(tree: RoutedTree, x: Any, names: Sequence[str] | None = None) -> dict[int, str]:
+    """By which columns the samples differ that go to both branches: node -> text.
+
+    For nodes of any kind with two branches, where samples are rows of a table. The columns whose
+    means differ by half a deviation of all samples or more are named, three at most, the farthest
+    first. It is what they separate, which need not be what they ask.
+
+    Args:
+        x: samples, each counted by its weight and by its probability of getting there.
+        names: the names of the columns; their numbers by default.
+
+    Example:
+        >>> import torch
+        >>> from structnet.neural_tree import NeuralTree, presets
+        >>> tree = NeuralTree(presets.table(num_outputs=2), shape=(2,))
+        >>> _ = tree.split(0)
+        >>> tree.nodes[0].router.weight.data = torch.tensor([[0.0, -9.0]])
+        >>> x = torch.tensor([[1.0, -1.0], [1.0, 1.0]])
+        >>> contrasts(tree, x, ["age", "height"])
+        {0: 'left has lower height'}
+    """
+    x, weights = counted(x)
+    sums, squares = np.zeros((tree.topology.num_nodes, 1 + tree.shape[0])), np.zeros(tree.shape)
+    for rows, (visits, values) in answers(tree, x, lambda part: (list(tree.visits(part)), part)):
+        values = torch.as_tensor(values).detach().double().cpu().numpy()
+        terms = np.concatenate([np.ones((len(values), 1)), values], axis=1)
+        squares += weights[rows] @ values**2
+        for visit in visits:
+            sums[visit.node] += (weights[rows] * visit.arriving) @ terms
+    center = sums[0, 1:] / sums[0, 0]
+    spread = np.sqrt(np.maximum(squares / sums[0, 0] - center**2, 0))
+    found = {}
+    for v in np.flatnonzero(tree.topology.inner).tolist():
+        below, found[v] = list(tree.topology.children_of(v)), ""
+        if len(below) != 2 or not sums[below, 0].all():
+            continue
+        first, second = sums[below, 1:] / sums[below, :1]
+        gap = (first - second) / np.where(spread > 1e-7 * np.abs(center), spread, np.inf)
+        told = [i for i in np.argsort(-np.abs(gap), kind="stable")[:NAMED] if abs(gap[i]) >= FAR]
+        words = [f"{'higher' if gap[i] > 0 else 'lower'} {name_of(names, i)}" for i in told]
+        found[v] = (words and f"{tree.branch_names(v)[0]} has " + ", ".join(words)) or ""
+    return found
+
+
+def sides(tree: RoutedTree, found: Reach, names: Sequence[str]) -> dict[int, str]:
+    """The classes that mostly go on to each branch, "cat, dog | eel": node -> text.
+
+    A class is named at a branch to which 60 % or more of what comes to the node go on, if 20 %
+    or more of the class come there; nothing is said where all of them go the same way.
+
+    Args:
+        found: counts of what reaches the nodes.
+        names: the names of the classes.
+
+    Example:
+        >>> import torch
+        >>> from structnet.neural_tree import NeuralTree, presets
+        >>> from structnet.routing.samples import Samples
+        >>> from structnet.routing.visits import reach
+        >>> tree = NeuralTree(presets.table(num_outputs=2), shape=(1,))
+        >>> _ = tree.split(0)
+        >>> tree.nodes[0].router.weight.data = torch.tensor([[-9.0]])
+        >>> samples = Samples(torch.tensor([[-1.0], [1.0]]), torch.tensor([0, 1]))
+        >>> sides(tree, reach(tree, samples), ["cat", "dog"])
+        {0: 'cat | dog'}
+    """
+    assert found.classes is not None  # as of every tree that predicts classes
+    said = {}
+    for v in np.flatnonzero(tree.topology.inner).tolist():
+        here = found.classes[v]
+        comes = (here > 0) & (here >= SOME * found.classes[0])
+        goes = found.classes[list(tree.topology.children_of(v))] >= MOSTLY * here
+        parts = [_few([names[k] for k in np.flatnonzero(each & comes).tolist()]) for each in goes]
+        # Where all go one way, nothing is separated.
+        separates = len(parts) > 1 and any(parts) and not (goes | ~comes).all(axis=1).any()
+        said[v] = " | ".join(part or "–" for part in parts) if separates else ""
+    return said
+
+
+def _few(names: Sequence[str]) -> str:
+    more = len(names) - CLASSES
+    return ", ".join([*names] if more <= 1 else [*names[:CLASSES], f"{more} more"])
+
+
+def all_questions(told: Reading, found: Reach | None = None) -> dict[int, str]:
+    """What each inner node asks or, where that cannot be said, what it separates; in two lines.
+
+    The first line names columns, as :func:`questions` or else :func:`contrasts` of a table does;
+    the second, where there are more than two classes or no first line, classes (:func:`sides`).
+
+    Args:
+        told: tree, its samples and names.
+        found: counts of what reaches the nodes, if there are samples.
+    """
+    tree, names = told.tree, told.feature_names
+    lines = questions(tree, names, told.units)
+    if found is None:
+        return lines
+    rows = len(tree.shape) == 1 and (names is not None or told.class_names is None)
+    inputs = counted(told.samples)[0]
+    if rows and not all(lines.values()) and not hasattr(inputs, "tocsr"):
+        differ = contrasts(tree, told.samples, names)
+        lines = {v: line or differ[v] for v, line in lines.items()}
+    if told.class_names is not None:
+        of_classes = sides(tree, found, told.class_names)
+        many = len(told.class_names) > 2
+        lines = {
+            v: "\n".join(filter(None, (line, of_classes[v] if many or not line else "")))
+            for v, line in lines.items()
+        }
+    return lines

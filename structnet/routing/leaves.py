@@ -1,0 +1,135 @@
+"""What the leaves of a model tree predict by themselves, in numbers and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from structnet.routing.batches import answers
+from structnet.routing.protocol import RoutedTree
+from structnet.routing.reading import Reading
+from structnet.routing.samples import Samples, counted
+from structnet.routing.words import percent
+
+SAID, MOST_SAID = 0.15, 3  # of a leaf's samples: classes that are named; so many at most
+
+
+def leaf_predictions(
+    tree: RoutedTree, x: Any, leaves: Iterable[int] | None = None
+) -> dict[int, np.ndarray]:
+    """What each leaf predicts for the samples whose greedy path ends in it.
+
+    Args:
+        x: inputs, or samples, each counted by its weight.
+        leaves: leaves to ask; all by default. Those without samples are left out.
+
+    Shapes:
+        x ``[n, *shape]`` -> of each leaf ``[classes]``, the shares of its samples for which it
+        predicts each class; or ``[columns]``, the mean of its predictions.
+
+    Raises:
+        ValueError: samples of another shape, or none.
+
+    Example:
+        >>> import torch
+        >>> from structnet.neural_tree import NeuralTree, presets
+        >>> tree = NeuralTree(presets.table(num_outputs=2), shape=(1,))
+        >>> tree.nodes[0].solver.weight.data = torch.tensor([[-1.0], [1.0]])
+        >>> leaf_predictions(tree, torch.tensor([[-1.0], [1.0], [2.0], [3.0]]))[0].tolist()
+        [0.25, 0.75]
+    """
+    return _means(tree, x, leaves, lambda rows, said: said)
+
+
+def leaf_accuracies(
+    tree: RoutedTree, samples: Samples, leaves: Iterable[int] | None = None
+) -> dict[int, float]:
+    """How often each leaf is correct by itself, of the samples whose greedy path ends in it.
+
+    Args:
+        samples: samples of a tree that predicts classes, each counted by its weight.
+        leaves: leaves to ask; all by default. Those without samples are left out.
+
+    Raises:
+        ValueError: samples of another shape, or none.
+
+    Example:
+        >>> import torch
+        >>> from structnet.neural_tree import NeuralTree, presets
+        >>> tree = NeuralTree(presets.table(num_outputs=2), shape=(1,))
+        >>> tree.nodes[0].solver.weight.data = torch.tensor([[-1.0], [1.0]])
+        >>> x = torch.tensor([[-1.0], [1.0], [2.0], [3.0]])
+        >>> leaf_accuracies(tree, Samples(x, torch.tensor([0, 0, 1, 1])))
+        {0: 0.75}
+    """
+    targets = samples.targets.cpu().numpy()
+    hits = _means(
+        tree, samples, leaves, lambda rows, said: said[np.arange(len(rows)), targets[rows]]
+    )
+    return {leaf: float(share) for leaf, share in hits.items()}
+
+
+def _means(
+    tree: RoutedTree,
+    x: Any,
+    leaves: Iterable[int] | None,
+    judged: Callable[[np.ndarray, np.ndarray], np.ndarray],
+) -> dict[int, Any]:
+    """The mean, by weight, of what is judged of the answers ``[m, outputs]`` to samples ``[m]``."""
+    x, counts = counted(x)
+    wanted = set(tree.topology.leaves.tolist() if leaves is None else leaves)
+    sums: dict[int, Any] = dict.fromkeys(wanted, 0.0)
+    weights = dict.fromkeys(wanted, 0.0)
+
+    def ask(part: Any) -> list[tuple[int, np.ndarray, np.ndarray]]:
+        """Each leaf, its samples among these, and what it says of them."""
+        ends = [
+            (visit.node, np.flatnonzero(visit.arriving > 0))
+            for visit in tree.visits(part, "greedy")
+            if visit.branch is None and visit.node in wanted
+        ]
+        return [(v, here, _answers(tree, part[here], v)) for v, here in ends if len(here)]
+
+    for rows, found in answers(tree, x, ask):
+        for leaf, here, said in found:
+            places = rows.start + here
+            sums[leaf] += counts[places] @ judged(places, said)
+            weights[leaf] += counts[places].sum()
+    return {leaf: sums[leaf] / weights[leaf] for leaf in sorted(wanted) if weights[leaf]}
+
+
+def _answers(tree: RoutedTree, x: Any, leaf: int) -> np.ndarray:
+    """A leaf's answers, of classes as 0 and 1. ``[m, ...] -> [m, outputs]``."""
+    said = tree.predicted_at(x, leaf)
+    if tree.num_classes is None:
+        return said.astype(np.float64)
+    return np.eye(said.shape[1])[said.argmax(axis=1)]
+
+
+def leaf_words(told: Reading, predictions: Mapping[int, np.ndarray]) -> dict[int, str]:
+    """The same in words: "ill (54 %), healthy (46 %)", or means in the user's units: leaf -> text.
+
+    Args:
+        told: tree, its samples and names.
+        predictions: shares of the classes, or means, as :func:`leaf_predictions` gives them.
+
+    Shapes:
+        predictions ``[classes]`` or ``[columns]`` each.
+
+    Example:
+        >>> told = Reading(None, class_names=("healthy", "ill"))
+        >>> leaf_words(told, {3: np.array([0.1, 0.9]), 4: np.array([0.25, 0.75])})
+        {3: 'ill (90 %)', 4: 'ill (75 %), healthy (25 %)'}
+    """
+    if told.class_names is None:
+        scale = told.target_units or (lambda means: means)
+        means = {leaf: scale(mean[None])[0] for leaf, mean in predictions.items()}
+        return {leaf: ", ".join(f"{each:.4g}" for each in mean) for leaf, mean in means.items()}
+    words = {}
+    for leaf, shares in predictions.items():
+        order = np.argsort(-shares, kind="stable")[:MOST_SAID].tolist()
+        named = [k for k in order if shares[k] >= SAID] or order[:1]
+        words[leaf] = ", ".join(f"{told.class_names[k]} ({percent(shares[k])})" for k in named)
+    return words
