@@ -24,6 +24,7 @@ does.
 ``routed``            the same tree as any model tree: what is told and drawn of it
 ``arrays``            a tree in three flat arrays, as it is kept and asked
 ``_kernels``          products along a path, compiled by numba
+``batches``           many rows at once
 ``points``            what is trained on: rows, in full or sparse
 ``nodes``, ``draft``  hyperplanes and softmaxes; a tree of them while it is trained
 ``objective``         losses and penalties
@@ -35,7 +36,7 @@ does.
 ``growth``            subtrees in the place of leaves
 ``settings``          every hyper-parameter and default, once
 ``choice``            what the user leaves open, chosen by held-out samples
-``training``          :func:`train`: from data to a tree
+``training``          :func:`train`: from data to a tree; ``state``: where it stands, on disk
 ``measures``          error, size and cost in the papers' quantities
 ``networkx_tree``     to networkx with all weights, and back
 ``estimator``         the scikit-learn classes

@@ -148,8 +148,10 @@ class _Search:
         most = max(1, int(math.log2(max(len(self.points) / 20, 2))))  # 20 samples a leaf
         depths = [d for d in DEPTHS if d <= min(most, 3 + math.log2(classes))]
         for depth in depths if given.depth is None else (given.depth,):
-            for start in ("centroids", "axes") if given.start is None else (given.start,):
+            for start in ("centroids", "rows", "axes") if given.start is None else (given.start,):
                 if start == "axes" and not (axes and 0 < depth < 5):
+                    continue
+                if given.start is None and start == "rows" and not depth:  # the same leaf
                     continue
                 k = width(classes, depth) if given.k is None else given.k
                 decision = penalty if given.decision_penalty is None else given.decision_penalty

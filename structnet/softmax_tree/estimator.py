@@ -62,7 +62,8 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         held_out = None if validation is None else self._checked_validation(validation)
         self.seed_ = seed_from(self.random_state)
         settings, learn = replace(settings, seed=self.seed_), given
-        if growth is not None and held_out is None:
+        aside = growth is not None and held_out is None
+        if aside:
             learn, held_out = self._parted(given)
         self.inputs_ = None
         if self.standardize and not issparse(learn.x):
@@ -75,6 +76,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
             num_classes=len(self.classes_),
             weights=learn.weights,  # as they are: a weight of 2 is a row that occurs twice
             validation=held_out and (self._scaled(held_out.x), *held_out[1:]),
+            refit=aside,
         )
         self._asking = None
         return self
@@ -305,7 +307,8 @@ class AdaptiveSoftmaxTreeClassifier(SoftmaxTreeEstimator):
         depth: decisions on each path of the tree that growth begins with.
         step, ratio_of, k_from, max_depth, max_leaves, max_rounds, min_samples: hyper-parameters, as
             :class:`.GrowthSettings` tells them.
-        validation_fraction: share of the samples by whose error the round of growth is chosen.
+        validation_fraction: share of the samples by whose error the round of growth is chosen; the
+            tree of that round learns from them, too.
 
     Reference:
         Kairgeldin, Gabidolla, Carreira-Perpinan: Adaptive Softmax Trees for Many-Class
