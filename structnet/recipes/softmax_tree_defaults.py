@@ -21,14 +21,13 @@ from structnet.recipes.recipe import Place, Say, check_data, values_of
 if TYPE_CHECKING:
     import numpy as np
 
-NAMES = {
-    "softmax tree": "softmax tree",
-    "adaptive softmax tree": "adaptive softmax tree",
-    "flat softmax": "flat softmax",
-    "logistic regression": "logistic regression",
-    "decision tree": "decision tree",
-    "random forest": "random forest",
-}
+NAMES = (
+    "softmax tree",
+    "flat softmax",
+    "logistic regression",
+    "decision tree",
+    "random forest",
+)
 QUANTITIES = ("error", "us a row of many", "us a row alone", "file, MB", "fit, s")
 CALLS, REPEATS = 50, 3  # rows that are asked for alone, batches that are timed
 
@@ -48,7 +47,7 @@ class Source(NamedTuple):
 
 SOURCES = {
     "digits": Source(),
-    "mnist": Source(10_000, 10_000),
+    "mnist": Source(5_000, 10_000),
     "uneven": Source(20_000, 5_000),
     "brown": Source(20_000, 5_000, 200),
 }
@@ -111,7 +110,7 @@ def train(settings: Settings, say: Say) -> dict[str, Any]:
     from structnet.recipes.softmax_tree_data import load_data
     from structnet.recipes.softmax_tree_settings import Samples, SoftmaxTreeRunSettings, Training
 
-    say(f"{settings.data}: {NAMES[settings.model]} ...")
+    say(f"{settings.data}: {settings.model} ...")
     sizes = {name: getattr(settings, name) for name in Source._fields}
     own = settings.data in ("digits", "uneven")  # no files
     place = Place() if own else settings.place
@@ -141,11 +140,10 @@ def _model(name: str, seed: int) -> Any:
     from sklearn.preprocessing import StandardScaler
     from sklearn.tree import DecisionTreeClassifier
 
-    from structnet.softmax_tree import AdaptiveSoftmaxTreeClassifier, SoftmaxTreeClassifier
+    from structnet.softmax_tree import SoftmaxTreeClassifier
 
     makers: Mapping[str, Callable[[], Any]] = {
         "softmax tree": partial(SoftmaxTreeClassifier, random_state=seed),
-        "adaptive softmax tree": partial(AdaptiveSoftmaxTreeClassifier, random_state=seed),
         "flat softmax": partial(SoftmaxTreeClassifier, depth=0, random_state=seed),
         "logistic regression": lambda: make_pipeline(
             StandardScaler(), LogisticRegression(max_iter=1000)
@@ -197,18 +195,16 @@ def _chosen(model: Any) -> dict[str, Any]:
     """The settings that a tree chose for itself."""
     if not hasattr(model, "trained_"):
         return {}
-    settings, growth = model.trained_.settings, model.trained_.growth
+    settings = model.trained_.settings
     names = ("depth", "k", "start", "leaf_penalty", "decision_penalty", "max_iter")
     found = {name: getattr(settings, name) for name in names}
-    if growth is not None:
-        found |= {name: getattr(growth, name) for name in ("alpha", "rho", "start_depth")}
     return found | {"leaves": len(model.tree_.topology.leaves)}
 
 
 def made(choice: Any, members: Members) -> Table:
     """The figures of all models on all data."""
     rows = [
-        Row(f"{data}: {NAMES[model]}", {}, values_in(runs, {q: f"test.{q}" for q in QUANTITIES}))
+        Row(f"{data}: {model}", {}, values_in(runs, {q: f"test.{q}" for q in QUANTITIES}))
         for (data, model), runs in members.items()
     ]
     firsts = {data: runs[0].ended for (data, _), runs in members.items()}

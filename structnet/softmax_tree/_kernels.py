@@ -227,6 +227,15 @@ def class_of_full(table, weights, values):
 
 
 @free
+def class_of_scaled(table, weights, mean, sd, x):
+    """The same of a row in the user's units, ``[D]``."""
+    values = np.empty(len(x), weights.dtype)
+    for d in range(len(x)):
+        values[d] = (x[d] - mean[d]) / sd[d]
+    return class_of_full(table, weights, values)
+
+
+@free
 def sure_places(scores, doubt, out):
     """The place of each row's highest score, -1 if it is not higher by more than the doubt."""
     for i in range(len(out)):
