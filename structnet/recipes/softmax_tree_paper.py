@@ -24,6 +24,7 @@ from structnet.recipes.recipe import Place, Say, parts, values_of
 from structnet.recipes.softmax_tree_defaults import DEFAULTS
 from structnet.recipes.softmax_tree_settings import (
     DATA_SETS,
+    GENERATED,
     AdaptiveRunSettings,
     SoftmaxTreeRunSettings,
     Start,
@@ -148,6 +149,8 @@ def _trained(kind: str, settings: SoftmaxTreeRunSettings, say: Say) -> dict[str,
     described = data.describe()
     # What tells the data apart; what is held out differs by kind, and scales are long.
     known = {name: described[name] for name in ("name", "split", "test", "num_outputs")}
+    if settings.data in GENERATED:
+        known["split"] = "drawn anew with each seed"
     return {
         "model": kind,
         "data": known | {"learnt_from": sizes["train"] + sizes["validation"]},

@@ -16,8 +16,9 @@ growth: alpha, rho, k       UAI 2024, Sec. 4                        ``growth``
 The papers leave open, and these choices are ours: what a sample costs whose class its leaf lacks
 (``settings``: 2 log K), the hyperplanes that training begins with (``start``), the comparison at
 equal norms and the exact thresholds of a hyperplane that is refused otherwise
-(``decision_update``), that a leaf's few classes are not cut at depth 0, and all that ``choice``
-does.
+(``decision_update``), that growth begins at depth d with ``alpha^d K`` classes a leaf (``start``)
+and tries a cut between clusters of rows beside one between classes (``growth``), that the tree
+chosen by held-out samples learns from them in the end (``training``), and all that ``choice`` does.
 
 ====================  ============================================================================
 ``tree``              :class:`SoftmaxTree`, and :class:`Predictor` for one sample at a time

@@ -155,10 +155,10 @@ def test_tables(number: int, tmp_path: Path) -> None:
 
 def test_some_models_of_a_table(tmp_path: Path) -> None:
     few = ["--data", "clusters", "--classes", "4", "--train-size", "80", "--test-size", "40"]
-    told = ["--table", 1, "--start", "random", "--only", "leaves,softmax-tree"]
+    told = ["--table", 1, "--start", "random", "--only", "leaves,softmax-tree", "--seeds", 2]
     done = call("reproduce", "softmax-tree", *few, *told, "--out", tmp_path)
     assert list(done.json["rows"]) == ["ST, its leaves alone trained", "softmax tree (ST)"]
-    assert "All trees begin with random" in done.out
+    assert "All trees begin with random" in done.out and "anew with each seed" in done.out
     starts = {
         json.loads(file.read_text())["settings"]["start"] for file in tmp_path.glob("*/result.json")
     }
