@@ -46,7 +46,7 @@ NAMES = {
 }
 ADAPTIVE = ("adaptive-softmax-tree", "from-adaptive")
 DEPTHS = (1, 2, 3, 4, 5, 6, 7)
-ALPHAS, GROWN_FROM = (0.6, 0.65, 0.7, 0.75), 4
+ALPHAS, GROWN_FROM = (0.6, 0.7, 0.8), 4
 QUANTITIES = ("error", "FLOPs", "leaves", "depth", "coverage", "perplexity", "seconds")
 
 

@@ -23,7 +23,7 @@ from structnet.softmax_tree.objective import Objective
 from structnet.softmax_tree.optimisation import alternate
 from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
-from structnet.softmax_tree.start import first_draft
+from structnet.softmax_tree.start import first_draft, width
 
 LARGEST = 8000  # samples that are looked at; more where there are more than 400 classes
 HELD_OUT = 0.25
@@ -63,16 +63,6 @@ def chosen(
         start_depth=found.depth,
     )
     return replace(found, depth=None, k=None), grown
-
-
-def width(num_classes: int, depth: int) -> int:
-    """Classes of a leaf where nothing is known: four times those that fall to each leaf.
-
-    Example:
-        >>> width(1000, 0), width(1000, 5), width(3, 5)
-        (1000, 125, 3)
-    """
-    return min(num_classes, max(10, math.ceil(4 * num_classes / 2**depth)))
 
 
 @dataclass(frozen=True)

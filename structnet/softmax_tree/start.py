@@ -25,19 +25,32 @@ MEANS_STEPS = 10
 LARGEST = 100  # weights of a first hyperplane on sparse rows
 
 
+def width(num_classes: int, depth: int) -> int:
+    """Classes of a leaf where nothing is known: four times those that fall to each leaf.
+
+    Example:
+        >>> width(1000, 0), width(1000, 5), width(3, 5)
+        (1000, 125, 3)
+    """
+    return min(num_classes, max(10, math.ceil(4 * num_classes / 2**depth)))
+
+
 def first_draft(
     points: Points, settings: SoftmaxTreeSettings, growth: GrowthSettings | None
 ) -> Draft:
     """The tree that a training begins with: of the whole depth, or of that which growth begins at.
 
-    The latter has as many classes a leaf as if it had grown so far from one leaf of all classes.
+    The latter has as many classes a leaf as if it had grown so far from one leaf of all classes,
+    but not fewer than a tree of that depth has by default, or than one step of growth leaves.
     """
     assert settings.start is not None
     depth, k = settings.depth, settings.k
     if growth is not None:
         assert growth.start_depth is not None and growth.alpha is not None
         depth = growth.start_depth
-        k = max(1, math.floor(growth.alpha**depth * points.num_classes))
+        number, share = points.num_classes, growth.alpha if depth else 1.0
+        least = max(growth.alpha**depth * number, width(number, depth))
+        k = max(1, math.floor(min(share * number, least)))
     assert depth is not None and k is not None
     if settings.start == "axes":
         return axes_draft(points, depth, k, settings.seed)
