@@ -22,8 +22,8 @@ its recipe and a function here; the command needs nothing else.
                             ``neural_tree_figures`` belong to it
 ``softmax_tree``            softmax trees, fixed and grown: ``softmax_tree_settings``,
                             ``softmax_tree_data``, ``softmax_tree_paper``,
-                            ``softmax_tree_comparison`` (and its ``softmax_tree_baselines``) and
-                            ``softmax_tree_pictures`` belong to it
+                            ``softmax_tree_comparison`` (and its ``softmax_tree_baselines``),
+                            ``softmax_tree_defaults`` and ``softmax_tree_pictures`` belong to it
 ``naru``                    routed language models: ``naru_settings``, ``naru_text``,
                             ``naru_figures``, ``naru_pictures`` and ``naru_paper`` belong to it
 ``label_tree``              label trees: ``label_tree_settings``, ``label_tree_data``,

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from structnet.recipes.run import Run
     from structnet.routing import Samples
     from structnet.softmax_tree import SoftmaxTree
+    from structnet.softmax_tree.training import Trained
 
+STATE = "training.safetensors"
 SHOWN = 0.01  # of the samples: branches that fewer take are folded in pictures
 
 
@@ -42,7 +44,8 @@ class SoftmaxTreeRecipe:
   structnet train softmax-tree --data words.svm --test-file words.test.svm --depth 6 --k 50""",
         "reproduce": """\
   structnet reproduce softmax-tree --table 1 --data uneven
-  structnet reproduce softmax-tree --table 1 --data brown --data-dir data --seeds 3""",
+  structnet reproduce softmax-tree --table 1 --data brown --data-dir data --seeds 3
+  structnet reproduce softmax-tree --table defaults --data-dir data --seeds 3""",
     }
     data_sets: ClassVar[Sequence[str]] = DATA_SETS
     files: ClassVar[Sequence[str]] = FILES
@@ -65,11 +68,26 @@ class SoftmaxTreeRecipe:
     def train(
         self, settings: SoftmaxTreeRunSettings, data: ArrayData, run: Run, say: Say
     ) -> Outcome:
-        """Trains a tree from the beginning: it is a matter of minutes."""
-        from dataclasses import asdict
+        """Trains a tree, or goes on from the last iteration; one that is trained stays as it is."""
+        from structnet.recipes.run import MODEL
+        from structnet.training.checkpoint import load_model
 
-        from structnet.routing.report import export_text
-        from structnet.softmax_tree import SoftmaxTreeSettings, measured, train
+        file = run.folder / MODEL
+        if not file.exists():
+            self._trained(settings, data, run, say)
+        else:
+            say("trained already")
+        outcome = Outcome(**load_model(file)[1]["outcome"])
+        outcome.details["file_bytes"] = file.stat().st_size
+        return outcome
+
+    def _trained(
+        self, settings: SoftmaxTreeRunSettings, data: ArrayData, run: Run, say: Say
+    ) -> None:
+        """Trains, iteration by iteration, and writes the tree in the end."""
+        from structnet.softmax_tree import SoftmaxTreeSettings, train
+
+        state_file = run.folder / STATE
 
         def tell(history: Any) -> None:
             run.write_history(history)
@@ -77,6 +95,8 @@ class SoftmaxTreeRecipe:
             leaves = counted(last["leaves"], "leaf", "leaves")
             say(f"iteration {last['epoch']}: objective {last['objective']:.6g}, {leaves}")
 
+        if state_file.exists():
+            say(f"going on after iteration {len(run.history) - 1}")
         held_out = data.validation
         trained = train(
             data.train.x,
@@ -85,26 +105,12 @@ class SoftmaxTreeRecipe:
             settings.growth_told,
             num_classes=data.arrays.num_outputs,
             validation=(held_out.x, held_out.targets.numpy()) if len(held_out) else None,
+            refit=True,
             callbacks=[tell],
+            state_file=state_file,
         )
-        run.write_history(trained.history)
-        tree = trained.tree
-        trials = [asdict(trial) for trial in trained.trials]
-        run.save_model(tree, {"tree": tree.config(), "trials": trials})
-        size, told = measured(tree, data.test), data.reading(tree)
-        columns: dict[str, Any] = {"feature_names": told.feature_names, "units": told.units}
-        text = export_text(tree, told.samples, told.class_names, **columns)
-        (run.folder / "summary.txt").write_text(f"{size}\n\n{text}\n", encoding="utf-8")
-        accepted = sum(trial.accepted for trial in trained.trials)
-        details = {
-            "chosen": asdict(trained.settings),
-            "growth": trained.growth and asdict(trained.growth),
-            "trials": len(trials),
-            "accepted": accepted,
-            "iterations": len(trained.history) - 1,
-            "file_bytes": (run.folder / "model.safetensors").stat().st_size,
-        }
-        return Outcome(trained.history.records[-1]["seconds"], details)
+        _write(trained, data, run)
+        state_file.unlink(missing_ok=True)
 
     def open(self, run: Run, place: Place) -> tuple[Run, SoftmaxTree, Place]:
         """The trained tree of a run."""
@@ -228,6 +234,30 @@ class AdaptiveSoftmaxTreeRecipe(SoftmaxTreeRecipe):
         "reproduce": "  structnet reproduce adaptive-softmax-tree --table 1 --data uneven",
     }
     Settings: ClassVar[type[Any]] = AdaptiveRunSettings
+
+
+def _write(trained: Trained, data: ArrayData, run: Run) -> None:
+    """Fills the folder of a run; with the tree last, as it says that the training has ended."""
+    from dataclasses import asdict
+
+    from structnet.routing.report import export_text
+    from structnet.softmax_tree import measured
+
+    tree, trials = trained.tree, [asdict(trial) for trial in trained.trials]
+    size, told = measured(tree, data.test), data.reading(tree)
+    columns: dict[str, Any] = {"feature_names": told.feature_names, "units": told.units}
+    text = export_text(tree, told.samples, told.class_names, **columns)
+    (run.folder / "summary.txt").write_text(f"{size}\n\n{text}\n", encoding="utf-8")
+    run.write_history(trained.history)
+    details = {
+        "chosen": asdict(trained.settings),
+        "growth": trained.growth and asdict(trained.growth),
+        "trials": len(trials),
+        "accepted": sum(trial.accepted for trial in trained.trials),
+        "iterations": len(trained.history) - 1,
+    }
+    outcome = Outcome(trained.history.records[-1]["seconds"], details)
+    run.save_model(tree, {"tree": tree.config(), "trials": trials, "outcome": outcome._asdict()})
 
 
 def _likeliest(tree: SoftmaxTree, x: Any) -> list[tuple[int, float]]:

@@ -55,6 +55,7 @@ def _tree(
         settings.growth_told,
         num_classes=classes,
         validation=(held_out.x, held_out.targets.numpy()) if len(held_out) else None,
+        refit=True,
     )
     details = {"chosen": asdict(trained.settings), "iterations": len(trained.history) - 1}
     if kind != "from-adaptive":

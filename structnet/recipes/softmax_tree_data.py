@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 from structnet.datasets import Arrays, DownloadError, cache_dir, clusters, load, next_word
 from structnet.datasets import svmlight_file as sparse_rows
 from structnet.datasets.catalogue import SPARSE, TABLES
-from structnet.estimators import hold_out
+from structnet.estimators.held_out import parted
 from structnet.recipes.arrays import ArrayData, labelled_rows
 from structnet.recipes.recipe import is_file
 from structnet.recipes.softmax_tree_settings import GENERATED, TEXTS, SoftmaxTreeRunSettings
@@ -36,8 +36,9 @@ def load_data(settings: SoftmaxTreeRunSettings) -> ArrayData:
     order = _drawn(arrays.y_train, told.train_size, seed, "training")
     learn, held = order, order[:0]
     if settings.growth_told is not None:
-        found = hold_out(len(order), told.validation_fraction, seed)
-        learn, held = (order[part] for part in found)
+        labels = arrays.y_train[order]
+        places, aside = parted(len(order), told.validation_fraction, seed, labels)
+        learn, held = order[places], order[:0] if aside is None else order[aside]
     test = _drawn(arrays.y_test, told.test_size, 0, "test")
     train, test_arrays = (arrays.x_train, arrays.y_train), (arrays.x_test, arrays.y_test)
     learnt, held_out = _samples(*train, learn), _samples(*train, held)

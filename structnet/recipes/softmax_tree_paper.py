@@ -20,11 +20,14 @@ from typing import TYPE_CHECKING, Any
 
 from structnet.checks import check_integer, check_number
 from structnet.recipes.paper import Member, Members, PaperTable, Row, Table
-from structnet.recipes.recipe import Place, Say, values_of
+from structnet.recipes.recipe import Place, Say, parts, values_of
+from structnet.recipes.softmax_tree_defaults import DEFAULTS
 from structnet.recipes.softmax_tree_settings import (
     DATA_SETS,
+    GENERATED,
     AdaptiveRunSettings,
     SoftmaxTreeRunSettings,
+    Start,
     Training,
 )
 from structnet.recipes.softmax_tree_settings import Samples as SamplesTold
@@ -43,7 +46,7 @@ NAMES = {
 }
 ADAPTIVE = ("adaptive-softmax-tree", "from-adaptive")
 DEPTHS = (1, 2, 3, 4, 5, 6, 7)
-ALPHAS = (0.5, 0.6, 0.7, 0.8)
+ALPHAS, GROWN_FROM = (0.6, 0.7, 0.8), 4
 QUANTITIES = ("error", "FLOPs", "leaves", "depth", "coverage", "perplexity", "seconds")
 
 
@@ -53,18 +56,25 @@ class Choice:
 
       --table 1   flat softmax, one-vs-all, hierarchical softmax, ST, AST, and ST (from AST)
       --table 2   a grid of softmax trees and adaptive ones: error against FLOPs
+      --table defaults   models with no setting touched, on digits, mnist, uneven and brown
 
     Args:
         data: digits, mnist, clusters, uneven, brown, pydoc, wikitext-2, or FILE.csv, FILE.svm
+            (default: uneven; of table defaults: all four)
         depth: decisions on a path of ST (default: chosen by held-out examples)
         k: most classes of a leaf of ST (default: likewise)
         penalty: weight of the L1 norms of all trees and of the flat softmax
+        start: tree that all trees begin with: centroids, rows, axes, or, as the papers have it,
+            random
+        only: models to train, by their names in folders, separated by commas (default: all)
     """
 
-    data: str = "uneven"
+    data: str | None = None
     depth: int | None = None
     k: int | None = None
     penalty: float = 1.0
+    start: Start = "centroids"
+    only: str | None = None
     samples: SamplesTold = field(default_factory=SamplesTold)
     place: Place = field(default_factory=Place)
 
@@ -72,22 +82,29 @@ class Choice:
         check_integer("depth", self.depth, 0, optional=True)
         check_integer("k", self.k, 1, optional=True)
         check_number("penalty", self.penalty, 0)
+        parts(self.only, tuple(NAMES), "--only")
+
+    @property
+    def data_set(self) -> str:
+        """What tables 1 and 2 are about."""
+        return self.data or "uneven"
 
     def training(self, **told: Any) -> Training:
         """The hyper-parameters of a tree."""
         penalties: dict[str, Any] = {"decision_penalty": self.penalty, "leaf_penalty": self.penalty}
-        return Training(**penalties, start="centroids", **told)
+        return Training(**penalties, start=self.start, **told)
 
     def run_of(self, kind: str, seed: int, **told: Any) -> SoftmaxTreeRunSettings:
         """The settings of one model; only those that grow hold examples out."""
         cls = AdaptiveRunSettings if kind in ADAPTIVE else SoftmaxTreeRunSettings
         training = self.training(seed=seed, **told)
-        return cls(self.data, self.samples, training, self.place).resolved()
+        return cls(self.data_set, self.samples, training, self.place).resolved()
 
 
 def compared(choice: Choice, seed: int) -> list[Member]:
     """The models of Table 1 that have one seed."""
-    return [_member(kind, choice, seed) for kind in NAMES]
+    asked = parts(choice.only, tuple(NAMES), "--only") or NAMES
+    return [_member(kind, choice, seed) for kind in asked]
 
 
 def grid(choice: Choice, seed: int) -> list[Member]:
@@ -101,11 +118,13 @@ def grid(choice: Choice, seed: int) -> list[Member]:
     for alpha in ALPHAS:
         settings = choice.run_of("adaptive-softmax-tree", seed)
         assert isinstance(settings, AdaptiveRunSettings)
-        settings = replace(settings, growth=replace(settings.growth, alpha=alpha, start_depth=1))
+        growth = replace(settings.growth, alpha=alpha, start_depth=GROWN_FROM)
+        settings = replace(settings, growth=growth)
         key = ("adaptive-softmax-tree", alpha)
         folder = f"{settings.name}-adaptive-{alpha}-{seed}"
         found.append(Member(key, folder, settings, partial(_trained, "adaptive-softmax-tree")))
-    return found
+    asked = parts(choice.only, tuple(NAMES), "--only") or NAMES
+    return [each for each in found if (each.key if each.key in NAMES else each.key[0]) in asked]
 
 
 def _member(kind: str, choice: Choice, seed: int) -> Member:
@@ -130,6 +149,8 @@ def _trained(kind: str, settings: SoftmaxTreeRunSettings, say: Say) -> dict[str,
     described = data.describe()
     # What tells the data apart; what is held out differs by kind, and scales are long.
     known = {name: described[name] for name in ("name", "split", "test", "num_outputs")}
+    if settings.data in GENERATED:
+        known["split"] = "drawn anew with each seed"
     return {
         "model": kind,
         "data": known | {"learnt_from": sizes["train"] + sizes["validation"]},
@@ -152,8 +173,8 @@ def made(number: int, choice: Choice, members: Members) -> Table:
         f"({told['split']}). Seeds 0 to {len(first) - 1}, of everything that is drawn.",
         "FLOPs: weights that are not 0 on the path and in the leaf, mean over the test examples; "
         "of models of all classes, their multiplications. Perplexity: of the covered examples.",
-        f"L1 penalties {choice.penalty:g}; flat softmax to convergence (relative fall 1e-4). "
-        "Seconds: the processor was shared.",
+        f"All trees begin with {choice.start}; L1 penalties {choice.penalty:g}; flat softmax to "
+        "convergence (relative fall 1e-4). Seconds: the processor was shared.",
         "The papers' figures are of other data sets.",
     ]
     pictures = {}
@@ -202,7 +223,7 @@ def _pairs(members: Members) -> dict[str, list[tuple[float, float]]]:
 
 
 def _stem(choice: Choice) -> str:
-    return Path(choice.data).name.split(".")[0]
+    return Path(choice.data_set).name.split(".")[0]
 
 
 def _table(number: int, members: Any) -> PaperTable:
@@ -214,4 +235,8 @@ def _table(number: int, members: Any) -> PaperTable:
     )
 
 
-TABLES: Mapping[int, PaperTable] = {1: _table(1, compared), 2: _table(2, grid)}
+TABLES: Mapping[Any, PaperTable] = {
+    1: _table(1, compared),
+    2: _table(2, grid),
+    "defaults": DEFAULTS,
+}

@@ -69,15 +69,16 @@ def draw_widths(tree: SoftmaxTree, alpha: float | None = None, ax: Axes | None =
 
 def draw_errors(history: History, ax: Axes | None = None) -> Axes:
     """The errors over the iterations, with a line where the tree was expanded (Fig. 2)."""
-    ax, epochs = _axes(ax), np.array(history["epoch"])
+    ax = _axes(ax)
     names = {"error": "training", "validation_error": "validation"}
     for (name, label), color in zip(names.items(), LINES, strict=False):
-        if all(name in record for record in history):
-            ax.plot(epochs, np.array(history[name]), ".-", label=label, color=color, clip_on=False)
+        told = [(record["epoch"], record[name]) for record in history if name in record]
+        if told:  # in the end, validation examples may be learnt from
+            ax.plot(*zip(*told, strict=True), ".-", label=label, color=color, clip_on=False)
     rounds = np.array(history["round"])
     for number, place in enumerate(np.flatnonzero(np.diff(rounds))):
         label = "_expanded" if number else "the tree is expanded"
-        ax.axvline(epochs[place + 1], color=GREY, linestyle=":", label=label)
+        ax.axvline(history.records[place + 1]["epoch"], color=GREY, linestyle=":", label=label)
     tidy(ax)
     percent_axis(ax)
     ax.locator_params("x", integer=True)

@@ -13,6 +13,7 @@ from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
 
 FILES = TABLES + SPARSE
 DATA_SETS = ("digits", "mnist", "clusters", "uneven", "brown", "pydoc", "wikitext-2")
+Start = Literal["centroids", "rows", "random", "axes"]
 TEXTS = ("brown", "pydoc", "wikitext-2")
 GENERATED = ("clusters", "uneven")
 
@@ -49,12 +50,12 @@ class Training(SoftmaxTreeSettings):
     """the tree, and how it is trained; what is not said is chosen by held-out examples
 
     Args:
-        start: tree to begin with: centroids parts the classes, random draws directions, axes is a
-            decision tree of single features
+        start: tree to begin with: centroids parts the means of classes, rows the rows, random
+            draws directions, axes is a decision tree of single features
         seed: seed of all that is drawn
     """
 
-    start: Literal["centroids", "random", "axes"] | None = None
+    start: Start | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,14 +16,16 @@ growth: alpha, rho, k       UAI 2024, Sec. 4                        ``growth``
 The papers leave open, and these choices are ours: what a sample costs whose class its leaf lacks
 (``settings``: 2 log K), the hyperplanes that training begins with (``start``), the comparison at
 equal norms and the exact thresholds of a hyperplane that is refused otherwise
-(``decision_update``), that a leaf's few classes are not cut at depth 0, and all that ``choice``
-does.
+(``decision_update``), how many classes a leaf has where growth begins (``start``), that growth
+tries a cut between clusters of rows beside one between classes (``growth``), that the tree chosen
+by held-out samples learns from them in the end (``training``), and all that ``choice`` does.
 
 ====================  ============================================================================
 ``tree``              :class:`SoftmaxTree`, and :class:`Predictor` for one sample at a time
 ``routed``            the same tree as any model tree: what is told and drawn of it
 ``arrays``            a tree in three flat arrays, as it is kept and asked
 ``_kernels``          products along a path, compiled by numba
+``batches``           many rows at once
 ``points``            what is trained on: rows, in full or sparse
 ``nodes``, ``draft``  hyperplanes and softmaxes; a tree of them while it is trained
 ``objective``         losses and penalties
@@ -35,7 +37,7 @@ does.
 ``growth``            subtrees in the place of leaves
 ``settings``          every hyper-parameter and default, once
 ``choice``            what the user leaves open, chosen by held-out samples
-``training``          :func:`train`: from data to a tree
+``training``          :func:`train`: from data to a tree; ``state``: where it stands, on disk
 ``measures``          error, size and cost in the papers' quantities
 ``networkx_tree``     to networkx with all weights, and back
 ``estimator``         the scikit-learn classes

@@ -19,6 +19,8 @@ import numpy as np
 from structnet.trees._kernels import compiled
 
 NOTHING = np.zeros(0, np.int32)
+UNSIGNED = np.uint64  # such indices need no look at whether they count from the end
+ONE, TWO, THREE, FOUR, FIVE, SIX, SEVEN, EIGHT = map(np.uint64, range(1, 9))
 free = partial(compiled, nogil=True)  # several threads may train nodes at the same time
 
 # What stands in the table of a node: -1 as the left child of a leaf, and as the features of a node
@@ -29,35 +31,38 @@ LEFT, RIGHT, WEIGHTS, SIZE, CLASSES, FEATURES, FIELDS = range(7)
 
 
 @free
-def full_dot(x, w):
-    """``sum_d x[d] w[d]``; spelled out, so that the eight sums are one instruction."""
+def full_dot(x, at, w, start, number):
+    """``sum_d x[at + d] w[start + d]`` of so many numbers, in eight sums; without a view of any."""
     zero = w.dtype.type(0)
     a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = zero
-    end = len(x) - len(x) % 8
-    for d in range(0, end, 8):
-        a0 += x[d] * w[d]
-        a1 += x[d + 1] * w[d + 1]
-        a2 += x[d + 2] * w[d + 2]
-        a3 += x[d + 3] * w[d + 3]
-        a4 += x[d + 4] * w[d + 4]
-        a5 += x[d + 5] * w[d + 5]
-        a6 += x[d + 6] * w[d + 6]
-        a7 += x[d + 7] * w[d + 7]
-    left = len(x) - end
+    d, e = UNSIGNED(at), UNSIGNED(start)
+    end = d + UNSIGNED(number - number % 8)
+    while d < end:
+        a0 += x[d] * w[e]
+        a1 += x[d + ONE] * w[e + ONE]
+        a2 += x[d + TWO] * w[e + TWO]
+        a3 += x[d + THREE] * w[e + THREE]
+        a4 += x[d + FOUR] * w[e + FOUR]
+        a5 += x[d + FIVE] * w[e + FIVE]
+        a6 += x[d + SIX] * w[e + SIX]
+        a7 += x[d + SEVEN] * w[e + SEVEN]
+        d += EIGHT
+        e += EIGHT
+    left = number % 8
     if left > 0:
-        a0 += x[end] * w[end]
+        a0 += x[d] * w[e]
     if left > 1:
-        a1 += x[end + 1] * w[end + 1]
+        a1 += x[d + ONE] * w[e + ONE]
     if left > 2:
-        a2 += x[end + 2] * w[end + 2]
+        a2 += x[d + TWO] * w[e + TWO]
     if left > 3:
-        a3 += x[end + 3] * w[end + 3]
+        a3 += x[d + THREE] * w[e + THREE]
     if left > 4:
-        a4 += x[end + 4] * w[end + 4]
+        a4 += x[d + FOUR] * w[e + FOUR]
     if left > 5:
-        a5 += x[end + 5] * w[end + 5]
+        a5 += x[d + FIVE] * w[e + FIVE]
     if left > 6:
-        a6 += x[end + 6] * w[end + 6]
+        a6 += x[d + SIX] * w[e + SIX]
     return ((a0 + a1) + (a2 + a3)) + ((a4 + a5) + (a6 + a7))
 
 
@@ -87,8 +92,9 @@ def both_thin_dot(columns, values, places, w):
 @free
 def projections(X, rows, w, b, out):
     """``w.x + b`` of some rows in full."""
+    flat, width = X.ravel(), len(w)
     for i in range(len(rows)):
-        out[i] = full_dot(X[rows[i]], w) + b
+        out[i] = full_dot(flat, rows[i] * width, w, 0, width) + b
 
 
 @free
@@ -116,8 +122,20 @@ def goes_right(columns, values, node, table, weights, places):
     elif thin_row:
         score = thin_dot(columns, values, weights[start:])
     else:
-        score = full_dot(values, weights[start : start + len(values)])
+        score = full_dot(values, 0, weights, start, len(values))
     return score + weights[start - 1] >= 0
+
+
+@free
+def full_leaf_of(flat, at, width, table, weights):
+    """The leaf in which a row ends that is ``flat[at : at + width]``; all hyperplanes are full."""
+    node, left = 0, table[LEFT]
+    while left >= 0:
+        start = table[FIELDS * node + WEIGHTS]
+        right = full_dot(flat, at, weights, start + 1, width) + weights[start] >= 0
+        node = table[FIELDS * node + RIGHT] if right else left
+        left = table[FIELDS * node + LEFT]
+    return node
 
 
 @free
@@ -201,7 +219,34 @@ def class_of(table, weights, places, columns, values):
 @free
 def class_of_full(table, weights, values):
     """The same where row and weights are full: every array that is handed over takes its time."""
-    return class_of(table, weights, NOTHING, NOTHING, values)
+    leaf = full_leaf_of(values, 0, len(values), table, weights)
+    size, start = table[FIELDS * leaf + SIZE], table[FIELDS * leaf + WEIGHTS]
+    scores = weights[start : start + size].copy()
+    full_scores(values, weights[start + size :], scores)
+    return table[table[FIELDS * leaf + CLASSES] + likeliest(scores)]
+
+
+@free
+def class_of_scaled(table, weights, mean, sd, x):
+    """The same of a row in the user's units, ``[D]``."""
+    values = np.empty(len(x), weights.dtype)
+    for d in range(len(x)):
+        values[d] = (x[d] - mean[d]) / sd[d]
+    return class_of_full(table, weights, values)
+
+
+@free
+def sure_places(scores, doubt, out):
+    """The place of each row's highest score, -1 if it is not higher by more than the doubt."""
+    for i in range(len(out)):
+        row = scores[i]
+        best, second = 0, row.dtype.type(-np.inf)
+        for j in range(1, len(row)):
+            if row[j] > row[best]:
+                second, best = row[best], j
+            elif row[j] > second:
+                second = row[j]
+        out[i] = best if row[best] - second > doubt[i] else -1
 
 
 @free
@@ -226,8 +271,11 @@ def log_probs(columns, values, leaf, table, weights, places, out):
 @free
 def leaves_of(X, indptr, indices, data, table, weights, places, out):
     """The leaf of each row; of rows in full, ``indices`` is empty and ``indptr`` has a 0 a row."""
+    flat, width = X.ravel(), X.shape[1]
     for i in range(len(out)):
-        if len(indptr) == 0:
+        if len(indptr) == 0 and len(places) == 0:
+            out[i] = full_leaf_of(flat, i * width, width, table, weights)
+        elif len(indptr) == 0:
             out[i] = leaf_of(indices, X[i], table, weights, places)
         else:
             row = slice(indptr[i], indptr[i + 1])

@@ -23,7 +23,7 @@ from structnet.softmax_tree.objective import Objective
 from structnet.softmax_tree.optimisation import alternate
 from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
-from structnet.softmax_tree.start import first_draft
+from structnet.softmax_tree.start import first_draft, width
 
 LARGEST = 8000  # samples that are looked at; more where there are more than 400 classes
 HELD_OUT = 0.25
@@ -63,16 +63,6 @@ def chosen(
         start_depth=found.depth,
     )
     return replace(found, depth=None, k=None), grown
-
-
-def width(num_classes: int, depth: int) -> int:
-    """Classes of a leaf where nothing is known: four times those that fall to each leaf.
-
-    Example:
-        >>> width(1000, 0), width(1000, 5), width(3, 5)
-        (1000, 125, 3)
-    """
-    return min(num_classes, max(10, math.ceil(4 * num_classes / 2**depth)))
 
 
 @dataclass(frozen=True)
@@ -148,8 +138,10 @@ class _Search:
         most = max(1, int(math.log2(max(len(self.points) / 20, 2))))  # 20 samples a leaf
         depths = [d for d in DEPTHS if d <= min(most, 3 + math.log2(classes))]
         for depth in depths if given.depth is None else (given.depth,):
-            for start in ("centroids", "axes") if given.start is None else (given.start,):
+            for start in ("centroids", "rows", "axes") if given.start is None else (given.start,):
                 if start == "axes" and not (axes and 0 < depth < 5):
+                    continue
+                if given.start is None and start == "rows" and not depth:  # the same leaf
                     continue
                 k = width(classes, depth) if given.k is None else given.k
                 decision = penalty if given.decision_penalty is None else given.decision_penalty

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any
 
 import networkx as nx
@@ -19,6 +20,7 @@ from structnet.estimators.held_out import parted
 from structnet.estimators.inputs import check_inputs
 from structnet.estimators.scale import Standardizer
 from structnet.estimators.tree_estimator import TreeClassifierMixin, TreeEstimatorMixin
+from structnet.softmax_tree import _kernels
 from structnet.softmax_tree.measures import Measures, measured
 from structnet.softmax_tree.networkx_tree import with_weights
 from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
@@ -62,7 +64,8 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         held_out = None if validation is None else self._checked_validation(validation)
         self.seed_ = seed_from(self.random_state)
         settings, learn = replace(settings, seed=self.seed_), given
-        if growth is not None and held_out is None:
+        aside = growth is not None and held_out is None
+        if aside:
             learn, held_out = self._parted(given)
         self.inputs_ = None
         if self.standardize and not issparse(learn.x):
@@ -75,6 +78,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
             num_classes=len(self.classes_),
             weights=learn.weights,  # as they are: a weight of 2 is a row that occurs twice
             validation=held_out and (self._scaled(held_out.x), *held_out[1:]),
+            refit=aside,
         )
         self._asking = None
         return self
@@ -140,7 +144,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         Shapes:
             x ``[D]``, an array of numbers.
         """
-        return self.classes_[self._prepared()(self._row(x))]
+        return self.classes_[self._prepared()(x)]
 
     def predict_proba_one(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The classes that one row can have and their probabilities, likewise. ``[D] -> [k]``."""
@@ -187,8 +191,13 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
     # What the mixins ask for
 
     def _prepared(self) -> Any:
+        """What gives the place of a row's class, in one call if it can be."""
         if getattr(self, "_asking", None) is None:
-            self._asking = self.tree_.predictor().class_of
+            ask, arrays, inputs = self.tree_.predictor(), self.tree_.arrays, self.inputs_
+            self._asking = partial(_of_row, self._row, ask.class_of)
+            if inputs is not None and not len(arrays.places):
+                scaled = arrays.table, arrays.weights, inputs.mean, inputs.sd
+                self._asking = partial(_kernels.class_of_scaled, *scaled)
         return self._asking
 
     def _row(self, x: np.ndarray) -> np.ndarray:
@@ -228,6 +237,11 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         self.trained_ = Trained.from_config(config["trained"])
         self.inputs_ = Standardizer.from_lists(config["inputs"])
         return self.tree_
+
+
+def _of_row(scaled: Callable, class_of: Callable, x: np.ndarray) -> int:
+    """The place of a row's class, by way of its scaled form."""
+    return class_of(scaled(x))
 
 
 def _given(estimator: BaseEstimator, cls: type) -> dict[str, Any]:
@@ -305,7 +319,8 @@ class AdaptiveSoftmaxTreeClassifier(SoftmaxTreeEstimator):
         depth: decisions on each path of the tree that growth begins with.
         step, ratio_of, k_from, max_depth, max_leaves, max_rounds, min_samples: hyper-parameters, as
             :class:`.GrowthSettings` tells them.
-        validation_fraction: share of the samples by whose error the round of growth is chosen.
+        validation_fraction: share of the samples by whose error the round of growth is chosen; the
+            tree of that round learns from them, too.
 
     Reference:
         Kairgeldin, Gabidolla, Carreira-Perpinan: Adaptive Softmax Trees for Many-Class

@@ -130,10 +130,12 @@ def _tried(
 
 
 def _begun(points: Points, depth: int, k: int, settings: SoftmaxTreeSettings) -> Iterator[Draft]:
-    """The trees that a subtree may begin as: as told, and of single features if cheap."""
+    """The trees that a subtree may begin as: as told, of clusters, of single features if cheap."""
     assert settings.start is not None
     if settings.start != "axes":
         yield complete_draft(points, depth, k, settings.start, settings.seed)
+        if settings.start != "rows":
+            yield complete_draft(points, depth, k, "rows", settings.seed)
     if len(points) * points.num_features * points.num_classes <= CHEAP:
         yield axes_draft(points, depth, k, settings.seed)
     elif settings.start == "axes":

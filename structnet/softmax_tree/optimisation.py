@@ -24,7 +24,8 @@ from structnet.softmax_tree.nodes import Leaf
 from structnet.softmax_tree.objective import Objective
 from structnet.softmax_tree.points import Points
 
-Told = Callable[[Draft, float], None]  # what is called with the tree and its objective
+# What is called with the tree, its objective, and whether that has hardly fallen.
+Told = Callable[[Draft, float, bool], None]
 
 
 def alternate(
@@ -34,7 +35,7 @@ def alternate(
     max_iter: int = 20,
     tol: float = 1e-3,
     n_jobs: int = 1,
-    told: Told = lambda draft, value: None,
+    told: Told = lambda draft, value, settled: None,
 ) -> Draft:
     """Trains all nodes in turn until the objective hardly falls; the draft given stays as it is.
 
@@ -43,7 +44,8 @@ def alternate(
         max_iter: most iterations.
         tol: relative fall of the objective below which it stops.
         n_jobs: threads that train the nodes of a depth.
-        told: function called after every iteration with the tree and its objective.
+        told: function called after every iteration with the tree, its objective, and whether that
+            hardly fell, so that it was the last.
     """
     draft, value = draft.copy(), objective.of(draft, points)
     depth = draft.topology.depth
@@ -60,8 +62,9 @@ def alternate(
                 for node, new in zip(busy, list(mapped(train, busy)), strict=True):
                     draft.nodes[node] = new
             before, value = value, objective.of(draft, points)
-            told(draft, value)
-            if before - value <= tol * before:
+            settled = before - value <= tol * before
+            told(draft, value, settled)
+            if settled:
                 break
     return draft
 

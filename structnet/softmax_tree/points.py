@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import issparse, vstack
 
 from structnet.softmax_tree import _kernels
 
@@ -58,6 +58,13 @@ class Points:
     def take(self, rows: np.ndarray) -> Points:
         """Some of them."""
         return Points(self.x[rows], self.y[rows], self.weights[rows], self.num_classes)
+
+    def joined(self, other: Points) -> Points:
+        """These and others."""
+        both = (self.x, other.x)
+        x = vstack(both, format="csr") if self.sparse else np.concatenate(both)
+        y, weights = np.append(self.y, other.y), np.append(self.weights, other.weights)
+        return Points(x, y, weights, self.num_classes)
 
     def counts(self, rows: np.ndarray) -> np.ndarray:
         """The weight of each class among some rows. ``[classes]``."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from structnet.checks import check_integer, check_number, check_one_of, wrong
 
-STARTS = ("centroids", "random", "axes")
+STARTS = ("centroids", "rows", "random", "axes")
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,9 @@ class SoftmaxTreeSettings:
         tol: relative fall of the objective below which it stops.
         solver_steps: most steps of the solver for one node in one iteration.
         start: tree to begin with: "centroids" parts the classes by balanced 2-means on their
-            means, with the median as threshold; "random" draws directions; "axes" is a decision
-            tree of single features, as scikit-learn grows it down to the depth.
+            means, with the median as threshold; "rows" parts the rows by 2-means, whatever their
+            classes; "random" draws directions; "axes" is a decision tree of single features, as
+            scikit-learn grows it down to the depth.
         n_jobs: threads that train the nodes of a depth; the results are the same.
         seed: number that everything random follows from.
 

@@ -9,6 +9,7 @@ tree of single features is the other way to begin: it is where data are made of 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,20 +25,32 @@ MEANS_STEPS = 10
 LARGEST = 100  # weights of a first hyperplane on sparse rows
 
 
+def width(num_classes: int, depth: int) -> int:
+    """Classes of a leaf where nothing is known: four times those that fall to each leaf.
+
+    Example:
+        >>> width(1000, 0), width(1000, 5), width(3, 5)
+        (1000, 125, 3)
+    """
+    return min(num_classes, max(10, math.ceil(4 * num_classes / 2**depth)))
+
+
 def first_draft(
     points: Points, settings: SoftmaxTreeSettings, growth: GrowthSettings | None
 ) -> Draft:
     """The tree that a training begins with: of the whole depth, or of that which growth begins at.
 
-    Of one leaf alone the classes are not cut down.
+    The latter has as many classes a leaf as if it had grown so far from one leaf of all classes,
+    but not fewer than a tree of that depth has by default, or than one step of growth leaves.
     """
     assert settings.start is not None
     depth, k = settings.depth, settings.k
     if growth is not None:
         assert growth.start_depth is not None and growth.alpha is not None
         depth = growth.start_depth
-        share = 1.0 if depth == 0 else growth.alpha
-        k = max(1, math.floor(share * points.num_classes))
+        number, share = points.num_classes, growth.alpha if depth else 1.0
+        least = max(growth.alpha**depth * number, width(number, depth))
+        k = max(1, math.floor(min(share * number, least)))
     assert depth is not None and k is not None
     if settings.start == "axes":
         return axes_draft(points, depth, k, settings.seed)
@@ -144,10 +157,26 @@ def _plane(
     classes = np.flatnonzero(counts)
     if len(classes) < 2:
         return None
+    if start == "rows":
+        return _between_rows(points, rows, rng)
     if start == "random":
         direction = rng.standard_normal(points.num_features).astype(np.float32)
     else:
         direction = _between(_means(points, rows, classes, counts), counts[classes], rng)
+    plane = _through(points, direction, np.zeros_like(direction))
+    if plane is None:
+        return None
+    bias = -_median(
+        points.projections(rows, plane.full(points.num_features), 0.0), points.weights[rows]
+    )
+    return replace(plane, bias=bias)
+
+
+def _through(points: Points, direction: np.ndarray, place: np.ndarray) -> Hyperplane | None:
+    """The hyperplane normal to a direction through a place, both ``[D]``; None without a direction.
+
+    Its weights' sizes sum to 1.
+    """
     if points.sparse:  # the longest entries alone
         places = np.argsort(-np.abs(direction))[:LARGEST]
         direction[np.setdiff1d(np.arange(len(direction)), places)] = 0
@@ -155,10 +184,32 @@ def _plane(
     if not norm:
         return None
     direction = (direction / norm).astype(np.float32)
-    bias = -_median(points.projections(rows, direction, 0.0), points.weights[rows])
+    bias = -float(np.float32(direction @ place))
     if points.sparse:
         return sparse_hyperplane(direction, bias, np.arange(len(direction), dtype=np.int32))
     return Hyperplane(direction, bias)
+
+
+def _between_rows(points: Points, rows: np.ndarray, rng: np.random.Generator) -> Hyperplane | None:
+    """The hyperplane half way between the two clusters of some rows; None if they are all alike."""
+    x, share = points.x[rows], points.weights[rows].astype(np.float32)
+    share = share / share.sum()
+    direction, side = _scattered(x, share, rng), None
+    middle = np.asarray(share @ x).ravel()
+    threshold = float(middle @ direction)
+    for _ in range(MEANS_STEPS):
+        new = np.asarray(x @ direction).ravel() >= threshold
+        if new.all() or not new.any():
+            return None
+        if side is not None and (new == side).all():
+            break
+        side = new
+        parts = [np.where(each, share, 0) for each in (~side, side)]
+        means = [np.asarray((part / part.sum()) @ x).ravel() for part in parts]
+        direction = (means[1] - means[0]).astype(np.float32)
+        middle = (means[0] + means[1]) / 2
+        threshold = float(middle @ direction)
+    return _through(points, direction, middle)
 
 
 def _median(scores: np.ndarray, weights: np.ndarray) -> float:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from structnet.softmax_tree.choice import chosen
@@ -15,6 +17,7 @@ from structnet.softmax_tree.optimisation import alternate, updated
 from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
 from structnet.softmax_tree.start import first_draft, same_shape
+from structnet.softmax_tree.state import State
 from structnet.softmax_tree.tree import SoftmaxTree
 from structnet.training.history import History
 
@@ -71,7 +74,9 @@ def train(
     num_classes: int | None = None,
     weights: Any = None,
     validation: tuple[Any, ...] | None = None,
+    refit: bool = False,
     callbacks: Sequence[Callable[[History], Any]] = (),
+    state_file: str | Path | None = None,
 ) -> Trained:
     """Trains a softmax tree on a fixed structure, or lets it grow.
 
@@ -85,7 +90,10 @@ def train(
         weights: count of each sample.
         validation: samples and classes, and perhaps weights, by whose error the round of growth is
             chosen; without them it is the last one.
+        refit: True trains the tree of that round once more, on the validation samples, too.
         callbacks: functions that are called with the history after every iteration.
+        state_file: file that has the state of the training after every iteration; if it is there,
+            the training goes on from it, with the settings that it was begun with.
 
     Shapes:
         x ``[n, D]``; y, weights ``[n]``.
@@ -106,12 +114,18 @@ def train(
     held_out = None
     if validation is not None:
         held_out = Points.made(validation[0], validation[1], number, *validation[2:])
-    settings, growth = chosen(points, settings, growth)
-    settings.check_classes(number)
-    training = _Training(points, held_out, settings, growth, callbacks)
-    draft = training.run()
+    begin = time.perf_counter()
+    if state_file is not None and Path(state_file).exists():
+        state = State.load(state_file)
+        begin -= state.history.records[-1]["seconds"]
+    else:
+        settings, growth = chosen(points, settings, growth)
+        settings.check_classes(number)
+        state = State(settings, growth, first_draft(points, settings, growth))
+    file = None if state_file is None else Path(state_file)
+    draft = _Training(points, held_out, state, refit, callbacks, file, begin).run()
     tree = SoftmaxTree.from_draft(draft, points.num_features, number)
-    return Trained(tree, training.history, training.trials, settings, growth)
+    return Trained(tree, state.history, state.trials, state.settings, state.growth)
 
 
 def retrained(tree: SoftmaxTree, x: Any, y: Any, settings: SoftmaxTreeSettings) -> SoftmaxTree:
@@ -157,70 +171,88 @@ def leaves_trained(
 
 @dataclass
 class _Training:
-    """A training and what it has recorded."""
+    """A training: what it learns from, and the state that it has come to."""
 
     points: Points
     validation: Points | None
-    settings: SoftmaxTreeSettings
-    growth: GrowthSettings | None
+    state: State
+    refit: bool
     callbacks: Sequence[Callable[[History], Any]]
-    history: History = field(default_factory=History)
-    trials: list[Trial] = field(default_factory=list)
-    begin: float = field(default_factory=time.perf_counter)
+    file: Path | None
+    begin: float
 
     def run(self) -> Draft:
         """The tree after its last round, or after its best one."""
-        draft = best = self._optimised(first_draft(self.points, self.settings, self.growth), 0)
-        if self.growth is None:
-            return draft
-        least: float | None = self._validation_error(draft)
-        since = 0
-        for number in range(1, self.growth.max_rounds + 1):
-            common = self.points, self._objective(), self.settings, self.growth
-            tried, accepted = trials(draft, *common, round=number)
-            self.trials += tried
-            if not accepted:
-                break
-            draft = self._optimised(draft.grafted(accepted), number)
-            error = self._validation_error(draft)
-            since += 1
-            if error is None or least is None or error < least:
-                best, least, since = draft, error, 0
-            if since == PATIENCE:
-                break
-        return best
+        state, growth = self.state, self.state.growth
+        while not state.chosen:
+            self._optimise(self.points)
+            if growth is None:
+                return state.draft
+            self._compare()
+            if state.since == PATIENCE or state.round == growth.max_rounds or not self._grow():
+                assert state.best is not None
+                state.begin(state.best, grown=False)
+        if self.refit and self.validation is not None:
+            self._optimise(self.points.joined(self.validation))
+        return state.draft
 
+    @cached_property
     def _objective(self) -> Objective:
-        return Objective.told(self.settings, self.points.num_classes)
+        return Objective.told(self.state.settings, self.points.num_classes)
 
-    def _optimised(self, draft: Draft, number: int) -> Draft:
-        """The tree after TAO and pruning."""
-        how = self.settings
-        objective = self._objective()
+    def _optimise(self, points: Points) -> None:
+        """TAO on the tree as it is, as far as it is left to do, and pruning."""
+        state, how = self.state, self.state.settings
 
-        def told(draft: Draft, value: float) -> None:
-            self._record(draft, value, number)
+        def told(draft: Draft, value: float, settled: bool) -> None:
+            state.draft, state.settled = draft, settled
+            state.iterations += 1
+            self._record(value, points)
 
-        if not len(self.history):
-            told(draft, objective.of(draft, self.points))
-        draft = alternate(draft, self.points, objective, how.max_iter, how.tol, how.n_jobs, told)
-        return draft.pruned(self.points)
+        if not len(state.history):
+            self._record(self._objective.of(state.draft, points), points)
+        left = 0 if state.settled else how.max_iter - state.iterations
+        alternate(state.draft, points, self._objective, left, how.tol, how.n_jobs, told)
+        state.draft = state.draft.pruned(points)
+
+    def _compare(self) -> None:
+        """Keeps the tree of a round if none before was better."""
+        state, error = self.state, self._validation_error(self.state.draft)
+        state.since += 1
+        if error is None or state.least is None or error < state.least:
+            state.best, state.least, state.since = state.draft, error, 0
+
+    def _grow(self) -> bool:
+        """Begins a round with the subtrees that are accepted; False if there are none."""
+        state = self.state
+        assert state.growth is not None
+        given = self.points, self._objective, state.settings, state.growth
+        tried, accepted = trials(state.draft, *given, round=state.round + 1)
+        state.trials += tried
+        if accepted:
+            state.begin(state.draft.grafted(accepted), grown=True)
+        return bool(accepted)
 
     def _validation_error(self, draft: Draft) -> float | None:
         return None if self.validation is None else draft.error(self.validation)
 
-    def _record(self, draft: Draft, value: float, number: int) -> None:
-        error = self._validation_error(draft)
-        self.history.append(
+    def _record(self, value: float, points: Points) -> None:
+        """Writes down where the training stands, for whom it may concern."""
+        state = self.state
+        # Whose samples are learnt from in the end, by them nothing is told.
+        error = None if state.chosen else self._validation_error(state.draft)
+        state.history.append(
             {
-                "epoch": len(self.history),
-                "round": number,
+                "epoch": len(state.history),
+                "round": state.round,
                 "objective": value,
-                "error": draft.error(self.points),
+                "error": state.draft.error(points),
                 **({} if error is None else {"validation_error": error}),
-                "leaves": sum(not below for below in draft.children),
+                "leaves": sum(not below for below in state.draft.children),
                 "seconds": round(time.perf_counter() - self.begin, 3),
             }
         )
+        if self.file is not None:
+            state.save(self.file, points.num_features, points.num_classes)
         for callback in self.callbacks:
-            callback(self.history)
+            callback(state.history)

@@ -15,6 +15,7 @@ from structnet.routing.samples import Samples
 from structnet.softmax_tree import _kernels
 from structnet.softmax_tree._kernels import FIELDS, SIZE, WEIGHTS
 from structnet.softmax_tree.arrays import Packed, packed
+from structnet.softmax_tree.batches import likeliest_classes
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.points import NO_NUMBERS, NO_PLACES, NO_ROWS
 from structnet.softmax_tree.routed import Routed
@@ -135,11 +136,7 @@ class SoftmaxTree(Routed, nn.Module):
 
     def classes_of(self, x: Any) -> np.ndarray:
         """The likeliest class of each sample. ``[n, D] -> [n]``, int64."""
-        rows, arrays, leaves = self._taken(x), self.arrays, self.leaves_of(x)
-        found = np.empty(len(leaves), np.int64)
-        order = np.argsort(leaves, kind="stable")  # a leaf's weights stay in the processor's cache
-        _kernels.classes_of(*rows, order, leaves, *arrays, found)
-        return found
+        return likeliest_classes(self._taken(x), self.leaves_of(x), self.arrays)
 
     def choices(self, x: Any) -> Choices:
         """The classes that each sample can have, and their log-probabilities.

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from commands import Done, call
+
+from structnet.recipes.run import MODEL, Run
+from structnet.recipes.softmax_tree import STATE
+from structnet.training.checkpoint import load_model
 
 CLUSTERS = ["--data", "clusters", "--classes", "8", "--train-size", "200", "--test-size", "80"]
 TREE = ["--depth", "2", "--k", "3", "--max-iter", "3"]
@@ -63,9 +69,36 @@ def test_what_a_run_is_asked(run: tuple[Path, Done], tmp_path: Path) -> None:
 def test_going_on_keeps_the_settings(run: tuple[Path, Done]) -> None:
     folder, done = run
     again = call("train", "--resume", folder)
+    assert "trained already" in again.out and "iteration 1" not in again.out
     assert again.json["test"]["error"] == done.json["test"]["error"]
+    assert again.json["details"] == done.json["details"]
     refused = call("train", "softmax-tree", "--resume", folder, "--depth", "4")
     assert refused.status == 2 and "was started with depth 2" in refused.err
+
+
+def test_a_run_that_was_interrupted_goes_on(
+    run: tuple[Path, Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, done = run
+    written, told = Run.write_history, []
+
+    def interrupted(self: Run, records: Iterable) -> None:
+        written(self, records)
+        told.append(self)
+        if len(told) == 3:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Run, "write_history", interrupted)
+        stopped = call("train", "softmax-tree", *CLUSTERS, *TREE, "--out", tmp_path / "run")
+    assert stopped.status == 130 and "train --resume" in stopped.err
+    again = call("train", "--resume", tmp_path / "run")
+    assert again.status == 0, again.err
+    assert "going on after iteration 2" in again.out and "iteration 1:" not in again.out
+    same, other = (load_model(where / MODEL)[0] for where in (folder, tmp_path / "run"))
+    assert all(torch.equal(same[name], other[name]) for name in same)
+    assert not (tmp_path / "run" / STATE).exists()
+    assert again.json["details"]["iterations"] == done.json["details"]["iterations"]
 
 
 def test_trees_that_grow(tmp_path: Path) -> None:
@@ -77,7 +110,8 @@ def test_trees_that_grow(tmp_path: Path) -> None:
     details = done.json["details"]
     assert 0 < details["accepted"] <= details["trials"]
     records = [json.loads(line) for line in (tmp_path / "history.jsonl").read_text().splitlines()]
-    leaves = [each["leaves"] for each in records]
+    leaves = [each["leaves"] for each in records if "validation_error" in each]
+    assert len(leaves) < len(records)  # in the end the validation examples are learnt from
     assert leaves == sorted(leaves) and records[-1]["round"] >= 1
     refused = call("train", "adaptive-softmax-tree", *CLUSTERS, "--depth", "1")
     assert "--depth is for softmax-tree; adaptive-softmax-tree has --start-depth" in refused.err
@@ -110,13 +144,27 @@ def test_tables(number: int, tmp_path: Path) -> None:
     assert done.status == 0, done.err
     names = {
         1: ("one-vs-all", "hierarchical softmax", "adaptive softmax tree (AST)"),
-        2: ("softmax tree (ST), depth 3", "adaptive softmax tree (AST), alpha 0.5"),
+        2: ("softmax tree (ST), depth 3", "adaptive softmax tree (AST), alpha 0.6"),
     }
     assert {"flat softmax", *names[number]} <= set(done.json["rows"])
     assert (tmp_path / f"table{number}-clusters.md").exists()
     errors = [row["error"]["ours"] for row in done.json["rows"].values()]
     assert all(0 <= error <= 1 for error in errors)
     assert len(done.json["pictures"]) == number
+
+
+def test_some_models_of_a_table(tmp_path: Path) -> None:
+    few = ["--data", "clusters", "--classes", "4", "--train-size", "80", "--test-size", "40"]
+    told = ["--table", 1, "--start", "random", "--only", "leaves,softmax-tree", "--seeds", 2]
+    done = call("reproduce", "softmax-tree", *few, *told, "--out", tmp_path)
+    assert list(done.json["rows"]) == ["ST, its leaves alone trained", "softmax tree (ST)"]
+    assert "All trees begin with random" in done.out and "anew with each seed" in done.out
+    starts = {
+        json.loads(file.read_text())["settings"]["start"] for file in tmp_path.glob("*/result.json")
+    }
+    assert starts == {"random"}
+    refused = call("reproduce", "softmax-tree", "--table", 1, "--only", "leafs")
+    assert refused.status == 2 and "did you mean 'leaves'?" in refused.err
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +45,8 @@ def test_fit_and_ask(cls: type, sparse: bool, tmp_path: Path) -> None:
     assert (top[:, 0] == labels).all() and (sure[:, 0] == prob.max(axis=1)).all()
     rows = x.toarray() if sparse else x
     assert [model.predict_one(row) for row in rows[:20]] == labels[:20].tolist()
+    copied = pickle.loads(pickle.dumps(model))  # with what it has prepared
+    assert copied.predict_one(rows[0]) == labels[0]
     names, one = model.predict_proba_one(rows[0])
     np.testing.assert_allclose(one, prob[0][np.searchsorted(model.classes_, names)], rtol=1e-6)
     path = model.decision_path(x)

@@ -9,7 +9,8 @@ from softmax_trees import clusters, objective, points_of
 from structnet.softmax_tree import GrowthSettings, SoftmaxTreeSettings, train
 from structnet.softmax_tree.growth import trials
 from structnet.softmax_tree.optimisation import alternate
-from structnet.softmax_tree.start import complete_draft
+from structnet.softmax_tree.points import Points
+from structnet.softmax_tree.start import complete_draft, first_draft
 
 SETTINGS = SoftmaxTreeSettings(
     start="centroids", decision_penalty=1.0, leaf_penalty=1.0, max_iter=3, solver_steps=15
@@ -88,3 +89,17 @@ def test_other_readings(ratio_of: str, k_from: str) -> None:
     assert trained.trials
     if k_from == "nominal":  # of the first leaves, which may have 0.6 * 12 classes
         assert {trial.k for trial in trained.trials if trial.round == 1} == {4}
+
+
+@pytest.mark.parametrize(
+    ("depth", "alpha", "expected"),
+    [(0, 0.6, 200), (1, 0.6, 120), (3, 0.6, 100), (4, 0.8, 81), (6, 0.5, 13)],
+)
+def test_classes_of_the_leaves_that_growth_begins_with(
+    depth: int, alpha: float, expected: int
+) -> None:
+    points = Points.made(*clusters(300), 200)
+    growth = GrowthSettings(alpha=alpha, rho=0.95, start_depth=depth)
+    draft = first_draft(points, SETTINGS, growth)
+    leaves = [draft.leaf(v) for v, below in enumerate(draft.children) if not below]
+    assert {leaf.k for leaf in leaves} == {expected}

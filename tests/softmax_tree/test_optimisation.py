@@ -77,7 +77,7 @@ def test_the_start_is_left_as_it_is() -> None:
     start = complete_draft(points, 2, 4, "centroids", 0)
     nodes = list(start.nodes)
     told = []
-    alternate(start, points, objective(), 3, told=lambda draft, value: told.append(value))
+    alternate(start, points, objective(), 3, told=lambda draft, value, settled: told.append(value))
     assert all(a is b for a, b in zip(nodes, start.nodes, strict=True))
     assert told == sorted(told, reverse=True) and told
 
@@ -162,3 +162,17 @@ def test_a_class_that_lacks_is_not_free() -> None:
     leaf = Draft([()], [complete_draft(points, 0, 1, "centroids", 0).nodes[0]])
     losses = leaf.losses(points, 7.0)
     assert set(losses.tolist()) == {0.0, 7.0}
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_rows_are_parted_where_they_lie_apart(sparse: bool) -> None:
+    rng = np.random.default_rng(0)
+    far = np.arange(300) < 40  # a small cluster, of the same classes as the large one
+    x = rng.normal(size=(300, 5)) + np.where(far, 20, -5)[:, None] * [1, 0, 1, 1, 0]
+    points = Points.made(csr_matrix(x) if sparse else x, np.arange(300) % 3, 3)
+    draft = complete_draft(points, 1, 3, "rows", 0)
+    reach = draft.reach(points)
+    assert sorted(len(reach[leaf]) for leaf in (1, 2)) == [40, 260]
+    assert len({tuple(far[reach[leaf]]) for leaf in (1, 2)}) == 2
+    alike = Points.made(np.ones((9, 2)), np.arange(9) % 3, 3)
+    assert complete_draft(alike, 2, 3, "rows", 0).children == [()]

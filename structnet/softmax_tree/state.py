@@ -1,0 +1,128 @@
+"""Where a training stands after an iteration: all that it takes to go on from there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from structnet.softmax_tree.draft import Draft
+from structnet.softmax_tree.growth import Trial
+from structnet.softmax_tree.nodes import Leaf
+from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
+from structnet.softmax_tree.tree import SoftmaxTree
+from structnet.training.checkpoint import (
+    MALFORMED,
+    CheckpointError,
+    bounded,
+    load_model,
+    save_model,
+)
+from structnet.training.history import History
+
+TREES = ("draft", "best")
+
+
+@dataclass
+class State:
+    """A training between two iterations.
+
+    Attributes:
+        settings, growth: hyper-parameters without None but for limits; growth is None where nothing
+            grows.
+        draft: the tree as it is.
+        best: tree of the round with the lowest validation error so far; None before the first.
+        round: round of growth, 0 before it.
+        iterations: iterations of this round.
+        settled: did the objective hardly fall in the last of them?
+        least: the lowest validation error of a round.
+        since: rounds since that one.
+        chosen: has growth ended, so that the draft is of the best round?
+        history, trials: records of the iterations, and subtrees tried, as of :class:`.Trained`.
+    """
+
+    settings: SoftmaxTreeSettings
+    growth: GrowthSettings | None
+    draft: Draft
+    best: Draft | None = None
+    round: int = 0
+    iterations: int = 0
+    settled: bool = False
+    least: float | None = None
+    since: int = 0
+    chosen: bool = False
+    history: History = field(default_factory=History)
+    trials: list[Trial] = field(default_factory=list)
+
+    def begin(self, draft: Draft, *, grown: bool) -> None:
+        """Goes on with another tree, that of the next round or the one chosen in the end."""
+        self.draft, self.iterations, self.settled = draft, 0, False
+        self.round, self.chosen = self.round + grown, not grown
+
+    def save(self, path: str | Path, num_features: int, num_classes: int) -> None:
+        """Writes it to a safetensors file, in one step."""
+        drafts = {name: getattr(self, name) for name in TREES if getattr(self, name) is not None}
+        trees = {
+            name: SoftmaxTree.from_draft(draft, num_features, num_classes)
+            for name, draft in drafts.items()
+        }
+        config = {
+            "settings": asdict(self.settings),
+            "growth": self.growth and asdict(self.growth),
+            "trees": {name: tree.config() for name, tree in trees.items()},
+            "most": {name: _most(draft) for name, draft in drafts.items()},
+            "progress": {name: getattr(self, name) for name in _PROGRESS},
+            "history": list(self.history),
+            "trials": [asdict(trial) for trial in self.trials],
+        }
+        save_model(path, nn.ModuleDict(trees), config)
+
+    @classmethod
+    def load(cls, path: str | Path) -> State:
+        """Reads what :meth:`save` wrote.
+
+        Raises:
+            CheckpointError: there is no such file, or it is damaged.
+        """
+        weights, config = load_model(path)
+        try:
+            with bounded(weights):
+                trees = {name: SoftmaxTree.from_config(of) for name, of in config["trees"].items()}
+            nn.ModuleDict(trees).load_state_dict(weights)
+            return cls._of(trees, config)
+        except (RuntimeError, *MALFORMED) as error:
+            raise CheckpointError(f"{path} holds no state of a softmax tree: {error}") from None
+
+    @classmethod
+    def _of(cls, trees: Mapping[str, SoftmaxTree], config: Mapping[str, Any]) -> State:
+        drafts = {name: _drafted(tree, config["most"][name]) for name, tree in trees.items()}
+        return cls(
+            SoftmaxTreeSettings(**config["settings"]),
+            config["growth"] and GrowthSettings(**config["growth"]),
+            drafts["draft"],
+            drafts.get("best"),
+            **config["progress"],
+            history=History(config["history"]),
+            trials=[Trial(**trial) for trial in config["trials"]],
+        )
+
+
+_PROGRESS = ("round", "iterations", "settled", "least", "since", "chosen")
+
+
+def _most(draft: Draft) -> list[int]:
+    """The most classes that each leaf may have, 0 of a hyperplane: a trained tree lacks them."""
+    return [node.k if isinstance(node, Leaf) else 0 for node in draft.nodes]
+
+
+def _drafted(tree: SoftmaxTree, most: list[int]) -> Draft:
+    """A tree as a draft, with the most classes that its leaves may have."""
+    draft = tree.draft()
+    draft.nodes = [
+        replace(node, k=k) if isinstance(node, Leaf) else node
+        for node, k in zip(draft.nodes, most, strict=True)
+    ]
+    return draft

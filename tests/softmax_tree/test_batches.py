@@ -1,0 +1,43 @@
+"""A batch gives the classes of its rows one by one, also where rounding decides."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from structnet.softmax_tree import SoftmaxTree, batches
+from structnet.softmax_tree.draft import Draft
+from structnet.softmax_tree.nodes import Hyperplane, Leaf
+
+FEATURES, CLASSES = 37, 9
+
+
+def drawn(seed: int, ties: float) -> SoftmaxTree:
+    """A tree of three leaves whose classes have nearly the same weights."""
+    rng = np.random.default_rng(seed)
+    planes = [Hyperplane(rng.normal(size=FEATURES).astype(np.float32), 0.1) for _ in range(2)]
+    leaves = []
+    for _ in range(3):
+        common = rng.normal(size=(FEATURES, 1))
+        weight = (common + ties * rng.normal(size=(FEATURES, CLASSES))).astype(np.float32)
+        leaves.append(Leaf(np.arange(CLASSES), weight, np.zeros(CLASSES, np.float32), CLASSES))
+    draft = Draft([(1, 2), (3, 4), (), (), ()], [*planes, *leaves])
+    return SoftmaxTree.from_draft(draft, FEATURES, CLASSES)
+
+
+@pytest.mark.parametrize("ties", [1.0, 1e-6, 0.0])
+@pytest.mark.parametrize("number", [0, 1, 7, 400])
+def test_alone_and_together(ties: float, number: int) -> None:
+    tree = drawn(0, ties)
+    x = np.random.default_rng(1).normal(size=(number, FEATURES)).astype(np.float32)
+    ask = tree.predictor().class_of
+    assert tree.classes_of(x).tolist() == [ask(row) for row in x]
+
+
+def test_which_rows_rounding_may_decide() -> None:
+    x = np.random.default_rng(1).normal(size=(400, FEATURES)).astype(np.float32)
+    doubtful = [
+        [(batches._sure(x, leaf, drawn(0, ties).arrays) < 0).mean() for leaf in (2, 3, 4)]
+        for ties in (1.0, 0.0)
+    ]
+    assert max(doubtful[0]) < 0.05 and min(doubtful[1]) == 1
