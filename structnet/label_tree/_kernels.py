@@ -14,6 +14,7 @@ import numpy as np
 from structnet.trees._kernels import compiled
 
 EMPTY = -1
+UNSEEN = 1e-6  # examples of a label that has none
 PAPER, EQ10, MARGIN, EXACT = range(4)  # scores
 ANCHORED, UNIFORM, INDEX = range(3)  # priors
 
@@ -225,15 +226,43 @@ def scores_of(kind, q, p):
 
 
 @compiled
+def decisions(nodes, slots, sums, seen, weights, num_nodes):
+    """What each node decides, over the rows of all codes and their weights.
+
+    The sum of the weights, the mean probability of each child, and two means over the labels: of
+    ``sum_j min(p_j, 1 - p_j)`` and of ``sum_j |p_j - mean_j|``. Beside the statistics stands one
+    observation of the slot where the label is.
+    """
+    arity = sums.shape[1]
+    total, torn, spread = np.zeros(num_nodes), np.zeros(num_nodes), np.zeros(num_nodes)
+    mean = np.zeros((num_nodes, arity))
+    for row in range(len(nodes)):
+        total[nodes[row]] += weights[row]
+    for again in range(2):
+        for row in range(len(nodes)):
+            node = nodes[row]
+            q = weights[row] / total[node] if total[node] > 0 else 0.0
+            for j in range(arity):
+                p = (sums[row, j] + (j == slots[row])) / (seen[row] + 1)
+                if again:
+                    spread[node] += q * abs(p - mean[node, j])
+                else:
+                    mean[node, j] += q * p
+                    torn[node] += q * min(p, 1 - p)
+    return total, mean, torn, spread
+
+
+@compiled
 def shares_of(labels, counts):
-    """The labels' shares of a node; equal where none was ever seen."""
+    """The labels' shares of a node; one that was never seen has next to none, but keeps its place:
+    with a share of 0 every child would be worth the same to it, and all of them go to the first."""
     q = np.empty(len(labels))
     total = 0.0
     for k in range(len(labels)):
-        q[k] = counts[labels[k]]
+        q[k] = max(counts[labels[k]], UNSEEN)
         total += q[k]
     for k in range(len(labels)):
-        q[k] = q[k] / total if total > 0 else 1 / len(labels)
+        q[k] /= total
     return q
 
 

@@ -128,6 +128,15 @@ def test_an_anchored_start_stays_and_the_authors_prior_does_not() -> None:
     assert reassign(codes, rows, counts, prior="index", max_depth=8).moved > 0.7
 
 
+def test_labels_that_were_never_seen_stay_where_they_are() -> None:
+    counts = np.zeros(2_000)
+    counts[:50] = 100
+    codes = huffman(np.ones(2_000), 5)
+    found = reassign(codes, Statistics.of(codes), counts)
+    assert found.codes.depth.max() <= codes.depth.max() + 1
+    assert found.moved < 0.05
+
+
 def test_a_prior_without_knowledge_is_warned_of() -> None:
     codes = huffman(np.ones(150), 2)
     with pytest.warns(UserWarning, match="decisions deep: with the prior 'uniform'"):
