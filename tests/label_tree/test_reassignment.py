@@ -8,7 +8,8 @@ from label_trees import best_sum, slow_greedy
 from scipy.optimize import linear_sum_assignment
 
 from structnet.label_tree import LabelCodes, Statistics, huffman, node_report, random_tree, reassign
-from structnet.label_tree._kernels import EMPTY, assigned, greedy, optimal
+from structnet.label_tree._assignment_kernels import assigned, greedy, optimal
+from structnet.label_tree._kernels import EMPTY
 from structnet.label_tree.codes import least_nodes
 from structnet.label_tree.decision_quality import best_objective, gains, objective
 from structnet.label_tree.shapes import least_depth
