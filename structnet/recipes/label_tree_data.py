@@ -70,7 +70,7 @@ class LabelledLines(Examples):
     """Examples with several labels: ``labels`` has one of each, ``wanted`` has all.
 
     Args:
-        wanted: which labels an example has; the first column stands for those not known.
+        wanted: labels that an example has; the first column stands for those not known.
 
     Shapes:
         wanted ``[n, 1 + labels]``, sparse.
@@ -84,7 +84,11 @@ class LabelledLines(Examples):
 
 
 def wanted_labels(examples: Examples) -> tuple[np.ndarray, np.ndarray]:
-    """All labels of examples: the row of each, and its number, -1 for those not known."""
+    """All labels of examples: the row of each, and its number, -1 for those not known.
+
+    Shapes:
+        both ``[labels of all examples]``.
+    """
     if not isinstance(examples, LabelledLines):
         return np.arange(len(examples)), examples.labels
     rows, columns = examples.wanted.nonzero()
