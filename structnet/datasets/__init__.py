@@ -14,6 +14,7 @@
 ``tree_file_summary``   what is in such a file: sizes, labels, copies, classes
 ``table``               a CSV file of one's own; ``csv_file`` reads its text
 ``text``                :func:`load_text`: texts, published or of one's own, in sentences
+``gutenberg``           books of Project Gutenberg, without what stands around them
 ``clusters``            rows around many centres, even or as uneven as words
 ``next_word``           a text's next word as a class, the words before it as a row
 ``svmlight_file``       sparse rows, in a file of svmlight's or libsvm's format

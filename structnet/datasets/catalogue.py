@@ -15,6 +15,7 @@ ARRAY_SETS = {
 TEXT_SETS = {
     "brown": "a million words of American English",
     "wikitext-2": "two million words of articles",
+    "gutenberg": "books of Project Gutenberg, as many as are at hand",
     "pydoc": "the help on Python's language; comes with Python",
 }
 TABLES = (".csv", ".tsv")  # how the name of a table ends

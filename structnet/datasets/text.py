@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from structnet.datasets.gutenberg import books_in, read_books, sentences_of
 from structnet.datasets.source import DownloadError, places
 from structnet.text.sentences import TextError, read_sentences
 
@@ -43,13 +44,13 @@ def load_text(name: str | Path, data_dir: str | Path | None = None, seed: int = 
     """A text by name, or of a file.
 
     Args:
-        name: "brown" or "wikitext-2", whose files must be at hand; "pydoc", the help on Python's
-            language, which every Python has; or the path of a file with one sentence a line, words
-            between blanks.
+        name: "brown" or "wikitext-2", whose files must be at hand; "gutenberg", books as they are
+            downloaded; "pydoc", the help on Python's language, which every Python has; or the path
+            of a file with one sentence a line, words between blanks.
         data_dir: folder that may hold the files of a published text, directly or in a folder of
-            its name; the cache is looked into as well.
+            its name; the cache is looked into as well. Books are in a folder of that name alone.
         seed: seed of the split of a text that has none: 8 parts to learn from, 1 for validation
-            and 1 to test on, in runs of up to 50 sentences.
+            and 1 to test on, in runs of up to 50 sentences, or by book.
 
     Raises:
         DownloadError: the files of a published text are not at hand.
@@ -62,6 +63,8 @@ def load_text(name: str | Path, data_dir: str | Path | None = None, seed: int = 
     """
     if name in FILES:
         return _published(str(name), data_dir)
+    if name == "gutenberg":
+        return _books(data_dir, seed)
     sentences = pydoc_sentences() if name == "pydoc" else read_sentences(name)
     train, validation, test = _split(sentences, seed, name)
     return Text(str(name), f"8:1:1 in runs of sentences, seed {seed}", train, validation, test)
@@ -79,6 +82,18 @@ def _published(name: str, data_dir: str | Path | None) -> Text:
     )
 
 
+def _books(data_dir: str | Path | None, seed: int) -> Text:
+    folders = [folder for folder in places("gutenberg", data_dir) if folder.name == "gutenberg"]
+    for folder in folders:
+        if books := books_in(folder):
+            split = f"{len(books)} books, 8:1:1, seed {seed}"
+            return Text("gutenberg", split, *read_books(books, seed))
+    raise DownloadError(
+        f"gutenberg is not at hand: put books, plain text files (.txt) as www.gutenberg.org gives "
+        f"them, into {folders[0]}"
+    )
+
+
 def pydoc_sentences() -> list[list[str]]:
     """The help on Python's language in lower-cased sentences; other versions have other ones.
 
@@ -88,14 +103,9 @@ def pydoc_sentences() -> list[list[str]]:
     """
     from pydoc_data.topics import topics
 
-    sentences = []
-    for topic in sorted(topics):
-        # Marks of the markup (underlines, boxes) are no words.
-        text = re.sub(r"[*=\-~^|+]{3,}", " ", topics[topic].lower())
-        for part in re.split(r"(?<=[.?!:])\s+|\n\s*\n", text):
-            if words := re.findall(r"\w+(?:['.]\w+)*|[^\w\s]", part):
-                sentences.append(words)
-    return sentences
+    # Marks of the markup (underlines, boxes) are no words.
+    plain = (re.sub(r"[*=\-~^|+]{3,}", " ", topics[topic]) for topic in sorted(topics))
+    return [words for text in plain for words in sentences_of(text)]
 
 
 def _split(sentences: list[list[str]], seed: int, name: str | Path) -> list[list[list[str]]]:

@@ -27,7 +27,9 @@ Sec. 5.2        the log-bilinear language model                   :class:`.LogBi
 ``tree``, ``routed``                  :class:`LabelTree`, and what it answers as any model tree
 ``settings``, ``training``            every default, once; example by example, in threads
 ``choice``, ``estimator``             what is left open; the scikit-learn class
-``_kernels``, ``_sgd_kernels``        the compiled loops
+``_kernels``, ``_sgd_kernels``,       the compiled loops, and the instructions of the training's
+``_assignment_kernels``,
+``_vectors``
 ``language_model``,                   the next word as a leaf; its settings
 ``language_settings``
 ====================================  ==============================================================

@@ -13,14 +13,23 @@ from functools import partial
 
 import numpy as np
 
+from structnet.label_tree._vectors import (
+    WIDTH,
+    add,
+    error,
+    logits,
+    prefetch,
+    softmax,
+    step,
+)
 from structnet.trees._kernels import compiled
 
 # Sums in any order, so that they are vectorised; infinities keep their meaning.
-fast = partial(compiled, nogil=True, fastmath={"contract", "reassoc", "nsz", "arcp"})
 exact = partial(compiled, nogil=True, fastmath={"reassoc"})
+NEAR = 2  # levels of the tree whose weights are always near
 
 
-@fast
+@compiled
 def represent(i, table, offsets, ids, weights, embedding, r):
     """The representation of an example, into ``r``."""
     size = len(r)
@@ -30,41 +39,12 @@ def represent(i, table, offsets, ids, weights, embedding, r):
         return
     for k in range(size):
         r[k] = np.float32(0)
-    start, end = offsets[i], offsets[i + 1]
-    if len(weights):
-        for e in range(start, end):
-            for k in range(size):
-                r[k] += weights[e] * embedding[ids[e], k]
-    else:
-        for e in range(start, end):
-            for k in range(size):
-                r[k] += embedding[ids[e], k]
-        share = np.float32(1) / np.float32(max(end - start, 1))
-        for k in range(size):
-            r[k] *= share
+    share = np.float32(1) / np.float32(max(offsets[i + 1] - offsets[i], 1))
+    for e in range(offsets[i], offsets[i + 1]):
+        add(r, 0, weights[e] if len(weights) else share, embedding, ids[e] * size, size)
 
 
-@fast
-def branch(weight, bias, node, r, p):
-    """The probabilities of a node's children, into ``p``."""
-    arity, size = weight.shape[1], weight.shape[2]
-    highest = np.float32(-np.inf)
-    for j in range(arity):
-        logit = np.float32(0)
-        for k in range(size):
-            logit += weight[node, j, k] * r[k]
-        p[j] = logit + bias[node, j]
-        highest = max(highest, p[j])
-    total = np.float32(0)
-    for j in range(arity):
-        p[j] = math.exp(p[j] - highest)
-        total += p[j]
-    total = np.float32(1) / total
-    for j in range(arity):
-        p[j] *= total
-
-
-@fast
+@compiled
 def train_part(
     begin, end, labels, shares, table, offsets, ids, weights, embedding, weight, bias,
     code_offsets, nodes, slots, sums, seen, first_rate, last_rate, learn_bias,
@@ -72,61 +52,62 @@ def train_part(
     """Goes through the examples from ``begin`` to ``end``, and gives the sum of their losses.
 
     The rate runs linearly from the first to the last of all; ``shares`` are the weights, or empty;
-    ``sums`` and ``seen``, the statistics, are empty where none are kept.
+    ``sums`` and ``seen``, the statistics, are empty where none are kept. The nodes of a path do not
+    depend on each other: each step is taken for all of them before the next. Nothing is called but
+    instructions: arrays that are handed on are counted, which takes longer than what is done here.
     """
-    arity, size = weight.shape[1], weight.shape[2]
-    r = np.empty(size, np.float32)
-    back = np.empty(size, np.float32)
-    p = np.empty(arity, np.float32)
-    learn_bag = len(table) == 0
-    keep = len(seen) > 0
-    loss = 0.0
+    arity, size = weight.shape[1:]
+    room = -(-arity // WIDTH) * WIDTH  # of a node in p
+    r = np.zeros(size, np.float32)
+    back = np.zeros(size, np.float32)
+    p = np.empty(room * np.max(np.diff(code_offsets)), np.float32)
+    bags, weighted, keep = len(table) == 0, len(weights) > 0, len(seen) > 0
+    one, equal, least = np.float32(1), np.float32(0), np.float32(1e-30)
+    share, loss, likelihood = one, 0.0, 1.0
+    start, stop = 0, 0
     for i in range(begin, end):
-        represent(i, table, offsets, ids, weights, embedding, r)
-        rate = np.float32(first_rate + (last_rate - first_rate) * i / len(labels))
-        share = np.float32(1)
-        if len(shares):
-            share = shares[i]
-            rate *= share
+        # What the next example needs is on its way while this one is worked on.
+        if i + 1 < end:
+            following = code_offsets[labels[i + 1]] + NEAR
+            for row in range(following, code_offsets[labels[i + 1] + 1]):
+                prefetch(weight, nodes[row] * arity * size, arity * size)
+            if bags:
+                for e in range(offsets[i + 1], offsets[i + 2]):
+                    prefetch(embedding, ids[e] * size, size)
         for k in range(size):
+            r[k] = np.float32(0) if bags else table[i, k]
             back[k] = np.float32(0)
-        likelihood = 1.0
-        label = labels[i]
-        for row in range(code_offsets[label], code_offsets[label + 1]):
-            node, slot = nodes[row], slots[row]
-            branch(weight, bias, node, r, p)
+        if bags:
+            start, stop = offsets[i], offsets[i + 1]
+            equal = one / np.float32(max(stop - start, 1))
+        for e in range(start, stop):
+            add(r, 0, weights[e] if weighted else equal, embedding, ids[e] * size, size)
+        rate = np.float32(first_rate + (last_rate - first_rate) * i / len(labels))
+        if len(shares):
+            loss -= share * math.log(likelihood)
+            likelihood, share = 1.0, shares[i]
+        first, last = code_offsets[labels[i]], code_offsets[labels[i] + 1]
+        for row in range(first, last):
+            logits(weight, bias, nodes[row] * arity, arity, size, r, p, (row - first) * room)
+        for row in range(first, last):
+            at = (row - first) * room
+            softmax(p, at, arity)
             if keep:
                 seen[row] += share
-                for j in range(arity):
-                    sums[row, j] += share * p[j]
-            likelihood *= max(p[slot], np.float32(1e-30))
+                add(sums, row * arity, share, p, at, arity)
+            likelihood *= max(p[at + slots[row]], least)
             if likelihood < 1e-200:
                 loss -= share * math.log(likelihood)
                 likelihood = 1.0
-            p[slot] -= np.float32(1)
-            for j in range(arity):
-                g = rate * p[j]
-                for k in range(size):
-                    old = weight[node, j, k]
-                    back[k] += g * old
-                    weight[node, j, k] = old - g * r[k]
-                if learn_bias:
-                    bias[node, j] -= g
-        loss -= share * math.log(likelihood)
-        if learn_bag:
-            first, last = offsets[i], offsets[i + 1]
-            if len(weights):
-                for e in range(first, last):
-                    for k in range(size):
-                        embedding[ids[e], k] -= weights[e] * back[k]
-            else:
-                equal = np.float32(1) / np.float32(max(last - first, 1))
-                for k in range(size):
-                    back[k] *= equal
-                for e in range(first, last):
-                    for k in range(size):
-                        embedding[ids[e], k] -= back[k]
-    return loss
+        for row in range(first, last):
+            at = (row - first) * room
+            error(p, at, arity, slots[row], share * rate)
+            step(weight, nodes[row] * arity, arity, size, r, p, at, back)
+            if learn_bias:
+                add(bias, nodes[row] * arity, -one, p, at, arity)
+        for e in range(start, stop):
+            add(embedding, ids[e] * size, -(weights[e] if weighted else equal), back, 0, size)
+    return loss - share * math.log(likelihood)
 
 
 @exact

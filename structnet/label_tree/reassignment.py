@@ -9,7 +9,7 @@ import numpy as np
 
 from structnet.checks import check_integer, check_number, check_one_of
 from structnet.label_tree import settings
-from structnet.label_tree._kernels import ANCHORED, INDEX, UNIFORM, kept_rows, rebuilt
+from structnet.label_tree._kernels import ANCHORED, INDEX, UNIFORM, decisions, kept_rows, rebuilt
 from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.decision_quality import GAINS, best_objective
 from structnet.label_tree.shapes import check_depth
@@ -180,23 +180,15 @@ def node_report(codes: LabelCodes, statistics: Statistics, counts: np.ndarray) -
     number, arity = codes.num_nodes, codes.arity
     counts = np.asarray(counts, np.float64)
     counts = counts if counts.sum() > 0 else np.ones_like(counts)
-    weight = counts[codes.labels]  # [rows]
-    total = np.bincount(codes.nodes, weight, number)
-    with np.errstate(invalid="ignore"):
-        q = np.nan_to_num(weight / total[codes.nodes])
-    p = statistics.sums.astype(np.float64)
-    p[np.arange(len(p)), codes.slots] += 1  # anchored
-    p /= statistics.seen[:, None] + 1
-    at_node = [np.bincount(codes.nodes, q * p[:, j], number) for j in range(arity)]
-    mean = np.stack(at_node, 1)  # [nodes, arity]
-    torn = q * np.minimum(p, 1 - p).sum(1)
-    spread = q * np.abs(p - mean[codes.nodes]).sum(1)
-    found = 2 / arity * np.bincount(codes.nodes, spread, number)
+    total, mean, torn, spread = decisions(
+        codes.nodes, codes.slots, statistics.sums, statistics.seen, counts[codes.labels], number
+    )
+    found = 2 / arity * spread
     return NodeReport(
         np.bincount(codes.nodes, minlength=number),
         total / counts.sum(),
         found,
         found / best_objective(arity),
         np.abs(mean - 1 / arity).sum(1),
-        np.bincount(codes.nodes, torn, number) / arity,
+        torn / arity,
     )

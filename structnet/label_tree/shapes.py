@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from structnet.checks import check_integer, wrong
-from structnet.label_tree._kernels import EMPTY, greedy
+from structnet.label_tree._assignment_kernels import greedy
+from structnet.label_tree._kernels import EMPTY
 from structnet.label_tree.codes import LabelCodes, least_nodes
 
 

@@ -189,7 +189,7 @@ class TreeSoftmaxLoss(nn.Module):
             max_depth=self.max_depth,
             **self.rules,  # type: ignore[arg-type]  # checked words
         )
-        is_new = torch.from_numpy(found.is_new).to(self.weight.device)
+        is_new = torch.from_numpy(np.flatnonzero(found.is_new)).to(self.weight.device)
         with torch.no_grad():
             self.weight[is_new] = 0
             self.bias[is_new] = 0
@@ -199,8 +199,8 @@ class TreeSoftmaxLoss(nn.Module):
                     value[is_new] = 0
         rows = found.statistics
         self.layout = torch.from_numpy(found.codes.children).to(self.weight.device)
-        self.sums = self.sums.new_tensor(rows.sums) * self.memory
-        self.seen = self.seen.new_tensor(rows.seen) * self.memory
+        self.sums = torch.from_numpy(rows.sums * np.float32(self.memory)).to(self.sums.device)
+        self.seen = torch.from_numpy(rows.seen * self.memory).to(self.seen.device)
         self._take(found.codes)
         return found
 
@@ -216,15 +216,13 @@ class TreeSoftmaxLoss(nn.Module):
         # Beside the bias, which a decay of the weights would make NaN.
         self.mask = torch.where(self.layout == EMPTY, -torch.inf, 0.0).to(self.weight)
         self.bias[self.layout == EMPTY] = 0
-        self._rows = {
-            name: torch.from_numpy(getattr(codes, name)).long()
-            for name in ("offsets", "nodes", "slots")
-        }
+        self._rows: dict[str, Tensor] = {}
 
     def _row(self, name: str) -> Tensor:
-        """Part of the codes, where the module is."""
-        if self._rows[name].device != self.weight.device:
-            self._rows[name] = self._rows[name].to(self.weight.device)
+        """Part of the codes, where the module is; made when it is first needed."""
+        if name not in self._rows or self._rows[name].device != self.weight.device:
+            plain = torch.from_numpy(getattr(self._codes, name))
+            self._rows[name] = plain.to(self.weight.device, torch.int64)
         return self._rows[name]
 
     def _load_from_state_dict(self, state_dict: dict, prefix: str, *args: Any) -> None:

@@ -163,6 +163,7 @@ class Training:
         assert settings.epochs is not None and settings.learning_rate is not None
         total = size * settings.epochs
         marks, order = self._marks(size, total), None
+        guessing = self._guessing(examples)
         self.tree.train()
         for stop in marks[marks > self.done]:
             if until is not None and self.done >= until:
@@ -184,7 +185,7 @@ class Training:
             record["loss"] += loss / size
             record["learning_rate"] = self._rate(self.done, total)
             record["seconds"] += time.perf_counter() - start
-            self._check(loss / len(part), examples)
+            self._check(loss / len(part), guessing)
             if self.done % size == 0:
                 after_epoch(self)
         self.tree.eval()
@@ -202,7 +203,7 @@ class Training:
         loss = self._pass(examples[order], rate, rate, streams=True) / len(examples)
         self.done += len(examples)
         self.epochs.append({"epoch": len(self.epochs) + 1, "loss": loss})
-        self._check(loss, examples)
+        self._check(loss, self._guessing(examples))
         if self.settings.tree == "learned":
             self._rebuild()
         self.tree.eval()
@@ -267,10 +268,13 @@ class Training:
             {"examples": self.done, "objective": quality, "moved": found.moved, "depth": depth}
         )
 
-    def _check(self, loss: float, examples: Examples) -> None:
+    def _guessing(self, examples: Examples) -> float:
+        """The loss of whoever knows the frequencies of the labels alone."""
         share = examples.counts(self.tree.num_outputs)
         share = share[share > 0] / share.sum()
-        guessing = float(-(share * np.log(share)).sum())
+        return float(-(share * np.log(share)).sum())
+
+    def _check(self, loss: float, guessing: float) -> None:
         if not np.isfinite(loss) or (len(self.epochs) > 1 and loss > 2 * guessing + 1):
             raise CollapseError(
                 f"training collapsed in epoch {len(self.epochs)}: the loss is {loss:.3g}, that of "

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from structnet.datasets import load_planted, load_text, read_fasttext
 from structnet.datasets.catalogue import SPARSE
@@ -62,6 +63,36 @@ class LabelData:
             f"{len(self.test):,} to test; {counted(len(self.labels), 'label')}, "
             f"{counted(self.train.features.size, 'feature')}"
         )
+
+
+@dataclass(frozen=True)
+class LabelledLines(Examples):
+    """Examples with several labels: ``labels`` has one of each, ``wanted`` has all.
+
+    Args:
+        wanted: labels that an example has; the first column stands for those not known.
+
+    Shapes:
+        wanted ``[n, 1 + labels]``, sparse.
+    """
+
+    wanted: csr_matrix = field(kw_only=True)
+
+    def __getitem__(self, rows: Any) -> LabelledLines:
+        one = super().__getitem__(rows)
+        return LabelledLines(*vars(one).values(), wanted=self.wanted[rows])
+
+
+def wanted_labels(examples: Examples) -> tuple[np.ndarray, np.ndarray]:
+    """All labels of examples: the row of each, and its number, -1 for those not known.
+
+    Shapes:
+        both ``[labels of all examples]``.
+    """
+    if not isinstance(examples, LabelledLines):
+        return np.arange(len(examples)), examples.labels
+    rows, columns = examples.wanted.nonzero()
+    return rows, columns - 1
 
 
 def load_data(settings: LabelTreeRunSettings, say: Say) -> LabelData:
@@ -121,18 +152,32 @@ def _next_words(settings: LabelTreeRunSettings) -> LabelData:
 
 
 def _labelled_text(settings: LabelTreeRunSettings, say: Say) -> LabelData:
+    """The lines of a file; only words of the training part are known."""
     found = read_fasttext(settings.data)
-    how = TextFeatures(found.words, settings.rows.word_pairs, settings.rows.char_ngrams)
     if found.several:
         several = counted(found.several, "line")
         say(f"{several} of {len(found):,} have several labels: one of each is drawn to learn from")
-    whole = examples_of_text(found, how, settings.training.seed)
-    return LabelData(Path(settings.data).stem, found.labels, how, *_split(whole, settings))
+    parts = _split(np.arange(len(found)), settings)
+    line = np.repeat(np.arange(len(found)), np.diff(found.offsets))
+    learnt = np.unique(found.ids[np.isin(line, parts[0])])
+    words = tuple(found.words[word] for word in learnt)
+    how = TextFeatures(words, settings.rows.word_pairs, settings.rows.char_ngrams)
+    number = np.full(len(found.words), -1, np.int32)
+    number[learnt] = np.arange(len(learnt))
+    known = number[found.ids] >= 0
+    ends = np.append(0, np.cumsum(np.bincount(line[known], minlength=len(found))))
+    features = how.from_ids(ends, number[found.ids[known]])
+    whole = lines_of(found, features, settings.training.seed)
+    return LabelData(Path(settings.data).stem, found.labels, how, *(whole[part] for part in parts))
 
 
-def examples_of_text(found: LabelledText, how: TextFeatures, seed: int = 0) -> Examples:
-    """Lines of labelled text as a tree takes them."""
-    return Examples(how.from_ids(found.offsets, found.ids), found.one_label(seed))
+def lines_of(found: LabelledText, features: Features, seed: int = 0) -> LabelledLines:
+    """Lines of labelled text as a tree takes them, and is measured on them."""
+    ones = np.ones(len(found.label_ids), np.int32)
+    shape = len(found), 1 + len(found.labels)
+    wanted = csr_matrix((ones, found.label_ids + 1, found.label_offsets), shape=shape)
+    wanted.sum_duplicates()
+    return LabelledLines(features, found.one_label(seed), wanted=wanted)
 
 
 def _sparse(settings: LabelTreeRunSettings) -> LabelData:
@@ -140,11 +185,12 @@ def _sparse(settings: LabelTreeRunSettings) -> LabelData:
     names, y = np.unique(values, return_inverse=True)
     whole = Examples(Features.from_csr(x), y.astype(np.int64))
     labels = tuple(f"{name:.17g}" for name in names)
-    return LabelData(Path(settings.data).stem, labels, None, *_split(whole, settings))
+    parts = (whole[part] for part in _split(np.arange(len(whole)), settings))
+    return LabelData(Path(settings.data).stem, labels, None, *parts)
 
 
-def _split(whole: Examples, settings: LabelTreeRunSettings) -> tuple[Examples, Examples, Examples]:
-    """8:1:1 at random, by the seed."""
+def _split(whole: np.ndarray, settings: LabelTreeRunSettings) -> list[np.ndarray]:
+    """Rows, 8:1:1 at random, by the seed."""
     if len(whole) < 10:
         raise ValueError(
             f"{settings.data} has {counted(len(whole), 'example')}; expected at least 10, to hold "
@@ -153,7 +199,7 @@ def _split(whole: Examples, settings: LabelTreeRunSettings) -> tuple[Examples, E
     seed = settings.training.seed
     rest, test = hold_out(len(whole), SHARE, seed)
     learn, held = hold_out(len(rest), SHARE / (1 - SHARE), seed + 1)
-    return whole[rest[learn]], whole[rest[held]], whole[test]
+    return [rest[learn], rest[held], test]
 
 
 def read_examples(
@@ -186,7 +232,7 @@ def read_examples(
                 f"{file}: {counted(found.unknown_words, 'word')} that the tree does not know are "
                 f"left out; {counted(unknown, 'label')} that it does not know count as missed"
             )
-        return examples_of_text(found, text)
+        return lines_of(found, text.from_ids(found.offsets, found.ids))
     if text is None and is_file(file, SPARSE):
         ((x, values),) = read_svmlight([Path(file)], beside)
         number = {name: i for i, name in enumerate(labels)}

@@ -18,7 +18,7 @@ from structnet.label_tree import (
     begin,
     choose,
 )
-from structnet.recipes.label_tree_data import LabelData, load_data
+from structnet.recipes.label_tree_data import LabelData, load_data, wanted_labels
 from structnet.recipes.label_tree_settings import AskOfLabels, LabelTreeRunSettings
 from structnet.recipes.recipe import Answer, Place, Say
 from structnet.recipes.run import Run
@@ -127,15 +127,20 @@ def opened(run: Run, place: Place) -> Opened:
 
 
 def measured(tree: LabelTree, examples: Examples, ask: AskOfLabels) -> dict[str, float]:
-    """Precision at 1 and at k, the perplexity, and the nodes computed an example."""
+    """Precision at 1 and at k, the perplexity, and the nodes computed an example.
+
+    All labels of an example count: the recall is the share of them that is found, the perplexity
+    that of any of them.
+    """
     _, labels, nodes = tree.top_k(examples.features, ask.top, ask.beam, ask.threshold)
-    right = labels == examples.labels[:, None]
-    known = examples.labels >= 0
-    log_p = tree.score(examples.features[known], examples.labels[known])
+    rows, wanted = wanted_labels(examples)
+    known = wanted >= 0
+    right = (labels[rows] == wanted[:, None]) & known[:, None]
+    log_p = tree.score(examples.features[rows[known]], wanted[known])
     return {
-        "accuracy": float(right[:, 0].mean()),
+        "accuracy": float(right[:, 0].sum() / len(examples)),
         f"recall_at_{ask.top}": float(right.any(1).mean()),
-        f"precision_at_{ask.top}": float(right.sum(1).mean() / ask.top),
+        f"precision_at_{ask.top}": float(right.sum() / (ask.top * len(examples))),
         "perplexity": float(np.exp(-log_p.mean())) if len(log_p) else float("nan"),
         "nodes_visited": nodes,
     }

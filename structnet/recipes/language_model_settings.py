@@ -71,8 +71,8 @@ class LanguageModelRunSettings:
     node) and a picture. The last line printed is result.json on one line.
 
     Args:
-        data: brown, wikitext-2, pydoc (the help that every Python has), or FILE.txt: a text of a
-            sentence a line, words between blanks
+        data: brown, wikitext-2, gutenberg (books in plain text), pydoc (the help that every Python
+            has), or FILE.txt: a text of a sentence a line, words between blanks
 
     Raises:
         ValueError: a value is out of its range.
@@ -123,7 +123,7 @@ class Choice:
         train_size: sentences to learn from (default: all)
     """
 
-    data: Literal["brown", "wikitext-2", "pydoc"] = "brown"
+    data: Literal["brown", "wikitext-2", "gutenberg", "pydoc"] = "brown"
     only: str | None = None
     epochs: int = 5
     train_size: int | None = None

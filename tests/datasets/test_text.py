@@ -50,3 +50,36 @@ def test_the_text_of_every_python_is_one_to_learn_from():
     text = load_text("pydoc")
     tokens = sum(map(len, text.train))
     assert tokens > 40_000 and "statement" in {word for words in text.train for word in words}
+
+
+def test_books_are_split_by_book_without_what_stands_around_them(tmp_path):
+    folder = tmp_path / "gutenberg"
+    with pytest.raises(DownloadError, match=r"put books, plain text.*into .*gutenberg"):
+        load_text("gutenberg", tmp_path)
+    folder.mkdir()
+    for i in range(20):
+        text = (
+            f"\ufeffThe Project Gutenberg eBook of Book {i}\r\n\r\nThis eBook is for use.\r\n"
+            f"*** START OF THE PROJECT GUTENBERG EBOOK BOOK {i} ***\r\n\r\n"
+            f"Chapter {i}\r\n\r\nIt was late in\r\nthe year. Who came? Ann\u00e9 left.\r\n"
+            f"*** END OF THE PROJECT GUTENBERG EBOOK BOOK {i} ***\r\nSection 1. License\r\n"
+        )
+        encoding = "utf-8" if i % 2 else "latin-1"
+        text = text if i % 2 else text.replace("\ufeff", "")
+        (folder / f"{i:02}.txt").write_bytes(text.encode(encoding))
+    text = load_text("gutenberg", tmp_path, seed=1)
+    first, second, third, fourth = text.train[:4]
+    assert first[0] == "chapter" and second == ["it", "was", "late", "in", "the", "year", "."]
+    assert (third, fourth) == (["who", "came", "?"], ["ann\u00e9", "left", "."])
+    parts = [{words[1] for words in part[::4]} for part in (text.train, text.validation, text.test)]
+    assert [len(part) for part in parts] == [16, 2, 2] and len(set.union(*parts)) == 20
+    assert load_text("gutenberg", tmp_path, seed=1) == text
+    assert load_text("gutenberg", tmp_path, seed=2).test != text.test
+
+
+def test_too_few_books_are_not_split(tmp_path):
+    folder = tmp_path / "gutenberg" / "txt"
+    folder.mkdir(parents=True)
+    (folder / "one.txt").write_text("It was late.", encoding="utf-8")
+    with pytest.raises(TextError, match="has 1 books; expected at least 10"):
+        load_text("gutenberg", tmp_path)

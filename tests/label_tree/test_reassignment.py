@@ -8,7 +8,8 @@ from label_trees import best_sum, slow_greedy
 from scipy.optimize import linear_sum_assignment
 
 from structnet.label_tree import LabelCodes, Statistics, huffman, node_report, random_tree, reassign
-from structnet.label_tree._kernels import EMPTY, assigned, greedy, optimal
+from structnet.label_tree._assignment_kernels import assigned, greedy, optimal
+from structnet.label_tree._kernels import EMPTY
 from structnet.label_tree.codes import least_nodes
 from structnet.label_tree.decision_quality import best_objective, gains, objective
 from structnet.label_tree.shapes import least_depth
@@ -126,6 +127,15 @@ def test_an_anchored_start_stays_and_the_authors_prior_does_not() -> None:
     rows = Statistics.of(codes)
     assert reassign(codes, rows, counts).moved == 0
     assert reassign(codes, rows, counts, prior="index", max_depth=8).moved > 0.7
+
+
+def test_labels_that_were_never_seen_stay_where_they_are() -> None:
+    counts = np.zeros(2_000)
+    counts[:50] = 100
+    codes = huffman(np.ones(2_000), 5)
+    found = reassign(codes, Statistics.of(codes), counts)
+    assert found.codes.depth.max() <= codes.depth.max() + 1
+    assert found.moved < 0.05
 
 
 def test_a_prior_without_knowledge_is_warned_of() -> None:

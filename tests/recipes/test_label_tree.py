@@ -8,6 +8,12 @@ import numpy as np
 import pytest
 from commands import Done, call
 
+from structnet.recipes.label_tree_data import load_data
+from structnet.recipes.label_tree_settings import LabelTreeRunSettings
+from structnet.recipes.language_model_runs import load_data as load_text_data
+from structnet.recipes.language_model_settings import LanguageModelRunSettings
+from structnet.recipes.language_model_settings import Rows as LanguageRows
+
 PLANTED = ["--data", "planted", "--train-size", "3000", "--planted-depth", "3", "--epochs", "4"]
 QUICK = [*PLANTED, "--arity", "4", "--tree", "learned", "--learning-rate", "0.1"]
 WORDS = ["cat", "dog", "owl", "cow", "hen", "fox"]
@@ -89,6 +95,39 @@ def test_labelled_text(lines: Path, tmp_path: Path) -> None:
     tested = call("evaluate", folder, "--data", other)
     assert "1 label that it does not know" in tested.out
     assert tested.json["test"]["accuracy"] == 0.5
+
+
+def test_all_labels_of_a_line_are_measured(lines: Path, tmp_path: Path) -> None:
+    folder, other = tmp_path / "run", tmp_path / "other.txt"
+    how = ["--epochs", "30", "--embedding-size", "8", "--tree", "huffman"]
+    call("train", "label-tree", "--data", lines, *how, "--learning-rate", "0.3", "--out", folder)
+    # "cats" are cats and pets: both are the two likeliest labels, whichever line is asked.
+    other.write_text("__label__cat __label__pet __label__cat the cats\n" * 20)
+    found = call("evaluate", folder, "--data", other, "--top", "2").json["test"]
+    assert found["accuracy"] == found["precision_at_2"] == found["recall_at_2"] == 1
+    assert found["perplexity"] < 3
+    other.write_text("__label__cat __label__pet __label__sphinx the cats\n__label__owl the owls\n")
+    found = call("evaluate", folder, "--data", other, "--top", "2").json["test"]
+    assert (found["accuracy"], found["recall_at_2"], found["precision_at_2"]) == (1, 0.75, 0.75)
+
+
+def test_words_of_the_test_part_are_not_known(tmp_path: Path) -> None:
+    file = tmp_path / "lines.txt"
+    file.write_text("".join(f"__label__{'ab'[i % 2]} word{i}\n" for i in range(200)))
+    settings = LabelTreeRunSettings(str(file))
+    data = load_data(settings, lambda line: None)
+    assert data.text is not None and len(data.text.words) == len(data.train) == 160
+    assert len(data.train.features.ids) == 160
+    assert len(data.test) == 20 and not len(data.test.features.ids)
+
+
+def test_a_language_model_knows_the_words_of_the_training_part_alone(tmp_path: Path) -> None:
+    file = tmp_path / "text.txt"
+    file.write_text("".join(f"the word{i} .\n" for i in range(200)))
+    settings = LanguageModelRunSettings(str(file), LanguageRows(min_count=1))
+    data = load_text_data(settings)
+    learnt = {word for word in data.words.words if word.startswith("word")}
+    assert len(learnt) == len(data.train) // 3 < 200
 
 
 def test_sparse_rows(tmp_path: Path) -> None:

@@ -1,0 +1,84 @@
+"""Books of Project Gutenberg, as they are downloaded: plain text, a file a book."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from structnet.text.sentences import TextError
+
+FEWEST = 10  # books, so that each part of a split has one
+# What Project Gutenberg itself says stands before the first mark and behind the second.
+START = re.compile(
+    r"^\*\*\* ?START OF (?:THE|THIS) PROJECT GUTENBERG.*?\*\*\*[^\n]*$", re.MULTILINE | re.DOTALL
+)
+END = re.compile(
+    r"^(?:\*\*\* ?END OF (?:THE|THIS) PROJECT|End of (?:the )?Project) Gutenberg",
+    re.MULTILINE | re.IGNORECASE,
+)
+
+
+def sentences_of(text: str) -> list[list[str]]:
+    """The sentences of running text, lower-cased; marks of punctuation are words.
+
+    Example:
+        >>> sentences_of("It was late. Who came?")
+        [['it', 'was', 'late', '.'], ['who', 'came', '?']]
+    """
+    found = []
+    for part in re.split(r"(?<=[.?!:])\s+|\n\s*\n", text.lower()):
+        if words := re.findall(r"\w+(?:['.]\w+)*|[^\w\s]", part):
+            found.append(words)
+    return found
+
+
+def read_book(path: str | Path) -> list[list[str]]:
+    """The sentences of a book, without what Project Gutenberg puts before and behind it.
+
+    Args:
+        path: file in UTF-8 or, as older ones are, in Latin-1.
+
+    Raises:
+        TextError: the file holds no word.
+    """
+    content = Path(path).read_bytes()
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = content.decode("latin-1")
+    text = text.replace("\r\n", "\n")
+    if start := START.search(text):
+        text = text[start.end() :]
+    if end := END.search(text):
+        text = text[: end.start()]
+    sentences = sentences_of(text)
+    if not sentences:
+        raise TextError(f"{path} holds no word; expected a book in plain text")
+    return sentences
+
+
+def books_in(folder: Path) -> list[Path]:
+    """The books in a folder or in its folder ``txt``, by name; none where there is no folder."""
+    return sorted(folder.glob("*.txt")) or sorted(folder.glob("txt/*.txt"))
+
+
+def read_books(books: list[Path], seed: int = 0) -> list[list[list[str]]]:
+    """The sentences of books for training, validation and testing, split 8:1:1 by book.
+
+    Args:
+        books: files of the books.
+        seed: seed of the split.
+
+    Raises:
+        TextError: there are too few books to split, or one holds no word.
+    """
+    if len(books) < FEWEST:
+        raise TextError(
+            f"{books[0].parent} has {len(books)} books; expected at least {FEWEST}, to split them"
+        )
+    order = np.random.default_rng(seed).permutation(len(books))
+    tenth = round(len(books) / 10)
+    parts = order[2 * tenth :], order[:tenth], order[tenth : 2 * tenth]
+    return [[line for i in np.sort(part) for line in read_book(books[i])] for part in parts]

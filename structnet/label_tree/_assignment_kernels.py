@@ -1,0 +1,145 @@
+"""Which child each label of a node goes to, by what that is worth: the greedy way, and the best."""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+
+from structnet.trees._kernels import compiled
+
+
+@compiled
+def missing(size, arity):
+    """How many labels a child needs before it may stay as it is: none of 1 mod (arity - 1)."""
+    return 1 if size == 0 else (1 - size) % (arity - 1)
+
+
+@compiled
+def greedy(scores, capacity):
+    """The child of each label: pairs by falling score, none to a child that is full.
+
+    A child is full at its capacity, or where its size is 1 mod (arity - 1) and the labels that are
+    left are needed to bring the others there. Ties go to the lower label, then the lower child.
+    """
+    n, arity = scores.shape
+    choice = np.empty(n, np.int64)
+    size = np.zeros(arity, np.int64)
+    need = arity  # labels that the children miss together
+    left = n + (1 - n) % (arity - 1)  # labels and empty slots that are not given out
+    first = np.empty(n)
+    for i in range(n):
+        choice[i] = np.argmax(scores[i])
+        first[i] = -scores[i, choice[i]]
+    order = np.argsort(first, kind="mergesort")
+    again = [(0.0, -1)]  # labels whose first choice was full
+    again.clear()
+    at = 0
+    while at < n or again:
+        if at < n and (not again or (first[order[at]], order[at]) <= again[0]):
+            i = order[at]
+            at += 1
+        else:
+            i = heapq.heappop(again)[1]
+        j = choice[i]
+        short = missing(size[j], arity)
+        if size[j] == capacity or (short == 0 and left - need < arity - 1):
+            best = -1
+            for k in range(arity):
+                full = size[k] == capacity or (
+                    missing(size[k], arity) == 0 and left - need < arity - 1
+                )
+                if not full and (best < 0 or scores[i, k] > scores[i, best]):
+                    best = k
+            choice[i] = best
+            heapq.heappush(again, (-scores[i, best], i))
+            continue
+        size[j] += 1
+        need += missing(size[j], arity) - short
+        left -= 1
+    return choice
+
+
+@compiled
+def assigned(value):
+    """The column of each row in the assignment of the largest sum; as many columns or more.
+
+    Shortest augmenting paths, a row at a time, with prices that keep all reduced costs above 0.
+    """
+    rows, columns = value.shape
+    price_row = np.zeros(rows + 1)
+    price = np.zeros(columns + 1)
+    owner = np.full(columns + 1, rows)  # of a column; the last column starts each search
+    way = np.zeros(columns + 1, np.int64)
+    for i in range(rows):
+        owner[columns] = i
+        here = columns
+        least = np.full(columns, np.inf)
+        used = np.zeros(columns + 1, np.bool_)
+        while owner[here] != rows:
+            used[here] = True
+            row, delta, following = owner[here], np.inf, -1
+            for j in range(columns):
+                if not used[j]:
+                    cost = -value[row, j] - price_row[row] - price[j]
+                    if cost < least[j]:
+                        least[j], way[j] = cost, here
+                    if least[j] < delta:
+                        delta, following = least[j], j
+            for j in range(columns + 1):
+                if used[j]:
+                    price_row[owner[j]] += delta
+                    price[j] -= delta
+                elif j < columns:
+                    least[j] -= delta
+            here = following
+        while here != columns:
+            owner[here] = owner[way[here]]
+            here = way[here]
+    found = np.empty(rows, np.int64)
+    for j in range(columns):
+        if owner[j] != rows:
+            found[owner[j]] = j
+    return found
+
+
+@compiled
+def optimal(scores, capacity, limit):
+    """The children of the labels with the largest sum of scores, or the greedy ones.
+
+    The rule on sizes leaves some ways to give each child room for 1, 1 + (arity - 1), ... labels;
+    each is an assignment problem. Above ``limit`` ways the greedy choice stands.
+    """
+    n, arity = scores.shape
+    best = greedy(scores, capacity)
+    units = (n + (1 - n) % (arity - 1) - arity) // (arity - 1)
+    ways = 1.0
+    for k in range(units):
+        ways = ways * (units + arity - 1 - k) / (k + 1)
+    if ways > limit:
+        return best
+    total = 0.0
+    for i in range(n):
+        total += scores[i, best[i]]
+    given = np.zeros(arity, np.int64)  # a composition of the units, in lexical order
+    given[arity - 1] = units
+    while True:
+        if (1 + given.max() * (arity - 1)) <= capacity:
+            room = 1 + given * (arity - 1)
+            owner = np.repeat(np.arange(arity), room)
+            places = assigned(scores[:, owner])
+            found = 0.0
+            for i in range(n):
+                found += scores[i, owner[places[i]]]
+            if found > total + 1e-12 * abs(total):
+                total = found
+                best = owner[places]
+        j = arity - 1
+        while j > 0 and given[j] == 0:
+            j -= 1
+        if j == 0:
+            return best
+        last = given[j]
+        given[j] = 0
+        given[j - 1] += 1
+        given[arity - 1] = last - 1
