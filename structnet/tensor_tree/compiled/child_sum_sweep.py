@@ -205,7 +205,8 @@ class _Sweep(torch.autograd.Function):
             x.new_zeros(x.shape if asked else (0, 0))
             for x, asked in zip(weights[:2], ctx.needs_input_grad[2:], strict=False)
         ]
-        d = Weights(*map(_numpy, d_tables), *map(np.zeros_like, w[2:]))
+        zeros = map(np.zeros_like, w[-2:])  # of g and s, which are added to
+        d = Weights(*map(_numpy, d_tables), *map(np.empty_like, w[2:-2]), *zeros)
         ds = States(
             **_cut(_block(block.new_zeros, shapes, _ADDED_TO), shapes, _ADDED_TO),
             **_cut(_block(block.new_empty, shapes, _SET), shapes, _SET),
