@@ -80,8 +80,8 @@ def max_up(offsets, children, roots, X, out):
             child = children[e]
             for j in range(X.shape[1]):  # all are read, whatever is chosen: else no registers
                 most, below, own, other = M[v, j], M[child, j], A[v, j], A[child, j]
-                M[v, j] = below if below > most else most
                 A[v, j] = other if below > most else own
+                M[v, j] = below if below > most else most
     for r in range(len(roots)):
         root = roots[r]
         for j in range(X.shape[1]):

@@ -132,16 +132,19 @@ class _Pools(torch.autograd.Function):
             elif name == "max":
                 of_pool = kernels.max_up(*tree, X, rows)
             else:
-                E = np.ones(len(X), X.dtype)
                 if name == "attention":
                     E = _weights(torch.mv(x.detach(), score.detach())).numpy()  # type: ignore[union-attr]  # checked
+                else:
+                    E = np.ones(len(X), X.dtype)
                 total = kernels.sum_up(*tree, X, E, rows)[:, None]
+                total = np.maximum(total, np.finfo(X.dtype).tiny)
                 total = np.ones_like(total) if name == "sum" else total
-                rows /= np.maximum(total, np.finfo(X.dtype).tiny)
+                rows /= total
                 of_pool = (E, total)
             out.append(rows)
             kept.append(of_pool)
         ctx.forest, ctx.names, ctx.kept, ctx.out = forest, names, kept, out
+        # x may be freed by the backward, whoever keeps the loss.
         ctx.save_for_backward(x, score)
         return torch.from_numpy(np.concatenate(out, 1))
 
@@ -150,8 +153,9 @@ class _Pools(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple:
         forest, (x, score) = ctx.forest, ctx.saved_tensors
         X, tree = x.detach().contiguous().numpy(), (forest.offsets, forest.children, forest.roots)
-        DX, dw = np.zeros_like(X), None
-        each = np.split(gradient.numpy(), len(ctx.names), 1)
+        DX, dw = np.zeros_like(X), None if score is None else np.zeros(X.shape[1], X.dtype)
+        shape = (len(forest), len(ctx.names), X.shape[1])
+        each = np.ascontiguousarray(gradient.numpy().reshape(shape).swapaxes(0, 1))
         for name, of_pool, out, d_out in zip(ctx.names, ctx.kept, ctx.out, each, strict=True):
             if name == "root":
                 kernels.add(d_out, forest.roots, DX)
@@ -160,12 +164,11 @@ class _Pools(torch.autograd.Function):
             else:
                 E, total = of_pool
                 d_out = d_out / total
-                d_total = -(d_out * out).sum(1)
+                d_total = -np.einsum("rj,rj->r", d_out, out)  # of the weights in the mean
                 DS, DT = np.zeros_like(X), np.zeros_like(E)
                 kernels.sum_down(*tree, d_out, d_total, DS, DT)
                 if name == "attention":
                     w = score.detach().contiguous().numpy()
-                    dw = np.zeros_like(w)
                     kernels.scores_backward(X, E, w, DS, DT, dw)
                 DX += DS
         return None, None, torch.from_numpy(DX), None if dw is None else torch.from_numpy(dw)

@@ -57,7 +57,7 @@ def test_a_pool_is_that_of_all_nodes(how: str, backend: str):
 @needs_dgl
 @pytest.mark.parametrize("backend", ["levels", "dgl"])
 def test_several_pools_stand_side_by_side(backend: str):
-    names = ("max", "attention", "root", "max", "sum", "mean")
+    names = ("max", "attention", "root", "max", "sum", "attention", "mean")
     for seed in SEEDS:
         forest, x = forest_of(seed)
         score = SCORE.clone().requires_grad_()
