@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -282,10 +284,11 @@ class ChildSumTreeLSTM(nn.Module):
         check_shapes(self, self.shapes)
         types, tokens = self.labels(forest)
         apart = self.training and self.dropout > 0  # each node's numbers are dropped by themselves
-        if backend == "levels" and self._compiles(forest):
+        weights = self._weights()
+        if backend == "levels" and self._compiles(forest, weights):
             plan = make_plan(forest, types, tokens, apart)
             mask = self._mask(len(plan.types)) if apart else None
-            return sweep(plan, mask, *self._weights())
+            return sweep(plan, mask, *weights)
         x = self.vectors(types, tokens)
         if apart:
             x = x * self._mask(len(x))
@@ -300,13 +303,14 @@ class ChildSumTreeLSTM(nn.Module):
         roots = torch.from_numpy(forest.roots).to(forest.device)
         return self.node_states(forest, backend).index_select(0, roots)
 
-    def _compiles(self, forest: Forest) -> bool:
+    def _compiles(self, forest: Forest, weights: Sequence[Tensor]) -> bool:
         """Whether the compiled sweep will do, which reads the vectors without a call of theirs."""
-        for table in (self.type_vectors, self.token_vectors):
-            called = table._forward_hooks or table._forward_pre_hooks
-            if called or table.weight.shape[1] != len(self.weight):
-                return False
-        return covers(forest, *self._weights())
+        called = any(
+            table._forward_hooks or table._forward_pre_hooks
+            for table in (self.type_vectors, self.token_vectors)
+        )
+        fit = all(table.shape[1] == len(self.weight) for table in weights[:2])
+        return fit and not called and covers(forest, *weights)
 
     def _weights(self) -> tuple[Tensor, ...]:
         """In the order of the compiled sweep's."""

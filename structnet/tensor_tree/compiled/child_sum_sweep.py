@@ -99,11 +99,12 @@ class States(NamedTuple):
 
 def covers(forest: Forest, *tensors: Tensor) -> bool:
     """Whether :func:`sweep` can compute with these tensors."""
+    dtype = tensors[0].dtype
     return (
         forest.device.type == "cpu"
         and not torch.is_autocast_enabled("cpu")
-        and {x.device.type for x in tensors} == {"cpu"}
-        and {x.dtype for x in tensors} in ({torch.float32}, {torch.float64})
+        and dtype in (torch.float32, torch.float64)
+        and all(x.is_cpu and x.dtype == dtype for x in tensors)
     )
 
 
