@@ -6,6 +6,7 @@ carried from the leaves to the roots like any other message.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,23 +22,31 @@ from structnet.message_passing.rows import with_own_rows
 from structnet.message_passing.scheduling import Layout
 from structnet.trees.forest import Forest
 
-POOLS = ("sum", "mean", "max")
+POOLS = ("root", "sum", "mean", "max", "attention")
 
 
-def pooled(forest: Forest, x: Tensor, how: str, backend: str = "levels") -> Tensor:
+def pooled(
+    forest: Forest,
+    x: Tensor,
+    how: str | Sequence[str],
+    backend: str = "levels",
+    score: Tensor | None = None,
+) -> Tensor:
     """One row a tree, of the rows of all its nodes, each as often as it stands in the tree.
 
     Args:
         forest: the trees.
         x: a row a node of the forest.
-        how: "sum", "mean" or "max".
+        how: "root", the root's row; the "sum", "mean" or "max"; "attention", the mean with weights
+            ``exp(x score)``; or several of these, side by side.
         backend: that of :func:`structnet.message_passing.propagate`; on a CPU "levels" is compiled.
+        score: vector of the weights, for "attention".
 
     Shapes:
-        x ``[num_nodes, c]`` -> ``[len(forest), c]``.
+        x ``[num_nodes, c]`` -> ``[len(forest), c]``, or c for each of several; score ``[c]``.
 
     Raises:
-        ValueError: an unknown pool or backend, or not one row a node.
+        ValueError: an unknown pool or backend, not one row a node, or "attention" without a score.
 
     Example:
         >>> from structnet.trees.tree import Tree
@@ -49,17 +58,36 @@ def pooled(forest: Forest, x: Tensor, how: str, backend: str = "levels") -> Tens
         >>> pooled(forest, torch.tensor([[1.0], [5.0]]), "sum").tolist()
         [[7.0], [1.0]]
     """
-    check_one_of("how", how, POOLS, "pooled")
+    names = (how,) if isinstance(how, str) else tuple(how)
+    for name in names:
+        check_one_of("how", name, POOLS, "pooled")
     check_one_of("backend", backend, ("levels", "dgl"), "pooled")
     if x.dim() != 2 or len(x) != forest.num_nodes:
         raise ValueError(
             f"x must have a row a node, [{forest.num_nodes}, c]; got shape {list(x.shape)}"
         )
-    if how == "mean":
-        sizes = torch.from_numpy(forest.sizes()).to(x)
-        return pooled(forest, x, "sum", backend) / sizes.unsqueeze(1)
+    if "attention" in names and (score is None or score.shape != x.shape[1:]):
+        got = None if score is None else f"shape {list(score.shape)}"
+        raise ValueError(f"attention needs a score of shape [{x.shape[1]}]; got {got}")
     if backend == "levels" and x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64):
-        return (_Sum if how == "sum" else _Max).apply(forest, x)
+        return _Pools.apply(forest, names, x, score if score is None else score.to(x))
+    return torch.cat([_plain(forest, x, name, backend, score) for name in names], -1)
+
+
+def _weights(scores: Tensor) -> Tensor:
+    """Of states, which are within -1 and 1, no score is far above the others: one shift serves."""
+    return (scores - scores.detach().max()).exp()
+
+
+def _plain(forest: Forest, x: Tensor, how: str, backend: str, score: Tensor | None) -> Tensor:
+    """One pool, on any device."""
+    if how == "root":
+        return x.index_select(0, torch.from_numpy(forest.roots).to(x.device))
+    if how in ("mean", "attention"):
+        weight = x.new_ones(len(x)) if how == "mean" else _weights(x @ score)  # type: ignore[operator]  # checked
+        weight = weight.unsqueeze(1)
+        sums = _plain(forest, torch.cat([weight * x, weight], -1), "sum", backend, None)
+        return sums[:, :-1] / sums[:, -1:].clamp_min(torch.finfo(x.dtype).tiny)
     return propagate(with_own_rows(forest), _Pool(x, how), backend=backend)["pool"]
 
 
@@ -90,36 +118,57 @@ class _Pool:
         return {"pool": own.scatter_reduce(0, index, received, "amax")}
 
 
-class _Sum(torch.autograd.Function):
+class _Pools(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, forest: Forest, x: Tensor) -> Tensor:
-        ctx.forest = forest
-        sums = x.detach().numpy().copy()
-        kernels.sum_up(forest.offsets, forest.children, sums)
-        return torch.from_numpy(sums[forest.roots])
+    def forward(
+        ctx: Any, forest: Forest, names: tuple[str, ...], x: Tensor, score: Tensor | None
+    ) -> Tensor:
+        X, tree = x.detach().contiguous().numpy(), (forest.offsets, forest.children, forest.roots)
+        out, kept = [], []
+        for name in names:
+            rows, of_pool = np.empty((len(forest), X.shape[1]), X.dtype), None
+            if name == "root":
+                rows = X[forest.roots]
+            elif name == "max":
+                of_pool = kernels.max_up(*tree, X, rows)
+            else:
+                if name == "attention":
+                    E = _weights(torch.mv(x.detach(), score.detach())).numpy()  # type: ignore[union-attr]  # checked
+                else:
+                    E = np.ones(len(X), X.dtype)
+                total = kernels.sum_up(*tree, X, E, rows)[:, None]
+                total = np.maximum(total, np.finfo(X.dtype).tiny)
+                total = np.ones_like(total) if name == "sum" else total
+                rows /= total
+                of_pool = (E, total)
+            out.append(rows)
+            kept.append(of_pool)
+        ctx.forest, ctx.names, ctx.kept, ctx.out = forest, names, kept, out
+        # x may be freed by the backward, whoever keeps the loss.
+        ctx.save_for_backward(x, score)
+        return torch.from_numpy(np.concatenate(out, 1))
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple:
-        forest = ctx.forest
-        found = gradient.new_zeros(forest.num_nodes, gradient.shape[1])
-        found.index_add_(0, torch.from_numpy(forest.roots), gradient)
-        kernels.sum_down(forest.offsets, forest.children, found.numpy())
-        return None, found
-
-
-class _Max(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, forest: Forest, x: Tensor) -> Tensor:
-        most = x.detach().numpy().copy()
-        where = np.empty(most.shape, np.int64)
-        kernels.max_up(forest.offsets, forest.children, most, where)
-        ctx.size, ctx.where = len(x), where[forest.roots]
-        return torch.from_numpy(most[forest.roots])
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple:
-        found = gradient.new_zeros(ctx.size, gradient.shape[1])
-        kernels.max_down(ctx.where, gradient.contiguous().numpy(), found.numpy())
-        return None, found
+        forest, (x, score) = ctx.forest, ctx.saved_tensors
+        X, tree = x.detach().contiguous().numpy(), (forest.offsets, forest.children, forest.roots)
+        DX, dw = np.zeros_like(X), None if score is None else np.zeros(X.shape[1], X.dtype)
+        shape = (len(forest), len(ctx.names), X.shape[1])
+        each = np.ascontiguousarray(gradient.numpy().reshape(shape).swapaxes(0, 1))
+        for name, of_pool, out, d_out in zip(ctx.names, ctx.kept, ctx.out, each, strict=True):
+            if name == "root":
+                kernels.add(d_out, forest.roots, DX)
+            elif name == "max":
+                kernels.max_down(of_pool, d_out, DX)
+            else:
+                E, total = of_pool
+                d_out = d_out / total
+                d_total = -np.einsum("rj,rj->r", d_out, out)  # of the weights in the mean
+                DS, DT = np.zeros_like(X), np.zeros_like(E)
+                kernels.sum_down(*tree, d_out, d_total, DS, DT)
+                if name == "attention":
+                    w = score.detach().contiguous().numpy()
+                    kernels.scores_backward(X, E, w, DS, DT, dw)
+                DX += DS
+        return None, None, torch.from_numpy(DX), None if dw is None else torch.from_numpy(dw)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -14,7 +16,7 @@ from structnet.message_passing.propagation import propagate
 from structnet.message_passing.rows import with_own_rows
 from structnet.message_passing.scheduling import Layout
 from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT
-from structnet.tensor_tree.compiled.child_sum_sweep import covers, sweep
+from structnet.tensor_tree.compiled.child_sum_sweep import covers, make_plan, sweep
 from structnet.tensor_tree.gates import lstm_state
 from structnet.tensor_tree.parameters import Shape, allocate, check_shapes
 from structnet.trees.forest import Forest
@@ -207,17 +209,61 @@ class ChildSumTreeLSTM(nn.Module):
             shares = torch.from_numpy(strength / (strength + count))
             setattr(self, f"{name}_dropout", shares.to(table.device, torch.float32))
 
-    def inputs(self, forest: Forest) -> Tensor:
-        """The label vector of each node, ``[num_nodes, input_size]``.
+    def labels(self, forest: Forest) -> tuple[np.ndarray, np.ndarray]:
+        """The type and the token of each node, -1 for none; in training some are dropped.
+
+        Shapes:
+            output: ``[num_nodes]`` each.
 
         Raises:
-            GraphError: a type or a token that the model does not have.
+            GraphError: the forest is empty, a node has neither, or one that the model does not
+                have.
         """
-        tables = self.type_vectors, self.token_vectors
-        if not self.training:
-            return label_rows(forest, *tables)
-        rare = self.type_dropout, self.token_dropout
-        return label_rows(forest, *tables, self.label_dropout, rare)
+        if forest.num_nodes == 0:
+            raise GraphError("the forest is empty; a sweep needs at least one node")
+        empty = (forest.types < 0) & (forest.tokens < 0)
+        if empty.any():
+            raise GraphError(f"node {empty.argmax()} has neither type nor token; it needs one")
+        found = []
+        for name, numbers in (("type", forest.types), ("token", forest.tokens)):
+            count = len(getattr(self, f"{name}_vectors").weight)
+            if numbers.max() >= count:
+                raise GraphError(
+                    f"the forest has {name} {numbers.max()}; the model has {count} {name}s"
+                )
+            found.append(self._dropped(name, numbers, count - 1) if self.training else numbers)
+        return found[0], found[1]
+
+    def _dropped(self, name: str, numbers: np.ndarray, unknown: int) -> np.ndarray:
+        """The same types, or tokens, of nodes, but for those that are dropped."""
+        has, shares = (numbers >= 0).nonzero()[0], getattr(self, f"{name}_dropout")
+        if not len(has) or (not self.label_dropout and shares is None):
+            return numbers
+        found = numbers.copy()
+        if self.label_dropout:
+            found[has[(torch.rand(len(has)) < self.label_dropout).numpy()]] = unknown
+        if shares is not None:
+            rare = (torch.rand(len(shares)) < shares.cpu()).numpy()
+            found[has[rare[found[has]]]] = unknown
+        return found
+
+    def vectors(self, types: np.ndarray, tokens: np.ndarray) -> Tensor:
+        """The vectors of types and tokens, -1 for none; those of a pair are added.
+
+        Shapes:
+            types, tokens ``[n]`` -> ``[n, input_size]``.
+        """
+        rows = self.type_vectors.weight.new_zeros(len(types), len(self.weight))
+        for numbers, table in ((types, self.type_vectors), (tokens, self.token_vectors)):
+            has = (numbers >= 0).nonzero()[0]
+            if len(has):
+                where, chosen = (torch.from_numpy(x).to(rows.device) for x in (has, numbers[has]))
+                rows = rows.index_add(0, where, table(chosen))
+        return rows
+
+    def inputs(self, forest: Forest) -> Tensor:
+        """The vector of each node's label, ``[num_nodes, input_size]``; raises as ``labels``."""
+        return self.vectors(*self.labels(forest))
 
     def node_states(self, forest: Forest, backend: str = "levels") -> Tensor:
         """The hidden states of all nodes, by their numbers in the forest.
@@ -236,15 +282,20 @@ class ChildSumTreeLSTM(nn.Module):
         """
         check_one_of("backend", backend, ("levels", "dgl"), "ChildSumTreeLSTM")
         check_shapes(self, self.shapes)
-        x = F.dropout(self.inputs(forest), self.dropout, self.training)
+        types, tokens = self.labels(forest)
+        apart = self.training and self.dropout > 0  # each node's numbers are dropped by themselves
+        weights = self._weights()
+        if backend == "levels" and self._compiles(forest, weights):
+            plan = make_plan(forest, types, tokens, apart)
+            mask = self._mask(len(plan.types)) if apart else None
+            return sweep(plan, mask, *weights)
+        x = self.vectors(types, tokens)
+        if apart:
+            x = x * self._mask(len(x))
         y = torch.addmm(self.bias, x, self.weight)  # [nodes, 3 c]
         leaves = int((forest.height == 0).sum())
         p = torch.addmm(self.forget_bias, x[leaves:], self.forget_weight)  # [inner nodes, c]
         rows = with_own_rows(forest, self.places)
-        weights = (self.children_weight, self.child_forget_weight)
-        parameters = (*weights, self.place_gate, self.place_bias)
-        if backend == "levels" and covers(forest, y, p, *parameters):
-            return sweep(rows, y, p, *parameters)
         cell = _Cell(self, y, F.pad(p, (0, 0, leaves, 0)))
         return propagate(rows, cell, range(forest.num_nodes), backend)["h"]
 
@@ -252,58 +303,26 @@ class ChildSumTreeLSTM(nn.Module):
         roots = torch.from_numpy(forest.roots).to(forest.device)
         return self.node_states(forest, backend).index_select(0, roots)
 
+    def _compiles(self, forest: Forest, weights: Sequence[Tensor]) -> bool:
+        """Whether the compiled sweep will do, which reads the vectors without a call of theirs."""
+        called = any(
+            table._forward_hooks or table._forward_pre_hooks
+            for table in (self.type_vectors, self.token_vectors)
+        )
+        fit = all(table.shape[1] == len(self.weight) for table in weights[:2])
+        return fit and not called and covers(forest, *weights)
 
-def label_rows(
-    forest: Forest,
-    of_types: nn.Embedding,
-    of_tokens: nn.Embedding,
-    dropout: float = 0.0,
-    rare: tuple[Tensor | None, Tensor | None] = (None, None),
-) -> Tensor:
-    """The row of each node's type, of its token, or the sum of both: ``[num_nodes, size]``.
+    def _weights(self) -> tuple[Tensor, ...]:
+        """In the order of the compiled sweep's."""
+        return (
+            self.type_vectors.weight, self.token_vectors.weight, self.weight, self.bias,
+            self.forget_weight, self.forget_bias, self.children_weight, self.child_forget_weight,
+            self.place_gate, self.place_bias,
+        )  # fmt: skip
 
-    Args:
-        forest: the trees.
-        of_types, of_tokens: the rows.
-        dropout: share of the nodes whose label stands as the last one of its table.
-        rare: chances of each type, and of each token, that all its nodes do.
-
-    Shapes:
-        rare ``[num_types]``, ``[num_tokens]``.
-
-    Raises:
-        GraphError: the forest is empty, a node has neither, or one that the tables do not have.
-    """
-    if forest.num_nodes == 0:
-        raise GraphError("the forest is empty; a sweep needs at least one node")
-    parts = []
-    for name, numbers, table, shares in (
-        ("type", forest.types, of_types, rare[0]),
-        ("token", forest.tokens, of_tokens, rare[1]),
-    ):
-        if numbers.max() >= table.num_embeddings:
-            raise GraphError(
-                f"the forest has {name} {numbers.max()}; the model has {table.num_embeddings} "
-                f"{name}s"
-            )
-        has = (numbers >= 0).nonzero()[0]
-        if len(has):
-            chosen = torch.from_numpy(numbers[has]).to(forest.device)
-            if dropout:
-                dropped = torch.rand(len(has), device=forest.device) < dropout
-                chosen = chosen.masked_fill(dropped, table.num_embeddings - 1)
-            if shares is not None:
-                labels = torch.rand_like(shares) < shares
-                chosen = chosen.masked_fill(labels[chosen], table.num_embeddings - 1)
-            parts.append((torch.from_numpy(has).to(forest.device), table(chosen)))
-    empty = (forest.types < 0) & (forest.tokens < 0)
-    if empty.any():
-        raise GraphError(f"node {empty.argmax()} has neither type nor token; it needs one")
-    first = parts[0][1]
-    rows = first.new_zeros(forest.num_nodes, first.shape[1])
-    for where, values in parts:
-        rows = rows.index_add(0, where, values)
-    return rows
+    def _mask(self, rows: int) -> Tensor:
+        """What drops numbers of vectors, ``[rows, input_size]``."""
+        return F.dropout(self.weight.new_ones(rows, len(self.weight)), self.dropout)
 
 
 class _Cell:

@@ -63,20 +63,8 @@ class TreeReadout(nn.Module):
     def read(self, forest: Forest, backend: str = "levels") -> Tensor:
         """What is read of each example, ``[len(forest) / roots_per_example, width]``."""
         h = self.encoder.node_states(forest, backend)
-        parts = [self._pool(forest, h, pool, backend) for pool in self.pools]
-        x = torch.cat(parts, -1) if len(parts) > 1 else parts[0]
-        return self._joined(x)
-
-    def _pool(self, forest: Forest, h: Tensor, pool: str, backend: str) -> Tensor:
-        if pool == "root":
-            return h.index_select(0, torch.from_numpy(forest.roots).to(h.device))
-        if pool != "attention":
-            return pooled(forest, h, pool, backend)
-        # States are within -1 and 1, so no score is far above the others: one shift serves all.
-        weight = self.score(h)
-        weight = (weight - weight.detach().max()).exp()
-        sums = pooled(forest, torch.cat([weight * h, weight], -1), "sum", backend)
-        return sums[:, :-1] / sums[:, -1:].clamp_min(torch.finfo(h.dtype).tiny)
+        score = self.score.weight[0] if "attention" in self.pools else None
+        return self._joined(pooled(forest, h, self.pools, backend, score))
 
     def _joined(self, x: Tensor) -> Tensor:
         """The rows of an example's trees as one row."""

@@ -17,13 +17,20 @@ from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary
 
 SEEDS = range(20)
+SCORE = torch.tensor([0.5, -1.0, 2.0], dtype=torch.float64)
 
 
 def of_nodes(forest: Forest, x: Tensor, how: str) -> Tensor:
     """The definition: every node of each tree, wherever it stands, in one list."""
     order = forest.preorder()
     rows = [x[order.nodes[a:b]] for a, b in zip(order.offsets, order.offsets[1:], strict=False)]
-    named = {"sum": lambda r: r.sum(0), "mean": lambda r: r.mean(0), "max": lambda r: r.amax(0)}
+    named = {
+        "root": lambda r: r[0],  # they stand in preorder
+        "sum": lambda r: r.sum(0),
+        "mean": lambda r: r.mean(0),
+        "max": lambda r: r.amax(0),
+        "attention": lambda r: (r @ SCORE).softmax(0) @ r,
+    }
     return torch.stack([named[how](row) for row in rows])
 
 
@@ -41,10 +48,36 @@ def test_a_pool_is_that_of_all_nodes(how: str, backend: str):
     for seed in SEEDS:
         forest, x = forest_of(seed)
         weights = torch.randn(len(forest), 3, dtype=torch.float64)
-        found, expected = pooled(forest, x, how, backend), of_nodes(forest, x, how)
+        found, expected = pooled(forest, x, how, backend, SCORE), of_nodes(forest, x, how)
         torch.testing.assert_close(found, expected)
         gradients = [torch.autograd.grad((y * weights).sum(), x)[0] for y in (found, expected)]
         torch.testing.assert_close(*gradients)
+
+
+@needs_dgl
+@pytest.mark.parametrize("backend", ["levels", "dgl"])
+def test_several_pools_stand_side_by_side(backend: str):
+    names = ("max", "attention", "root", "max", "sum", "attention", "mean")
+    for seed in SEEDS:
+        forest, x = forest_of(seed)
+        score = SCORE.clone().requires_grad_()
+        found = pooled(forest, x, names, backend, score)
+        assert found.shape == (len(forest), 3 * len(names))
+        weights = torch.randn(found.shape, dtype=torch.float64)
+        each = [pooled(forest, x, name, "dgl", score) for name in names]
+        torch.testing.assert_close(found, torch.cat(each, 1))
+        gradients = [
+            torch.autograd.grad((y * weights).sum(), (x, score))
+            for y in (found, torch.cat(each, 1))
+        ]
+        torch.testing.assert_close(*gradients)
+
+
+@pytest.mark.parametrize("score", [None, torch.zeros(2)])
+def test_attention_needs_a_score(score: Tensor | None):
+    forest = Forest.from_trees([Tree("A", [Tree("x"), Tree("y")])], VOCABULARY)
+    with pytest.raises(ValueError, match=r"attention needs a score of shape \[3\]; got"):
+        pooled(forest, torch.zeros(3, 3), ("root", "attention"), score=score)
 
 
 @pytest.mark.parametrize("how", POOLS)
@@ -56,7 +89,7 @@ def test_sharing_changes_nothing(how: str):
     for share in (True, False):
         forest = Forest.from_trees(trees, VOCABULARY, share=share)
         numbers = np.where(forest.types >= 0, forest.types, 2 + forest.tokens)
-        found.append(pooled(forest, table[numbers], how))
+        found.append(pooled(forest, table[numbers], how, score=SCORE[:2]))
     torch.testing.assert_close(*found)
 
 

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from structnet.errors import GraphError
 from structnet.tensor_tree import ChildSumTreeLSTM
+from structnet.tensor_tree.compiled.kernels.label_vectors import distinct
 from structnet.trees.forest import Forest
 from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary
@@ -61,16 +62,20 @@ def test_states_follow_the_equations(backend: str, order: bool, inner_tokens: bo
 
 
 @needs_dgl
+@pytest.mark.parametrize("options", [{}, {"dropout": 0.5}, {"label_dropout": 0.3}], ids=str)
+@pytest.mark.parametrize("inner_tokens", [False, True])
 @pytest.mark.parametrize("share", [True, False])
-def test_gradients_are_those_of_the_reference(share: bool):
-    m = model()
+def test_gradients_are_those_of_the_reference(share: bool, inner_tokens: bool, options: dict):
+    m = model(**options).train()
+    m.drop_rare_labels(np.arange(len(TYPES)) + 1, np.arange(len(TOKENS)), 0.5)
     for seed in SEEDS:
-        forest = Forest.from_trees(trees_of(seed), VOCABULARY, share=share)
+        forest = Forest.from_trees(trees_of(seed, inner_tokens), VOCABULARY, share=share)
         weights = torch.randn(forest.num_nodes, 5, dtype=torch.float64)
-        found = [
-            torch.autograd.grad((m.node_states(forest, backend) * weights).sum(), m.parameters())
-            for backend in ("levels", "dgl")
-        ]
+        found = []
+        for backend in ("levels", "dgl"):
+            torch.manual_seed(seed)  # for what is dropped
+            loss = (m.node_states(forest, backend) * weights).sum()
+            found.append(torch.autograd.grad(loss, m.parameters()))
         for name, ours, reference in zip(dict(m.named_parameters()), *found, strict=True):
             torch.testing.assert_close(ours, reference, msg=name)
 
@@ -148,6 +153,42 @@ def test_rare_labels_are_dropped_more():
     assert m.type_dropout.tolist() == [1.0] * len(TYPES)
     assert m.token_dropout.tolist() == [0.25, 0.0] + [0.5] * (len(TOKENS) - 2)
     assert not {"type_dropout", "token_dropout"} & set(m.state_dict())
+
+
+@needs_dgl
+def test_vectors_that_are_not_trained_have_no_gradient():
+    m, forest = model(), Forest.from_trees(trees_of(0), VOCABULARY)
+    m.token_vectors.weight.requires_grad_(False)
+    trained = [p for p in m.parameters() if p.requires_grad]
+    found = [
+        torch.autograd.grad(m(forest, backend).square().sum(), trained)
+        for backend in ("levels", "dgl")
+    ]
+    torch.testing.assert_close(*found)
+    m(forest).sum().backward()
+    assert m.token_vectors.weight.grad is None
+
+
+def test_who_listens_to_the_vectors_hears_of_each_node():
+    m, forest = model(), Forest.from_trees(trees_of(0), VOCABULARY, share=False)
+    plain, heard = m(forest), []
+    m.token_vectors.register_forward_hook(lambda _, __, output: heard.append(output))
+    torch.testing.assert_close(m(forest), plain)
+    tokens = forest.tokens[forest.tokens >= 0]
+    assert torch.equal(heard[0], m.token_vectors.weight[tokens])
+
+
+def test_distinct_labels():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        leaves, nodes = sorted(rng.integers(1, 30, 2))
+        types, tokens = rng.integers(-1, 3, nodes), rng.integers(-1, 4, nodes)
+        label, of_types, of_tokens, inner = distinct(types, tokens, leaves)
+        assert np.array_equal(of_types[label], types)
+        assert np.array_equal(of_tokens[label], tokens)
+        pairs = set(zip(types.tolist(), tokens.tolist(), strict=True))
+        assert len(of_types) == len(of_tokens) == len(pairs)
+        assert set(label[leaves:].tolist()) == set(range(inner, len(pairs)))
 
 
 def test_dropout_in_training_alone():

@@ -47,3 +47,12 @@ def test_compiled_functions_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyP
         heights = _kernels.compiled(_kernels.heights.py_func)
         assert heights(offsets, children).tolist() == [0, 1]
         assert sum(heights.stats.cache_hits.values()) == hits
+
+
+def test_numbers_in_order() -> None:
+    rng = np.random.default_rng(0)
+    for end in (1, 2, 3, 4, 15, 16, 17, 1000):
+        numbers = rng.permutation(end)[: rng.integers(end + 1)]
+        assert np.array_equal(_kernels.ascending(numbers, end), np.sort(numbers))
+    everything = np.arange(1000)[::-1].copy()
+    assert np.array_equal(_kernels.ascending(everything, 1000), np.arange(1000))

@@ -2,81 +2,228 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from structnet.tensor_tree.compiled.kernels import child_sum as kernels
+from structnet.tensor_tree.compiled.kernels.label_vectors import distinct
 from structnet.tensor_tree.compiled.one_thread import ONE_THREAD
 from structnet.trees.forest import Forest
 
 
+class Weights(NamedTuple):
+    """The parameters, by the letters of the model's equations, or their gradients.
+
+    Attributes:
+        types, tokens: vectors of labels.
+        W, b: W and b.
+        Wf, bf: W_f and b_f.
+        U, V: U and U_f.
+        g, s: gates and biases of places, the last of which all further children share.
+
+    Shapes:
+        types ``[num_types, e]``; tokens ``[num_tokens, e]``; W ``[e, 3 c]``; b ``[3 c]``; Wf
+        ``[e, c]``; bf ``[c]``; U ``[c, 3 c]``; V ``[c, c]``; g, s ``[places, c]``.
+    """
+
+    types: Any
+    tokens: Any
+    W: Any
+    b: Any
+    Wf: Any
+    bf: Any
+    U: Any
+    V: Any
+    g: Any
+    s: Any
+
+
+class Plan(NamedTuple):
+    """A forest as the loops need it: children in CSR form, of smaller numbers than their parents.
+
+    What labels give is computed once for each distinct one.
+
+    Attributes:
+        offsets, children, places: those of a forest.
+        starts: the first node of each height, and the end.
+        label: that of each node.
+        types, tokens: those of each label, -1 for none.
+        inner: the first label that nodes with children have.
+    """
+
+    offsets: np.ndarray
+    children: np.ndarray
+    places: np.ndarray
+    starts: np.ndarray
+    label: np.ndarray
+    types: np.ndarray
+    tokens: np.ndarray
+    inner: int
+
+
+class States(NamedTuple):
+    """What is computed, or its gradients.
+
+    Attributes:
+        mask: factors of the vectors of labels; no rows for none.
+        x: these vectors.
+        X, P: part that they give to the gates i, o, u, and to the forget gates of their nodes'
+            children.
+        Y: the gates i, o, u, side by side.
+        A: sum that a node receives, ``sum_j g_j * h_j + s_j``.
+        Q: part that a child adds to its own forget gate, ``U_f h``; F is that gate.
+        H, C, T: h, c and tanh(c).
+
+    Shapes:
+        A row a label (mask, x, X), a label from ``inner`` on (P), a node (Y, Q, H, C, T), a node
+        with children (A), or an edge (F).
+    """
+
+    mask: np.ndarray
+    x: np.ndarray
+    X: np.ndarray
+    P: np.ndarray
+    Y: np.ndarray
+    A: np.ndarray
+    Q: np.ndarray
+    F: np.ndarray
+    H: np.ndarray
+    C: np.ndarray
+    T: np.ndarray
+
+
 def covers(forest: Forest, *tensors: Tensor) -> bool:
     """Whether :func:`sweep` can compute with these tensors."""
+    dtype = tensors[0].dtype
     return (
         forest.device.type == "cpu"
         and not torch.is_autocast_enabled("cpu")
-        and {x.device.type for x in tensors} == {"cpu"}
-        and {x.dtype for x in tensors} in ({torch.float32}, {torch.float64})
+        and dtype in (torch.float32, torch.float64)
+        and all(x.is_cpu and x.dtype == dtype for x in tensors)
     )
 
 
-def sweep(forest: Forest, y: Tensor, p: Tensor, *parameters: Tensor) -> Tensor:
-    """The hidden states of all nodes.
+def make_plan(forest: Forest, types: np.ndarray, tokens: np.ndarray, apart: bool) -> Plan:
+    """Plan a sweep.
 
     Args:
-        forest: the trees, their places not above those of the parameters.
-        y: the gates i, o, u as far as the nodes' own labels give them.
-        p: part of the children's forget gates that inner nodes' own labels give.
-        parameters: U, V, g and s, which the kernels' header explains.
+        forest: the trees.
+        types, tokens: those of its nodes, -1 for none.
+        apart: each node's label is one of its own.
 
     Shapes:
-        y ``[num_nodes, 3 c]``; p ``[inner nodes, c]``; U ``[c, 3 c]``, V ``[c, c]``, g and s
-        ``[places, c]``; output ``[num_nodes, c]``.
+        types, tokens ``[num_nodes]``.
     """
-    return _Sweep.apply(forest, y, p, *parameters)
+    starts = np.concatenate(([0], np.cumsum(np.bincount(forest.height))))
+    if apart:
+        labels = np.arange(len(types)), types, tokens, int(starts[1])
+    else:
+        labels = distinct(types, tokens, starts[1])
+    return Plan(forest.offsets, forest.children, forest.pos, starts, *labels)
 
 
-def _starts(forest: Forest) -> np.ndarray:
-    """The first node of each height, and the end."""
-    return np.concatenate(([0], np.cumsum(np.bincount(forest.height))))
+def sweep(plan: Plan, mask: Tensor | None, *weights: Tensor) -> Tensor:
+    """The hidden states of all nodes, ``[num_nodes, c]``.
+
+    Args:
+        plan: the trees.
+        mask: factors of the vectors of labels, if any.
+        weights: those of :class:`Weights`.
+
+    Shapes:
+        mask ``[labels, e]``.
+    """
+    return _Sweep.apply(plan, mask, *weights)
+
+
+def _numpy(x: Tensor) -> np.ndarray:
+    return x.detach().contiguous().numpy()
+
+
+Shapes = dict[str, tuple[int, int]]
+
+
+def _shapes(plan: Plan, w: Weights, masked: bool) -> Shapes:
+    """Those of all ``States``."""
+    (e, c), nodes, labels = w.Wf.shape, len(plan.label), len(plan.types)
+    node, label = (nodes, c), (labels, e)
+    return {
+        "mask": label if masked else (0, e), "x": label,
+        "X": (labels, 3 * c), "P": (labels - plan.inner, c),
+        "Y": (nodes, 3 * c), "A": (nodes - int(plan.starts[1]), c),
+        "Q": node, "F": (len(plan.children), c), "H": node, "C": node, "T": node,
+    }  # fmt: skip
+
+
+def _block(new: Callable[[int], Tensor], shapes: Shapes, names: Sequence[str]) -> Tensor:
+    """Room for some of these arrays, in one piece."""
+    return new(sum(math.prod(shapes[name]) for name in names))
+
+
+def _cut(block: Tensor, shapes: Shapes, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """The arrays in it."""
+    rest, found = block.numpy(), {}
+    for name in names:
+        size = math.prod(shapes[name])
+        found[name], rest = rest[:size].reshape(shapes[name]), rest[size:]
+    return found
+
+
+_HELD = [name for name in States._fields if name != "H"]  # H by itself, as it outlives the others
+_ADDED_TO = ("X", "P", "Q", "C")
+_SET = [name for name in _HELD if name not in _ADDED_TO]
 
 
 class _Sweep(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, forest: Forest, *inputs: Tensor) -> Tensor:
-        p, U, V, G, S = (x.detach().contiguous().numpy() for x in inputs[1:])
-        y, n = inputs[0].detach().clone(memory_format=torch.contiguous_format).numpy(), len(V)
-
-        def empty(rows: int) -> np.ndarray:
-            return np.empty((rows, n), y.dtype)
-
-        A, Q, F, H, C, T = map(
-            empty, (len(p), len(y), len(forest.children), len(y), len(y), len(y))
-        )
-        tree = (forest.offsets, forest.children, forest.pos, _starts(forest))
+    def forward(ctx: Any, plan: Plan, mask: Tensor | None, *weights: Tensor) -> Tensor:
+        w = Weights(*map(_numpy, weights))
+        shapes = _shapes(plan, w, mask is not None)
+        H = weights[0].new_empty(shapes["H"])
+        block = _block(H.new_empty, shapes, _HELD)
+        s = States(**_cut(block, shapes, _HELD), H=H.numpy())
+        if mask is not None:
+            s.mask[:] = _numpy(mask)
         with ONE_THREAD:
-            kernels.sweep_up(*tree, p, U, V, G, S, y, A, Q, F, H, C, T)
-        ctx.tree = tree
-        states, *held = map(torch.from_numpy, (H, y, A, F, C, T))
-        ctx.save_for_backward(*inputs[2:], states, *held)
-        return states
+            kernels.sweep_up(plan, w, s)
+        ctx.plan, ctx.shapes = plan, shapes
+        ctx.save_for_backward(*weights, H, block)
+        return H
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple:
         if torch.is_grad_enabled():  # create_graph=True; otherwise a backward records nothing
             raise RuntimeError("the levels backend has no second derivatives; backend='dgl' has")
-        saved = ctx.saved_tensors  # raises if a parameter was changed in place since
-        U, V, G, _, states, *held = (x.detach() for x in saved)
-        H, y, A, F, C, T = (x.numpy() for x in (states, *held))
-        DH = gradient.numpy().copy()
-        DC, DQ, DY = np.zeros_like(H), np.zeros_like(H), np.empty_like(y)
-        DP, DG, DS = np.zeros_like(A), *np.zeros((2, *G.shape), y.dtype)
-        back = (U.t().contiguous().numpy(), V.t().contiguous().numpy(), G.contiguous().numpy())
+        *weights, H, block = ctx.saved_tensors  # raises if one was changed in place since
+        plan, shapes, w = ctx.plan, ctx.shapes, Weights(*map(_numpy, weights))
+        s = States(**_cut(block, shapes, _HELD), H=_numpy(H))
+        d_tables = [
+            x.new_zeros(x.shape if asked else (0, 0))
+            for x, asked in zip(weights[:2], ctx.needs_input_grad[2:], strict=False)
+        ]
+        zeros = map(np.zeros_like, w[-2:])  # of g and s, which are added to
+        d = Weights(*map(_numpy, d_tables), *map(np.empty_like, w[2:-2]), *zeros)
+        ds = States(
+            **_cut(_block(block.new_zeros, shapes, _ADDED_TO), shapes, _ADDED_TO),
+            **_cut(_block(block.new_empty, shapes, _SET), shapes, _SET),
+            H=gradient.numpy().copy(),
+        )
         with ONE_THREAD:
-            kernels.sweep_down(*ctx.tree, *back, y, F, H, C, T, DH, DC, DQ, DY, DP, DG, DS)
-        dy, dp, dg, ds, dq = map(torch.from_numpy, (DY, DP, DG, DS, DQ))
-        du, dv = held[1].t() @ dy[len(H) - len(A) :], states.t() @ dq
-        return None, dy, dp, du, dv, dg, ds
+            kernels.sweep_down(plan, w, s, d, ds)
+        found = Weights(*d_tables, *map(torch.from_numpy, d[2:]))
+        # Torch's library is the faster one for products of many rows to few.
+        leaves, inner = plan.starts[1], plan.inner
+        for product, left, right in (
+            (found.W, s.x, ds.X),
+            (found.Wf, s.x[inner:], ds.P),
+            (found.U, s.A, ds.Y[leaves:]),
+            (found.V, s.H, ds.Q),
+        ):
+            torch.mm(torch.from_numpy(left).t(), torch.from_numpy(right), out=product)
+        asked = ctx.needs_input_grad[2:]
+        return None, None, *(x if yes else None for x, yes in zip(found, asked, strict=True))

@@ -14,19 +14,25 @@ class _OneThread:
 
     def __init__(self) -> None:
         self.lock, self.inside = threading.Lock(), 0
-        self.limits: Any = None
+        self.found: list[int] = []  # by library
 
     def __enter__(self) -> None:
         with self.lock:
             self.inside += 1
             if self.inside == 1:
-                self.limits = _libraries().limit(limits=1)
+                self.found = [library.get_num_threads() for library in _libraries()]
+                self._set([1] * len(self.found))
 
     def __exit__(self, *_: object) -> None:
         with self.lock:
             self.inside -= 1
             if not self.inside:
-                self.limits.restore_original_limits()
+                self._set(self.found)
+
+    def _set(self, numbers: list[int]) -> None:
+        for library, found, number in zip(_libraries(), self.found, numbers, strict=True):
+            if found > 1:
+                library.set_num_threads(number)
 
 
 ONE_THREAD = _OneThread()
@@ -34,4 +40,4 @@ ONE_THREAD = _OneThread()
 
 @cache
 def _libraries() -> Any:
-    return ThreadpoolController().select(internal_api="openblas")
+    return ThreadpoolController().select(internal_api="openblas").lib_controllers

@@ -1,17 +1,18 @@
 """The compiled loops of the sweeps. Not typed: numba infers the types of all arguments.
 
-================  ============================================================================
-``gates``         gates and cells, a row at a time
-``steps``         the steps of a typed sweep that all aggregators share, a level at a time
-``sums``          the sweep with a weighted sum
-``full_tensor``   with the full tensor
-``tucker``        with Tucker
-``cp``            with CP
-``tensor_train``  with the tensor train
-``core``          products of a core with the children's vectors, of the full tensor and Tucker
-``low_rank``      from r numbers a gate to c, of the other forms
-``child_sum``     the sweep of a Child-Sum Tree-LSTM
-================  ============================================================================
+=================  ===========================================================================
+``gates``          gates and cells, a row at a time
+``steps``          the steps of a typed sweep that all aggregators share, a level at a time
+``sums``           the sweep with a weighted sum
+``full_tensor``    with the full tensor
+``tucker``         with Tucker
+``cp``             with CP
+``tensor_train``   with the tensor train
+``core``           products of a core with the children's vectors, of the full tensor and Tucker
+``low_rank``       from r numbers a gate to c, of the other forms
+``child_sum``      the sweep of a Child-Sum Tree-LSTM
+``label_vectors``  what its labels give, once for each
+=================  ===========================================================================
 
 In each aggregator's file ``sweep_up`` computes all states from the leaves up, ``sweep_down`` all
 gradients from the roots down. Their arguments are a ``Plan``, the ``States`` and what ``Messages``

@@ -1,15 +1,11 @@
 """The whole sweep of a :class:`~structnet.tensor_tree.ChildSumTreeLSTM`, up and back down.
 
-One call a direction: levels, products and gates are all in here. Children are in CSR form and have
-smaller numbers than their parents; ``starts`` says where each height's nodes begin, and
-``leaves = starts[1]`` are those without children. Arrays in capitals hold a row a node (``H``,
-``C``), an inner node (``A``, ``P``) or an edge (``F``), those with a ``D`` before the name their
-gradients:
+One call a direction: labels, levels, products and gates are all in here. The arguments are a
+``Plan``, the ``Weights`` and the ``States`` of :mod:`..child_sum_sweep`, which says what they hold;
+``d`` and ``d_states`` are gradients, each in a tuple like that of what it belongs to.
 
-- ``Y``: the gates i, o, u side by side, first of the node's own label, then complete;
-- ``P``: what the node's own label adds to the forget gates of its children;
-- ``A``: what it receives, ``sum_j g_j * h_j + s_j``; ``G``, ``S``: g and s, a row a place;
-- ``Q``: ``h V``, what a child adds to its own forget gate; ``F``: that gate; ``T``: tanh(c).
+Rows are named by their numbers, not cut out: an array that is cut out is counted, by a locked
+instruction, and the loops over a row take hardly longer than that.
 """
 
 from __future__ import annotations
@@ -18,81 +14,150 @@ import numpy as np
 
 from structnet.tensor_tree.compiled.kernels.gates import (
     _sigmoid,
+    by_gate,
     cell_backward,
     close_cell,
     compiled,
     open_gates,
 )
+from structnet.tensor_tree.compiled.kernels.label_vectors import look_up, look_up_backward
 
 
 @compiled
-def sweep_up(offsets, children, places, starts, P, U, V, G, S, Y, A, Q, F, H, C, T):
-    """Y comes in with what the labels give, and all else follows from it."""
-    n, size = H.shape[1], len(H)
-    leaves = starts[1]
-    for level in range(len(starts) - 1):
-        lo, hi = starts[level], starts[level + 1]
+def _plus(X, bias):
+    for i in range(len(X)):
+        for j in range(len(bias)):
+            X[i, j] += bias[j]
+
+
+@compiled
+def _sums(X, sums):
+    """Sums over rows."""
+    for j in range(len(sums)):
+        sums[j] = 0
+    for i in range(len(X)):
+        for j in range(len(sums)):
+            sums[j] += X[i, j]
+
+
+@compiled
+def _of_labels(plan, w, s):
+    """What labels give to the gates of their nodes, and to the forget gates of their children."""
+    look_up(plan.types, plan.tokens, w.types, w.tokens, s.x)
+    for i in range(len(s.mask)):
+        for j in range(s.x.shape[1]):
+            s.x[i, j] *= s.mask[i, j]
+    np.dot(s.x, w.W, s.X)
+    _plus(s.X, w.b)
+    np.dot(s.x[plan.inner :], w.Wf, s.P)
+    _plus(s.P, w.bf)
+
+
+@compiled
+def _receive(plan, w, s, lo, hi):
+    """``A = sum_j g_j * h_j + s_j`` over children j."""
+    n, last = s.A.shape[1], len(w.g) - 1
+    leaves = plan.starts[1]
+    for v in range(lo, hi):
+        a = v - leaves
+        for j in range(n):
+            s.A[a, j] = 0
+        for e in range(plan.offsets[v], plan.offsets[v + 1]):
+            child, place = plan.children[e], min(plan.places[e], last)
+            for j in range(n):
+                s.A[a, j] += w.g[place, j] * s.H[child, j] + w.s[place, j]
+
+
+@compiled
+def sweep_up(plan, w, s):
+    """All states, from the leaves up."""
+    n, size, leaves = s.H.shape[1], len(s.H), plan.starts[1]
+    gates = by_gate(s.Y, n)
+    _of_labels(plan, w, s)
+    for v in range(leaves):
+        x = plan.label[v]
+        for j in range(3 * n):
+            s.Y[v, j] = s.X[x, j]
+    for level in range(len(plan.starts) - 1):
+        lo, hi = plan.starts[level], plan.starts[level + 1]
         if level > 0:
-            first, last = lo - leaves, hi - leaves
+            _receive(plan, w, s, lo, hi)
+            np.dot(s.A[lo - leaves : hi - leaves], w.U, s.Y[lo:hi])
             for v in range(lo, hi):
-                a = A[v - leaves]
-                for j in range(n):
-                    a[j] = 0
-                for e in range(offsets[v], offsets[v + 1]):
-                    h, g, s = H[children[e]], G[places[e]], S[places[e]]
-                    for j in range(n):
-                        a[j] += g[j] * h[j] + s[j]
-            product = np.dot(A[first:last], U)
-            for v in range(lo, hi):
-                y, z = Y[v], product[v - lo]
+                x = plan.label[v]
                 for j in range(3 * n):
-                    y[j] += z[j]
+                    s.Y[v, j] += s.X[x, j]
         for v in range(lo, hi):
-            y, c, t, h = Y[v], C[v], T[v], H[v]
-            open_gates(y, c)
-            for e in range(offsets[v], offsets[v + 1]):
-                f, p, q, below = F[e], P[v - leaves], Q[children[e]], C[children[e]]
+            open_gates(gates, s.C, v)
+            p = plan.label[v] - plan.inner
+            for e in range(plan.offsets[v], plan.offsets[v + 1]):
+                child = plan.children[e]
                 for j in range(n):
-                    f[j] = _sigmoid(p[j] + q[j])
+                    s.F[e, j] = _sigmoid(s.P[p, j] + s.Q[child, j])
                 for j in range(n):
-                    c[j] += f[j] * below[j]
-            close_cell(y, c, t, h)
+                    s.C[v, j] += s.F[e, j] * s.C[child, j]
+            close_cell(gates, s.C, s.T, s.H, v)
         if hi < size:
-            np.dot(H[lo:hi], V, Q[lo:hi])
+            np.dot(s.H[lo:hi], w.V, s.Q[lo:hi])
 
 
 @compiled
-def sweep_down(
-    offsets, children, places, starts, U, V, G, Y, F, H, C, T, DH, DC, DQ, DY, DP, DG, DS
-):
-    """The gradients; U and V come transposed. DC, DQ, DP, DG and DS come in as zeros."""
-    n, size = H.shape[1], len(H)
-    leaves = starts[1]
-    for level in range(len(starts) - 2, -1, -1):
-        lo, hi = starts[level], starts[level + 1]
+def sweep_down(plan, w, s, d, d_states):
+    """All gradients but for those of W, Wf, U and V; what is added to comes in as zeros."""
+    ds, (n, size, leaves) = d_states, (s.H.shape[1], len(s.H), plan.starts[1])
+    gates, d_gates = by_gate(s.Y, n), by_gate(ds.Y, n)
+    U, V = w.U.T.copy(), w.V.T.copy()  # else transposed anew at each level
+    for level in range(len(plan.starts) - 2, -1, -1):
+        lo, hi = plan.starts[level], plan.starts[level + 1]
         if hi < size:
-            product = np.dot(DQ[lo:hi], V)
+            np.dot(ds.Q[lo:hi], V, ds.T[: hi - lo])
             for v in range(lo, hi):
-                dh, z = DH[v], product[v - lo]
                 for j in range(n):
-                    dh[j] += z[j]
+                    ds.H[v, j] += ds.T[v - lo, j]
         for v in range(lo, hi):
-            cell_backward(Y[v], T[v], DH[v], DC[v], DY[v])
-        if level == 0:
-            break
-        product = np.dot(DY[lo:hi], U)
-        for v in range(lo, hi):
-            dc, dp, da = DC[v], DP[v - leaves], product[v - lo]
-            for e in range(offsets[v], offsets[v + 1]):
-                child, place = children[e], places[e]
-                f, c, below, dq = F[e], C[child], DC[child], DQ[child]
-                for j in range(n):
-                    gate = dc[j] * c[j] * (f[j] - f[j] * f[j])
-                    below[j] += dc[j] * f[j]
-                    dp[j] += gate
-                    dq[j] += gate
-                h, dh, g, dg, ds = H[child], DH[child], G[place], DG[place], DS[place]
-                for j in range(n):
-                    dh[j] += g[j] * da[j]
-                    dg[j] += h[j] * da[j]
-                    ds[j] += da[j]
+            cell_backward(gates, s.T, ds.H, ds.C, d_gates, v)
+            x = plan.label[v]
+            for j in range(3 * n):
+                ds.X[x, j] += ds.Y[v, j]
+        if level > 0:
+            np.dot(ds.Y[lo:hi], U, ds.A[lo - leaves : hi - leaves])
+            _receive_backward(plan, w, s, d, ds, lo, hi)
+    _of_labels_backward(plan, w, s, d, ds)
+
+
+@compiled
+def _receive_backward(plan, w, s, d, ds, lo, hi):
+    n, leaves, last = s.H.shape[1], plan.starts[1], len(w.g) - 1
+    for v in range(lo, hi):
+        a, p = v - leaves, plan.label[v] - plan.inner
+        for e in range(plan.offsets[v], plan.offsets[v + 1]):
+            child, place = plan.children[e], min(plan.places[e], last)
+            for j in range(n):
+                gate = ds.C[v, j] * s.C[child, j] * (s.F[e, j] - s.F[e, j] * s.F[e, j])
+                ds.P[p, j] += gate
+                ds.Q[child, j] += gate
+            for j in range(n):
+                ds.C[child, j] += ds.C[v, j] * s.F[e, j]
+            for j in range(n):
+                ds.H[child, j] += w.g[place, j] * ds.A[a, j]
+            for j in range(n):
+                d.g[place, j] += s.H[child, j] * ds.A[a, j]
+            for j in range(n):
+                d.s[place, j] += ds.A[a, j]
+
+
+@compiled
+def _of_labels_backward(plan, w, s, d, ds):
+    inner = plan.inner
+    _sums(ds.X, d.b)
+    _sums(ds.P, d.bf)
+    if len(d.types) or len(d.tokens):
+        np.dot(ds.X, w.W.T, ds.x)
+        more = np.dot(ds.P, w.Wf.T)
+        for i in range(len(more)):
+            for j in range(s.x.shape[1]):
+                ds.x[inner + i, j] += more[i, j]
+        for i in range(len(s.mask)):
+            for j in range(s.x.shape[1]):
+                ds.x[i, j] *= s.mask[i, j]
+        look_up_backward(plan.types, plan.tokens, ds.x, d.types, d.tokens)

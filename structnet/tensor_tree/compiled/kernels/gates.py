@@ -83,35 +83,45 @@ def _sigmoid(x):
 
 
 @compiled
-def open_gates(y, c):
-    """The gates i, o, u, side by side in y, and ``c = i * u``, to which the children's adds."""
-    n = len(c)
-    for j in range(2 * n):
-        y[j] = _sigmoid(y[j])
-    for j in range(2 * n, 3 * n):
-        y[j] = _tanh(y[j])
-    i, u = y[:n], y[2 * n : 3 * n]
-    for j in range(n):
-        c[j] = i[j] * u[j]
+def by_gate(gates, n):
+    """Gates side by side, ``[rows, G n]``, as ``[rows, G, n]``."""
+    return gates.reshape(len(gates), gates.shape[1] // n, n)
 
 
 @compiled
-def close_cell(y, c, t, h):
-    """``h = o * tanh(c)``; t keeps the tanh."""
-    o = y[len(c) : 2 * len(c)]
-    for j in range(len(c)):
-        t[j] = _tanh(c[j])
-        h[j] = o[j] * t[j]
+def open_gates(Y, C, v):
+    """The gates i, o, u of node v, in Y, and ``c = i * u``, to which the children's add."""
+    for gate in range(2):
+        for j in range(C.shape[1]):
+            Y[v, gate, j] = _sigmoid(Y[v, gate, j])
+    for j in range(C.shape[1]):
+        Y[v, 2, j] = _tanh(Y[v, 2, j])
+        C[v, j] = Y[v, 0, j] * Y[v, 2, j]
 
 
 @compiled
-def cell_backward(y, t, dh, dc, dy):
-    """Their gradient: dc comes in from the parents, and goes out complete; dy is the gates'."""
-    n = len(t)
-    i, o, u = y[:n], y[n : 2 * n], y[2 * n : 3 * n]
-    di, do, du = dy[:n], dy[n : 2 * n], dy[2 * n : 3 * n]
+def close_cell(Y, C, T, H, v):
+    """``h = o * tanh(c)``; T keeps the tanh."""
+    for j in range(C.shape[1]):
+        T[v, j] = _tanh(C[v, j])
+        H[v, j] = Y[v, 1, j] * T[v, j]
+
+
+@compiled
+def cell_backward(Y, T, DH, DC, DY, v):
+    """Their gradient: DC comes in from the parents, and goes out complete; DY is the gates'.
+
+    A loop for each of the gates, which reads before it writes: so they run in vector registers.
+    """
+    n = T.shape[1]
     for j in range(n):
-        dc[j] += dh[j] * (o[j] - o[j] * t[j] * t[j])
-        di[j] = dc[j] * u[j] * (i[j] - i[j] * i[j])
-        do[j] = dh[j] * t[j] * (o[j] - o[j] * o[j])
-        du[j] = dc[j] * (i[j] - i[j] * u[j] * u[j])
+        i, o, u, t, dh, dc = Y[v, 0, j], Y[v, 1, j], Y[v, 2, j], T[v, j], DH[v, j], DC[v, j]
+        dc += dh * (o - o * t * t)
+        DC[v, j] = dc
+        DY[v, 0, j] = dc * u * (i - i * i)
+    for j in range(n):
+        o, t, dh = Y[v, 1, j], T[v, j], DH[v, j]
+        DY[v, 1, j] = dh * t * (o - o * o)
+    for j in range(n):
+        i, u, dc = Y[v, 0, j], Y[v, 2, j], DC[v, j]
+        DY[v, 2, j] = dc * (i - i * u * u)

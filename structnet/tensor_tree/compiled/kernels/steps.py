@@ -11,6 +11,7 @@ import numpy as np
 
 from structnet.tensor_tree.compiled.kernels.gates import (
     _sigmoid,
+    by_gate,
     cell_backward,
     close_cell,
     compiled,
@@ -49,33 +50,34 @@ def rows_of(runs, levels, level):
 def close_nodes(plan, s, width, lo, hi):
     """Eq. (11), from what goes into the gates and the messages received."""
     n, of_messages = s.h.shape[1], s.sent.shape[1] > width
+    gates = by_gate(s.gates, n)
     for v in range(lo, hi):
-        y, c, t, h = s.gates[v], s.c[v], s.tanh[v], s.h[v]
-        open_gates(y, c)
-        place = 3 * n
+        open_gates(gates, s.c, v)
+        gate = 3
         for e in range(plan.offsets[v], plan.offsets[v + 1]):
             m = plan.inbox[e]
             below = s.c[plan.sources[m]]
+            c = s.c[v]
             if of_messages:
                 f = s.sent[m, width:]
             else:
-                f = y[place : place + n]
-                place += n
+                f = gates[v, gate]
+                gate += 1
                 for j in range(n):
                     f[j] = _sigmoid(f[j])
             for j in range(n):
                 c[j] += f[j] * below[j]
-        close_cell(y, c, t, h)
+        close_cell(gates, s.c, s.tanh, s.h, v)
 
 
 @compiled
 def close_nodes_backward(plan, s, d, width, lo, hi):
     """Its gradient; a message's forget gate gets the sum of those of the cells that it is for."""
     n, of_messages = s.h.shape[1], s.sent.shape[1] > width
+    gates, d_gates = by_gate(s.gates, n), by_gate(d.gates, n)
     for v in range(lo, hi):
-        y, dy, dc = s.gates[v], d.gates[v], d.c[v]
-        cell_backward(y, s.tanh[v], d.h[v], dc, dy)
-        place = 3 * n
+        cell_backward(gates, s.tanh, d.h, d.c, d_gates, v)
+        gate, dc = 3, d.c[v]
         for e in range(plan.offsets[v], plan.offsets[v + 1]):
             m = plan.inbox[e]
             if of_messages:
@@ -83,9 +85,9 @@ def close_nodes_backward(plan, s, d, width, lo, hi):
                 for j in range(n):
                     kept[j] += dc[j]
             else:
-                f, df = y[place : place + n], dy[place : place + n]
+                f, df = gates[v, gate], d_gates[v, gate]
                 c, below = s.c[plan.sources[m]], d.c[plan.sources[m]]
-                place += n
+                gate += 1
                 for j in range(n):
                     below[j] += dc[j] * f[j]
                     df[j] = dc[j] * c[j] * (f[j] - f[j] * f[j])
