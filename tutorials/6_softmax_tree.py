@@ -11,7 +11,7 @@ import os
 import numpy as np
 
 from structnet import AdaptiveSoftmaxTreeClassifier, SoftmaxTreeClassifier, datasets
-from structnet.recipes.softmax_tree_pictures import draw_errors, draw_widths
+from structnet.recipes.softmax_tree.pictures import draw_errors, draw_widths
 
 SMOKE = bool(os.environ.get("STRUCTNET_SMOKE"))
 rows, classes = (600, 12) if SMOKE else (6000, 60)

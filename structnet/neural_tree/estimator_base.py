@@ -219,8 +219,8 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         seeds = np.random.SeedSequence([self.seed_, number]).generate_state(2)
         if held_out is None:
             strata = given.y if is_classifier(self) else None
-            parts = hold_out(len(given.y), self.validation_fraction, int(seeds[0]), strata)
-            learn, validation = map(given.take, parts)
+            places = hold_out(len(given.y), self.validation_fraction, int(seeds[0]), strata)
+            learn, validation = map(given.take, places)
         else:
             learn, validation = given, held_out
         inputs = targets = None
@@ -229,16 +229,16 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         elif self.standardize:
             inputs = Standardizer.fitted(learn.x, learn.weights)
             targets = None if is_classifier(self) else Standardizer.fitted(learn.y, learn.weights)
-        both = [each.samples(inputs, targets, dense=True) for each in (learn, validation)]
+        own = held_out is None  # what the user brings to decide by is not learnt from
+        samples = partial(Checked.samples, inputs=inputs, targets=targets, dense=True)
+        parts = samples(learn), samples(validation), samples(given) if own else None
         how: dict[str, Any] = {"device": self.device, "progress": bool(self.verbose)}
         settings = self._settings(int(seeds[1]))
         if before is not None:
-            member = go_on(before, settings, *both, **how)
+            member = go_on(before, settings, *parts[:2], **how)
         else:
             how["folder"] = None if self.folder is None else Path(self.folder, f"member_{number}")
-            own = held_out is None  # what the user brings to decide by is not learnt from
-            everything = given.samples(inputs, targets, dense=True) if own else None
-            trained = train(self._root(int(seeds[1])), settings, *both, everything, **how)
+            trained = train(self._root(int(seeds[1])), settings, *parts, **how)
             member = Member(**vars(trained), inputs=inputs, targets=targets)
         member.tree.to("cpu")
         return member

@@ -1,7 +1,8 @@
 """The models that the command knows: how a run of each is described, trained, asked and drawn.
 
-:class:`structnet.recipes.protocol.Recipe` says what a recipe is. A new family adds a module with
-its recipe and a function here; the command needs nothing else.
+:class:`structnet.recipes.protocol.Recipe` says what a recipe is. A new family adds a folder with
+its recipe and a function here; the command needs nothing else. What all share stands beside the
+folders:
 
 ==========================  ====================================================================
 ``protocol``                what a recipe is
@@ -10,31 +11,20 @@ its recipe and a function here; the command needs nothing else.
 ``execution``               how a run's folder is filled, and those of a paper's table
 ``paper``                   a table of a paper beside ours
 ``words``                   numbers as the commands say them
-``tree_lstm``               Tree-LSTMs: ``tree_lstm_settings``, ``tree_lstm_model``,
-                            ``tree_lstm_paper`` and ``tree_lstm_pictures`` belong to it, and the
-                            estimators untouched, ``own_trees_table`` on ``own_trees_tasks``
-``tree_file``               Tree-LSTMs on users' own trees: ``tree_file_settings``,
-                            ``tree_file_data``, ``tree_file_measures``, ``tree_file_answers`` and
-                            ``tree_file_pictures`` belong to it
-``trees``                   data sets of trees: ``listops``, ``lrt``
-``neural_tree``             neural trees: ``neural_tree_settings``, ``neural_tree_runs``,
-                            ``neural_tree_answers``, ``neural_tree_paper`` and
-                            ``neural_tree_figures`` belong to it
-``softmax_tree``            softmax trees, fixed and grown: ``softmax_tree_settings``,
-                            ``softmax_tree_data``, ``softmax_tree_paper``,
-                            ``softmax_tree_comparison`` (and its ``softmax_tree_baselines``),
-                            ``softmax_tree_defaults`` and ``softmax_tree_pictures`` belong to it
-``naru``                    routed language models: ``naru_settings``, ``naru_text``,
-                            ``naru_figures``, ``naru_pictures`` and ``naru_paper`` belong to it
-``label_tree``              label trees: ``label_tree_settings``, ``label_tree_data``,
-                            ``label_tree_runs``, ``label_tree_paper`` and
-                            ``label_tree_pictures`` belong to it
-``language_model``          language models: ``language_model_settings``, ``language_model_runs``
-                            and ``language_model_paper`` belong to it
-``arrays``, ``baselines``   rows and images for a run; scikit-learn's models of the same rows
-``tabular``                 neural trees beside scikit-learn's models, on ten small tables
-``tabular_data``            those tables
+``arrays``                  rows and images for a run
 ``data_sets``               what ``structnet data`` tells; ``data_settings``: what it is told
+==========================  ====================================================================
+
+A family's folder has its ``recipe``, ``settings`` that import no torch, and what else it needs:
+
+==========================  ====================================================================
+``tree_lstm``               Tree-LSTMs on ListOps and LRT
+``tree_file``               Tree-LSTMs on users' own trees
+``neural_tree``             neural trees, on images and tables
+``softmax_tree``            softmax trees, fixed and grown
+``label_tree``              label trees
+``language_model``          language models whose words are leaves of a tree
+``naru``                    routed language models
 ==========================  ====================================================================
 """
 
@@ -49,49 +39,49 @@ if TYPE_CHECKING:
 
 def _tree_lstm() -> Recipe:
     """Tree-LSTMs, which read parses (listops, lrt, files of trees)"""
-    from structnet.recipes.tree_lstm import TreeLSTMRecipe
+    from structnet.recipes.tree_lstm.recipe import TreeLSTMRecipe
 
     return TreeLSTMRecipe()
 
 
 def _neural_tree() -> Recipe:
     """neural trees, which grow a network of their own (images and tables)"""
-    from structnet.recipes.neural_tree import NeuralTreeRecipe
+    from structnet.recipes.neural_tree.recipe import NeuralTreeRecipe
 
     return NeuralTreeRecipe()
 
 
 def _softmax_tree() -> Recipe:
     """softmax trees, for many classes (tables, sparse rows, the next word)"""
-    from structnet.recipes.softmax_tree import SoftmaxTreeRecipe
+    from structnet.recipes.softmax_tree.recipe import SoftmaxTreeRecipe
 
     return SoftmaxTreeRecipe()
 
 
 def _adaptive_softmax_tree() -> Recipe:
     """softmax trees that grow where it pays (the same data)"""
-    from structnet.recipes.softmax_tree import AdaptiveSoftmaxTreeRecipe
+    from structnet.recipes.softmax_tree.recipe import AdaptiveSoftmaxTreeRecipe
 
     return AdaptiveSoftmaxTreeRecipe()
 
 
 def _naru() -> Recipe:
     """routed networks, which predict the next word of a text"""
-    from structnet.recipes.naru import NaruRecipe
+    from structnet.recipes.naru.recipe import NaruRecipe
 
     return NaruRecipe()
 
 
 def _label_tree() -> Recipe:
     """label trees, for very many classes (text, sparse rows)"""
-    from structnet.recipes.label_tree import LabelTreeRecipe
+    from structnet.recipes.label_tree.recipe import LabelTreeRecipe
 
     return LabelTreeRecipe()
 
 
 def _language_model() -> Recipe:
     """language models, whose next word is a leaf of a tree (text)"""
-    from structnet.recipes.language_model import LanguageModelRecipe
+    from structnet.recipes.language_model.recipe import LanguageModelRecipe
 
     return LanguageModelRecipe()
 

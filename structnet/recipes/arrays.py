@@ -17,7 +17,7 @@ from structnet.datasets.csv_file import Table, TableError, read
 from structnet.datasets.table import class_numbers, target_column
 from structnet.estimators import Standardizer
 from structnet.estimators.held_out import hold_out
-from structnet.recipes.neural_tree_settings import NeuralTreeRunSettings
+from structnet.recipes.neural_tree.settings import NeuralTreeRunSettings
 from structnet.recipes.recipe import is_file
 from structnet.recipes.words import counted, outputs
 from structnet.routing import Reading, RoutedTree, Samples

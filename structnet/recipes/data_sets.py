@@ -15,7 +15,7 @@ from structnet.datasets import Arrays, DownloadError, load
 from structnet.datasets.named import LOADERS
 from structnet.datasets.source import Source, is_published
 from structnet.recipes.recipe import Say
-from structnet.recipes.tree_lstm_model import OF_NAME
+from structnet.recipes.tree_lstm.model import OF_NAME
 from structnet.recipes.words import counted, outputs
 from structnet.routing.words import percent
 from structnet.text import Words

@@ -180,8 +180,8 @@ LIGHT = [
     "structnet",
     "structnet.cli",
     "structnet.parse",
-    "structnet.recipes.neural_tree",
-    "structnet.recipes.tree_lstm",
+    "structnet.recipes.neural_tree.recipe",
+    "structnet.recipes.tree_lstm.recipe",
     "structnet.trees.tree",
     "structnet.trees.vocabulary",
 ]

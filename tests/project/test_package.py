@@ -104,8 +104,9 @@ def test_every_public_name_is_there(package: str) -> None:
 def test_every_package_names_what_it_exports() -> None:
     packages = {path.parent for path in (ROOT / "structnet").rglob("__init__.py")}
     named = {path.parent for path in (ROOT / "structnet").rglob("__init__.pyi")}
-    without = {"cli", "compiled", "kernels", "recipes"}
-    assert {path.name for path in packages - named} <= without
+    without = {"cli", "compiled", "kernels"}  # and the recipes, which the command imports
+    found = {path for path in packages - named if "recipes" not in path.parts}
+    assert {path.name for path in found} <= without
 
 
 def test_modules_stay_modules() -> None:

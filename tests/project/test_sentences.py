@@ -8,8 +8,8 @@ import pytest
 
 from structnet.cli import main
 from structnet.datasets import DownloadError, TableError, table
-from structnet.recipes.neural_tree_answers import in_words
-from structnet.recipes.neural_tree_paper import MULTI, SINGLE, TABLES, Choice
+from structnet.recipes.neural_tree.answers import in_words
+from structnet.recipes.neural_tree.paper import MULTI, SINGLE, TABLES, Choice
 from structnet.recipes.run import Run
 from structnet.training.checkpoint import CheckpointError
 
@@ -100,7 +100,7 @@ def test_the_papers_ensembles_are_not_said_to_be_of_one_tree(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
-        "structnet.recipes.neural_tree_paper.together", lambda runs: {MULTI: 0.01, SINGLE: 0.02}
+        "structnet.recipes.neural_tree.paper.together", lambda runs: {MULTI: 0.01, SINGLE: 0.02}
     )
     run = a_run(shape=[1, 28, 28], split="as published")
     notes = TABLES[8].make(Choice(), {("mnist_a", "full"): [run]}).notes

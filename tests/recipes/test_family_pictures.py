@@ -7,15 +7,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from structnet.label_tree import LabelTree
-from structnet.recipes import label_tree_pictures
-from structnet.recipes.label_tree_pictures import plot_label_tree, plot_rebuilds
-from structnet.recipes.naru_pictures import (
+from structnet.recipes.label_tree import pictures
+from structnet.recipes.label_tree.pictures import plot_label_tree, plot_rebuilds
+from structnet.recipes.naru.pictures import (
     plot_load,
     plot_route_changes,
     plot_traffic,
     plot_utilisation,
 )
-from structnet.recipes.softmax_tree_pictures import draw_costs, draw_errors, draw_widths
+from structnet.recipes.softmax_tree.pictures import draw_costs, draw_errors, draw_widths
 from structnet.softmax_tree import SoftmaxTreeSettings, train
 from structnet.training.history import History
 
@@ -26,7 +26,7 @@ def ax() -> Axes:
 
 
 def test_a_label_tree_in_words(ax: Axes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(label_tree_pictures, "WIDEST", 3)
+    monkeypatch.setattr(pictures, "WIDEST", 3)
     labels = ["$a$", ",", "x" * 40, *(str(i) for i in range(24))]
     plot_label_tree(LabelTree(4, 27, arity=3), labels, ax=ax)
     texts = [text.get_text() for text in ax.texts]

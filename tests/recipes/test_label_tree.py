@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from commands import Done, call
 
-from structnet.recipes.label_tree_data import load_data
-from structnet.recipes.label_tree_settings import LabelTreeRunSettings
-from structnet.recipes.language_model_runs import load_data as load_text_data
-from structnet.recipes.language_model_settings import LanguageModelRunSettings
-from structnet.recipes.language_model_settings import Rows as LanguageRows
+from structnet.recipes.label_tree.data import load_data
+from structnet.recipes.label_tree.settings import LabelTreeRunSettings
+from structnet.recipes.language_model.runs import load_data as load_text_data
+from structnet.recipes.language_model.settings import LanguageModelRunSettings
+from structnet.recipes.language_model.settings import Rows as LanguageRows
 
 PLANTED = ["--data", "planted", "--train-size", "3000", "--planted-depth", "3", "--epochs", "4"]
 QUICK = [*PLANTED, "--arity", "4", "--tree", "learned", "--learning-rate", "0.1"]

@@ -20,11 +20,11 @@ from structnet.neural_tree import NeuralTreeSettings, refine, train
 from structnet.neural_tree import training as library_training
 from structnet.neural_tree import tree as library
 from structnet.neural_tree.presets import PRESETS
-from structnet.recipes import neural_tree_runs as runs
-from structnet.recipes.neural_tree_answers import measured, output
-from structnet.recipes.neural_tree_figures import ABLATIONS, BASELINES, ENSEMBLES, TREES
-from structnet.recipes.neural_tree_paper import NAMES, VARIANTS
-from structnet.recipes.neural_tree_settings import DEFAULTS, PATHS, PRIMITIVES
+from structnet.recipes.neural_tree import runs
+from structnet.recipes.neural_tree.answers import measured, output
+from structnet.recipes.neural_tree.figures import ABLATIONS, BASELINES, ENSEMBLES, TREES
+from structnet.recipes.neural_tree.paper import NAMES, VARIANTS
+from structnet.recipes.neural_tree.settings import DEFAULTS, PATHS, PRIMITIVES
 from structnet.recipes.run import Run
 from structnet.recipes.words import counted
 from structnet.routing.visits import shares

@@ -11,7 +11,7 @@ from neural_tree_runs import SIZES, mnist, of_run, trained
 from tree_lstm_runs import is_picture
 
 from structnet.recipes import execution
-from structnet.recipes.neural_tree_answers import of_ensemble, output
+from structnet.recipes.neural_tree.answers import of_ensemble, output
 from structnet.recipes.run import Run
 
 

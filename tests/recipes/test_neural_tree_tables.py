@@ -16,8 +16,8 @@ from structnet import plot
 from structnet.datasets import sarcos
 from structnet.datasets.csv_file import TableError, read
 from structnet.recipes import RECIPES, arrays
-from structnet.recipes.neural_tree_answers import output
-from structnet.recipes.neural_tree_settings import PATHS
+from structnet.recipes.neural_tree.answers import output
+from structnet.recipes.neural_tree.settings import PATHS
 from structnet.recipes.run import Run
 from structnet.routing import Samples
 

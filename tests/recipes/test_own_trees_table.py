@@ -12,9 +12,9 @@ from commands import call
 
 from structnet.datasets import python_functions
 from structnet.parse import bracketed, python
-from structnet.recipes import own_trees_tasks
-from structnet.recipes.own_trees_table import NAMES, TASKS, counts, parted, score
-from structnet.recipes.own_trees_tasks import Task, task
+from structnet.recipes.tree_lstm import own_trees_tasks
+from structnet.recipes.tree_lstm.own_trees_table import NAMES, TASKS, counts, parted, score
+from structnet.recipes.tree_lstm.own_trees_tasks import Task, task
 
 SENTENCES = """
 ( (S (NP-SBJ (DT the) (NN dog)) (VP (VBZ barks))) )

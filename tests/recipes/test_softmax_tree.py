@@ -12,7 +12,7 @@ import torch
 from commands import Done, call
 
 from structnet.recipes.run import MODEL, Run
-from structnet.recipes.softmax_tree import STATE
+from structnet.recipes.softmax_tree.recipe import STATE
 from structnet.training.checkpoint import load_model
 
 CLUSTERS = ["--data", "clusters", "--classes", "8", "--train-size", "200", "--test-size", "80"]

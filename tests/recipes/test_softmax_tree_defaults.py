@@ -10,7 +10,7 @@ import pytest
 from commands import call
 from sklearn.tree import DecisionTreeClassifier
 
-from structnet.recipes.softmax_tree_defaults import (
+from structnet.recipes.softmax_tree.defaults import (
     NAMES,
     SOURCES,
     Settings,
@@ -18,8 +18,8 @@ from structnet.recipes.softmax_tree_defaults import (
     file_size,
     members,
 )
-from structnet.recipes.softmax_tree_paper import Choice
-from structnet.recipes.softmax_tree_settings import Samples
+from structnet.recipes.softmax_tree.paper import Choice
+from structnet.recipes.softmax_tree.settings import Samples
 from structnet.softmax_tree import SoftmaxTreeClassifier
 
 X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 10, axis=0)

@@ -7,11 +7,19 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from structnet.recipes import tabular
-from structnet.recipes.neural_tree_paper import TABLES, Choice
-from structnet.recipes.tabular import NAMES, RANK, RANKED, Settings, made, members, train
-from structnet.recipes.tabular_data import RANKED as EIGHT
-from structnet.recipes.tabular_data import SOURCES, parts
+from structnet.recipes.neural_tree import tabular
+from structnet.recipes.neural_tree.paper import TABLES, Choice
+from structnet.recipes.neural_tree.tabular import (
+    NAMES,
+    RANK,
+    RANKED,
+    Settings,
+    made,
+    members,
+    train,
+)
+from structnet.recipes.neural_tree.tabular_data import RANKED as EIGHT
+from structnet.recipes.neural_tree.tabular_data import SOURCES, parts
 
 
 @pytest.mark.parametrize("name", SOURCES)

@@ -22,11 +22,11 @@ from structnet.datasets.tree_file_formats import NAMES
 from structnet.datasets.tree_file_targets import hide_nodes, hide_root
 from structnet.plot import plot_history
 from structnet.recipes import RECIPES, recipe_for
-from structnet.recipes.tree_file import TreeFileRecipe
-from structnet.recipes.tree_file_answers import relabelled
-from structnet.recipes.tree_file_measures import of_classes, of_numbers
-from structnet.recipes.tree_file_pictures import draw_confusion
-from structnet.recipes.tree_file_settings import Format, Task, Training
+from structnet.recipes.tree_file.answers import relabelled
+from structnet.recipes.tree_file.measures import of_classes, of_numbers
+from structnet.recipes.tree_file.pictures import draw_confusion
+from structnet.recipes.tree_file.recipe import TreeFileRecipe
+from structnet.recipes.tree_file.settings import Format, Task, Training
 from structnet.recipes.words import metrics
 from structnet.tensor_tree.settings import CELLS, TreeLSTMSettings
 from structnet.training.history import History

@@ -9,14 +9,14 @@ from typing import NamedTuple
 import pytest
 import torch
 from commands import Done, call
+from structnet.recipes.recipe.paper import PAPER
+from structnet.recipes.recipe.settings import AGGREGATORS, DEFAULTS, TreeLSTMRunSettings
 from tree_lstm_runs import EXPRESSION, SIZES, TRAIN, is_picture, without_times
 
 from structnet import tensor_tree
 from structnet.datasets.truth import RELATIONS
-from structnet.recipes import execution, lrt, run, tree_lstm, tree_lstm_pictures
-from structnet.recipes.recipe import values_of
-from structnet.recipes.tree_lstm_paper import PAPER
-from structnet.recipes.tree_lstm_settings import AGGREGATORS, DEFAULTS, TreeLSTMRunSettings
+from structnet.recipes import execution, run
+from structnet.recipes.recipe import lrt, pictures, recipe, values_of
 from structnet.training.checkpoint import load_model
 from structnet.training.history import History
 from structnet.training.progress import Progress
@@ -148,7 +148,7 @@ def test_a_picture_that_fails_does_not_lose_the_result(
     def fail(*args: object) -> None:
         raise RuntimeError("no room for it")
 
-    monkeypatch.setattr(tree_lstm_pictures, "draw_tree", fail)
+    monkeypatch.setattr(pictures, "draw_tree", fail)
     done = call(*TRAIN["listops"], "--out", tmp_path)
     assert done.status == 0
     assert done.json == json.loads((tmp_path / "result.json").read_text())
@@ -219,9 +219,9 @@ def test_a_run_of_before_is_read(trained: Trained, tmp_path: Path) -> None:
 def test_the_model_is_built_once_before_the_first_loss(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    built, first_weights = [], tree_lstm.first_weights
+    built, first_weights = [], recipe.first_weights
     monkeypatch.setattr(
-        tree_lstm, "first_weights", lambda *args: (built.append(args), first_weights(*args))[1]
+        recipe, "first_weights", lambda *args: (built.append(args), first_weights(*args))[1]
     )
     interrupt_in(monkeypatch, epoch=1)
     assert call(*TRAIN["listops"], "--out", tmp_path).status == 130

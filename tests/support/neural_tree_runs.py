@@ -10,8 +10,8 @@ from commands import SMALL
 
 from structnet.neural_tree import NeuralTree
 from structnet.recipes.arrays import ArrayData, load_data
-from structnet.recipes.neural_tree_runs import GROWN, tree_of
-from structnet.recipes.neural_tree_settings import NeuralTreeRunSettings
+from structnet.recipes.neural_tree.runs import GROWN, tree_of
+from structnet.recipes.neural_tree.settings import NeuralTreeRunSettings
 from structnet.recipes.recipe import settings_from
 from structnet.recipes.run import Run
 

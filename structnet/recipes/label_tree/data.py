@@ -1,0 +1,244 @@
+"""What a label tree learns from: labelled text, next words, sparse rows, planted points."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from structnet.datasets import load_planted, load_text, read_fasttext
+from structnet.datasets.catalogue import SPARSE
+from structnet.datasets.fasttext_file import LabelledText
+from structnet.datasets.svmlight_file import read as read_svmlight
+from structnet.estimators.held_out import hold_out
+from structnet.label_tree import Examples, Features, TextFeatures
+from structnet.recipes.label_tree.settings import LABELLED, LabelTreeRunSettings
+from structnet.recipes.recipe import Say, is_file
+from structnet.recipes.words import counted
+
+CONTEXT = 4  # words before the one that is to predict
+SHARE = 0.1  # of a file for validation, and as much to test
+
+
+@dataclass
+class LabelData:
+    """The examples of a run, and what their numbers stand for.
+
+    Attributes:
+        name: name of the data.
+        labels: names of the labels.
+        text: way in which words become features; None where there are no words.
+        train, validation, test: examples.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    text: TextFeatures | None
+    train: Examples
+    validation: Examples
+    test: Examples
+
+    def describe(self) -> dict[str, Any]:
+        """What ``config.json`` says of them, by which they are known again."""
+        counts = self.train.counts(len(self.labels))
+        return {
+            "name": self.name,
+            "labels": len(self.labels),
+            "features": self.train.features.size,
+            "train": len(self.train),
+            "validation": len(self.validation),
+            "test": len(self.test),
+            "most_frequent": int(counts.max()),
+        }
+
+    def in_words(self) -> str:
+        """How many there are, and of what kind."""
+        return (
+            f"{len(self.train):,} to train on, {len(self.validation):,} for validation, "
+            f"{len(self.test):,} to test; {counted(len(self.labels), 'label')}, "
+            f"{counted(self.train.features.size, 'feature')}"
+        )
+
+
+@dataclass(frozen=True)
+class LabelledLines(Examples):
+    """Examples with several labels: ``labels`` has one of each, ``wanted`` has all.
+
+    Args:
+        wanted: labels that an example has; the first column stands for those not known.
+
+    Shapes:
+        wanted ``[n, 1 + labels]``, sparse.
+    """
+
+    wanted: csr_matrix = field(kw_only=True)
+
+    def __getitem__(self, rows: Any) -> LabelledLines:
+        one = super().__getitem__(rows)
+        return LabelledLines(*vars(one).values(), wanted=self.wanted[rows])
+
+
+def wanted_labels(examples: Examples) -> tuple[np.ndarray, np.ndarray]:
+    """All labels of examples: the row of each, and its number, -1 for those not known.
+
+    Shapes:
+        both ``[labels of all examples]``.
+    """
+    if not isinstance(examples, LabelledLines):
+        return np.arange(len(examples)), examples.labels
+    rows, columns = examples.wanted.nonzero()
+    return rows, columns - 1
+
+
+def load_data(settings: LabelTreeRunSettings, say: Say) -> LabelData:
+    """The data of a run.
+
+    Raises:
+        LabelledTextError, TableError, TextError: a file is not what it should be.
+        ValueError: there is one label alone.
+    """
+    data = settings.data
+    if data == "planted":
+        found = _planted(settings)
+    elif is_file(data, LABELLED):
+        found = _labelled_text(settings, say)
+    elif is_file(data, SPARSE):
+        found = _sparse(settings)
+    else:
+        found = _next_words(settings)
+    if len(found.labels) < 2:
+        raise ValueError(f"{data} has one label alone, {found.labels[0]!r}; expected at least 2")
+    return found
+
+
+def _planted(settings: LabelTreeRunSettings) -> LabelData:
+    rows, seed = settings.rows, settings.training.seed
+    number = rows.train_size
+    shape = rows.planted_arity, rows.planted_depth, rows.planted_size
+    made = load_planted(*shape, number + 2 * (number // 5), seed=seed)
+    names = tuple(".".join(map(str, groups)) for groups in made.groups)
+    whole = Examples(Features.from_table(made.x), made.y)
+    ends = number, number + number // 5
+    parts = whole[: ends[0]], whole[ends[0] : ends[1]], whole[ends[1] :]
+    return LabelData("planted", names, None, *parts)
+
+
+def _next_words(settings: LabelTreeRunSettings) -> LabelData:
+    """The words that are frequent enough, from those before them in the sentence."""
+    text = load_text(settings.data, settings.place.data_dir, settings.training.seed)
+    pairs = [
+        [(s[i], s[max(0, i - CONTEXT) : i]) for s in part for i in range(1, len(s))]
+        for part in (text.train, text.validation, text.test)
+    ]
+    counts = Counter(word for word, _ in pairs[0])
+    least = settings.rows.min_count
+    labels = tuple(word for word, count in counts.most_common() if count >= least)
+    if not labels:
+        raise ValueError(f"--min-count {least}: no word of {settings.data} occurs so often")
+    number = {word: i for i, word in enumerate(labels)}
+    words = dict.fromkeys(word for _, before in pairs[0] for word in before)
+    how = TextFeatures(tuple(words), settings.rows.word_pairs, settings.rows.char_ngrams)
+    parts = []
+    for part in pairs:
+        kept = [(number[word], before) for word, before in part if word in number]
+        features = how.of([before for _, before in kept])
+        parts.append(Examples(features, np.array([label for label, _ in kept])))
+    return LabelData(settings.data, labels, how, *parts)
+
+
+def _labelled_text(settings: LabelTreeRunSettings, say: Say) -> LabelData:
+    """The lines of a file; only words of the training part are known."""
+    found = read_fasttext(settings.data)
+    if found.several:
+        several = counted(found.several, "line")
+        say(f"{several} of {len(found):,} have several labels: one of each is drawn to learn from")
+    parts = _split(np.arange(len(found)), settings)
+    line = np.repeat(np.arange(len(found)), np.diff(found.offsets))
+    learnt = np.unique(found.ids[np.isin(line, parts[0])])
+    words = tuple(found.words[word] for word in learnt)
+    how = TextFeatures(words, settings.rows.word_pairs, settings.rows.char_ngrams)
+    number = np.full(len(found.words), -1, np.int32)
+    number[learnt] = np.arange(len(learnt))
+    known = number[found.ids] >= 0
+    ends = np.append(0, np.cumsum(np.bincount(line[known], minlength=len(found))))
+    features = how.from_ids(ends, number[found.ids[known]])
+    whole = lines_of(found, features, settings.training.seed)
+    return LabelData(Path(settings.data).stem, found.labels, how, *(whole[part] for part in parts))
+
+
+def lines_of(found: LabelledText, features: Features, seed: int = 0) -> LabelledLines:
+    """Lines of labelled text as a tree takes them, and is measured on them."""
+    ones = np.ones(len(found.label_ids), np.int32)
+    shape = len(found), 1 + len(found.labels)
+    wanted = csr_matrix((ones, found.label_ids + 1, found.label_offsets), shape=shape)
+    wanted.sum_duplicates()
+    return LabelledLines(features, found.one_label(seed), wanted=wanted)
+
+
+def _sparse(settings: LabelTreeRunSettings) -> LabelData:
+    ((x, values),) = read_svmlight([Path(settings.data)])
+    names, y = np.unique(values, return_inverse=True)
+    whole = Examples(Features.from_csr(x), y.astype(np.int64))
+    labels = tuple(f"{name:.17g}" for name in names)
+    parts = (whole[part] for part in _split(np.arange(len(whole)), settings))
+    return LabelData(Path(settings.data).stem, labels, None, *parts)
+
+
+def _split(whole: np.ndarray, settings: LabelTreeRunSettings) -> list[np.ndarray]:
+    """Rows, 8:1:1 at random, by the seed."""
+    if len(whole) < 10:
+        raise ValueError(
+            f"{settings.data} has {counted(len(whole), 'example')}; expected at least 10, to hold "
+            "some out for validation and testing"
+        )
+    seed = settings.training.seed
+    rest, test = hold_out(len(whole), SHARE, seed)
+    learn, held = hold_out(len(rest), SHARE / (1 - SHARE), seed + 1)
+    return [rest[learn], rest[held], test]
+
+
+def read_examples(
+    file: str,
+    labels: Sequence[str],
+    text: TextFeatures | None,
+    size: int,
+    beside: Path | None = None,
+    say: Say = print,
+) -> Examples:
+    """The examples of a user's file for a trained tree; unknown labels have the number -1.
+
+    Args:
+        file: path of the file.
+        labels: names of the labels that the tree knows.
+        text: words that it knows; None where it learnt from sparse rows.
+        size: number of its features.
+        beside: file of sparse rows that it learnt from, which says how columns are numbered.
+        say: function that takes a line for the user.
+
+    Raises:
+        LabelledTextError, TableError: the file is not of the format.
+        ValueError: the file is of another kind than what the tree learnt from.
+    """
+    if text is not None and is_file(file, LABELLED):
+        found = read_fasttext(file, text.words, labels)
+        unknown = int((found.label_ids < 0).sum())
+        if unknown or found.unknown_words:
+            say(
+                f"{file}: {counted(found.unknown_words, 'word')} that the tree does not know are "
+                f"left out; {counted(unknown, 'label')} that it does not know count as missed"
+            )
+        return lines_of(found, text.from_ids(found.offsets, found.ids))
+    if text is None and is_file(file, SPARSE):
+        ((x, values),) = read_svmlight([Path(file)], beside)
+        number = {name: i for i, name in enumerate(labels)}
+        y = np.array([number.get(f"{value:.17g}", -1) for value in values])
+        kept = x[:, :size] if x.shape[1] >= size else x
+        kept.resize(x.shape[0], size)
+        return Examples(Features.from_csr(kept), y)
+    kind = "labelled text, FILE.txt" if text is not None else "sparse rows, FILE.svm"
+    raise ValueError(f"--data must be {kind}, as the tree learnt from it; got {file!r}")

@@ -1,0 +1,59 @@
+"""Learned trees beside Huffman's, as the paper compares them, on a text that is at hand.
+
+Reference:
+    Jernite, Choromanska, Sontag, ICML 2017, Table 1: precision at 1 of learned and Huffman trees of
+    5 and 20 children. Its texts, of 312,000 labels, are not at hand.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Literal
+
+from structnet.recipes.label_tree.settings import Choice, LabelTreeRunSettings, Training
+from structnet.recipes.paper import Member, Members, PaperTable, Row, Table, values_in
+
+MEASURED = {
+    "accuracy": "test.accuracy",
+    "perplexity": "test.perplexity",
+    "nodes visited": "test.nodes_visited",
+    "mean depth": "details.mean_depth",
+    "seconds": "seconds",
+}
+
+
+def members(choice: Choice, seed: int) -> list[Member]:
+    """The runs that have one seed."""
+    found = []
+    kinds: tuple[Literal["huffman", "learned"], ...] = ("huffman", "learned")
+    for tree, arity in product(kinds, (5, 20)):
+        told = Training(
+            tree=tree,
+            arity=arity,
+            epochs=choice.epochs,
+            embedding_size=choice.embedding_size,
+            learning_rate=choice.learning_rate,
+            seed=seed,
+        )
+        settings = LabelTreeRunSettings(choice.data, training=told, place=choice.place)
+        folder = f"{choice.data}-{tree}-{arity}-{seed}"
+        found.append(Member((tree, arity), folder, settings.resolved()))
+    return found
+
+
+def make(choice: Choice, runs: Members) -> Table:
+    """The table of trained runs."""
+    rows = [
+        Row(f"{tree}, {arity} children", {}, values_in(found, MEASURED))
+        for (tree, arity), found in runs.items()
+    ]
+    notes = [
+        f"The next word of {choice.data} from the four before it; {choice.epochs} epochs, vectors "
+        f"of {choice.embedding_size} numbers, rate {choice.learning_rate}.",
+        "The paper's texts are not at hand, so that its figures do not stand beside ours.",
+        "Nodes visited: softmaxes that branch and bound computes to find the likeliest word.",
+    ]
+    return Table("Learned and Huffman trees", list(MEASURED), rows, notes, ["accuracy"])
+
+
+TABLES = {1: PaperTable(("brown", "pydoc"), lambda choice: f"table1-{choice.data}", members, make)}

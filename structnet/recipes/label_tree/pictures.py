@@ -1,0 +1,149 @@
+"""Pictures of a label tree's run: losses, reassignments, and the tree as far as one looks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from structnet.plot.fonts import fonts_for
+from structnet.plot.style import cut
+from structnet.recipes.recipe import Place
+from structnet.recipes.run import Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from structnet.label_tree import LabelTree
+
+WIDEST = 24  # nodes of a level that are drawn
+LONGEST = 16  # letters of a label
+APART = " · "  # labels may be commas
+TITLE = "The tree down to depth {}: each node's most frequent labels, and how many it has in all"
+
+
+def pictures_of(run: Run) -> Mapping[str, Callable[[], Axes]]:
+    """File name -> what draws it, as far as the run has come."""
+    from structnet.plot import plot_history
+    from structnet.recipes.label_tree.runs import opened
+
+    found: dict[str, Callable[[], Axes]] = {}
+    if len(run.history):
+        found["history.png"] = lambda: plot_history(run.history)[0]
+    if not (run.folder / "model.safetensors").exists():
+        return found
+    model = opened(run, Place())
+    rebuilds = _rebuilds(run)
+    if rebuilds:
+        found["learning.png"] = lambda: plot_rebuilds(rebuilds)
+    found["tree.png"] = lambda: plot_label_tree(model.tree, model.labels)
+    return found
+
+
+def _rebuilds(run: Run) -> list[dict[str, float]]:
+    from structnet.recipes.label_tree.runs import STATE
+    from structnet.training.checkpoint import load_model
+
+    file = run.folder / STATE
+    return load_model(file)[1]["state"]["rebuilds"] if file.exists() else []
+
+
+def plot_rebuilds(rebuilds: Sequence[Mapping[str, float]], ax: Axes | None = None) -> Axes:
+    """Draws how good the nodes' decisions are, and how many labels move, over the reassignments.
+
+    Args:
+        rebuilds: records, as :class:`.Training` keeps them.
+        ax: axes; new ones by default.
+    """
+    from structnet.plot.style import LINES, new_axes, percent_axis, tidy
+
+    ax = ax or new_axes(1, 6, 4)[0]
+    names = {
+        "objective": "how good decisions are: J / J*, mean over nodes",
+        "moved": "labels that move to another child",
+    }
+    at = range(1, len(rebuilds) + 1)
+    for (name, label), color in zip(names.items(), LINES, strict=False):
+        ax.plot(at, [each[name] for each in rebuilds], label=label, color=color)
+    ax.set(xlabel="reassignment of labels", ylabel="share of the best, or of all labels")
+    tidy(ax)
+    percent_axis(ax)
+    ax.set_ylim(0, 1)
+    ax.locator_params("x", integer=True)
+    ax.set_title("Labels on the move while a label tree learns", fontsize=11)
+    ax.legend(frameon=False, loc="best")
+    return ax
+
+
+def plot_label_tree(
+    tree: LabelTree, labels: Sequence[str], levels: int = 2, ax: Axes | None = None
+) -> Axes:
+    """Draws the first levels of a tree, at each node its most frequent labels (Fig. 3).
+
+    Args:
+        tree: label tree.
+        labels: names of its labels.
+        levels: depth of the last nodes that are drawn; of a wide level the most frequent.
+        ax: axes; new ones by default.
+    """
+    from structnet.plot.style import GREY, new_axes
+    from structnet.recipes.label_tree.runs import frequent
+
+    counts, topology = tree.softmax.counts.numpy(), tree.topology
+    at_nodes = frequent(tree, levels, shown=4)
+    kept = {0}
+    for level in range(1, levels + 1):
+        here = [v for v in at_nodes if topology.depth[v] == level and topology.parent[v] in kept]
+        here.sort(key=lambda v: -counts[at_nodes[v][1]].sum())
+        kept |= set(here[:WIDEST])
+    rows = _from_top(topology, kept, levels)
+    words = [_words(at_nodes, labels, node) for node in rows]
+    ax = ax or new_axes(1, 9, 0.25 * len(rows) + 0.9)[0]
+    place = {row.node: number for number, row in enumerate(rows) if not row.hidden}
+    family = list(fonts_for(words).families)
+    for number, (row, text) in enumerate(zip(rows, words, strict=True)):
+        x = float(topology.depth[row.node]) + bool(row.hidden)
+        above = row.node if row.hidden else int(topology.parent[row.node])
+        if x:
+            start = place[above] + 0.3
+            ax.plot([x - 0.9, x - 0.9, x - 0.05], [start, number, number], "0.7", lw=1)
+        color = GREY if row.hidden else "black"
+        style: dict[str, Any] = {"fontsize": 8, "color": color, "family": family}
+        ax.text(x, number, text, va="center", parse_math=False, **style)
+    ax.set(xlim=(-0.1, levels + 1.9), ylim=(len(rows) - 0.4, -0.6))
+    ax.set_title(TITLE.format(levels), fontsize=10)
+    ax.set_axis_off()
+    return ax
+
+
+class _Row(NamedTuple):
+    """A node; or, where ``hidden``, so many of its children, which are not drawn."""
+
+    node: int
+    hidden: int = 0
+
+
+def _words(at_nodes: Mapping[int, Any], labels: Sequence[str], row: _Row) -> str:
+    if row.hidden:
+        return f"… {row.hidden} more node{'s' * (row.hidden > 1)}"
+    number, most = at_nodes[row.node]
+    names = APART.join(cut(labels[k], LONGEST) for k in most)
+    return (
+        names
+        + f"{APART}…  ({number:,})" * (number > len(most))
+        + (f"  ({number})" if 1 < number <= len(most) else "")
+    )
+
+
+def _from_top(topology: Any, kept: set[int], levels: int) -> list[_Row]:
+    """The nodes as one writes them, each before what is below it."""
+    found, stack = [], [_Row(0)]
+    while stack:
+        row = stack.pop()
+        found.append(row)
+        if row.hidden or topology.depth[row.node] == levels:
+            continue
+        children = topology.children_of(row.node)
+        shown = [_Row(u) for u in children if u in kept]
+        missing = len(children) - len(shown)
+        stack += reversed([*shown, _Row(row.node, missing)] if missing else shown)
+    return found

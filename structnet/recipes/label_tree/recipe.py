@@ -1,0 +1,124 @@
+"""The recipe of label trees: a run from files to what the tree says of a user's lines.
+
+Nothing here imports torch before it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from structnet.recipes.label_tree.paper import TABLES
+from structnet.recipes.label_tree.settings import (
+    FILES,
+    NAMES,
+    AskOfLabels,
+    Choice,
+    LabelTreeRunSettings,
+)
+from structnet.recipes.protocol import Recipe
+from structnet.recipes.recipe import Answer, Outcome, Place, Say
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from structnet.label_tree import Examples
+    from structnet.recipes.label_tree.data import LabelData
+    from structnet.recipes.label_tree.runs import Opened
+    from structnet.recipes.run import Run
+
+
+class LabelTreeRecipe(Recipe):
+    """Label trees on text, sparse rows and planted points."""
+
+    name = "label-tree"
+    examples: ClassVar = {
+        "train": """\
+  structnet train label-tree --data planted --out runs/planted
+  structnet train label-tree --data lines.txt --arity 5 --epochs 5
+  structnet train label-tree --data brown --data-dir data --tree learned --learning-rate 0.05
+  structnet train label-tree --resume runs/planted""",
+        "reproduce": """\
+  structnet reproduce label-tree --table 1 --data pydoc
+  structnet reproduce label-tree --table 1 --data brown --data-dir data --seeds 3""",
+    }
+    data_sets = NAMES
+    files = FILES
+    parallel = False
+    Settings = LabelTreeRunSettings
+    Ask = AskOfLabels
+    Choice = Choice
+    tables = TABLES
+
+    def load(self, settings: LabelTreeRunSettings, say: Say) -> LabelData:
+        """The data of a run, with a word on them; what does not go together is refused."""
+        from structnet.recipes.label_tree.data import load_data
+
+        say(f"reading {settings.data} ...")
+        data = load_data(settings, say)
+        say(f"data: {data.in_words()}")
+        return data
+
+    def train(self, settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say) -> Outcome:
+        """Chooses what was not said, and trains, from what is in the folder."""
+        from structnet.recipes.label_tree import runs
+
+        training = runs.trained(settings, data, run, say)
+        tree, report = training.tree, training.tree.softmax.node_report()
+        run.save_model(tree, runs.content_of(data, training))
+        text = runs.first_levels(tree, data.labels)
+        (run.folder / "tree.txt").write_text(text + "\n", encoding="utf-8")
+        seconds = sum(record["seconds"] for record in training.epochs)
+        counts = tree.softmax.counts.numpy()
+        details = {
+            "chosen": vars(training.settings),
+            "last_rebuild": training.rebuilds[-1] if training.rebuilds else None,
+            "nodes": tree.codes.num_nodes,
+            "depth": int(tree.codes.depth.max()),
+            "mean_depth": float(tree.codes.depth @ counts / counts.sum()),
+            "objective": report.mean(),
+        }
+        return Outcome(seconds, details)
+
+    def open(self, run: Run, place: Place) -> Opened:
+        """The trained tree of a run."""
+        from structnet.recipes.label_tree.runs import opened
+
+        return opened(run, place)
+
+    def examples_of(self, run: Run, file: str | None, place: Place) -> Examples:
+        """The run's own test examples, or those of a file of the same kind."""
+        from structnet.recipes.label_tree.data import load_data, read_examples
+        from structnet.recipes.label_tree.runs import opened
+
+        if file is None:
+            return load_data(run.settings(LabelTreeRunSettings, place), lambda line: None).test
+        model, learnt = opened(run, place), Path(run.settings(LabelTreeRunSettings).data)
+        return read_examples(file, model.labels, model.text, model.tree.shape[0], learnt)
+
+    def measure(self, model: Opened, examples: Examples, ask: AskOfLabels) -> dict[str, float]:
+        """Precision at 1 and at k, the perplexity, and what a prediction costs."""
+        from structnet.recipes.label_tree.runs import measured
+
+        return measured(model.tree, examples, ask)
+
+    def answer(self, model: Opened, texts: Sequence[str], ask: AskOfLabels) -> list[Answer]:
+        """The likeliest labels of lines of words, or of test examples by number."""
+        from structnet.recipes.label_tree.runs import answers
+
+        return answers(model, texts, ask)
+
+    def pictures(
+        self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
+    ) -> Mapping[str, Callable[[], Axes]]:
+        """The losses, the reassignments, and the tree with its most frequent labels.
+
+        Raises:
+            ValueError: there is a text; label trees draw none.
+        """
+        from structnet.recipes.label_tree.pictures import pictures_of
+
+        if texts:
+            raise ValueError(f"{run} is the run of a label tree; leave out {texts[0]!r}")
+        return pictures_of(run)

@@ -1,0 +1,226 @@
+"""A run of a label tree: its training in a folder, what is measured, and what is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from structnet.label_tree import (
+    Examples,
+    Features,
+    LabelTree,
+    LabelTreeSettings,
+    TextFeatures,
+    Training,
+    begin,
+    choose,
+)
+from structnet.recipes.label_tree.data import LabelData, load_data, wanted_labels
+from structnet.recipes.label_tree.settings import AskOfLabels, LabelTreeRunSettings
+from structnet.recipes.recipe import Answer, Place, Say
+from structnet.recipes.run import Run
+from structnet.routing.words import percent
+from structnet.training.checkpoint import load_model, save_model
+from structnet.training.progress import Progress
+
+STATE = "training.safetensors"
+SHOWN = 6  # labels that are named at a node
+LEVELS = 2  # of the tree, in tree.txt
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A trained tree with what its numbers stand for."""
+
+    run: Run
+    place: Place
+    tree: LabelTree
+    labels: tuple[str, ...]
+    text: TextFeatures | None
+
+
+def trained(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say) -> Training:
+    """Trains a tree, or goes on from the state in the folder, epoch by epoch."""
+    file = run.folder / STATE
+    if file.exists():
+        weights, content = load_model(file)
+        chosen = LabelTreeSettings(**content["chosen"])
+        training = Training.of(_empty(content), chosen, content["state"])
+        training.tree.load_state_dict(weights)
+        say(f"going on after {len(training.epochs)} of {chosen.epochs} epochs")
+    else:
+        told = settings.training.told()
+        if told.tree is None or told.learning_rate is None:
+            say("trying rates and trees on examples held out ...")
+        chosen = choose(data.train, len(data.labels), told)
+        training = Training(begin(data.train, len(data.labels), chosen), chosen)
+        say(
+            f"a {chosen.tree} tree of arity {chosen.arity}, {chosen.epochs} epochs at the rate "
+            f"{chosen.learning_rate:.3g}"
+        )
+    progress = Progress()
+    training.threads = settings.place.threads or 1
+
+    def after_epoch(training: Training) -> None:
+        record = training.epochs[-1]
+        log_p = training.tree.score(data.validation.features, data.validation.labels)
+        record["validation_loss"] = float(-log_p.mean())
+        # A record goes to the folder and the state with it: they tell of the same epochs.
+        save_model(file, training.tree, content_of(data, training))
+        run.write_history(training.epochs)
+        text = (
+            f"epoch {record['epoch']}/{chosen.epochs}, loss {record['loss']:.3f}, "
+            f"val loss {record['validation_loss']:.3f}, {record['seconds']:.1f} s"
+        )
+        progress.end_epoch(text, last=record["epoch"] == chosen.epochs)
+
+    progress.open(0, 0)
+    try:
+        return training.run(data.train, after_epoch=after_epoch)
+    finally:
+        progress.close()
+
+
+def content_of(data: LabelData, training: Training) -> dict[str, Any]:
+    """All but the weights that a tree is made again from."""
+    text = data.text and {"pairs": data.text.pairs, "pieces": data.text.pieces}
+    return {
+        "chosen": vars(training.settings),
+        "state": training.state(),
+        "labels": list(data.labels),
+        "words": None if data.text is None else list(data.text.words),
+        "text": text,
+        "size": data.train.features.size,
+    }
+
+
+def _empty(content: dict[str, Any]) -> LabelTree:
+    chosen = LabelTreeSettings(**content["chosen"])
+    return LabelTree(
+        content["size"],
+        len(content["labels"]),
+        chosen.embedding_size or None,
+        arity=chosen.arity,
+        **chosen.rules,
+    )
+
+
+def opened(run: Run, place: Place) -> Opened:
+    """The trained tree of a run."""
+    found: dict[str, Any] = {}
+
+    def build(content: dict[str, Any]) -> LabelTree:
+        found.update(content)
+        return _empty(content)
+
+    tree = run.load_model(build)
+    text = None
+    if found["words"] is not None:
+        text = TextFeatures(tuple(found["words"]), **found["text"])
+    return Opened(run, place, tree, tuple(found["labels"]), text)
+
+
+# ---- what it is asked
+
+
+def measured(tree: LabelTree, examples: Examples, ask: AskOfLabels) -> dict[str, float]:
+    """Precision at 1 and at k, the perplexity, and the nodes computed an example.
+
+    All labels of an example count: the recall is the share of them that is found, the perplexity
+    that of any of them.
+    """
+    _, labels, nodes = tree.top_k(examples.features, ask.top, ask.beam, ask.threshold)
+    rows, wanted = wanted_labels(examples)
+    known = wanted >= 0
+    right = (labels[rows] == wanted[:, None]) & known[:, None]
+    log_p = tree.score(examples.features[rows[known]], wanted[known])
+    return {
+        "accuracy": float(right[:, 0].sum() / len(examples)),
+        f"recall_at_{ask.top}": float(right.any(1).mean()),
+        f"precision_at_{ask.top}": float(right.sum() / (ask.top * len(examples))),
+        "perplexity": float(np.exp(-log_p.mean())) if len(log_p) else float("nan"),
+        "nodes_visited": nodes,
+    }
+
+
+def answers(model: Opened, texts: Sequence[str], ask: AskOfLabels) -> list[Answer]:
+    """The likeliest labels of lines of words, or of test examples by number.
+
+    Raises:
+        ValueError: there is no such example.
+    """
+    if model.text is not None:
+        features = model.text.of([text.split() for text in texts])
+        return _named(model, features, [f"{text!r}" for text in texts], ask)
+    test = load_data(model.run.settings(LabelTreeRunSettings, model.place), print).test
+    for text in texts:
+        if not (text.isascii() and text.isdigit() and int(text) < len(test)):
+            raise ValueError(
+                f"expected numbers of test examples, 0 to {len(test) - 1}; got {text!r}"
+            )
+    rows = np.array([int(text) for text in texts])
+    names = [f"test example {row}, {model.labels[test.labels[row]]}" for row in rows]
+    return _named(model, test.features[rows], names, ask)
+
+
+def _named(
+    model: Opened, features: Features, names: Sequence[str], ask: AskOfLabels
+) -> list[Answer]:
+    values, labels, _ = model.tree.top_k(features, ask.top, ask.beam, ask.threshold)
+    found = []
+    for name, row, log_p in zip(names, labels, values, strict=True):
+        told = {
+            model.labels[k]: float(np.exp(p)) for k, p in zip(row, log_p, strict=True) if k >= 0
+        }
+        words = ", ".join(f"{label} {percent(p, 1)}" for label, p in told.items())
+        found.append(Answer(f"{name}: {words or 'no label is so likely'}", {"labels": told}))
+    return found
+
+
+# ---- the tree in words
+
+
+def first_levels(tree: LabelTree, labels: Sequence[str], levels: int = LEVELS) -> str:
+    """The most frequent labels at each node of the first levels, one line a node."""
+    topology, lines, stack = tree.topology, [], [0]
+    at_nodes = frequent(tree, levels)
+    while stack:
+        v = stack.pop()
+        depth = int(topology.depth[v])
+        number, most = at_nodes[v]
+        named = ", ".join(labels[k] for k in most)
+        more = f", ... ({number:,} labels)" if number > len(most) else ""
+        lines.append(f"{'|   ' * depth}|--- {named}{more}")
+        if depth < levels:
+            stack += reversed(topology.children_of(v))
+    return "\n".join(lines)
+
+
+def frequent(tree: LabelTree, levels: int, shown: int = SHOWN) -> dict[int, tuple[int, list[int]]]:
+    """For each node down to a depth, how many labels are below, and the most frequent ones."""
+    numbering, counts = tree.codes.numbering, tree.softmax.counts.numpy()
+    found = {}
+    leaf = np.zeros(tree.num_outputs, np.int64)
+    leaf[numbering.label[numbering.topology.leaves]] = numbering.topology.leaves
+    order = np.argsort(-counts, kind="stable")
+    above = leaf[order]  # each label's ancestor, while we go up
+    depth = numbering.topology.depth
+    for _ in range(int(depth.max()) + 1):
+        for v in np.unique(above[(depth[above] <= levels) & (above >= 0)]):
+            if v not in found:
+                here = order[_below(numbering.topology, leaf[order], v)]
+                found[int(v)] = (len(here), here[:shown].tolist())
+        above = np.where(above > 0, numbering.topology.parent[above], above)
+    return found
+
+
+def _below(topology: Any, leaves: np.ndarray, node: int) -> np.ndarray:
+    """Which leaves are at or below a node."""
+    above = leaves.copy()
+    while (topology.depth[above] > topology.depth[node]).any():
+        deeper = topology.depth[above] > topology.depth[node]
+        above[deeper] = topology.parent[above[deeper]]
+    return above == node

@@ -1,0 +1,63 @@
+"""The paper's comparison of trees of words with flat softmaxes, on texts that are at hand.
+
+Reference:
+    Jernite, Choromanska, Sontag, ICML 2017, Table 2 (Gutenberg, 65 children, depth 3); which books
+    theirs are is not told.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from structnet.label_tree.language_settings import HEADS
+from structnet.recipes.language_model.settings import (
+    Choice,
+    LanguageModelRunSettings,
+    Rows,
+    Training,
+)
+from structnet.recipes.paper import Member, Members, PaperTable, Row, Table, values_in
+from structnet.recipes.recipe import parts
+
+MEASURED = {
+    "perplexity": "test.perplexity",
+    "ms a training batch": "details.ms_training_batch",
+    "ms a test batch": "details.ms_test_batch",
+    "mean depth": "details.mean_depth",
+}
+
+
+def members(choice: Choice, seed: int) -> list[Member]:
+    """The runs that have one seed."""
+    found = []
+    for head in parts(choice.only, HEADS, "--only") or HEADS:
+        settings = LanguageModelRunSettings(
+            choice.data,
+            Rows(train_size=choice.train_size),
+            Training(head=cast(Any, head), epochs=choice.epochs, seed=seed),
+            choice.place,
+        )
+        found.append(Member(head, f"{choice.data}-{head}-{seed}", settings.resolved()))
+    return found
+
+
+def make(choice: Choice, runs: Members) -> Table:
+    """The table of trained runs."""
+    rows = [Row(head, {}, values_in(found, MEASURED)) for head, found in runs.items()]
+    notes = [
+        f"{choice.data}, {choice.epochs} epochs; context 4, vectors of 200 numbers, batches of "
+        "128, Adagrad; trees of 65 children and depth 3.",
+        "Processor time of one thread; a test batch is 128 places, all of whose losses are "
+        "computed.",
+    ]
+    return Table("Trees of words and flat softmaxes", list(MEASURED), rows, notes)
+
+
+TABLES = {
+    2: PaperTable(
+        ("brown", "wikitext-2", "gutenberg", "pydoc"),
+        lambda choice: f"table2-{choice.data}",
+        members,
+        make,
+    )
+}

@@ -1,0 +1,120 @@
+"""The recipe of language models: a run from a text to the next words that a user asks for.
+
+Nothing here imports torch before it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from structnet.datasets.catalogue import TEXTS
+from structnet.recipes.language_model.paper import TABLES
+from structnet.recipes.language_model.settings import (
+    NAMES,
+    AskOfWords,
+    Choice,
+    LanguageModelRunSettings,
+)
+from structnet.recipes.protocol import Recipe
+from structnet.recipes.recipe import Answer, Outcome, Place, Say
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from structnet.label_tree import LogBilinearLM, NextWords
+    from structnet.recipes.language_model.runs import TextData
+    from structnet.recipes.run import Run
+
+
+class LanguageModelRecipe(Recipe):
+    """Log-bilinear language models whose next word is a leaf."""
+
+    name = "language-model"
+    examples: ClassVar = {
+        "train": """\
+  structnet train language-model --data pydoc --size 50 --arity 10 --max-depth 5 --out runs/words
+  structnet train language-model --data mine.txt --epochs 10
+  structnet train language-model --data brown --data-dir data --head huffman
+  structnet train language-model --resume runs/words""",
+        "reproduce": """\
+  structnet reproduce language-model --table 2 --data brown --data-dir data --epochs 3
+  structnet reproduce language-model --table 2 --data pydoc --only learned,random""",
+    }
+    data_sets = NAMES
+    files = TEXTS
+    parallel = False
+    Settings = LanguageModelRunSettings
+    Ask = AskOfWords
+    Choice = Choice
+    tables = TABLES
+
+    def load(self, settings: LanguageModelRunSettings, say: Say) -> TextData:
+        """The text of a run, with a word on it; a tree that it does not fit into is refused."""
+        from structnet.label_tree.shapes import check_depth
+        from structnet.recipes.language_model.runs import load_data
+
+        say(f"reading {settings.data} ...")
+        data, told = load_data(settings), settings.training
+        say(f"data: {data.in_words()}")
+        if told.max_depth is not None:
+            check_depth(len(data.words), told.arity, told.max_depth)
+        return data
+
+    def train(
+        self, settings: LanguageModelRunSettings, data: TextData, run: Run, say: Say
+    ) -> Outcome:
+        """Trains a model, from what is in the folder."""
+        from structnet.recipes.language_model import runs
+
+        model = runs.model_of(settings, data.words, data.encoded)
+        seconds, details = runs.trained(model, data, run, say)
+        run.save_model(model, data.words.config())
+        text = runs.neighbours(model)
+        (run.folder / "neighbours.txt").write_text(text, encoding="utf-8")
+        return Outcome(seconds, details)
+
+    def open(self, run: Run, place: Place) -> LogBilinearLM:
+        """The trained model of a run."""
+        from structnet.recipes.language_model.runs import opened
+
+        return opened(run)
+
+    def examples_of(self, run: Run, file: str | None, place: Place) -> NextWords:
+        """The places of the run's own test text, or of a file."""
+        from structnet.recipes.language_model.runs import load_data, opened, places
+
+        if file is None:
+            return load_data(run.settings(LanguageModelRunSettings, place)).test
+        return places(opened(run), file)
+
+    def measure(
+        self, model: LogBilinearLM, examples: NextWords, ask: AskOfWords
+    ) -> dict[str, float]:
+        """The perplexity."""
+        return {"perplexity": model.perplexity(examples)}
+
+    def answer(self, model: LogBilinearLM, texts: Sequence[str], ask: AskOfWords) -> list[Answer]:
+        """The likeliest words after each beginning of a sentence."""
+        from structnet.routing.words import percent
+
+        found = []
+        for text in texts:
+            told = dict(model.next_words(text.split(), ask.top))
+            words = ", ".join(f"{word} {percent(p, 1)}" for word, p in told.items())
+            found.append(Answer(f"{text} ... {words}", {"text": text, "words": told}))
+        return found
+
+    def pictures(
+        self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
+    ) -> Mapping[str, Callable[[], Axes]]:
+        """The losses, epoch by epoch.
+
+        Raises:
+            ValueError: there is a text; language models draw none.
+        """
+        from structnet.plot import plot_history
+
+        if texts:
+            raise ValueError(f"{run} is the run of a language model; leave out {texts[0]!r}")
+        return {"history.png": lambda: plot_history(run.history)[0]} if len(run.history) else {}

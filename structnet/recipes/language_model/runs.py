@@ -1,0 +1,125 @@
+"""A run of a language model: its text, its training, its words that stand together."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from structnet.datasets import load_text
+from structnet.label_tree import LogBilinearLM, NextWords, TreeSoftmaxLoss, train_language_model
+from structnet.recipes.language_model.settings import LanguageModelRunSettings
+from structnet.recipes.recipe import Say
+from structnet.recipes.run import Run
+from structnet.text import Encoded, Words, read_sentences
+
+TIMED = 20  # batches whose test time is measured
+
+
+@dataclass
+class TextData:
+    """The places of a text, and its words."""
+
+    words: Words
+    encoded: Encoded
+    train: NextWords
+    validation: NextWords
+    test: NextWords
+    name: str
+
+    def describe(self) -> dict[str, Any]:
+        """What ``config.json`` says of them, by which they are known again."""
+        sizes = {part: len(getattr(self, part)) for part in ("train", "validation", "test")}
+        return {"name": self.name, "words": len(self.words), **sizes}
+
+    def in_words(self) -> str:
+        """How many there are."""
+        return (
+            f"{len(self.train):,} words to learn from, {len(self.validation):,} for validation, "
+            f"{len(self.test):,} to test; {len(self.words):,} different ones"
+        )
+
+
+def load_data(settings: LanguageModelRunSettings) -> TextData:
+    """The text of a run.
+
+    Raises:
+        TextError, WordError, DownloadError: there is no such text, or too little of it.
+    """
+    told, rows = settings.training, settings.rows
+    text = load_text(settings.data, settings.place.data_dir, told.seed)
+    train = text.train[: rows.train_size]
+    words = Words.from_sentences(train, rows.min_count, rows.max_words)
+    if len(words) < 2:
+        raise ValueError(f"{settings.data} has one word alone; expected at least 2")
+    coded = [words.encode(part) for part in (train, text.validation, text.test)]
+    train_part, validation, test = (NextWords(each, len(words), told.context) for each in coded)
+    return TextData(words, coded[0], train_part, validation, test, text.name)
+
+
+def model_of(
+    settings: LanguageModelRunSettings, words: Words, encoded: Encoded | None = None
+) -> LogBilinearLM:
+    """The model before it is trained."""
+    return LogBilinearLM(words, settings.training.told(), encoded)
+
+
+def trained(model: LogBilinearLM, data: TextData, run: Run, say: Say) -> tuple[float, dict]:
+    """Trains a model; the seconds, and other facts of it."""
+    history = train_language_model(model, data.train, data.validation, folder=run.folder)
+    seconds = sum(history["seconds"])
+    size = model.settings.batch_size
+    batches = -(-len(data.train) // size) * max(len(history), 1)
+    spent = sum(len(data.train) / record["examples_per_second"] for record in history)
+    details: dict[str, Any] = {
+        "ms_training_batch": 1000 * spent / batches,
+        "ms_test_batch": _test_milliseconds(model, data.test, size),
+        "mean_depth": float("nan"),
+    }
+    if isinstance(model.head, TreeSoftmaxLoss):
+        counts = model.head.counts.numpy()
+        details["mean_depth"] = float(model.head.codes.depth @ counts / counts.sum())
+    return seconds, details
+
+
+@torch.no_grad()
+def _test_milliseconds(model: LogBilinearLM, places: NextWords, size: int) -> float:
+    model.eval()
+    batches = [places[np.arange(size) + k * size] for k in range(len(places) // size)][:TIMED]
+    start = time.process_time()
+    for batch in batches:
+        model.loss(batch)
+    return 1000 * (time.process_time() - start) / max(len(batches), 1)
+
+
+def opened(run: Run) -> LogBilinearLM:
+    """The trained model of a run."""
+
+    def build(content: dict[str, Any]) -> LogBilinearLM:
+        return model_of(run.settings(LanguageModelRunSettings), Words.from_config(content))
+
+    return run.load_model(build)
+
+
+def places(model: LogBilinearLM, file: str) -> NextWords:
+    """The places of a user's text."""
+    coded = model.words.encode(read_sentences(file))
+    return NextWords(coded, model.boundary, model.settings.context)
+
+
+def neighbours(model: LogBilinearLM, shown: int = 40) -> str:
+    """Words whose last node is the same, the most frequent first, one node a line (Table 4)."""
+    if not isinstance(model.head, TreeSoftmaxLoss):
+        return ""
+    codes, counts = model.head.codes, model.head.counts.numpy()
+    last = codes.nodes[codes.offsets[1:] - 1]
+    lines = []
+    for node in np.argsort(-np.bincount(last, counts, codes.num_nodes), kind="stable"):
+        here = np.flatnonzero(last == node)
+        here = here[np.argsort(-counts[here], kind="stable")][:12]
+        if len(here) > 1:
+            lines.append(" ".join(model.words.words[k] for k in here))
+    return "\n".join(lines[:shown]) + "\n"

@@ -1,0 +1,102 @@
+"""What is measured of a routed language model, before and after its training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from structnet.naru import NextWord, RoutedNetwork, Sentences
+from structnet.naru.language_model import measured
+from structnet.recipes.naru.text import Opened
+from structnet.recipes.recipe import Answer
+
+ROUTING = "routing.json"
+
+
+def of_model(model: NextWord, test: Sentences, folder: Path | None = None) -> dict[str, Any]:
+    """Loss, accuracy and, of a routed network, the measures of its paths on the test sentences.
+
+    Args:
+        model: model.
+        test: sentences.
+        folder: place for routing.json and routing.npz; None writes none.
+    """
+    found: dict[str, Any] = measured(model, test)
+    if not isinstance(model.network, RoutedNetwork):
+        return found
+    stats = model.statistics(test)
+    if folder is not None:
+        stats.save(folder / ROUTING)
+        stats.save(folder / "routing.npz")
+    told = stats.to_dict()
+    names = ("utilisation", "bias", "normalised_bias", "entropy", "load_share", "dead_bundles")
+    return found | {name: told[name] for name in names}
+
+
+def multiply_adds(model: NextWord) -> int:
+    """Multiplications of a word in the products of the network, its input layer apart."""
+    network = model.network
+    return (
+        network.wiring.multiply_adds
+        if isinstance(network, RoutedNetwork)
+        else network.multiply_adds
+    )
+
+
+def mean_vector_loss(model: NextWord, train: Sentences, test: Sentences) -> float | None:
+    """The test loss of predicting always the mean of the training words' vectors.
+
+    That is the mean over all words behind others. None for a model of probabilities.
+    """
+    if model.head is not None:
+        return None
+    vectors = model.vectors.cpu().numpy().astype(np.float64)
+    mean = vectors[_behind_others(train)].mean(0)
+    errors = ((vectors[_behind_others(test)] - mean) ** 2).mean(1)
+    lengths = test.lengths - 1
+    sentence = np.repeat(np.arange(len(test)), lengths)
+    return float((np.bincount(sentence, errors) / lengths).mean())
+
+
+def _behind_others(sentences: Sentences) -> np.ndarray:
+    """The words that there are to predict, in order, ``[words]``."""
+    there = np.ones(len(sentences.ids), bool)
+    there[sentences.offsets[:-1]] = False
+    return sentences.ids[there]
+
+
+def next_words(model: Opened, text: str, top: int) -> Answer:
+    """The likeliest next words behind a text, and the path of its last word.
+
+    Raises:
+        ValueError: the text has no word.
+    """
+    given = text.split()
+    if not given:
+        raise ValueError("there is no word to go on from; expected the beginning of a sentence")
+    batch = Sentences(model.words.encode([given])).to(model.model.vectors.device)
+    prob = model.model.predict_proba(batch)[0]
+    values, words = prob.topk(min(top, len(prob)))
+    likely = [
+        {"word": model.words.words[word], "probability": round(value, 6)}
+        for word, value in zip(words.tolist(), values.tolist(), strict=True)
+    ]
+    said = ", ".join(f"{each['word']} {100 * each['probability']:.1f} %" for each in likely)
+    known = [word in model.words for word in given]
+    unknown = [word for word, there in zip(given, known, strict=True) if not there]
+    found: dict[str, Any] = {"text": text, "next": likely, "unknown_words": unknown}
+    if isinstance(model.model.network, RoutedNetwork):
+        found["path"] = path_of_last(model.model, batch)
+    more = f" (not known: {', '.join(unknown)})" if unknown else ""
+    return Answer(f"{text} -> {said}{more}", found)
+
+
+def path_of_last(model: NextWord, batch: Sentences) -> list[int]:
+    """The bundle of each capsule that the last word of a sentence passes."""
+    with torch.no_grad():
+        record = model.route(batch, extra=1).record[0]
+    last = int(batch.lengths[0]) - 1
+    return [int(record[last + p, p]) for p in range(record.shape[1])]

@@ -1,0 +1,217 @@
+"""The figures of the thesis on routed networks, with our measurements as tables.
+
+The thesis draws curves and prints no numbers of them, so the paper's columns are empty.
+
+Reference:
+    D. Nepp, On the State of ANN Computation Graphs and the potential of Conditional Neural
+    Networks, 2021, Figures 17 to 20: 200 steps with batches of 32 of 1,500 sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from structnet.checks import check_integer
+from structnet.recipes.naru.settings import DATA_SETS, NaruRunSettings
+from structnet.recipes.paper import Member, Members, PaperTable, Row, Table
+from structnet.recipes.recipe import Place, settings_from, values_of
+
+if TYPE_CHECKING:
+    from structnet.recipes.run import Run
+
+STEPS = (1, 5, 10, 20)  # of which the utilisation is told
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Trains the thesis' network as it did, and draws its figures.
+
+      --figure 17   the loss: of the network, before and after its training, of the mean vector
+                    and of a GRU of as many multiplications a word
+      --figure 18   network utilisation, word by word
+      --figure 19   route changes, epoch by epoch
+      --figure 20   routing bias
+
+    The figures share their runs, which learn from sentences of at most 25 words; 5 epochs of 1,500
+    sentences are 235 steps (the thesis: 200).
+
+    Args:
+        data: the text
+        epochs: passes through the text
+        train_size: training sentences, drawn from all
+        longest: most words of a sentence
+    """
+
+    data: Literal["brown", "wikitext-2", "pydoc"] = "brown"
+    epochs: int = 5
+    train_size: int = 1500
+    longest: int = 25
+    place: Place = field(default_factory=Place)
+
+    def __post_init__(self) -> None:
+        check_integer("epochs", self.epochs, 1)
+        self.settings("naru", 0)
+
+    def settings(self, network: str, seed: int) -> NaruRunSettings:
+        """The settings of one run."""
+        own = {"network": network, "seed": seed, "validation_size": 500, "test_size": 500}
+        own["patience"] = None
+        return settings_from(NaruRunSettings, values_of(self) | own).resolved()
+
+
+def members(networks: Sequence[str], fewest: int, choice: Choice, seed: int) -> list[Member]:
+    """The runs of a figure that have one seed.
+
+    Args:
+        fewest: epochs that the figure needs.
+
+    Raises:
+        ValueError: there are fewer.
+    """
+    if choice.epochs < fewest:
+        raise ValueError(
+            f"--epochs must be at least {fewest} for a figure that compares epochs; got "
+            f"{choice.epochs}"
+        )
+    return [
+        Member(name, f"{choice.data}-{name}-{seed}", choice.settings(name, seed))
+        for name in networks
+    ]
+
+
+def loss_table(choice: Choice, runs: Members) -> Table:
+    """Figure 17: the losses, beside those of simpler models."""
+    naru, gru = runs["naru"], runs["gru"]
+
+    def row(name: str, runs: Sequence[Run], *where: str) -> Row:
+        found = [_inside(run, *where) for run in runs]
+        return Row(name, {}, {q: [each[q] for each in found] for q in ("loss", "accuracy")})
+
+    mean = [_inside(run, "mean_vector_loss") for run in naru]
+    rows = [
+        Row("mean vector", {}, {"loss": mean}),
+        row("NARU, untrained", naru, "untrained"),
+        row("NARU", naru, "trained"),
+        row("GRU", gru, "trained"),
+    ]
+    sizes = [_inside(run) for run in (naru[0], gru[0])]
+    notes = [
+        *what_was_run(choice, naru[0]),
+        f"Multiplications a word: NARU {sizes[0]['multiply_adds']:,}, GRU "
+        f"{sizes[1]['multiply_adds']:,}. Parameters: {sizes[0]['parameters']:,} and "
+        f"{sizes[1]['parameters']:,}.",
+        "Accuracy: share of the next words that the nearest vector hits, unknown words as misses.",
+    ]
+    return Table("Figure 17: loss", ("loss", "accuracy"), rows, notes, ("accuracy",), _losses(naru))
+
+
+def utilisation_table(choice: Choice, runs: Members) -> Table:
+    """Figure 18: share of the bundles that a sentence has visited after some steps."""
+    rows = []
+    for name in ("untrained", "trained"):
+        curves = [_inside(run, name, "utilisation") for run in runs["naru"]]
+        ours = {f"step {k}": [curve[k - 1] for curve in curves if len(curve) >= k] for k in STEPS}
+        rows.append(Row(f"NARU, {name}", {}, ours))
+    quantities = [q for q in rows[0].ours if rows[0].ours[q]]
+    notes = [
+        *what_was_run(choice, runs["naru"][0]),
+        "Of the bundles in capsules that have several; the mean of the test sentences that have "
+        "not ended.",
+    ]
+    drawn = _picture(runs["naru"], "utilisation")
+    return Table("Figure 18: network utilisation", quantities, rows, notes, quantities, drawn)
+
+
+def changes_table(choice: Choice, runs: Members) -> Table:
+    """Figure 19: share of the choices that changed in an epoch."""
+    histories = [run.history["route_changes"] for run in runs["naru"]]
+    epochs = sorted({2, (choice.epochs + 2) // 2, choice.epochs} & set(range(2, choice.epochs + 1)))
+    ours = {f"epoch {k}": [each[k - 1] for each in histories] for k in epochs}
+    notes = [
+        *what_was_run(choice, runs["naru"][0]),
+        "The share of all elections of 100 training sentences that ended otherwise than an epoch "
+        "before.",
+    ]
+    drawn = _picture(runs["naru"], "route_changes")
+    return Table(
+        "Figure 19: route changes", list(ours), [Row("NARU", {}, ours)], notes, list(ours), drawn
+    )
+
+
+def bias_table(choice: Choice, runs: Members) -> Table:
+    """Figure 20: how far the visits are from even ones."""
+    rows = []
+    for name in ("untrained", "trained"):
+        found = [_inside(run, name) for run in runs["naru"]]
+        ours = {
+            "bias": [each["bias"] for each in found],
+            "bias / random": [each["normalised_bias"] for each in found],
+            "dead bundles": [float(len(each["dead_bundles"])) for each in found],
+        }
+        rows.append(Row(f"NARU, {name}", {}, ours))
+    notes = [
+        *what_was_run(choice, runs["naru"][0]),
+        "Bias: root mean square deviation of the visits to a bundle from even ones, on the test "
+        "sentences; beside it over what uniform random choices are expected to have.",
+        "Dead bundles: never visited by a test sentence.",
+    ]
+    drawn = _picture(runs["naru"], "bias")
+    return Table("Figure 20: routing bias", list(rows[0].ours), rows, notes, (), drawn)
+
+
+TABLES: Mapping[int, PaperTable] = {
+    number: PaperTable(
+        DATA_SETS, f"figure{number}-{{0.data}}".format, partial(members, networks, fewest), make
+    )
+    for number, networks, fewest, make in (
+        (17, ("naru", "gru"), 1, loss_table),
+        (18, ("naru",), 1, utilisation_table),
+        (19, ("naru",), 2, changes_table),
+        (20, ("naru",), 1, bias_table),
+    )
+}
+
+
+def what_was_run(choice: Choice, run: Run) -> list[str]:
+    """Data, sizes and times."""
+    result, told = run.ended, run.config["settings"]
+    sizes = result["sizes"]
+    return [
+        f"Data: {choice.data}, sentences of at most {choice.longest} words: {sizes['train']:,} to "
+        f"learn from, {sizes['validation']:,} say which epoch is best, {sizes['test']:,} to test. "
+        f"{result['details']['known_words']:,} known words; vectors of {told['vector_size']} "
+        "numbers, learned from the training sentences.",
+        f"{choice.epochs} epochs, batches of {told['batch_size']}, Adam at "
+        f"{told['learning_rate']:g}; {result['seconds'] / 60:.1f} minutes of NARU's training. The "
+        "thesis draws curves and prints no numbers.",
+    ]
+
+
+def _inside(run: Run, *names: str) -> Any:
+    found = run.ended["details"]
+    for name in names:
+        found = found[name]
+    return found
+
+
+def _losses(runs: Sequence[Run]) -> dict[str, Any]:
+    def draw() -> Any:
+        from structnet.plot import plot_history
+
+        return plot_history(runs[0].history)[0]
+
+    return {f"figure17-{runs[0].folder.name}-history.png": draw}
+
+
+def _picture(runs: Sequence[Run], name: str) -> dict[str, Any]:
+    """A picture of the first run, drawn as in its folder."""
+
+    def draw() -> Any:
+        from structnet.recipes.naru import pictures
+
+        return pictures.of_run(runs[0])[f"{name}.png"]()
+
+    return {f"{runs[0].folder.name}-{name}.png": draw}

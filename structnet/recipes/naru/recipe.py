@@ -1,0 +1,155 @@
+"""The recipe of routed language models: a run from a text to what the model says comes next.
+
+Nothing here imports torch before it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from structnet.recipes.naru.paper import TABLES, Choice
+from structnet.recipes.naru.settings import DATA_SETS, FILES, AskOfText, NaruRunSettings
+from structnet.recipes.recipe import Answer, Outcome, Place, Say
+from structnet.recipes.words import counted
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from structnet.recipes.naru.text import Opened, TextData
+    from structnet.recipes.paper import PaperTable
+    from structnet.recipes.run import Run
+
+
+class NaruRecipe:
+    """Routed networks that predict the next word."""
+
+    name: ClassVar[str] = "naru"
+    examples: ClassVar[Mapping[str, str]] = {
+        "train": """\
+  structnet train naru --data mytext.txt --out runs/mytext
+  structnet train naru --data brown --data-dir data --train-size 1500 --longest 25 --epochs 30
+  structnet train naru --data brown --data-dir data --network gru
+  structnet train --resume runs/mytext""",
+        "reproduce": """\
+  structnet reproduce naru --figure 18 --data-dir data
+  structnet reproduce naru --figure 17 --data pydoc --epochs 30""",
+    }
+    data_sets: ClassVar[Sequence[str]] = DATA_SETS
+    files: ClassVar[Sequence[str]] = FILES
+    parallel: ClassVar[bool] = False
+    Settings: ClassVar[type] = NaruRunSettings
+    Ask: ClassVar[type] = AskOfText
+    Choice: ClassVar[type] = Choice
+    tables: ClassVar[Mapping[Any, PaperTable]] = TABLES
+
+    def load(self, settings: NaruRunSettings, say: Say) -> TextData:
+        """The sentences of a run, with a word on them."""
+        from structnet.recipes.naru.text import load_data
+
+        say(f"reading {settings.data} ...")
+        data = load_data(settings)
+        words = sum(map(len, data.train))
+        say(
+            f"data: {counted(len(data.train), 'sentence')} of {counted(words, 'word')} to learn "
+            f"from, {len(data.validation):,} for validation, {len(data.test):,} to test"
+        )
+        return data
+
+    def train(self, settings: NaruRunSettings, data: TextData, run: Run, say: Say) -> Outcome:
+        """Learns vectors and trains a network, from what is in the folder."""
+        from structnet.naru import train
+        from structnet.naru.preparation import known_words, vectors_of
+        from structnet.recipes.naru import figures
+        from structnet.recipes.naru.text import Opened, model_of, saved
+        from structnet.training import set_threads
+        from structnet.training.processes import own_device
+        from structnet.training.threads import threads_are_set
+
+        if not threads_are_set():
+            set_threads(1)  # the products are of a few rows; vectors and tests, too, are small
+        training = settings.training.told()
+        words = known_words(data.train, training)
+        cache, given = run.folder / "vectors.safetensors", settings.sentences.vectors
+        say(f"{counted(len(words), 'known word')}; vectors ...")
+        vectors = vectors_of(words, data.train, training, given, cache)
+        model = model_of(settings.training, words, vectors)
+        own = Opened(model, words, training.max_length)
+        test = own.sentences(data.test)
+        before = figures.of_model(model, test)
+        learned = own.sentences(data.train)
+        history = train(
+            model,
+            training,
+            learned,
+            own.sentences(data.validation),
+            device=own_device(settings.place.device),
+            folder=run.folder,
+            progress=True,
+        )
+        saved(run, model.to("cpu"), words)
+        details = {
+            "parameters": sum(each.numel() for each in model.network.parameters()),
+            "multiply_adds": figures.multiply_adds(model),
+            "known_words": len(words),
+            "epochs": len(history),
+            "mean_vector_loss": figures.mean_vector_loss(model, learned, test),
+            "untrained": before,
+            "trained": figures.of_model(model, test, run.folder),
+        }
+        return Outcome(sum(history["seconds"]) if len(history) else 0.0, details)
+
+    def open(self, run: Run, place: Place) -> Opened:
+        """The trained model of a run."""
+        from structnet.recipes.naru.text import opened
+        from structnet.training.processes import own_device
+
+        return opened(run, own_device(place.device))
+
+    def examples_of(self, run: Run, file: str | None, place: Place) -> list[list[str]]:
+        """The run's own test sentences, or those of a user's file."""
+        from structnet.recipes.naru.text import load_data
+        from structnet.text import read_sentences
+
+        if file is None:
+            return load_data(run.settings(NaruRunSettings, place)).test
+        return read_sentences(file)
+
+    def measure(
+        self, model: Opened, examples: Sequence[list[str]], ask: AskOfText
+    ) -> dict[str, float]:
+        """The mean loss, and the share of next words that are predicted right.
+
+        Raises:
+            ValueError: no sentence has a word to predict.
+        """
+        from structnet.naru.language_model import measured
+
+        sentences = model.sentences(list(examples))
+        if not len(sentences):
+            raise ValueError("there is nothing to predict: no sentence has two words or more")
+        return measured(model.model, sentences.to(model.model.vectors.device))
+
+    def answer(self, model: Opened, texts: Sequence[str], ask: AskOfText) -> list[Answer]:
+        """The likeliest next words of each beginning of a sentence.
+
+        Raises:
+            ValueError: a text has no word.
+        """
+        from structnet.recipes.naru.figures import next_words
+
+        return [next_words(model, text, ask.top) for text in texts]
+
+    def pictures(
+        self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
+    ) -> Mapping[str, Callable[[], Axes]]:
+        """The losses, the figures of the thesis, and the network with its traffic.
+
+        Raises:
+            ValueError: there is a text; these pictures are of all test sentences.
+        """
+        from structnet.recipes.naru import pictures
+
+        if texts:
+            raise ValueError(f"the pictures of {run} are of its test data; leave out {texts[0]!r}")
+        return pictures.of_run(run) if len(run.history) else {}

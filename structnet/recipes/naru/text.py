@@ -1,0 +1,117 @@
+"""The text of a run, and a trained model with its vocabulary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from structnet.datasets.text import Text, load_text
+from structnet.naru import NextWord, Sentences, Wiring
+from structnet.naru.language_model import build, over_words
+from structnet.naru.recurrent import RecurrentNetwork
+from structnet.recipes.naru.settings import NaruRunSettings, Training
+from structnet.recipes.run import Run
+from structnet.text import Words
+from structnet.training.seeding import random_states_kept
+
+Texts = list[list[str]]
+
+
+@dataclass
+class TextData:
+    """Sentences to learn from, to choose by and to test on, each of two words or more."""
+
+    name: str
+    split: str
+    train: Texts
+    validation: Texts
+    test: Texts
+
+    def describe(self) -> dict[str, Any]:
+        """What ``config.json`` says of them."""
+        return {"name": self.name, "split": self.split} | {
+            part: {"sentences": len(texts), "words": sum(map(len, texts))}
+            for part, texts in self._parts().items()
+        }
+
+    def _parts(self) -> dict[str, Texts]:
+        return {"train": self.train, "validation": self.validation, "test": self.test}
+
+
+def load_data(settings: NaruRunSettings) -> TextData:
+    """The sentences that the settings say.
+
+    Raises:
+        ValueError: a part holds none.
+    """
+    said, seed = settings.sentences, settings.training.seed
+    text: Text = load_text(settings.data, settings.place.data_dir, seed)
+    parts = {}
+    for part in ("train", "validation", "test"):
+        found = [
+            words
+            for words in getattr(text, part)
+            if len(words) > 1 and (said.longest is None or len(words) <= said.longest)
+        ]
+        size = getattr(said, f"{part}_size")
+        if size is not None and size < len(found):
+            chosen = np.random.default_rng(seed).permutation(len(found))[:size]
+            found = [found[i] for i in np.sort(chosen)]
+        if not found:
+            raise ValueError(
+                f"{settings.data} has no sentence for {part} of two words or more"
+                + (f" and at most {said.longest}" if said.longest else "")
+            )
+        parts[part] = found
+    return TextData(settings.data, text.split, **parts)
+
+
+class Opened(NamedTuple):
+    """A trained model, its vocabulary, and the words of a piece at most."""
+
+    model: NextWord
+    words: Words
+    max_length: int
+
+    def sentences(self, texts: Texts) -> Sentences:
+        """Texts as the model takes them."""
+        return Sentences.to_predict(self.words.encode(texts), self.max_length)
+
+
+def model_of(training: Training, words: Words, vectors: Tensor) -> NextWord:
+    """The untrained network of a run, routed or recurrent, with its vectors.
+
+    Shapes:
+        vectors ``[words, dim]``.
+    """
+    settings = training.told()
+    if training.network == "naru":
+        return build(settings, words, vectors)
+    dim = vectors.shape[1]
+    routed = Wiring(settings.sizes, (dim, *settings.dims, dim), settings.max_cone)
+    with random_states_kept(torch.device("cpu")):
+        torch.manual_seed(settings.seed)
+        network = RecurrentNetwork(dim, routed.multiply_adds)
+        return over_words(network, settings, words, vectors)
+
+
+def saved(run: Run, model: NextWord, words: Words) -> None:
+    """Writes the model of a run with its vocabulary."""
+    run.save_model(model, {**words.config(), "dim": model.vectors.shape[1]})
+
+
+def opened(run: Run, device: torch.device | str = "cpu") -> Opened:
+    """The trained model of a run."""
+    training, found = run.settings(NaruRunSettings).training, []
+
+    def make(content: dict[str, Any]) -> NextWord:
+        found.append(Words.from_config(content))
+        return model_of(training, found[0], torch.zeros(len(found[0]), content["dim"]))
+
+    model = run.load_model(make).to(device)
+    assert isinstance(model, NextWord)
+    return Opened(model, found[0], training.max_length)

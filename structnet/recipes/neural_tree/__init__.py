@@ -1,0 +1,12 @@
+"""The recipe of neural trees, and the paper's tables.
+
+=============  ========================================================================
+``recipe``     the recipe, which names the others
+``settings``   what a run is told, and the data sets' own values
+``runs``       what lies in the folder of a run
+``answers``    what a tree predicts, how good that is, and how it comes to it
+``paper``      the tables of the paper beside ours; its numbers are in ``figures``
+``baselines``  scikit-learn's models of the rows of SARCOS
+``tabular``    trees at their defaults beside scikit-learn's, on ``tabular_data``
+=============  ========================================================================
+"""

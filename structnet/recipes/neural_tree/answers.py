@@ -1,0 +1,156 @@
+"""What a neural tree predicts, how good that is, and how it comes to it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from structnet.neural_tree import NeuralTree
+from structnet.recipes.arrays import inputs, read_table, scale_of
+from structnet.recipes.neural_tree.runs import Described, Opened
+from structnet.recipes.neural_tree.settings import PATHS
+from structnet.recipes.recipe import Answer
+from structnet.routing import Samples
+from structnet.routing.batches import BATCH, ask
+from structnet.routing.explanation import Explanation, explain
+from structnet.routing.words import percent
+
+
+def output(
+    tree: NeuralTree, samples: Samples, path: str = "multi", batch_size: int = BATCH
+) -> Tensor:
+    """What a tree predicts, on the CPU: log-probabilities of classes, or means, ``[n, outputs]``.
+
+    The stochastic path is drawn with a seed of its own, always the same.
+    """
+    generator = _generator(tree)
+    return ask(tree, samples.x, lambda x: tree.output(x, path, generator), batch_size)
+
+
+def _generator(tree: NeuralTree) -> torch.Generator:
+    return torch.Generator(next(tree.parameters()).device).manual_seed(0)
+
+
+# ---- scores
+
+
+def score(predicted: Tensor, targets: Tensor, data: Described) -> float:
+    """How good predictions are: the share of right classes, or the mean squared error.
+
+    The squared error is in the units of the data set's file, and the mean is that over all columns.
+
+    Args:
+        predicted: log-probabilities of classes, or means, ``[n, outputs]``.
+        targets: the classes, or the numbers as the tree is trained on them.
+        data: description of them, as in ``config.json``.
+    """
+    if data["classes"] is not None:
+        return (predicted.argmax(1) == targets).double().mean().item()
+    sd = torch.tensor(data["y_scale"]["sd"])
+    return ((predicted - targets).double() * sd).square().mean().item()
+
+
+def measured(
+    tree: NeuralTree,
+    samples: Samples,
+    data: Described,
+    paths: Sequence[str] = PATHS,
+    batch_size: int = BATCH,
+) -> dict[str, float]:
+    """The score of each way to go through a tree; that of all leaves has the metric's bare name."""
+    metric = "mse" if data["classes"] is None else "accuracy"
+    return {
+        metric if path == "multi" else f"{metric}_{path}": score(
+            output(tree, samples, path, batch_size), samples.targets, data
+        )
+        for path in paths
+    }
+
+
+def of_ensemble(outputs: Sequence[Tensor], targets: Tensor, data: Described) -> float:
+    """The score of several trees, their ``[n, outputs]`` probabilities or means averaged."""
+    stack = torch.stack(list(outputs))
+    # The likeliest class is the same without the logarithm of how many trees there are.
+    mean = stack.mean(0) if data["classes"] is None else stack.logsumexp(0)
+    return score(mean, targets, data)
+
+
+# ---- answers
+
+
+def of_rows(model: Opened, file: str, path: str) -> list[Answer]:
+    """What a tree predicts for each row of a file."""
+    x = inputs(read_table(file), model.data)
+    predicted = output(model.tree, Samples(x, torch.zeros(len(x))), path)
+    found = [_prediction(each, model.data) for each in predicted]
+    return [Answer(f"row {number}: {in_words(each)}", each) for number, each in enumerate(found, 1)]
+
+
+def of_example(model: Opened, test: Samples, text: str, path: str) -> Answer:
+    """What a tree predicts for a test example, and how it comes to that.
+
+    Raises:
+        ValueError: there is no such example.
+    """
+    if not text.isascii() or not text.isdigit() or int(text) >= len(test):
+        raise ValueError(
+            f"expected FILE.csv, or numbers of test examples, 0 to {len(test) - 1}; got {text!r}"
+        )
+    tree, data, example = model.tree, model.data, test[np.array([int(text)])]
+    prediction, true = _prediction(output(tree, example, path)[0], data), _true(example, data)
+    units = None if data["y_scale"] is None else lambda means: _in_units(means, data)
+    told = explain(tree, example.x[0], data["classes"], units)
+    lines, leaf = [f"test example {text}", *_explained(told, data)], told.leaf
+    if path not in ("multi", "greedy"):  # of these two, the explanation tells all
+        generator = _generator(tree)
+        leaf = int(ask(tree, example.x, lambda x: tree.apply_path(x, path, generator)))
+        lines.append(f"by the path {path}: leaf {leaf}, {in_words(prediction)}")
+    lines.append(f"true: {in_words(true)}")
+    (told_true,) = true.values()
+    values = {"example": int(text), **prediction, "leaf": leaf, "true": told_true}
+    return Answer("\n".join(lines), values)
+
+
+def _explained(told: Explanation, data: Described) -> list[str]:
+    lines = str(told).splitlines()
+    if told.class_names is None:  # the last two lines do not name the targets
+        said = {"its prediction": told.prediction, "of all leaves": told.mixture}
+        lines[-2:] = [f"{what}: {in_words(_named(means, data))}" for what, means in said.items()]
+    return lines
+
+
+def _prediction(output: Tensor, data: Described) -> dict[str, Any]:
+    """The likeliest class and its probability, or each target's value in its own units."""
+    if data["classes"] is None:
+        return _named(_in_units(output.numpy(), data), data)
+    place = int(output.argmax())
+    return {"class": data["classes"][place], "probability": math.exp(output[place])}
+
+
+def _true(example: Samples, data: Described) -> dict[str, Any]:
+    """The same of what is true, which is certain."""
+    if data["classes"] is None:
+        return _named(_in_units(example.targets[0].numpy(), data), data)
+    return {"class": data["classes"][int(example.targets)]}
+
+
+def _in_units(scaled: np.ndarray, data: Described) -> np.ndarray:
+    return scale_of(data["y_scale"]).inverse(scaled.astype(float))
+
+
+def _named(values: Sequence[float] | np.ndarray, data: Described) -> dict[str, Any]:
+    names = data["targets"] or [f"target {i}" for i in range(1, len(values) + 1)]
+    return {"values": dict(zip(names, map(float, values), strict=True))}
+
+
+def in_words(found: Mapping[str, Any]) -> str:
+    """A prediction, or what is true, as a line."""
+    if "values" in found:
+        return ", ".join(f"{name} {value:.4g}" for name, value in found["values"].items())
+    sure = f", {percent(found['probability'], 1)}" if "probability" in found else ""
+    return f"class {found['class']}{sure}"

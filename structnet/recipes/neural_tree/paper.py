@@ -1,0 +1,324 @@
+"""The tables of the paper on adaptive neural trees, beside ours.
+
+Reference:
+    Tanno et al., Adaptive Neural Trees, ICML 2019, Tables 3, 4, 6, 7 and 8.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+
+from structnet.neural_tree.settings import NeuralTreeSettings
+from structnet.recipes.neural_tree import baselines
+from structnet.recipes.neural_tree import figures as paper
+from structnet.recipes.neural_tree.settings import (
+    DEFAULTS,
+    PRIMITIVES,
+    NeuralTreeRunSettings,
+    Training,
+)
+from structnet.recipes.neural_tree.tabular import TABULAR
+from structnet.recipes.paper import Member, Members, PaperTable, Row, Table
+from structnet.recipes.recipe import Place, parts, settings_from, values_of
+from structnet.recipes.words import counted
+
+if TYPE_CHECKING:
+    from structnet.recipes.run import Run
+
+DataSet = Literal["mnist", "sarcos", "cifar10"]
+VARIANTS = {  # of Table 4: what the tree grows without
+    "full": {},
+    "no-routers": {"routers": False},
+    "no-transformers": {"transformers": False},
+}
+NAMES = {
+    "full": "tree",
+    "no-routers": "no routers (CNN)",
+    "no-transformers": "no transformers (SDT/HME)",
+    "linear": "linear regression",
+    "mlp": "MLP, 3 x 256 tanh",
+    "forest": "random forest, 200 trees",
+    "boosting": "gradient boosting, 7 x 100 trees",
+}
+
+MULTI, SINGLE = "error, all leaves", "error, one path"
+LIKELIEST, LEAST = "error, likeliest leaf", "error, least likely leaf"
+SIZE, PATH_SIZE = "parameters, all leaves", "parameters, one path"
+OPERATIONS, PATH_OPERATIONS = "multiply-adds, all leaves", "multiply-adds, one path"
+OF_TREE = (MULTI, SINGLE, SIZE, PATH_SIZE, LEAST, OPERATIONS, PATH_OPERATIONS)  # as paper.Tree
+# How the names of errors end in a run's result, and the names of sizes.
+ERRORS = {MULTI: "", SINGLE: "_greedy", LIKELIEST: "_most_likely", LEAST: "_least_likely"}
+SIZES = {
+    "leaves": "leaves",
+    SIZE: "parameters",
+    PATH_SIZE: "path_parameters",
+    OPERATIONS: "flops",
+    PATH_OPERATIONS: "path_flops",
+}
+
+
+class Kind(NamedTuple):
+    """What one of the paper's tables compares."""
+
+    title: str
+    quantities: Sequence[str]
+    notes: Sequence[str] = ()
+    variants: Sequence[str] = ("full",)
+    models: Sequence[str] = ()  # scikit-learn's, of the same rows
+    ensembles: bool = False  # are all trees of a kind shown together, too?
+
+
+GREEDY = "One path: at each router, the likelier side."
+KINDS = {
+    3: Kind(
+        "errors and sizes",
+        (MULTI, SINGLE, SIZE, PATH_SIZE),
+        [f"{GREEDY} Its parameters are the mean over the test samples."],
+        models=tuple(paper.BASELINES),
+    ),
+    4: Kind(
+        "without routers, without transformers",
+        (MULTI, SINGLE, "leaves", SIZE),
+        variants=tuple(VARIANTS),
+    ),
+    6: Kind("which path", (*ERRORS, "leaves"), [GREEDY]),
+    7: Kind(
+        "operations a sample",
+        (OPERATIONS, PATH_OPERATIONS),
+        [
+            f"{GREEDY} Its operations are the mean over the test samples. The paper's figures are "
+            "taken for multiply-adds: for a linear classifier of MNIST it gives 8K, and 784 x 10 "
+            "is 7,840."
+        ],
+    ),
+    8: Kind(
+        "ensembles",
+        (MULTI, SINGLE, SIZE),
+        [
+            "Probabilities, or means, are averaged over the trees, each of which held out other "
+            f"training examples for validation. The paper: {paper.ENSEMBLE_SIZE} trees together."
+        ],
+        ensembles=True,
+    ),
+}
+OF_MODELS = (
+    "The models of scikit-learn learn from all training rows, the trees from those that are not "
+    "held out for validation; the perceptron stops early by a tenth of its own."
+)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Trains the paper's neural trees and compares with its tables.
+
+      --table 3   errors and parameters; for sarcos also scikit-learn's models
+      --table 4   what is lost without routers (a plain network), or without transformers
+      --table 6   one path: the greedy one, the likeliest leaf, and the least likely
+      --table 7   multiply-adds, all leaves and one path
+      --table 8   single trees and all of them together
+
+    Each tree is trained with each of the seeds 0 to N-1, which also say what is held out for
+    validation. The tables share their trees: the folder gets a run for each tree, and each table as
+    .md, .json and .png. Given again, the command skips what is done and continues what is not.
+
+    Args:
+        data: the data set
+        primitives: modules of the trees, separated by commas (default: mnist_c, sarcos or
+            cifar10_c)
+        only: rows; of table 4 some of full, no-routers, no-transformers; of table 3 for sarcos
+            some of full, linear, mlp, forest, boosting (default: all)
+        train_size: training examples, drawn from all, validation among them (default: all)
+        test_size: test examples, drawn from all (default: all)
+        epochs: most epochs for each candidate
+        n_init: trainings of each candidate, from other beginnings; the best one counts
+        refine_epochs: epochs for the whole tree (default: the paper's, 100 for mnist, 300 sarcos,
+            200 cifar10)
+        max_leaves: most leaves of a tree (default: no limit)
+
+    Raises:
+        ValueError: a value is out of its range, or the paper has nothing of the kind.
+    """
+
+    data: DataSet = "mnist"
+    primitives: str | None = None
+    only: str | None = None
+    train_size: int | None = None
+    test_size: int | None = None
+    epochs: int = Training.epochs
+    n_init: int = Training.n_init
+    refine_epochs: int | None = None
+    max_leaves: int | None = None
+    place: Place = field(default_factory=Place)
+
+    def __post_init__(self) -> None:
+        parts(self.only, tuple(NAMES), "--only")
+        known = [name for name in paper.TREES if name.partition("_")[0] == self.data]
+        for name in parts(self.primitives, PRIMITIVES, "--primitives") or ():
+            if name not in known:
+                raise ValueError(
+                    f"the paper has no {name} for {self.data}; expected some of {', '.join(known)}"
+                )
+        self.settings(known[0], "full", 0)  # refuses what no tree can be told
+
+    def settings(self, primitives: str, variant: str, seed: int) -> NeuralTreeRunSettings:
+        """The settings of one tree."""
+        own = {"primitives": primitives, "seed": seed, **VARIANTS[variant]}
+        return settings_from(NeuralTreeRunSettings, values_of(self) | own).resolved()
+
+
+def members(kind: Kind, choice: Choice, seed: int) -> list[Member]:
+    """The runs of a table that have one seed: trees, and for SARCOS other models."""
+    wanted = parts(choice.only, tuple(NAMES), "--only") or NAMES
+    default, found = DEFAULTS[choice.data].primitives, []
+    for primitives in parts(choice.primitives, PRIMITIVES, "--primitives") or (default,):
+        for name in (name for name in kind.variants if name in wanted):
+            settings = choice.settings(primitives, name, seed)
+            found.append(Member((primitives, name), f"{primitives}-{name}-{seed}", settings))
+    for name in (name for name in kind.models if choice.data == "sarcos" and name in wanted):
+        own = {"model": name, "seed": seed}
+        other = settings_from(baselines.Settings, values_of(choice) | own)
+        found.append(Member(name, f"sarcos-{name}-{seed}", other, baselines.train))
+    return found
+
+
+def made(number: int, choice: Choice, members: Members) -> Table:
+    """One of the paper's tables beside ours."""
+    kind = KINDS[number]
+    models_first = sorted(members, key=lambda key: key not in paper.BASELINES)
+    rows = [row for key in models_first for row in rows_of(kind, choice.data, key, members[key])]
+    # Elsewhere each of the paper's figures is that of one model.
+    more = "" if kind.ensembles else " The paper's are of one tree each."
+    notes = [*what_was_run(members, more), *kind.notes]
+    if any(key in paper.BASELINES for key in members):
+        notes.append(OF_MODELS)
+    title = f"Table {number}: {kind.title}"
+    return Table(title, kind.quantities, rows, notes, shares(choice.data))
+
+
+TABLES: dict[int | str, PaperTable] = {
+    number: PaperTable(
+        get_args(DataSet),
+        f"table{number}-{{0.data}}".format,
+        partial(members, kind),
+        partial(made, number),
+    )
+    for number, kind in KINDS.items()
+}
+TABLES["tabular"] = TABULAR
+
+
+def rows_of(kind: Kind, data: str, key: Any, runs: Sequence[Run]) -> list[Row]:
+    """The rows of a table that are about one model.
+
+    Args:
+        kind: table.
+        data: data set.
+        key: name of scikit-learn's model, or modules and variant of a tree.
+        runs: its runs.
+    """
+    if key in paper.BASELINES:
+        known = of_paper(data, (MULTI, SIZE), paper.BASELINES[key])
+        return [Row(NAMES[key], known, ours(runs, known))]
+    primitives, variant = key
+    name = f"ANT-{primitives.upper().replace('_', '-')}"
+    if variant == "full":
+        known = of_paper(data, OF_TREE, paper.TREES[primitives])
+    else:
+        known = of_paper(data, (MULTI, SINGLE), paper.ABLATIONS[primitives][variant])
+    found = ours(runs, kind.quantities)
+    if not kind.ensembles:
+        more = f": {NAMES[variant]}" if len(kind.variants) > 1 else ""
+        return [Row(f"{name}{more}", known, found)]
+    several = of_paper(data, (MULTI, SINGLE), paper.ENSEMBLES.get(primitives, ()))
+    both = {quantity: [error] for quantity, error in together(runs).items()}
+    return [
+        Row(f"{name}: one tree", known, found),
+        Row(f"{name}: {len(runs)} trees together", several, both | {SIZE: [sum(found[SIZE])]}),
+    ]
+
+
+def shares(data: str) -> tuple[str, ...]:
+    """The quantities that are shown in percent: all errors but those of numbers."""
+    return () if data == "sarcos" else tuple(ERRORS)
+
+
+def of_paper(
+    data: str, quantities: Sequence[str], figures: Sequence[float | None]
+) -> dict[str, float | None]:
+    """The paper's figures, if there are any, by quantity; those in percent as shares."""
+    return {
+        name: value and round(value / 100, 12) if name in shares(data) else value
+        for name, value in zip(quantities, figures, strict=bool(figures))
+    }
+
+
+def ours(runs: Sequence[Run], quantities: Iterable[str]) -> dict[str, list[float]]:
+    """Quantity -> our figures, one a run: errors as shares of 1 or squared errors, and sizes."""
+    return {name: [_figure(run.ended, name) for run in runs] for name in quantities}
+
+
+def _figure(result: Mapping[str, Any], name: str) -> float:
+    if name in ERRORS:
+        test, way = result["test"], ERRORS[name]
+        return test[f"mse{way}"] if "mse" in test else 1 - test[f"accuracy{way}"]
+    value = result["details"][SIZES[name]]
+    return value / 2 if name in (OPERATIONS, PATH_OPERATIONS) else value  # 2 FLOPs a multiply-add
+
+
+def together(runs: Sequence[Run]) -> dict[str, float]:
+    """The errors of all trees together on their test data, by the way through them."""
+    from structnet.recipes.neural_tree.answers import of_ensemble, output
+    from structnet.recipes.neural_tree.runs import own_data, tree_of
+
+    data, test = runs[0].config["data"], own_data(runs[0]).test
+    trees, found = [tree_of(run) for run in runs], {}
+    for name, path in {MULTI: "multi", SINGLE: "greedy"}.items():
+        score = of_ensemble([output(tree, test, path) for tree in trees], test.targets, data)
+        found[name] = score if data["classes"] is None else 1 - score
+    return found
+
+
+def what_was_run(members: Members, paper_errors: str = "") -> list[str]:
+    """Data, sizes, seeds and times, and what the errors are, ours and the paper's."""
+    trees = [runs for key, runs in members.items() if key not in paper.BASELINES]
+    if not trees:
+        return [_sizes(next(iter(members.values()))[0].ended)]
+    results, seeds = [run.ended for runs in trees for run in runs], len(trees[0])
+    config = trees[0][0].config
+    data, settings = config["data"], config["settings"]
+    batch = NeuralTreeSettings(batch_size=settings["batch_size"]).batch(
+        results[0]["sizes"]["train"]
+    )
+    unit = "mean squared error" if "mse" in results[0]["test"] else "percent wrong"
+    means = "1 seed" if seeds == 1 else f"the mean of {seeds} seeds ± their deviation"
+    inputs = f"Split: {data['split']}. Inputs: {' x '.join(map(str, data['shape']))}. "
+    most, refined = (counted(settings[name], "epoch") for name in ("epochs", "refine_epochs"))
+    growth = f"at most {most} a candidate, patience {settings['patience']}"
+    if settings["n_init"] > 1:
+        growth += f", each trained {settings['n_init']} times"
+    if settings["max_leaves"]:
+        growth += f", at most {counted(settings['max_leaves'], 'leaf', 'leaves')}"
+    minutes = round(statistics.mean(result["seconds"] for result in results) / 60)
+    place = settings["device"]
+    if settings["threads"]:
+        place += f", {counted(settings['threads'], 'thread')}"
+    return [
+        f"Errors: {unit} of the test examples. Ours: {means}.{paper_errors}",
+        _sizes(results[0], inputs),
+        f"Growth: {growth}; refinement: {refined}; Adam, batches of "
+        f"{batch}, a rate of {settings['learning_rate']:g}; "
+        f"{counted(minutes, 'minute') if minutes else 'less than a minute'} a tree on {place}.",
+    ]
+
+
+def _sizes(result: Mapping[str, Any], inputs: str = "") -> str:
+    sizes, (train, test) = result["sizes"], paper.SIZES[result["data"]]
+    return (
+        f"Data: {result['data']}; {sizes['train']:,} examples to train on, "
+        f"{sizes['validation']:,} for validation, {sizes['test']:,} to test. {inputs}"
+        f"The paper: {train:,}, of which 10 % for validation, and {test:,} to test."
+    )

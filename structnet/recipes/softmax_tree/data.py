@@ -1,0 +1,104 @@
+"""The data of a softmax tree's run: rows in full or sparse, and their classes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.sparse import issparse
+
+from structnet.datasets import Arrays, DownloadError, cache_dir, clusters, load, next_word
+from structnet.datasets import svmlight_file as sparse_rows
+from structnet.datasets.catalogue import SPARSE, TABLES
+from structnet.estimators.held_out import parted
+from structnet.recipes.arrays import ArrayData, labelled_rows
+from structnet.recipes.recipe import is_file
+from structnet.recipes.softmax_tree.settings import GENERATED, TEXTS, SoftmaxTreeRunSettings
+from structnet.routing import Samples
+
+
+def load_data(settings: SoftmaxTreeRunSettings) -> ArrayData:
+    """The data of a run; a tree that grows holds some training rows out.
+
+    Raises:
+        DownloadError: the files of the data set are not at hand.
+        ValueError: a file is not what it should be, or the settings do not go with the data.
+    """
+    arrays, told = _arrays(settings), settings.samples
+    if arrays.classes is None:
+        raise ValueError(
+            f"{settings.data} has numbers to predict; a softmax tree predicts classes (of a file, "
+            "--target names another column)"
+        )
+    seed = settings.training.seed
+    order = _drawn(arrays.y_train, told.train_size, seed, "training")
+    learn, held = order, order[:0]
+    if settings.growth_told is not None:
+        labels = arrays.y_train[order]
+        places, aside = parted(len(order), told.validation_fraction, seed, labels)
+        learn, held = order[places], order[:0] if aside is None else order[aside]
+    test = _drawn(arrays.y_test, told.test_size, 0, "test")
+    train, test_arrays = (arrays.x_train, arrays.y_train), (arrays.x_test, arrays.y_test)
+    learnt, held_out = _samples(*train, learn), _samples(*train, held)
+    return ArrayData(arrays, learnt, held_out, _samples(*test_arrays, test))
+
+
+def rows_of_file(file: str, settings: SoftmaxTreeRunSettings, data: dict[str, Any]) -> Samples:
+    """The rows of a user's file, like those that a tree was trained on.
+
+    Args:
+        data: description of what it was trained on, as in ``config.json``.
+
+    Raises:
+        ValueError: the file is of another kind, or has other columns or classes.
+    """
+    if is_file(file, TABLES):
+        samples = labelled_rows(file, data, settings.samples.target)
+        return Samples(samples.x.numpy().reshape(len(samples), -1), samples.targets)
+    (x, labels), width = sparse_rows.read([Path(file)], Path(settings.data))[0], data["shape"][0]
+    if x.shape[1] > width:
+        raise ValueError(f"{file} has {x.shape[1]} columns; the tree was trained on {width}")
+    x.resize((x.shape[0], width))
+    known = {float(name): place for place, name in enumerate(data["classes"])}
+    unknown = set(labels) - known.keys()
+    if unknown:
+        raise ValueError(f"{file} has the class {min(unknown):g}, which the tree does not know")
+    return Samples(x, torch.tensor([known[label] for label in labels]))
+
+
+def _arrays(settings: SoftmaxTreeRunSettings) -> Arrays:
+    data, told, folder = settings.data, settings.samples, settings.place.data_dir
+    if data in GENERATED:
+        sizes = {"num_train": told.train_size, "num_test": told.test_size, "classes": told.classes}
+        given = {name: value for name, value in sizes.items() if value is not None}
+        return clusters.generate(uneven=data == "uneven", seed=settings.training.seed, **given)
+    try:
+        if data in TEXTS:
+            return next_word.load(data, folder, classes=told.classes or 1000)
+        if is_file(data, SPARSE):
+            return load(data, task="classification", test=told.test_file)
+        if is_file(data, TABLES):
+            return load(data, **({} if told.target is None else {"target": told.target}))
+        return load(data, folder)
+    except DownloadError as error:
+        if data in TEXTS:
+            raise
+        places = " or ".join(str(place) for place in (folder, cache_dir()) if place is not None)
+        raise DownloadError(
+            f"the files of {data} are not in {places}; get them with: structnet data {data}"
+        ) from error
+
+
+def _drawn(y: np.ndarray, size: int | None, seed: int, what: str) -> np.ndarray:
+    """So many places in random order; all of them for None."""
+    if size is not None and size > len(y):
+        raise ValueError(f"there are {len(y):,} {what} examples; {size:,} were asked for")
+    return np.random.default_rng(seed).permutation(len(y))[:size]
+
+
+def _samples(x: Any, y: np.ndarray, places: np.ndarray) -> Samples:
+    x = x[places]
+    flat = x if issparse(x) else x.reshape(len(x), int(np.prod(x.shape[1:])))
+    return Samples(flat, torch.from_numpy(y[places]))

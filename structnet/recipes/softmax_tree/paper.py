@@ -1,0 +1,242 @@
+"""Comparisons as the papers make them, on the data at hand.
+
+Table 1 sets kinds of models side by side; Table 2 is a grid of trees, error against FLOPs. The
+papers' own figures are of data sets that are not among them, so that their column stays empty;
+their files (ALOI, LSHTC1) are read as FILE.svm.
+
+Reference:
+    Zharmagambetov, Gabidolla, Carreira-Perpinan, Softmax Tree, EMNLP 2021; Kairgeldin, Gabidolla,
+    Carreira-Perpinan, Adaptive Softmax Trees, UAI 2024.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from structnet.checks import check_integer, check_number
+from structnet.recipes.paper import Member, Members, PaperTable, Row, Table
+from structnet.recipes.recipe import Place, Say, parts, values_of
+from structnet.recipes.softmax_tree.defaults import DEFAULTS
+from structnet.recipes.softmax_tree.settings import (
+    DATA_SETS,
+    GENERATED,
+    AdaptiveRunSettings,
+    SoftmaxTreeRunSettings,
+    Start,
+    Training,
+)
+from structnet.recipes.softmax_tree.settings import Samples as SamplesTold
+
+if TYPE_CHECKING:
+    from structnet.recipes.run import Run
+
+NAMES = {
+    "flat": "flat softmax",
+    "leaves": "ST, its leaves alone trained",
+    "one-vs-all": "one-vs-all",
+    "hierarchical": "hierarchical softmax",
+    "softmax-tree": "softmax tree (ST)",
+    "adaptive-softmax-tree": "adaptive softmax tree (AST)",
+    "from-adaptive": "ST (from AST)",
+}
+ADAPTIVE = ("adaptive-softmax-tree", "from-adaptive")
+DEPTHS = (1, 2, 3, 4, 5, 6, 7)
+ALPHAS, GROWN_FROM = (0.6, 0.7, 0.8), 4
+QUANTITIES = ("error", "FLOPs", "leaves", "depth", "coverage", "perplexity", "seconds")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Trains softmax trees and what they are compared with.
+
+      --table 1   flat softmax, one-vs-all, hierarchical softmax, ST, AST, and ST (from AST)
+      --table 2   a grid of softmax trees and adaptive ones: error against FLOPs
+      --table defaults   models with no setting touched, on digits, mnist, uneven and brown
+
+    Args:
+        data: digits, mnist, clusters, uneven, brown, pydoc, wikitext-2, or FILE.csv, FILE.svm
+            (default: uneven; of table defaults: all four)
+        depth: decisions on a path of ST (default: chosen by held-out examples)
+        k: most classes of a leaf of ST (default: likewise)
+        penalty: weight of the L1 norms of all trees and of the flat softmax
+        start: tree that all trees begin with: centroids, rows, axes, or, as the papers have it,
+            random
+        only: models to train, by their names in folders, separated by commas (default: all)
+    """
+
+    data: str | None = None
+    depth: int | None = None
+    k: int | None = None
+    penalty: float = 1.0
+    start: Start = "centroids"
+    only: str | None = None
+    samples: SamplesTold = field(default_factory=SamplesTold)
+    place: Place = field(default_factory=Place)
+
+    def __post_init__(self) -> None:
+        check_integer("depth", self.depth, 0, optional=True)
+        check_integer("k", self.k, 1, optional=True)
+        check_number("penalty", self.penalty, 0)
+        parts(self.only, tuple(NAMES), "--only")
+
+    @property
+    def data_set(self) -> str:
+        """What tables 1 and 2 are about."""
+        return self.data or "uneven"
+
+    def training(self, **told: Any) -> Training:
+        """The hyper-parameters of a tree."""
+        penalties: dict[str, Any] = {"decision_penalty": self.penalty, "leaf_penalty": self.penalty}
+        return Training(**penalties, start=self.start, **told)
+
+    def run_of(self, kind: str, seed: int, **told: Any) -> SoftmaxTreeRunSettings:
+        """The settings of one model; only those that grow hold examples out."""
+        cls = AdaptiveRunSettings if kind in ADAPTIVE else SoftmaxTreeRunSettings
+        training = self.training(seed=seed, **told)
+        return cls(self.data_set, self.samples, training, self.place).resolved()
+
+
+def compared(choice: Choice, seed: int) -> list[Member]:
+    """The models of Table 1 that have one seed."""
+    asked = parts(choice.only, tuple(NAMES), "--only") or NAMES
+    return [_member(kind, choice, seed) for kind in asked]
+
+
+def grid(choice: Choice, seed: int) -> list[Member]:
+    """The trees of Table 2 that have one seed."""
+    found = [_member("flat", choice, seed)]
+    for depth in DEPTHS:
+        settings = choice.run_of("softmax-tree", seed, depth=depth)
+        key: tuple[str, float] = ("softmax-tree", depth)
+        folder = f"{settings.name}-softmax-tree-{depth}-{seed}"
+        found.append(Member(key, folder, settings, partial(_trained, "softmax-tree")))
+    for alpha in ALPHAS:
+        settings = choice.run_of("adaptive-softmax-tree", seed)
+        assert isinstance(settings, AdaptiveRunSettings)
+        growth = replace(settings.growth, alpha=alpha, start_depth=GROWN_FROM)
+        settings = replace(settings, growth=growth)
+        key = ("adaptive-softmax-tree", alpha)
+        folder = f"{settings.name}-adaptive-{alpha}-{seed}"
+        found.append(Member(key, folder, settings, partial(_trained, "adaptive-softmax-tree")))
+    asked = parts(choice.only, tuple(NAMES), "--only") or NAMES
+    return [each for each in found if (each.key if each.key in NAMES else each.key[0]) in asked]
+
+
+def _member(kind: str, choice: Choice, seed: int) -> Member:
+    told: dict[str, Any] = {"depth": choice.depth, "k": choice.k}
+    if kind in ADAPTIVE:
+        told = {}
+    if kind == "flat":
+        told = {"depth": 0, "max_iter": 12, "tol": 1e-4}
+    settings = choice.run_of(kind, seed, **told)
+    return Member(kind, f"{settings.name}-{kind}-{seed}", settings, partial(_trained, kind))
+
+
+def _trained(kind: str, settings: SoftmaxTreeRunSettings, say: Say) -> dict[str, Any]:
+    """Trains and tests one model, and gives a result."""
+    from structnet.recipes.softmax_tree.comparison import fitted
+    from structnet.recipes.softmax_tree.data import load_data
+
+    say(f"{NAMES[kind]} ...")
+    data, begin = load_data(settings), time.perf_counter()
+    test, details = fitted(kind, settings, data)
+    sizes = {name: len(getattr(data, name)) for name in ("train", "validation", "test")}
+    described = data.describe()
+    # What tells the data apart; what is held out differs by kind, and scales are long.
+    known = {name: described[name] for name in ("name", "split", "test", "num_outputs")}
+    if settings.data in GENERATED:
+        known["split"] = "drawn anew with each seed"
+    return {
+        "model": kind,
+        "data": known | {"learnt_from": sizes["train"] + sizes["validation"]},
+        "sizes": sizes,
+        "test": test,
+        "settings": values_of(settings),
+        "seconds": round(time.perf_counter() - begin, 1),
+        "details": details,
+    }
+
+
+def made(number: int, choice: Choice, members: Members) -> Table:
+    """A table of the models."""
+    rows = [Row(_name(key), {}, _ours(runs), _cells(runs)) for key, runs in members.items()]
+    first = next(iter(members.values()))
+    told = first[0].config["data"]
+    notes = [
+        f"Data: {told['name']}, {told['num_outputs']:,} classes; {told['learnt_from']:,} examples "
+        f"to train on, a tenth of which is held out where trees grow, {told['test']:,} to test "
+        f"({told['split']}). Seeds 0 to {len(first) - 1}, of everything that is drawn.",
+        "FLOPs: weights that are not 0 on the path and in the leaf, mean over the test examples; "
+        "of models of all classes, their multiplications. Perplexity: of the covered examples.",
+        f"All trees begin with {choice.start}; L1 penalties {choice.penalty:g}; flat softmax to "
+        "convergence (relative fall 1e-4). Seconds: the processor was shared.",
+        "The papers' figures are of other data sets.",
+    ]
+    pictures = {}
+    if number == 2:
+        from structnet.recipes.softmax_tree.pictures import draw_costs
+
+        pictures[f"table2-{_stem(choice)}-flops.png"] = partial(draw_costs, _pairs(members))
+    title = f"Table {number}: {told['name']}"
+    return Table(title, QUANTITIES, rows, notes, ("error", "coverage"), pictures)
+
+
+def _name(key: Any) -> str:
+    if isinstance(key, str):
+        return NAMES[key]
+    kind, value = key
+    return f"{NAMES[kind]}, {'depth' if kind == 'softmax-tree' else 'alpha'} {value}"
+
+
+def _tested(run: Run) -> dict[str, Any]:
+    """The figures of a run that has ended."""
+    return run.ended["test"]
+
+
+def _ours(runs: Sequence[Run]) -> dict[str, list[float]]:
+    found = {}
+    for quantity in QUANTITIES[:-1]:
+        values = [_tested(run).get(quantity.lower()) for run in runs]
+        if None not in values:
+            found[quantity] = values
+    return found | {"seconds": [run.ended["seconds"] for run in runs]}
+
+
+def _cells(runs: Sequence[Run]) -> dict[str, str]:
+    sizes = [_tested(run).get("path_classes") for run in runs]
+    known = [size for size in sizes if size is not None]
+    return {"classes of a leaf": f"{sum(known) / len(known):,.0f}" if known else ""}
+
+
+def _pairs(members: Members) -> dict[str, list[tuple[float, float]]]:
+    found: dict[str, list[tuple[float, float]]] = {}
+    for key, runs in members.items():
+        name = NAMES[key if isinstance(key, str) else key[0]]
+        means = [sum(_tested(run)[what] for run in runs) / len(runs) for what in ("flops", "error")]
+        found.setdefault(name, []).append((means[0], means[1]))
+    return found
+
+
+def _stem(choice: Choice) -> str:
+    return Path(choice.data_set).name.split(".")[0]
+
+
+def _table(number: int, members: Any) -> PaperTable:
+    return PaperTable(
+        DATA_SETS,
+        lambda choice: f"table{number}-{_stem(choice)}",
+        lambda choice, seed: members(choice, seed),
+        partial(made, number),
+    )
+
+
+TABLES: Mapping[Any, PaperTable] = {
+    1: _table(1, compared),
+    2: _table(2, grid),
+    "defaults": DEFAULTS,
+}

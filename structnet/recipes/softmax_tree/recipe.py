@@ -1,0 +1,271 @@
+"""The recipes of softmax trees, of a fixed structure and grown.
+
+Nothing here imports torch before it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from structnet.recipes.recipe import Answer, Outcome, Place, Say, is_file
+from structnet.recipes.recipe import Ask as AskOfModel
+from structnet.recipes.softmax_tree.paper import TABLES, Choice
+from structnet.recipes.softmax_tree.settings import (
+    DATA_SETS,
+    FILES,
+    AdaptiveRunSettings,
+    SoftmaxTreeRunSettings,
+)
+from structnet.recipes.words import counted
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from structnet.recipes.arrays import ArrayData
+    from structnet.recipes.paper import PaperTable
+    from structnet.recipes.run import Run
+    from structnet.routing import Samples
+    from structnet.softmax_tree import SoftmaxTree
+    from structnet.softmax_tree.training import Trained
+
+STATE = "training.safetensors"
+SHOWN = 0.01  # of the samples: branches that fewer take are folded in pictures
+
+
+class SoftmaxTreeRecipe:
+    """Softmax trees of a fixed structure."""
+
+    name: ClassVar[str] = "softmax-tree"
+    examples: ClassVar[Mapping[str, str]] = {
+        "train": """\
+  structnet train softmax-tree --data digits --out runs/digits
+  structnet train softmax-tree --data pydoc --classes 500 --depth 5 --k 60
+  structnet train softmax-tree --data words.svm --test-file words.test.svm --depth 6 --k 50""",
+        "reproduce": """\
+  structnet reproduce softmax-tree --table 1 --data uneven
+  structnet reproduce softmax-tree --table 1 --data brown --data-dir data --seeds 3
+  structnet reproduce softmax-tree --table defaults --data-dir data --seeds 3""",
+    }
+    data_sets: ClassVar[Sequence[str]] = DATA_SETS
+    files: ClassVar[Sequence[str]] = FILES
+    parallel: ClassVar[bool] = False
+    Settings: ClassVar[type[Any]] = SoftmaxTreeRunSettings
+    Ask: ClassVar[type[Any]] = AskOfModel
+    Choice: ClassVar[type[Any]] = Choice
+    tables: ClassVar[Mapping[Any, PaperTable]] = TABLES
+
+    def load(self, settings: SoftmaxTreeRunSettings, say: Say) -> Any:
+        """The data of a run, with a word on them; what does not go together is refused."""
+        from structnet.recipes.softmax_tree.data import load_data
+
+        say(f"reading {settings.data} ...")
+        data = load_data(settings)
+        settings.training.check_classes(data.arrays.num_outputs)
+        say(f"data: {data.in_words()}")
+        return data
+
+    def train(
+        self, settings: SoftmaxTreeRunSettings, data: ArrayData, run: Run, say: Say
+    ) -> Outcome:
+        """Trains a tree, or goes on from the last iteration; one that is trained stays as it is."""
+        from structnet.recipes.run import MODEL
+        from structnet.training.checkpoint import load_model
+
+        file = run.folder / MODEL
+        if not file.exists():
+            self._trained(settings, data, run, say)
+        else:
+            say("trained already")
+        outcome = Outcome(**load_model(file)[1]["outcome"])
+        outcome.details["file_bytes"] = file.stat().st_size
+        return outcome
+
+    def _trained(
+        self, settings: SoftmaxTreeRunSettings, data: ArrayData, run: Run, say: Say
+    ) -> None:
+        """Trains, iteration by iteration, and writes the tree in the end."""
+        from structnet.softmax_tree import SoftmaxTreeSettings, train
+
+        state_file = run.folder / STATE
+
+        def tell(history: Any) -> None:
+            run.write_history(history)
+            last: dict[str, Any] = history.records[-1]
+            leaves = counted(last["leaves"], "leaf", "leaves")
+            say(f"iteration {last['epoch']}: objective {last['objective']:.6g}, {leaves}")
+
+        if state_file.exists():
+            say(f"going on after iteration {len(run.history) - 1}")
+        held_out = data.validation
+        trained = train(
+            data.train.x,
+            data.train.targets.numpy(),
+            SoftmaxTreeSettings(**vars(settings.training)),
+            settings.growth_told,
+            num_classes=data.arrays.num_outputs,
+            validation=(held_out.x, held_out.targets.numpy()) if len(held_out) else None,
+            refit=True,
+            callbacks=[tell],
+            state_file=state_file,
+        )
+        _write(trained, data, run)
+        state_file.unlink(missing_ok=True)
+
+    def open(self, run: Run, place: Place) -> tuple[Run, SoftmaxTree, Place]:
+        """The trained tree of a run."""
+        from structnet.softmax_tree import SoftmaxTree
+
+        tree = run.load_model(lambda content: SoftmaxTree.from_config(content["tree"]))
+        assert isinstance(tree, SoftmaxTree)
+        return run, tree, place
+
+    def examples_of(self, run: Run, file: str | None, place: Place) -> Samples:
+        """The run's own test examples, or the rows of a file like the one that it learnt from.
+
+        Raises:
+            ValueError: the file is of another kind, or the run learnt from none.
+        """
+        from structnet.recipes.softmax_tree.data import rows_of_file
+
+        settings: SoftmaxTreeRunSettings = run.settings(self.Settings, place)
+        if file is None:
+            return self._own_data(run, place).test
+        if not (is_file(file, FILES) and is_file(settings.data, FILES)):
+            raise ValueError(
+                f"--data must be FILE.csv or FILE.svm, for a run on such a file; {run} was trained "
+                f"on {settings.data}. Got {file!r}"
+            )
+        return rows_of_file(file, settings, run.config["data"])
+
+    def _own_data(self, run: Run, place: Place | None) -> ArrayData:
+        """The data of a run, read once more."""
+        from structnet.recipes.softmax_tree.data import load_data
+
+        data = load_data(run.settings(self.Settings, place))
+        run.check_same_data(data.describe())
+        return data
+
+    def measure(self, model: Any, examples: Samples, ask: Any) -> dict[str, float]:
+        """Accuracy, size and cost."""
+        from structnet.softmax_tree import measured
+
+        found = vars(measured(model[1], examples))
+        return {"accuracy": 1 - found["error"], **found}
+
+    def answer(self, model: Any, texts: Sequence[str], ask: Any) -> list[Answer]:
+        """What a tree predicts for the rows of a file, or for test examples, and why.
+
+        Raises:
+            ValueError: there is more than one file, or a file and a number, or no such example.
+        """
+        run, tree, place = model
+        names = run.config["data"]["classes"]
+        if len(texts) == 1 and is_file(texts[0], FILES):
+            x = self._inputs(run, texts[0], place)
+            return [
+                _answer(f"row {i}", *each, names) for i, each in enumerate(_likeliest(tree, x), 1)
+            ]
+        if any(is_file(text, FILES) for text in texts):
+            raise ValueError(f"expected one file, or numbers, not both; got {' '.join(texts)}")
+        return [self._of_example(model, text, names) for text in texts]
+
+    def _inputs(self, run: Run, file: str, place: Place) -> Any:
+        from structnet.datasets.catalogue import TABLES
+        from structnet.recipes.arrays import inputs, read_table
+
+        if is_file(file, TABLES):
+            return inputs(read_table(file), run.config["data"]).numpy()
+        return self.examples_of(run, file, place).x
+
+    def _of_example(self, model: Any, text: str, names: Sequence[str]) -> Answer:
+        from structnet.routing.explanation import explain
+
+        run, tree, place = model
+        test = self.examples_of(run, None, place)
+        if not text.isascii() or not text.isdigit() or int(text) >= len(test):
+            raise ValueError(
+                f"expected FILE.csv or FILE.svm, or numbers of test examples, 0 to "
+                f"{len(test) - 1}; got {text!r}"
+            )
+        place_ = int(text)
+        true = names[int(test.targets[place_])]
+        told = explain(tree, test.x[place_], names)
+        best = max(range(len(names)), key=told.prediction.__getitem__)
+        lines = [f"test example {text}", *str(told).splitlines()[:-1], f"true: class {true}"]
+        values = {"class": names[best], "probability": told.prediction[best]}
+        more = {"example": place_, "leaf": told.leaf, "true": true}
+        return Answer("\n".join(lines), values | more)
+
+    def pictures(
+        self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
+    ) -> Mapping[str, Callable[[], Axes]]:
+        """Errors over iterations, how many classes are left at the leaves, and what the nodes ask.
+
+        Raises:
+            ValueError: there is a text; a tree of rows draws none.
+        """
+        from structnet.plot import plot_neural_tree
+        from structnet.recipes.softmax_tree.pictures import draw_errors, draw_widths
+
+        if texts:
+            raise ValueError(f"{run} is the run of a softmax tree; leave out {texts[0]!r}")
+        if not len(run.history):
+            return {}
+        found: dict[str, Callable[[], Axes]] = {"errors.png": lambda: draw_errors(run.history)}
+        if (run.folder / "model.safetensors").exists():
+            alpha = (run.result or {}).get("details", {}).get("growth") or {}
+            tree = self.open(run, Place())[1]
+            found["tree.png"] = lambda: draw_widths(tree, alpha.get("alpha"))
+            found["nodes.png"] = lambda: plot_neural_tree(
+                (data or self._own_data(run, place)).reading(tree), min_share=SHOWN
+            )
+        return found
+
+
+class AdaptiveSoftmaxTreeRecipe(SoftmaxTreeRecipe):
+    """Softmax trees that grow."""
+
+    name: ClassVar[str] = "adaptive-softmax-tree"
+    examples: ClassVar[Mapping[str, str]] = {
+        "train": """\
+  structnet train adaptive-softmax-tree --data uneven --out runs/uneven
+  structnet train adaptive-softmax-tree --data digits --alpha 0.6 --rho 0.9 --start-depth 1""",
+        "reproduce": "  structnet reproduce adaptive-softmax-tree --table 1 --data uneven",
+    }
+    Settings: ClassVar[type[Any]] = AdaptiveRunSettings
+
+
+def _write(trained: Trained, data: ArrayData, run: Run) -> None:
+    """Fills the folder of a run; with the tree last, as it says that the training has ended."""
+    from dataclasses import asdict
+
+    from structnet.routing.report import export_text
+    from structnet.softmax_tree import measured
+
+    tree, trials = trained.tree, [asdict(trial) for trial in trained.trials]
+    size, told = measured(tree, data.test), data.reading(tree)
+    columns: dict[str, Any] = {"feature_names": told.feature_names, "units": told.units}
+    text = export_text(tree, told.samples, told.class_names, **columns)
+    (run.folder / "summary.txt").write_text(f"{size}\n\n{text}\n", encoding="utf-8")
+    run.write_history(trained.history)
+    details = {
+        "chosen": asdict(trained.settings),
+        "growth": trained.growth and asdict(trained.growth),
+        "trials": len(trials),
+        "accepted": sum(trial.accepted for trial in trained.trials),
+        "iterations": len(trained.history) - 1,
+    }
+    outcome = Outcome(trained.history.records[-1]["seconds"], details)
+    run.save_model(tree, {"tree": tree.config(), "trials": trials, "outcome": outcome._asdict()})
+
+
+def _likeliest(tree: SoftmaxTree, x: Any) -> list[tuple[int, float]]:
+    """The likeliest class of each row and its probability."""
+    places, prob = tree.choices(x).top(1)
+    return list(zip(places[:, 0].tolist(), prob[:, 0].tolist(), strict=True))
+
+
+def _answer(what: str, place: int, probability: float, names: Sequence[str]) -> Answer:
+    words = f"{what}: class {names[place]}, {100 * probability:.1f} %"
+    return Answer(words, {"class": names[place], "probability": probability})

@@ -1,0 +1,229 @@
+"""A user's own trees for a run: read, refused if nothing can be learnt of them, and split."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from structnet.datasets import TreeFile, TreeFileError, read_trees
+from structnet.datasets.tree_file import read_text
+from structnet.datasets.tree_file_sources import FOLDERS
+from structnet.datasets.tree_file_targets import INSIDE
+from structnet.estimators.held_out import hold_out
+from structnet.recipes.recipe import Say
+from structnet.recipes.tree_file.settings import Source, TreeFileSettings
+from structnet.recipes.tree_lstm.trees import DATA_SEED
+from structnet.recipes.words import counted
+from structnet.routing.words import percent
+
+
+@dataclass(frozen=True)
+class TreeFileData:
+    """What a run learns from, chooses its best epoch by, and is tested on.
+
+    Attributes:
+        train, validation, test: trees and their targets.
+        content: hash of the files.
+    """
+
+    train: TreeFile
+    validation: TreeFile
+    test: TreeFile
+    content: str
+
+    @property
+    def classes(self) -> list[str] | None:
+        """The names of the classes to learn; None for numbers."""
+        if self.train.task == "regression":
+            return None
+        return in_order(set(self.train.each_target))
+
+    @property
+    def baseline(self) -> Any:
+        """What one would say without looking: the most frequent class, or the mean."""
+        if self.train.task == "regression":
+            return fmean(self.train.each_target)
+        counts = Counter(self.train.each_target)
+        return max(in_order(set(counts)), key=counts.__getitem__)
+
+    def describe(self) -> dict[str, Any]:
+        """What the trees are, and all that it takes to read others like them."""
+        sizes = {name: len(getattr(self, name)) for name in ("train", "validation", "test")}
+        data = self.train
+        told = {"format": data.format, "target": data.target, "task": data.task}
+        known = {"pairs": data.pairs, "classes": self.classes, "baseline": self.baseline}
+        return {**sizes, **told, **known, "content": self.content}
+
+
+def in_order(names: Any) -> list[str]:
+    """Names of classes in the order in which people count: numbers by size, others by alphabet.
+
+    Example:
+        >>> in_order(["10", "9", "2"]), in_order(["b", "10", "a"])
+        (['2', '9', '10'], ['10', 'a', 'b'])
+    """
+    try:
+        return sorted(names, key=lambda name: (float(name), name))
+    except ValueError:
+        return sorted(names)
+
+
+def load_data(settings: TreeFileSettings, say: Say) -> TreeFileData:
+    """The trees of a run, and a word on all that was guessed or left out.
+
+    Raises:
+        ValueError: the files are not what they should be, or nothing can be learnt from them.
+        OSError: there is no such file.
+    """
+    source, path = settings.source, Path(settings.data)
+    data = read_trees(path, source.format, source.target, source.task)
+    _say_read(data, say)
+    _refuse_one_class(data)
+    files = [source.test_file, source.validation_file]
+    test, validation = (None if file is None else _like(data, file, say) for file in files)
+    learn = data
+    if test is None:
+        learn, test = _parted(learn, source.test_fraction)
+    if validation is None:
+        learn, validation = _parted(learn, source.validation_fraction)
+    paths = [path, *(file for file in files if file is not None)]
+    found = TreeFileData(learn, validation, test, _hash(paths))
+    _say_split(found, source, say)
+    return found
+
+
+def read_like(told: Mapping[str, Any], file: str | Path, needed: bool = True) -> TreeFile:
+    """The trees of a file like those that a run was trained on.
+
+    Args:
+        told: description of the data, as in ``config.json``.
+        file: path of the file, or of a folder.
+        needed: must there be targets?
+
+    Raises:
+        ValueError: the file is not of their kind.
+        OSError: there is no such file.
+    """
+    target = told["target"]
+    if target not in INSIDE and (target == FOLDERS) != Path(file).is_dir():
+        target = None  # the targets of a folder are its folders, and those of a file never
+    asked = told["format"], target, told["task"]
+    found = read_trees(file, *asked, targets_needed=needed, pairs=told["pairs"])
+    return _of_a_kind(found, told["pairs"])
+
+
+def read_typed(told: Mapping[str, Any], text: str) -> TreeFile:
+    """The trees of a text like those that a run was trained on, with targets or without.
+
+    Raises:
+        ValueError: they are not.
+    """
+    asked = told["format"], told["target"], told["task"]
+    return _of_a_kind(read_text(text, *asked, pairs=told["pairs"]), told["pairs"])
+
+
+def known_part(data: TreeFile, classes: list[str] | None) -> TreeFile:
+    """The examples whose classes are known, and of trees with classes of nodes all, without others.
+
+    Args:
+        data: examples to choose an epoch by.
+        classes: classes that are learnt; None for numbers.
+
+    Raises:
+        TreeFileError: there are none.
+    """
+    if classes is None or data.targets is None:
+        return data
+    known = set(classes)
+    if data.task == "nodes":
+        labels = [[each if each in known else None for each in row] for row in data.targets]
+        return replace(data, targets=labels)
+    found = data[[i for i, target in enumerate(data.targets) if target in known]]
+    if not len(found):
+        raise TreeFileError(f"{data.path} has no class that is trained on")
+    return found
+
+
+def _like(data: TreeFile, file: Path, say: Say) -> TreeFile:
+    told = {name: getattr(data, name) for name in ("format", "target", "task", "pairs")}
+    found = read_like(told, file)
+    _say_read(found, say)
+    return found
+
+
+def _of_a_kind(found: TreeFile, pairs: bool) -> TreeFile:
+    if found.pairs != pairs:
+        kinds = ("single trees", "pairs of trees")
+        raise TreeFileError(
+            f"{found.path} has {kinds[found.pairs]}; the model was trained on {kinds[pairs]}"
+        )
+    return found
+
+
+def _say_read(data: TreeFile, say: Say) -> None:
+    for guess in data.guesses:
+        say(f"guessed {guess}")
+    if data.unreadable:
+        line, fault = data.unreadable[0]
+        number = counted(len(data.unreadable), "tree")
+        say(f"{number} of {data.path} left out as unreadable; the first: line {line}, {fault}")
+
+
+def _refuse_one_class(data: TreeFile) -> None:
+    if data.task == "regression":
+        if len(set(data.each_target)) < 2:
+            raise TreeFileError(f"{data.path}: every tree has the number {data.each_target[0]:g}")
+    elif len(names := set(data.each_target)) < 2:
+        of = "node" if data.task == "nodes" else "tree"
+        raise TreeFileError(
+            f"{data.path}: every {of} has the class {names.pop()!r}; there is nothing to learn "
+            "with fewer than two classes (--target names another column)"
+        )
+
+
+def _parted(data: TreeFile, share: float) -> tuple[TreeFile, TreeFile]:
+    """Examples to learn from, and some that are held out, of every class."""
+    labels = None
+    if data.task == "classification":
+        assert data.targets is not None
+        labels = np.unique(data.targets, return_inverse=True)[1]
+    try:
+        learn, held = hold_out(len(data), share, DATA_SEED, labels, each_class=labels is not None)
+    except ValueError as error:
+        raise TreeFileError(f"{data.path}: {error}") from None
+    return data[learn.tolist()], replace(data[held.tolist()], unreadable=[])
+
+
+def _say_split(data: TreeFileData, source: Source, say: Say) -> None:
+    sizes = {"to train on": data.train, "for validation": data.validation, "to test": data.test}
+    said = ", ".join(f"{len(part):,} {what}" for what, part in sizes.items())
+    unit = "pairs of trees" if data.train.pairs else "trees"
+    drawn = f"; {source.test_fraction:.0%} drawn, seed {DATA_SEED}" * (source.test_file is None)
+    say(f"data: {unit}, {said}{drawn}")
+    if data.classes is None:
+        say(f"numbers to predict; their mean is {data.baseline:.4g}")
+    else:
+        targets = data.train.each_target
+        share = percent(targets.count(data.baseline) / len(targets))
+        say(f"{len(data.classes)} classes; the most frequent, {data.baseline!r}, is {share}")
+    seen = set(data.train.trees)
+    copies = sum(tree in seen for tree in data.test.trees)
+    if copies:
+        say(f"note: {copies:,} of the {len(data.test):,} to test are equal to one to train on")
+
+
+def _hash(paths: list[Path]) -> str:
+    found = hashlib.sha256()
+    for path in paths:
+        files = sorted(path.glob("*/**/*")) if path.is_dir() else [path]
+        for file in files:
+            if file.is_file():
+                found.update(file.read_bytes())
+    return found.hexdigest()[:16]

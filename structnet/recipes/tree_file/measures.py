@@ -1,0 +1,100 @@
+"""How good predictions of trees are, over all examples at once, beside what one would guess."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from structnet.datasets import TreeFile
+from structnet.recipes.tree_file.data import in_order
+
+
+def of_classes(true: Sequence[str], predicted: Sequence[str], usual: str) -> dict[str, Any]:
+    """Accuracy, macro F1 and confusion matrix.
+
+    Args:
+        true, predicted: class of each example, or of each node.
+        usual: most frequent class of those that were trained on.
+
+    Returns:
+        The macro F1 is the mean over all classes that are true or predicted somewhere. The rows of
+        the matrix are true, its columns predicted.
+
+    Example:
+        >>> found = of_classes(["a", "a", "a", "b"], ["a", "a", "b", "b"], "a")
+        >>> found["accuracy"], found["accuracy_of_most_frequent"], round(found["macro_f1"], 3)
+        (0.75, 0.75, 0.733)
+        >>> found["confusion"]
+        {'classes': ['a', 'b'], 'counts': [[2, 1], [0, 1]]}
+    """
+    names = in_order({*true, *predicted})
+    place = {name: i for i, name in enumerate(names)}
+    counts = np.zeros((len(names), len(names)), int)
+    np.add.at(counts, tuple([place[name] for name in each] for each in (true, predicted)), 1)
+    right = np.diag(counts)
+    f1 = 2 * right / (counts.sum(axis=0) + counts.sum(axis=1))  # each class occurs in one of both
+    return {
+        "accuracy": float(right.sum() / counts.sum()),
+        "accuracy_of_most_frequent": float(np.mean([name == usual for name in true])),
+        "macro_f1": float(f1.mean()),
+        "confusion": {"classes": names, "counts": counts.tolist()},
+    }
+
+
+def of_nodes(
+    true: Sequence[Sequence[str | None]], predicted: Sequence[Sequence[str]], usual: str
+) -> dict[str, Any]:
+    """The same of all nodes of all trees that have a class.
+
+    Args:
+        true, predicted: classes of the nodes of each tree; None for nodes without.
+        usual: most frequent class of those that were trained on.
+    """
+    pairs = [
+        (label, str(found))
+        for labels, each in zip(true, predicted, strict=True)
+        for label, found in zip(labels, each, strict=True)
+        if label is not None
+    ]
+    return of_classes([label for label, _ in pairs], [found for _, found in pairs], usual)
+
+
+def left_out(examples: TreeFile, classes: Sequence[str] | None) -> dict[str, Any]:
+    """What the other metrics do not say: what could not be read, and classes nobody can predict.
+
+    Args:
+        examples: trees that a model is tested on.
+        classes: classes that it was trained on; None if it predicts numbers.
+    """
+    unknown = in_order(set(examples.each_target) - set(classes)) if classes else []
+    found = {"unreadable": list(map(list, examples.unreadable)), "unknown_classes": unknown}
+    return {name: value for name, value in found.items() if value}
+
+
+def of_numbers(true: Sequence[float], predicted: Sequence[float], mean: float) -> dict[str, Any]:
+    """Errors in the units of the numbers, and the share of their variance that is explained.
+
+    Args:
+        true, predicted: number of each example.
+        mean: mean of the numbers that were trained on.
+
+    Returns:
+        Root of the mean squared error, mean absolute error, and those of the mean; R2 where the
+        true numbers differ.
+
+    Example:
+        >>> found = of_numbers([1.0, 3.0], [1.0, 2.0], mean=2.0)
+        >>> found["mae"], found["mae_of_mean"], round(found["r2"], 6)
+        (0.5, 1.0, 0.5)
+    """
+    y, guess = np.asarray(true, float), np.asarray(predicted, float).reshape(-1)
+    variance = float(y.var())
+    found = {
+        "rmse": float(np.sqrt(np.mean((y - guess) ** 2))),
+        "rmse_of_mean": float(np.sqrt(np.mean((y - mean) ** 2))),
+        "mae": float(np.mean(np.abs(y - guess))),
+        "mae_of_mean": float(np.mean(np.abs(y - mean))),
+    }
+    return found | ({"r2": 1 - found["rmse"] ** 2 / variance} if variance > 0 else {})

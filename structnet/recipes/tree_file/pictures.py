@@ -1,0 +1,162 @@
+"""The pictures of a run on users' trees: what is taken for what, and one tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from structnet.datasets import TreeFile
+from structnet.datasets.tree_file_targets import NODES
+from structnet.plot import plot_explanation, plot_tree
+from structnet.plot.style import as_written, cut, new_axes
+from structnet.recipes.tree_file.answers import Opened, relabelled, said_of
+from structnet.recipes.tree_lstm.trees import nearest_size
+from structnet.routing.words import percent
+from structnet.trees.tree import Tree
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+WRONG = "#F4A6A0"
+MOST_CLASSES = 30  # that are drawn, the most frequent ones
+COUNTS_UP_TO = 15  # classes, with numbers in the fields
+Nodes = list[list[Any]]  # label, number of children and token of each node, children first
+
+
+def choose_example(data: TreeFile) -> int:
+    """The place of a tree that makes a good picture."""
+    return nearest_size([sum(tree.size for tree in _trees(each)) for each in data.trees])
+
+
+def as_nodes(data: TreeFile, place: int) -> dict[str, Any]:
+    """One example as JSON, from which :func:`from_nodes` has it back."""
+    trees = [
+        [[node.label, len(node.children), node.token] for node in tree.postorder()]
+        for tree in _trees(data.trees[place])
+    ]
+    return {"trees": trees, "target": data.targets[place] if data.targets else None}
+
+
+def from_nodes(told: Mapping[str, Any], example: Mapping[str, Any]) -> TreeFile:
+    """The example that :func:`as_nodes` wrote."""
+    trees = [Tree.from_postorder(map(tuple, nodes)) for nodes in example["trees"]]
+    shown: Any = [tuple(trees) if told["pairs"] else trees[0]]
+    targets = None if example["target"] is None else [example["target"]]
+    kind = told["task"]
+    return TreeFile(Path(), shown, targets, kind, told["format"], told["target"], [], ())
+
+
+def draw_example(model: Opened, examples: TreeFile) -> Axes:
+    """The first example with what the model says of it; of nodes, at each of them.
+
+    Raises:
+        ValueError: there is none.
+    """
+    tree, predicted, probability, true = said_of(model, examples[[0]])[0]
+    if model.told["task"] == "nodes":
+        return _draw_nodes(tree, predicted, true, model.told["target"] == NODES)
+    ax = plot_tree(list(tree) if isinstance(tree, tuple) else tree)
+    sure = "" if probability is None else f", {percent(probability)} sure"
+    shown = f"{predicted:.4g}" if model.told["task"] == "regression" else cut(str(predicted), 60)
+    known = "" if true is None else f"\ntrue: {cut(str(true), 60)}"
+    as_written(ax.set_title(f"predicted: {shown}{sure}{known}", fontsize=11))
+    return ax
+
+
+class _Said(NamedTuple):
+    """What is drawn at a node."""
+
+    own: str  # the label that the model knows, if it is not hidden
+    guess: str
+    truth: str | None
+
+    @property
+    def wrong(self) -> bool:
+        return self.truth is not None and self.guess != self.truth
+
+    def __str__(self) -> str:
+        return "\n".join(
+            filter(
+                None, [self.own, f"{self.guess}, not {self.truth}" if self.wrong else self.guess]
+            )
+        )
+
+
+def draw_reasons(model: Opened, examples: TreeFile) -> Axes:
+    """The first tree with how much each part of it matters to what the model says."""
+    return plot_explanation(model.estimator.explain(examples.trees[0]))
+
+
+def _draw_nodes(
+    tree: Tree, predicted: Sequence[Any], true: Sequence[Any] | None, hidden: bool
+) -> Axes:
+    """A tree with the label that is predicted for each node, wrong ones in red."""
+    pairs = [
+        _Said("" if hidden else str(node.label), str(guess), None if truth is None else str(truth))
+        for node, guess, truth in zip(
+            tree.preorder(), predicted, true or [None] * tree.size, strict=True
+        )
+    ]
+    shown = relabelled(tree, pairs, words=not hidden)
+
+    def label(node: Tree) -> str:
+        return str(node.label) + ("" if node.token is None else f"\n{node.token}")
+
+    def color(node: Tree) -> str | None:
+        return WRONG if isinstance(node.label, _Said) and node.label.wrong else None
+
+    ax = plot_tree(shown, labels=label, colors=color)
+    wrong = sum(each.wrong for each in pairs)
+    title = "labels that are predicted" + (f"; red: {wrong} wrong" if wrong else "")
+    as_written(ax.set_title(title, fontsize=11))
+    return ax
+
+
+def draw_confusion(confusion: Mapping[str, Any], ax: Axes | None = None) -> Axes:
+    """What each class is taken for: shares of its examples as colours, few with their numbers.
+
+    Args:
+        confusion: "classes", names; "counts", a row a true class, a column a predicted one.
+        ax: axes to draw on; by default new ones.
+
+    Example:
+        >>> from matplotlib.figure import Figure
+        >>> found = {"classes": ["a", "b"], "counts": [[3, 1], [0, 2]]}
+        >>> ax = draw_confusion(found, Figure().add_subplot())
+        >>> ax.images[0].get_array().tolist()
+        [[0.75, 0.25], [0.0, 1.0]]
+    """
+    counts = np.array(confusion["counts"])
+    kept = np.sort(np.argsort(-counts.sum(axis=1), kind="stable")[:MOST_CLASSES])
+    number, names = len(kept), [cut(confusion["classes"][i], 16) for i in kept]
+    shares = (counts / np.maximum(counts.sum(axis=1, keepdims=True), 1))[np.ix_(kept, kept)]
+    counts = counts[np.ix_(kept, kept)]
+    side = 2.2 + 0.36 * number
+    ax = ax if ax is not None else new_axes(1, side + 0.5, side)[0]
+    ax.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    ax.set_xticks(range(number), names, rotation=90 if max(map(len, names)) > 2 else 0)
+    ax.set_yticks(range(number), names)
+    as_written(*ax.get_xticklabels(), *ax.get_yticklabels())
+    if number <= COUNTS_UP_TO:
+        for row, column in np.ndindex(*counts.shape):
+            if counts[row, column]:
+                dark = "white" if shares[row, column] > 0.5 else "black"
+                place: dict[str, Any] = {
+                    "ha": "center",
+                    "va": "center",
+                    "fontsize": 8,
+                    "color": dark,
+                }
+                ax.annotate(f"{counts[row, column]:,}", (column, row), **place)
+    left = len(confusion["classes"]) - number
+    ax.set_title(f"the {number} most frequent classes" if left else "")
+    ax.set(xlabel="predicted", ylabel="true")
+    return ax
+
+
+def _trees(example: Any) -> tuple[Tree, ...]:
+    return example if isinstance(example, tuple) else (example,)

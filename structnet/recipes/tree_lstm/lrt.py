@@ -1,0 +1,136 @@
+"""LRT for a run: how two sentences of propositional logic are related, one of seven ways."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from structnet.recipes.tree_lstm.trees import DATA_SEED, Labelled, Split, TreeDataSet, check_number
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from structnet.datasets.lrt import Pair
+    from structnet.datasets.source import Source
+    from structnet.recipes.tree_lstm.settings import Sizes
+    from structnet.trees.tree import Tree
+    from structnet.trees.vocabulary import Vocabulary
+
+# Of the generated pairs at least 1 in 6 is a training pair, and 15 % are test pairs.
+PAIRS_PER_TRAIN, PAIRS_PER_TEST, ALL_PAIRS = 6, 7, 250_000
+
+RELATION_NAMES = {  # in the order of the classes
+    "=": "equivalence",
+    "<": "entailment",
+    ">": "reverse entailment",
+    "^": "negation",
+    "|": "alternation",
+    "v": "cover",
+    "#": "independence",
+}
+
+
+class LRTData(TreeDataSet):
+    """LRT, with operators as types and variables as tokens."""
+
+    name, unit, num_trees = "lrt", "pairs", 2
+    classes = tuple(RELATION_NAMES)
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The operators and variables."""
+        from structnet.datasets.truth import VARIABLES
+        from structnet.trees.vocabulary import Vocabulary
+
+        return Vocabulary(["and", "or", "not"], VARIABLES, 2)
+
+    def inputs(self) -> Tensor:
+        """One-hot vectors of the variables, ``[6, 6]``."""
+        import torch
+
+        return torch.eye(len(self.vocabulary.tokens))
+
+    def load(self, sizes: Sizes, data_dir: Path | None) -> Split:
+        from structnet.datasets import find, lrt
+
+        train_size, test_size = sizes.train_size, sizes.test_size
+        at_hand = any(find(source, data_dir) for source in self.sources())
+        if at_hand and not sizes.generate:
+            data = lrt.load(data_dir, seed=DATA_SEED)
+        else:
+            pairs = PAIRS_PER_TRAIN * (train_size or 0), PAIRS_PER_TEST * (test_size or 0)
+            num_pairs = max(pairs) if train_size and test_size else ALL_PAIRS
+            data = lrt.generated(max(num_pairs, 100), seed=DATA_SEED)
+        train = _chosen(data.train, train_size, "training")
+        # A small run is not to spend its time on validation.
+        validation = _chosen(data.validation, min(len(data.validation), len(train)), "validation")
+        test = _chosen([p for n in sorted(data.test) for p in data.test[n]], test_size, "test")
+        return self._labelled(train), self._labelled(validation), self._labelled(test), data.origin
+
+    def sources(self) -> Sequence[Source]:
+        from structnet.datasets import lrt
+
+        return list(lrt.SOURCES.values())
+
+    def generate(self, out: Path, num: int | None, seed: int) -> list[Path]:
+        from structnet.datasets import lrt
+
+        data = lrt.generated(num or ALL_PAIRS, seed=seed)
+        test = [pair for n in sorted(data.test) for pair in data.test[n]]
+        parts = {"train": data.train, "validation": data.validation, "test": test}
+        paths = {out / f"{part}.tsv": pairs for part, pairs in parts.items()}
+        for path, pairs in paths.items():
+            lrt.write_tsv(path, pairs)
+        return list(paths)
+
+    def read(self, path: str | Path) -> Labelled:
+        from structnet.datasets import lrt
+
+        return self._labelled(lrt.read_tsv(path))
+
+    def _labelled(self, pairs: Sequence[Pair]) -> Labelled:
+        number = {name: i for i, name in enumerate(self.classes)}
+        trees = [tree for pair in pairs for tree in (pair.left, pair.right)]
+        return Labelled(trees, [number[pair.relation] for pair in pairs])
+
+    def parse(self, texts: Sequence[str]) -> tuple[Tree, ...]:
+        from structnet import parse
+
+        check_number(texts, 2, "two sentences, each in quotation marks")
+        return tuple(map(parse.logic, texts))
+
+    def write(self, trees: Sequence[Tree]) -> list[str]:
+        from structnet import parse
+
+        return [parse.to_logic(tree) for tree in trees]
+
+    def truth(self, trees: Sequence[Tree]) -> str:
+        from structnet.datasets import relation
+
+        return relation(*trees)
+
+    def in_words(self, name: str) -> str:
+        return f"{name} ({RELATION_NAMES[name]})"
+
+    def groups(self, data: Labelled) -> list[int]:
+        """The operators of each pair's longer sentence; as in the files, 12 is 12 or more."""
+        from structnet.datasets import num_operators
+        from structnet.datasets.lrt_generator import MAX_OPERATORS
+
+        count = [num_operators(tree) for tree in data.trees]
+        pairs = zip(count[0::2], count[1::2], strict=True)
+        return [min(max(pair), MAX_OPERATORS) for pair in pairs]
+
+
+def _chosen(pairs: Sequence[Pair], size: int | None, what: str) -> list[Pair]:
+    """So many of the pairs, at random but always the same; all of them for None."""
+    import numpy as np
+
+    if size is None:
+        return list(pairs)
+    if size > len(pairs):
+        raise ValueError(f"there are {len(pairs):,} {what} pairs; {size:,} were asked for")
+    order = np.random.default_rng(DATA_SEED).permutation(len(pairs))
+    return [pairs[i] for i in order[:size].tolist()]

@@ -1,0 +1,141 @@
+"""The model of a Tree-LSTM's run: how it is built, trained and asked.
+
+Nothing here imports torch before it is needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from structnet.recipes.tree_lstm.listops import ListOpsData
+from structnet.recipes.tree_lstm.lrt import LRTData
+from structnet.recipes.tree_lstm.settings import (
+    WARM_UP,
+    Model,
+    TreeLSTMRunSettings,
+)
+from structnet.recipes.tree_lstm.trees import Labelled, TreeData, TreeDataSet
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+    from structnet.recipes.run import Run
+    from structnet.tensor_tree import TreeClassifier, TreePairClassifier
+    from structnet.training.history import History
+    from structnet.trees.tree import Tree
+
+OF_NAME: dict[str, TreeDataSet] = {each.name: each for each in (ListOpsData(), LRTData())}
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A trained model, with what it takes to ask it something."""
+
+    run: Run
+    model: TreeClassifier | TreePairClassifier
+    of: TreeDataSet
+    classes: list[str]
+    device: torch.device
+
+    def ask_all(self, examples: Labelled, batch_size: int = 1000) -> list[str]:
+        """The likeliest class of each example."""
+        from structnet.training import predict_all
+
+        predicted = predict_all(
+            self.model,
+            examples.encoded(self.of.vocabulary),
+            batch_size=batch_size,
+            device=self.device,
+        )
+        return [self.classes[number] for number in predicted.tolist()]
+
+    def ask(self, trees: tuple[Tree, ...]) -> tuple[str, float]:
+        """The likeliest class of one example, and its probability."""
+        from structnet.training.metrics import evaluating
+
+        data = Labelled(trees, [0]).encoded(self.of.vocabulary).to(self.device)
+        with evaluating(self.model):
+            probability, number = self.model.predict_proba(data).max(-1)
+        return self.classes[int(number)], probability.item()
+
+
+def first_weights(settings: TreeLSTMRunSettings) -> TreeClassifier | TreePairClassifier:
+    """The untrained model, its weights drawn by the run's seed.
+
+    Raises:
+        ValueError: settings that exclude each other.
+    """
+    import torch
+
+    from structnet import tensor_tree
+
+    of = OF_NAME[settings.data]
+    chosen: Any = settings.model  # resolved: nothing of it is None but a rank
+    aggregator: Any = tensor_tree.AGGREGATORS[chosen.aggregator]
+    if chosen.rank is not None:
+        aggregator = partial(aggregator, rank=chosen.rank)
+    head = tensor_tree.TreeClassifier if of.num_trees == 1 else tensor_tree.TreePairClassifier
+    with torch.random.fork_rng([]):
+        torch.manual_seed(settings.training.seed)
+        encoder = tensor_tree.TreeLSTM(
+            chosen.hidden_size,
+            of.vocabulary.num_types,
+            of.arity,
+            of.inputs(),
+            aggregator,
+            chosen.forget,
+            chosen.bottom,
+            forget_bias=chosen.forget_bias,
+        )
+        return head(encoder, len(of.classes))
+
+
+def in_words(model: Model) -> str:
+    """A model as a line."""
+    rank = "" if model.rank is None else f" and rank {model.rank}"
+    return f"Tree-LSTM, {model.aggregator} of hidden size {model.hidden_size}{rank}"
+
+
+def fitted(model: nn.Module, settings: TreeLSTMRunSettings, data: TreeData, run: Run) -> History:
+    """Trains a model in place."""
+    from structnet.training import accuracy, fit
+    from structnet.training.loop import steps_per_epoch
+
+    vocabulary = OF_NAME[settings.data].vocabulary
+    chosen: Any = settings.training  # resolved: nothing of it is None but a limit
+    steps = chosen.epochs * steps_per_epoch(len(data.train), chosen.batch_size)
+    return fit(
+        model,
+        data.train.encoded(vocabulary),
+        data.validation.encoded(vocabulary),
+        epochs=chosen.epochs,
+        batch_size=chosen.batch_size,
+        patience=chosen.patience,
+        monitor="accuracy",
+        metrics={"accuracy": accuracy},
+        seed=chosen.seed,
+        device=settings.place.device,
+        checkpoint=run.folder,
+        resume=True,
+        **optimization(chosen, steps),
+    )
+
+
+def optimization(chosen: Any, steps: int) -> dict[str, Any]:
+    """The arguments of ``fit`` that say how the weights are changed.
+
+    Args:
+        chosen: settings of the training, resolved.
+        steps: number of steps in all epochs.
+    """
+    import torch
+
+    from structnet.training.schedules import one_cycle
+
+    rate, decay = chosen.learning_rate, chosen.weight_decay
+    if chosen.optimizer == "adadelta":
+        return {"optimizer": partial(torch.optim.Adadelta, lr=rate, weight_decay=decay)}
+    return one_cycle(rate, decay, steps, WARM_UP)

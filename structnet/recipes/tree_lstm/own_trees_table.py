@@ -1,0 +1,220 @@
+"""The estimators of trees with no setting touched, beside linear models and boosting on counts.
+
+A quarter of each task is for testing; nothing was chosen on it. Of numbers the error is the root of
+the mean square. ``bag`` is logistic or ridge regression on how often each label occurs, ``pairs``
+the same with pairs of parent and child, ``boosting`` scikit-learn's HistGradientBoosting on the
+counts of the most frequent labels.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from structnet.recipes.paper import Member, Members, PaperTable, Row, Table
+from structnet.recipes.recipe import Place, Say, parts, values_of
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from structnet.recipes.tree_lstm.own_trees_tasks import Task
+    from structnet.trees.tree import Tree
+
+NAMES = {"tree": "Tree-LSTM", "bag": "bag of labels", "pairs": "with pairs", "boosting": "boosting"}
+OF_PROGRAMS = {
+    "package": "package of a function",
+    "package-by-file": "the same, files held out",
+    "package-bare": "the same, structure alone",
+    "loop": "loop in a condition",
+    "value": "value of an expression",
+}
+OF_SENTENCES = {
+    "root": "label of a sentence",
+    "tag": "tag of a masked word",
+    "nouns": "number of nouns",
+    "nouns-hidden": "the same, tags hidden",
+}
+TASKS = OF_PROGRAMS | OF_SENTENCES
+SHOWN = 300  # labels that boosting sees
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Which model learns which task.
+
+    Args:
+        data: name of the task, of ``TASKS``.
+        model: name of it, of ``NAMES``.
+        train_size, test_size: trees, drawn from the task's; None for all.
+        treebank: file of bracketed sentences.
+        seed: seed of the split and of the model.
+        place: device.
+    """
+
+    data: str
+    model: str
+    train_size: int | None = None
+    test_size: int | None = None
+    treebank: Path | None = None
+    seed: int = 0
+    place: Place = field(default_factory=Place)
+
+
+def members(choice: Any, seed: int) -> list[Member]:
+    """The runs that have one seed.
+
+    Raises:
+        ValueError: settings that this table does not have.
+    """
+    if choice.epochs is not None:
+        raise ValueError("table own is of models with no setting touched; leave out --epochs")
+    if choice.sizes.max_depth is not None or choice.sizes.generate or choice.place.data_dir:
+        raise ValueError("--max-depth, --generate and --data-dir are for tables 1 and 2")
+    asked, sizes = parts(choice.only, tuple(TASKS), "--only") or TASKS, choice.sizes
+    if choice.treebank is not None and not choice.treebank.is_file():
+        raise ValueError(f"--treebank must be a file of sentences; got {choice.treebank}")
+    if choice.treebank is None and choice.only is not None and set(asked) & set(OF_SENTENCES):
+        raise ValueError(f"--only {choice.only} needs --treebank FILE, bracketed sentences")
+    return [
+        Member(
+            model,
+            f"own-{task}-{model}-{seed}",
+            Settings(
+                task,
+                model,
+                sizes.train_size,
+                sizes.test_size,
+                choice.treebank if task in OF_SENTENCES else None,
+                seed,
+                choice.place,
+            ),
+            trained,
+        )
+        for task in asked
+        if choice.treebank is not None or task not in OF_SENTENCES
+        for model in NAMES
+    ]
+
+
+def trained(settings: Settings, say: Say) -> dict[str, Any]:
+    """Trains and tests one model, and gives a result."""
+    from structnet.recipes.tree_lstm.own_trees_tasks import task
+
+    say(f"{TASKS[settings.data]}: {NAMES[settings.model]} ...")
+    of, begin = task(settings.data, settings.treebank), time.perf_counter()
+    learn, test = parted(of, settings.seed, settings.train_size, settings.test_size)
+    fit = _tree if settings.model == "tree" else _baseline
+    said = fit(settings, of, learn, test)
+    return {
+        "model": settings.model,
+        "data": settings.data,
+        "sizes": {"train": len(learn), "test": len(test)},
+        "test": {_measure(of): score(said, of.y[test])},
+        "settings": values_of(settings),
+        "seconds": round(time.perf_counter() - begin, 1),
+    }
+
+
+def parted(
+    task: Task, seed: int, train_size: int | None = None, test_size: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Three quarters to learn from, one to test, or as many of these: ``[n]``, ``[m]``, places."""
+    import numpy as np
+    from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold
+
+    how: dict[str, Any] = {"n_splits": 4, "shuffle": True, "random_state": seed}
+    kind = KFold if task.y.dtype.kind == "f" else StratifiedKFold
+    if task.groups is not None:
+        kind = StratifiedGroupKFold
+    learn, test = next(kind(**how).split(task.y, task.y, task.groups))
+    rng = np.random.default_rng(seed)
+    return rng.permutation(learn)[:train_size], rng.permutation(test)[:test_size]
+
+
+def score(said: np.ndarray, y: np.ndarray) -> float:
+    """The accuracy of classes, or the root mean squared error of numbers. Both ``[n]``."""
+    if y.dtype.kind == "f":
+        return float(((said - y) ** 2).mean() ** 0.5)
+    return float((said == y).mean())
+
+
+def counts(tree: Tree, pairs: bool) -> dict[str, int]:
+    """How often each label occurs in a tree, apart for leaves, and each pair if these count too."""
+    found: Counter[str] = Counter()
+    for node in tree.preorder():
+        found[f"{bool(node.children):d} {node.label}"] += 1
+        if pairs:
+            found.update(f"{node.label} > {child.label}" for child in node.children)
+    return found
+
+
+def _tree(settings: Settings, task: Task, learn: np.ndarray, test: np.ndarray) -> np.ndarray:
+    from structnet.tensor_tree import TreeLSTMClassifier, TreeLSTMRegressor
+
+    kind = TreeLSTMRegressor if task.y.dtype.kind == "f" else TreeLSTMClassifier
+    model = kind(random_state=settings.seed, device=settings.place.device)
+    model.fit([task.trees[i] for i in learn], task.y[learn])
+    return model.predict([task.trees[i] for i in test])
+
+
+def _baseline(settings: Settings, task: Task, learn: np.ndarray, test: np.ndarray) -> np.ndarray:
+    """What scikit-learn's model on counts says of the trees to test. ``[m]``."""
+    import numpy as np
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+    from sklearn.feature_extraction import DictVectorizer
+    from sklearn.linear_model import LogisticRegression, RidgeCV
+
+    pairs, names, y = settings.model == "pairs", DictVectorizer(), task.y[learn]
+    x = names.fit_transform([counts(task.trees[i], pairs) for i in learn])
+    z = names.transform([counts(task.trees[i], pairs) for i in test])
+    numbers = y.dtype.kind == "f"
+    if settings.model == "boosting":
+        most = np.argsort(-np.asarray((x > 0).sum(0)).ravel())[:SHOWN]
+        kind = HistGradientBoostingRegressor if numbers else HistGradientBoostingClassifier
+        model = kind(random_state=settings.seed).fit(x[:, most].toarray(), y)
+        return model.predict(z[:, most].toarray())
+    if numbers:
+        return RidgeCV(np.logspace(-2, 3, 6)).fit(x, y).predict(z)
+    return LogisticRegression(max_iter=500).fit(x.log1p(), y).predict(z.log1p())
+
+
+def make(choice: Any, runs: Members) -> Table:
+    """The table of trained runs."""
+    sizes, measures = {}, {}
+    for run in next(iter(runs.values())):
+        task, result = run.config["data"], run.ended
+        sizes[task], (measures[task],) = sum(result["sizes"].values()), result["test"]
+    quantities = {task: f"{TASKS[task]}, {measure}" for task, measure in measures.items()}
+    rows = [Row(NAMES[model], {}, _figures(of, quantities)) for model, of in runs.items()]
+    number = len(next(iter(rows[0].ours.values())))
+    told = ", ".join(f"{TASKS[task]} {size:,}" for task, size in sizes.items())
+    notes = [
+        f"Trees: {told}; at most three quarters to learn from, and one to test. Of the estimators "
+        "a tenth of the former chose the epoch. "
+        + ("One split, seed 0." if number == 1 else f"{number} splits, seeds 0 to {number - 1}."),
+        "No setting of the Tree-LSTM is touched. Bag: logistic or ridge regression on how often "
+        "each label occurs; with pairs: of parent and child too; boosting: scikit-learn's "
+        f"HistGradientBoosting on the counts of the {SHOWN} most frequent labels.",
+        "Programs: functions of the library of the Python that computed this. Error: root of the "
+        "mean square.",
+    ]
+    shares = [name for task, name in quantities.items() if measures[task] == "accuracy"]
+    return Table("Trees of one's own", list(quantities.values()), rows, notes, shares)
+
+
+def _figures(runs: Sequence[Any], quantities: Mapping[str, str]) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {name: [] for name in quantities.values()}
+    for run in runs:
+        found[quantities[run.config["data"]]] += run.ended["test"].values()
+    return found
+
+
+def _measure(task: Task) -> str:
+    return "error" if task.y.dtype.kind == "f" else "accuracy"
+
+
+OWN = PaperTable((), lambda choice: "table-own", members, make)
