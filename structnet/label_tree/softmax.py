@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from structnet.checks import check_bool, check_integer, check_number, check_one_of
 from structnet.label_tree._kernels import EMPTY
-from structnet.label_tree._sgd_kernels import score_all, score_labels, search
+from structnet.label_tree.arrays import TreeArrays
 from structnet.label_tree.codes import LabelCodes, least_nodes
 from structnet.label_tree.features import Features
 from structnet.label_tree.reassignment import (
@@ -270,7 +270,7 @@ class TreeSoftmaxLoss(nn.Module):
         plain = batch.device.type == "cpu" and batch.dtype == torch.float32
         if plain and not (self.training or torch.is_grad_enabled()):
             # Nothing is to be learnt or noted: the compiled loop alone.
-            found = self.scored(Features.from_table(batch.numpy()), labels.numpy())
+            found = self.arrays().scored(Features.from_table(batch.numpy()), labels.numpy())
             return torch.from_numpy(found).to(batch)
         offsets = self._row("offsets")
         first, length = offsets[labels], offsets[labels + 1] - offsets[labels]
@@ -340,69 +340,22 @@ class TreeSoftmaxLoss(nn.Module):
             input ``[n, in_features]`` -> log-probabilities and labels, both ``[n, k]``; -inf and -1
             where there are fewer.
         """
-        values, labels, _ = self.searched(
-            Features.from_table(input.detach().float().cpu().numpy()), k, beam, threshold
-        )
+        features = Features.from_table(input.detach().float().cpu().numpy())
+        values, labels, _ = self.arrays().searched(features, k, beam, threshold)
         found = torch.from_numpy(values), torch.from_numpy(labels)
         return found[0].to(input.device), found[1].to(input.device)
 
-    def searched(
-        self,
-        features: Features,
-        k: int = 1,
-        beam: int | None = None,
-        threshold: float = 0.0,
-        embedding: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, np.ndarray, float]:
-        """The k likeliest labels as arrays, and the nodes computed an example.
-
-        Args:
-            features: examples; bags need the embedding of their features.
-            k, beam, threshold: those of :meth:`top_k`.
+    def arrays(self, embedding: np.ndarray | None = None) -> TreeArrays:
+        """What the compiled loops take; on a CPU the weights are shared.
 
         Shapes:
-            embedding ``[features, in_features]`` -> log-probabilities and labels, ``[n, k]``.
-        """
-        check_integer("k", k, 1, owner="top_k")
-        check_integer("beam", beam, 1, optional=True, owner="top_k")
-        check_number("threshold", threshold, 0, 1, owner="top_k")
-        k = min(k, self.n_classes)
-        values, labels = np.full((len(features), k), -np.inf), np.full((len(features), k), -1)
-        if not self._codes.num_nodes:
-            return np.zeros_like(values), np.zeros_like(labels), 0.0
-        least = np.log(threshold) if threshold > 0 else -np.inf
-        where = *features.parts, *self.arrays(embedding), self._codes.children
-        count = search(0, len(features), *where, k, beam or 0, least, labels, values)
-        return values, labels, count / max(len(features), 1)
-
-    def scored(
-        self, features: Features, labels: np.ndarray, embedding: np.ndarray | None = None
-    ) -> np.ndarray:
-        """The log-probability of one label an example. ``[n]``, embedding as above -> ``[n]``."""
-        found = np.zeros(len(features))
-        codes = self._codes.offsets, self._codes.nodes, self._codes.slots
-        where = *features.parts, *self.arrays(embedding), *codes
-        score_labels(0, len(features), np.asarray(labels, np.int64), *where, found)
-        return found
-
-    def scored_all(self, features: Features, embedding: np.ndarray | None = None) -> np.ndarray:
-        """The log-probabilities of all labels, in double precision. ``[n, n_classes]``, embedding
-        as above."""
-        found = np.zeros((len(features), self.n_classes))
-        where = *features.parts, *self.arrays(embedding), self._codes.children
-        score_all(0, len(features), *where, found)
-        return found
-
-    def arrays(self, embedding: np.ndarray | None = None) -> tuple[np.ndarray, ...]:
-        """The embedding, the weights, shared on a CPU, and the biases for the compiled loops.
-
-        Shapes:
-            embedding ``[features, in_features]``; as they are in the module.
+            embedding ``[features, in_features]``; None where examples are rows.
         """
         if embedding is None:
             embedding = np.zeros((0, self.in_features), np.float32)
         own = (each.detach().cpu().numpy() for each in (self.weight, self.bias + self.mask))
-        return embedding, *(np.ascontiguousarray(each, np.float32) for each in own)
+        weight, bias = (np.ascontiguousarray(each, np.float32) for each in own)
+        return TreeArrays(embedding, weight, bias, self._codes)
 
     def take_bias(self, bias: np.ndarray) -> None:
         """Takes biases back that :meth:`arrays` gave, ``[nodes, arity]``."""

@@ -237,7 +237,7 @@ class Training:
         codes, rows = softmax.codes, softmax.statistics
         if not (streams or self._keeps_statistics()):
             rows = Statistics(rows.sums[:0], rows.seen[:0])
-        embedding, weight, bias = softmax.arrays(self.tree.vectors())
+        embedding, weight, bias, _ = self.tree.arrays()
 
         def work(begin: int, end: int) -> float:
             return train_part(

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding_bag
 
+from structnet.label_tree.arrays import TreeArrays
 from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.features import Features, as_features
 from structnet.label_tree.routed import Routed
@@ -121,6 +122,10 @@ class LabelTree(Routed):
 
     # Through the compiled loops, on a CPU and in single precision
 
+    def arrays(self) -> TreeArrays:
+        """What the compiled loops take."""
+        return self.softmax.arrays(self.vectors())
+
     def vectors(self) -> np.ndarray | None:
         """The features' vectors as an array that is shared, ``[num_features, size]``, or None."""
         return None if self.embedding is None else self.embedding.detach().cpu().numpy()
@@ -140,12 +145,12 @@ class LabelTree(Routed):
         Returns:
             Both, and the number of nodes that were computed an example.
         """
-        return self.softmax.searched(as_features(x), k, beam, threshold, self.vectors())
+        return self.arrays().searched(as_features(x), k, beam, threshold)
 
     def score(self, x: Any, labels: np.ndarray) -> np.ndarray:
         """The log-probability of one label an example. ``[n, num_features], [n] -> [n]``."""
-        return self.softmax.scored(as_features(x), labels, self.vectors())
+        return self.arrays().scored(as_features(x), labels)
 
     def score_all(self, x: Any) -> np.ndarray:
         """The log-probabilities of all labels. ``[n, num_features] -> [n, num_classes]``."""
-        return self.softmax.scored_all(as_features(x), self.vectors())
+        return self.arrays().scored_all(as_features(x))

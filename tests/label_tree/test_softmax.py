@@ -97,9 +97,9 @@ def test_leaf_probabilities_sum_to_one(labels: int, arity: int) -> None:
     log_p = loss.log_prob(x)
     torch.testing.assert_close(log_p.exp().sum(1), torch.ones(len(x)), atol=1e-5, rtol=0)
     torch.testing.assert_close(loss(x, target).output, log_p.gather(1, target[:, None])[:, 0])
-    exact = loss.scored_all(Features.from_table(x.numpy()))
+    exact = loss.arrays().scored_all(Features.from_table(x.numpy()))
     np.testing.assert_allclose(exact, log_p.detach(), atol=1e-5)
-    own = loss.scored(Features.from_table(x.numpy()), target.numpy())
+    own = loss.arrays().scored(Features.from_table(x.numpy()), target.numpy())
     assert (own == exact[range(len(x)), target]).all()
 
 
@@ -121,8 +121,8 @@ def test_branch_and_bound_is_exhaustive(k: int) -> None:
     loss = made(50, arity=3)
     x, _ = batch(50)
     features = Features.from_table(x.numpy())
-    values, labels, visited = loss.searched(features, k)
-    everything = loss.scored_all(features)
+    values, labels, visited = loss.arrays().searched(features, k)
+    everything = loss.arrays().scored_all(features)
     order = np.argsort(-everything, axis=1, kind="stable")[:, :k]
     assert (labels == order).all()
     assert (values == np.take_along_axis(everything, order, 1)).all()

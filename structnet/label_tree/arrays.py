@@ -1,0 +1,67 @@
+"""A tree of softmaxes as the compiled loops take it: its likeliest labels, and labels' scores."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from structnet.checks import check_integer, check_number
+from structnet.label_tree._sgd_kernels import score_all, score_labels, search
+from structnet.label_tree.codes import LabelCodes
+from structnet.label_tree.features import Features
+
+
+class TreeArrays(NamedTuple):
+    """The numbers of a tree of softmaxes, shared with the module that gave them on a CPU.
+
+    Attributes:
+        embedding: vectors of features, of which a bag's are averaged, ``[features, in_features]``.
+        weight: ``[nodes, arity, in_features]``.
+        bias: ``[nodes, arity]``; -inf where there is no child.
+        codes: the tree.
+    """
+
+    embedding: np.ndarray
+    weight: np.ndarray
+    bias: np.ndarray
+    codes: LabelCodes
+
+    def searched(
+        self, features: Features, k: int = 1, beam: int | None = None, threshold: float = 0.0
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """The k likeliest labels as arrays, and the nodes computed an example.
+
+        Args:
+            features: examples; bags need the embedding of their features.
+            k, beam, threshold: those of :meth:`.TreeSoftmaxLoss.top_k`.
+
+        Shapes:
+            log-probabilities and labels, ``[n, k]``.
+        """
+        check_integer("k", k, 1, owner="top_k")
+        check_integer("beam", beam, 1, optional=True, owner="top_k")
+        check_number("threshold", threshold, 0, 1, owner="top_k")
+        k = min(k, self.codes.num_labels)
+        values, labels = np.full((len(features), k), -np.inf), np.full((len(features), k), -1)
+        if not self.codes.num_nodes:
+            return np.zeros_like(values), np.zeros_like(labels), 0.0
+        least = np.log(threshold) if threshold > 0 else -np.inf
+        where = *features.parts, *self[:3], self.codes.children
+        count = search(0, len(features), *where, k, beam or 0, least, labels, values)
+        return values, labels, count / max(len(features), 1)
+
+    def scored(self, features: Features, labels: np.ndarray) -> np.ndarray:
+        """The log-probability of one label an example. ``[n] -> [n]``."""
+        found = np.zeros(len(features))
+        codes = self.codes.offsets, self.codes.nodes, self.codes.slots
+        where = *features.parts, *self[:3], *codes
+        score_labels(0, len(features), np.asarray(labels, np.int64), *where, found)
+        return found
+
+    def scored_all(self, features: Features) -> np.ndarray:
+        """The log-probabilities of all labels, in double precision. ``[n, num_labels]``."""
+        found = np.zeros((len(features), self.codes.num_labels))
+        where = *features.parts, *self[:3], self.codes.children
+        score_all(0, len(features), *where, found)
+        return found
