@@ -1,4 +1,4 @@
-"""Rows and images for a run: samples of a data set, rows of a user's file, and their units."""
+"""Rows and images of a run, and rows of a user's file like those, with their units."""
 
 from __future__ import annotations
 
@@ -11,19 +11,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from structnet.datasets import Arrays, DownloadError, cache_dir, load
-from structnet.datasets.catalogue import TABLES
+from structnet.datasets import Arrays
 from structnet.datasets.csv_file import Table, TableError, read
 from structnet.datasets.table import class_numbers, target_column
 from structnet.estimators import Standardizer
-from structnet.estimators.held_out import hold_out
-from structnet.recipes.neural_tree.settings import NeuralTreeRunSettings
-from structnet.recipes.recipe import is_file
-from structnet.recipes.words import counted, outputs
+from structnet.recipes.words import outputs
 from structnet.routing import Reading, RoutedTree, Samples
 
 SHOWN = 10  # classes that are named
-EDGE = 4  # pixels by which an augmented image may be shifted
 
 
 @dataclass(frozen=True)
@@ -80,85 +75,6 @@ class ArrayData:
             f"{len(self.test):,} to test ({arrays.split}); "
             f"inputs of {' x '.join(map(str, arrays.x_train.shape[1:]))}, {predicted}"
         )
-
-
-def load_data(settings: NeuralTreeRunSettings) -> ArrayData:
-    """The data of a run; its seed says which training rows are held out for validation.
-
-    Raises:
-        DownloadError: the files of the data set are not at hand.
-        ValueError: a file is not what it should be, or the settings do not go with the data.
-    """
-    arrays, rows = _arrays(settings), settings.rows
-    order = _drawn(len(arrays.x_train), rows.train_size, settings.training.seed, "training")
-    held_out = round(rows.validation_fraction * len(order))
-    if not 0 < held_out < len(order):
-        raise ValueError(
-            f"--validation-fraction {rows.validation_fraction} of {len(order)} training "
-            f"examples is {held_out}; expected at least 1, and 1 less than all"
-        )
-    number, classes = len(order) - held_out, arrays.classes or ()
-    if number < len(classes):
-        raise ValueError(
-            f"{arrays.name} has {outputs(len(classes), True)}; got {counted(number, 'example')} to "
-            f"train on, besides {held_out:,} for validation; expected at least {len(classes):,}, "
-            "one of each class"
-        )
-    test = _drawn(len(arrays.x_test), rows.test_size, 0, "test")
-    labels = None if arrays.classes is None else arrays.y_train[order]
-    learn, held = hold_out(len(order), rows.validation_fraction, settings.training.seed, labels)
-    augment = shifted_and_mirrored if arrays.name == "cifar10" else None
-    return ArrayData(
-        arrays,
-        _samples(arrays.x_train, arrays.y_train, order[learn], augment),
-        _samples(arrays.x_train, arrays.y_train, order[held]),
-        _samples(arrays.x_test, arrays.y_test, test),
-    )
-
-
-def _arrays(settings: NeuralTreeRunSettings) -> Arrays:
-    data, folder = settings.data, settings.place.data_dir
-    if is_file(data, TABLES):  # its path is whole
-        flags = {"target": settings.rows.target, "task": settings.rows.task}
-        return load(data, **{name: value for name, value in flags.items() if value is not None})
-    try:
-        return load(data, folder)
-    except DownloadError:
-        places = " or ".join(str(place) for place in (folder, cache_dir()) if place is not None)
-        raise DownloadError(
-            f"the files of {data} are not in {places}; get them with: structnet data {data}"
-        ) from None
-
-
-def _drawn(available: int, size: int | None, seed: int, what: str) -> np.ndarray:
-    """So many places in random order; all of them for None."""
-    if size is not None and size > available:
-        raise ValueError(f"there are {available:,} {what} examples; {size:,} were asked for")
-    return np.random.default_rng(seed).permutation(available)[:size]
-
-
-def _samples(x: np.ndarray, y: np.ndarray, places: np.ndarray, augment: Any = None) -> Samples:
-    return Samples(torch.from_numpy(x[places]), torch.from_numpy(y[places]), augment=augment)
-
-
-def shifted_and_mirrored(images: Tensor) -> Tensor:
-    """Each image shifted at random by at most 4 pixels, zeros at its edge, and perhaps mirrored.
-
-    Shapes:
-        ``[n, channels, height, width]`` -> the same.
-    """
-    n, _, height, width = images.shape
-    padded = torch.nn.functional.pad(images, (EDGE,) * 4)
-    top, left = (torch.randint(2 * EDGE + 1, (n, 1), device=images.device) for _ in range(2))
-    rows, columns = (
-        least + torch.arange(size, device=images.device)
-        for least, size in ((top, height), (left, width))
-    )
-    mirrored = torch.rand(n, 1, device=images.device) < 0.5
-    columns = torch.where(mirrored, columns.flip(1), columns)
-    each = torch.arange(n, device=images.device)
-    moved = padded[each[:, None, None], :, rows[:, :, None], columns[:, None]]
-    return moved.movedim(-1, 1).contiguous()
 
 
 # ---- the rows of a user's file

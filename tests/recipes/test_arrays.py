@@ -10,7 +10,7 @@ from neural_tree_runs import settings_of
 
 from structnet.datasets.csv_file import TableError, read
 from structnet.recipes import arrays
-from structnet.recipes.arrays import load_data, shifted_and_mirrored
+from structnet.recipes.neural_tree.data import load_data, shifted_and_mirrored
 
 
 def test_validation_is_held_out_of_training_and_never_tested() -> None:

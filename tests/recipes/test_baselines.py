@@ -13,8 +13,8 @@ from sklearn.linear_model import LinearRegression
 
 from structnet.cli import main
 from structnet.datasets import sarcos
-from structnet.recipes.arrays import load_data
 from structnet.recipes.neural_tree import baselines
+from structnet.recipes.neural_tree.data import load_data
 from structnet.recipes.recipe import Place
 
 LINEAR = ["reproduce", "neural-tree", "--table", "3", "--data", "sarcos", "--only", "linear"]

@@ -9,7 +9,8 @@ import numpy as np
 from commands import SMALL
 
 from structnet.neural_tree import NeuralTree
-from structnet.recipes.arrays import ArrayData, load_data
+from structnet.recipes.arrays import ArrayData
+from structnet.recipes.neural_tree.data import load_data
 from structnet.recipes.neural_tree.runs import GROWN, tree_of
 from structnet.recipes.neural_tree.settings import NeuralTreeRunSettings
 from structnet.recipes.recipe import settings_from

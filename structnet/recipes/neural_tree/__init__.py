@@ -3,6 +3,7 @@
 =============  ========================================================================
 ``recipe``     the recipe, which names the others
 ``settings``   what a run is told, and the data sets' own values
+``data``       a data set of a name or a table, split by the run's seed
 ``runs``       what lies in the folder of a run
 ``answers``    what a tree predicts, how good that is, and how it comes to it
 ``paper``      the tables of the paper beside ours; its numbers are in ``figures``

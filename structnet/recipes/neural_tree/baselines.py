@@ -35,8 +35,8 @@ def train(settings: Settings, say: Say) -> dict[str, Any]:
     import numpy as np
     import torch
 
-    from structnet.recipes.arrays import load_data
     from structnet.recipes.neural_tree.answers import score
+    from structnet.recipes.neural_tree.data import load_data
 
     say(f"fitting {settings.model} ...")
     data = load_data(settings_from(NeuralTreeRunSettings, values_of(settings)))

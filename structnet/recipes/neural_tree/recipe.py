@@ -60,7 +60,7 @@ defaults of the data sets:
 
     def load(self, settings: NeuralTreeRunSettings, say: Say) -> ArrayData:
         """The data of a run, with a word on them; what does not go together is refused."""
-        from structnet.recipes.arrays import load_data
+        from structnet.recipes.neural_tree.data import load_data
         from structnet.recipes.neural_tree.runs import root_of
 
         say(f"reading {settings.data} ...")

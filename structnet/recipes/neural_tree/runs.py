@@ -10,7 +10,8 @@ from typing import Any
 import torch
 
 from structnet.neural_tree import Categorical, NeuralTree, SquaredError, Trained, presets
-from structnet.recipes.arrays import ArrayData, load_data
+from structnet.recipes.arrays import ArrayData
+from structnet.recipes.neural_tree.data import load_data
 from structnet.recipes.neural_tree.settings import FOR_IMAGES, NeuralTreeRunSettings
 from structnet.recipes.recipe import Place
 from structnet.recipes.run import MODEL, Run
