@@ -12,7 +12,8 @@ from structnet.text.sentences import TextError
 FEWEST = 10  # books, so that each part of a split has one
 # What Project Gutenberg itself says stands before the first mark and behind the second.
 START = re.compile(
-    r"^\*\*\* ?START OF (?:THE|THIS) PROJECT GUTENBERG.*?\*\*\*[^\n]*$", re.MULTILINE | re.DOTALL
+    r"^\*\*\* ?START OF (?:THE|THIS) PROJECT GUTENBERG(?:(?!\n\s*\n).)*?\*\*\*[^\n]*$",
+    re.MULTILINE | re.DOTALL | re.IGNORECASE,
 )
 END = re.compile(
     r"^(?:\*\*\* ?END OF (?:THE|THIS) PROJECT|End of (?:the )?Project) Gutenberg",

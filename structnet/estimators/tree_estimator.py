@@ -102,8 +102,8 @@ class TreeEstimatorMixin(OneFileMixin):
             >>> model = NeuralTreeRegressor(transformers=False, learning_rate=0.1, random_state=0)
             >>> print(model.fit(X, y).explain([1.0]))
             leaf 0, reached with 100.0 %
-            its prediction: 300
-            of all leaves: 300
+            its prediction: 300...
+            of all leaves: 300...
         """
         check_is_fitted(self)
         tree, sample = self._asked(check_sample(self, x))[0]

@@ -13,7 +13,7 @@ from structnet.label_tree._assignment_kernels import greedy, optimal
 from structnet.trees._kernels import compiled
 
 EMPTY = -1
-UNSEEN = 1e-6  # examples of a label that has none
+UNSEEN = 1e-6  # of the rarest label's examples: what one that has none counts
 PAPER, EQ10, MARGIN, EXACT = range(4)  # scores
 ANCHORED, UNIFORM, INDEX = range(3)  # priors
 
@@ -120,9 +120,14 @@ def shares_of(labels, counts):
     """The labels' shares of a node; one that was never seen has next to none, but keeps its place:
     with a share of 0 every child would be worth the same to it, and all of them go to the first."""
     q = np.empty(len(labels))
+    least = np.inf
+    for k in range(len(labels)):
+        if counts[labels[k]] > 0:
+            least = min(least, counts[labels[k]])
+    unseen = UNSEEN * least if least < np.inf else 1.0
     total = 0.0
     for k in range(len(labels)):
-        q[k] = max(counts[labels[k]], UNSEEN)
+        q[k] = max(counts[labels[k]], unseen)
         total += q[k]
     for k in range(len(labels)):
         q[k] /= total

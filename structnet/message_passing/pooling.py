@@ -38,7 +38,8 @@ def pooled(
         forest: the trees.
         x: a row a node of the forest.
         how: "root", the root's row; the "sum", "mean" or "max"; "attention", the mean with weights
-            ``exp(x score)``; or several of these, side by side.
+            ``exp(x score)``, for states within -1 and 1: scores far below the batch's highest
+            count nothing; or several of these, side by side.
         backend: that of :func:`structnet.message_passing.propagate`; on a CPU "levels" is compiled.
         score: vector of the weights, for "attention".
 

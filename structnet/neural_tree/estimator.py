@@ -40,10 +40,12 @@ class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
         n_members: number of trees, each with its own seed and validation samples; their
             probabilities are averaged.
         warm_start: go on with the trees that are there when ``fit`` is called again: all their
-            parameters are trained for ``refine_epochs`` more on the samples given, and the best
-            epoch is kept. Branches, classes and scales stay; where ``n_members`` is larger than it
-            was, new trees are grown. There is no ``partial_fit``, as a tree grows by comparing
-            losses on all samples.
+            parameters are trained for ``refine_epochs`` more on the samples given, and the epoch is
+            kept that is best on those held out of them, or on ``validation``. Bring that where
+            samples come back: those that a tree has learnt say little of it. Branches, classes and
+            scales stay, and nothing is learnt from held-out samples in the end; where
+            ``n_members`` is larger than it was, new trees are grown. There is no
+            ``partial_fit``, as a tree grows by comparing losses on all samples.
         random_state: an int makes everything repeatable.
         device: place to train and predict; "cpu", "cuda", ...
         verbose: show a bar for each training.

@@ -47,6 +47,7 @@ FREE = (
     "verbose",
     "folder",
 )  # what resuming may change
+GROWN_WITH = ("primitives", "routers", "transformers", "loss")  # what a tree keeps
 
 
 class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
@@ -126,8 +127,8 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
             )
         self._check_parameters()
         before = list(self.members_) if self.warm_start and self.__sklearn_is_fitted__() else []
-        if before and self.folder is not None:
-            raise wrong("folder", "None where 'warm_start' goes on with a tree", self.folder)
+        if before:
+            self._check_going_on()
         given = self._checked(X, y, sample_weight, reset=not before)
         held_out = None if validation is None else self._checked_validation(validation)
         given, held_out = self._weighed(given, given), held_out and self._weighed(held_out, given)
@@ -140,6 +141,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
             file.claim(self.folder, self, FREE, **facts)
         warm = zip_longest(range(self.n_members), before[: self.n_members])
         self.members_ = [self._fit_member(i, given, held_out, each) for i, each in warm]
+        self._grown_with = {name: getattr(self, name) for name in GROWN_WITH}
         return self
 
     @property
@@ -194,6 +196,15 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         names = (field.name for field in fields(NeuralTreeSettings) if field.name != "seed")
         return NeuralTreeSettings(**{name: getattr(self, name) for name in names}, seed=seed)
 
+    def _check_going_on(self) -> None:
+        """Refuses parameters that the trees that are there do not have."""
+        if self.folder is not None:
+            raise wrong("folder", "None where 'warm_start' goes on with a tree", self.folder)
+        for name, kept in vars(self).get("_grown_with", {}).items():
+            value = getattr(self, name)
+            if value is not kept and value != kept:
+                raise wrong(name, f"{kept!r}, as that of the trees to go on with", value)
+
     def _check_parameters(self) -> None:
         self._settings(seed=0)
         check_number("validation_fraction", self.validation_fraction, 0, 1, open=True)
@@ -229,7 +240,8 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         elif self.standardize:
             inputs = Standardizer.fitted(learn.x, learn.weights)
             targets = None if is_classifier(self) else Standardizer.fitted(learn.y, learn.weights)
-        own = held_out is None  # what the user brings to decide by is not learnt from
+        # What the user brings to decide by is not learnt from, nor what may decide again.
+        own = held_out is None and not self.warm_start
         samples = partial(Checked.samples, inputs=inputs, targets=targets, dense=True)
         parts = samples(learn), samples(validation), samples(given) if own else None
         how: dict[str, Any] = {"device": self.device, "progress": bool(self.verbose)}
@@ -338,6 +350,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
     def _restore(self, config: dict[str, Any]) -> nn.Module:
         if "primitives" in config:  # older files have it among the parameters
             self.primitives = presets.restored(config["primitives"])
+        self._grown_with = {name: getattr(self, name) for name in GROWN_WITH}
         likelihood, outputs = self._task()
         primitives, self.members_ = self._primitives(outputs), []
         for told in config["members"]:

@@ -51,7 +51,8 @@ class NeuralTreeSettings:
         lookahead: most leaves that a split may bring at once. Where routers and solvers are linear
             and samples many enough to tell, a split begins with all regions that a model tree of
             what is unexplained at its leaf has, and is not tried where that has one; 1 begins
-            every split by chance, and with a single router.
+            every split by chance, and with a single router. A region has at least 4 % of all
+            samples, and half more than ``prune``.
         cache_bytes: size of the largest cache of what reaches a leaf, in bytes; without one the
             tree above is run at every step.
         prune: share of the training samples that each branch must have. A split that leaves one
@@ -66,7 +67,8 @@ class NeuralTreeSettings:
         Tanno et al., Adaptive Neural Trees, ICML 2019, Supp. C: batches of 512, a learning rate of
         1e-3, a patience of 5, new solvers from scratch, one router at a time, any gain at all, the
         better of split and deepening, and no branch cut. The defaults here are for tables of
-        hundreds or thousands of rows; runs on the paper's data sets have the paper's.
+        hundreds or thousands of rows; runs on the paper's data sets have the paper's,
+        but for ``gain_errors`` and ``prune``.
 
     Example:
         >>> NeuralTreeSettings(max_leaves=8).learning_rate

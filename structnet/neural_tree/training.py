@@ -20,7 +20,7 @@ from structnet.neural_tree.pruning import prune
 from structnet.neural_tree.refinement import finish, refine
 from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.neural_tree.tree import NeuralTree
-from structnet.routing.samples import Samples
+from structnet.routing.samples import Samples, as_samples
 from structnet.training.history import History
 from structnet.training.metrics import evaluate
 from structnet.training.seeding import random_states_kept
@@ -91,7 +91,7 @@ def train(
     callbacks: Sequence[Callable[[Trained], Any]] = (),
     progress: bool = False,
 ) -> Trained:
-    """Grows a tree from its root, refines it and prunes it.
+    """Grows a tree from its root, refines it, learns from everything last, and prunes it.
 
     Of a tree that predicts classes, refinement keeps the epoch of the highest validation accuracy,
     samples counted by their weights; of one that predicts numbers, that of the lowest loss.
@@ -198,6 +198,7 @@ def go_on(
         (2, 4)
     """
     tree = copy.deepcopy(trained.tree)
+    train, validation = (as_samples(each, tree.num_classes) for each in (train, validation))
     refined = _refined(tree, settings, train, validation, device=device, progress=progress)
     records = _placed(refined, len(trained.decisions))
     return replace(trained, tree=tree, history=History([*trained.history, *records]))

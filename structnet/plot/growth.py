@@ -19,7 +19,13 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-PHASES = {"root": GREY, "split": LINES[0], "deepen": LINES[1], "refine": LINES[2]}
+PHASES = {
+    "root": GREY,
+    "split": LINES[0],
+    "deepen": LINES[1],
+    "refine": LINES[2],
+    "finish": LINES[5],
+}
 LOSS = "validation_loss"
 NARROW = 5.0  # losses that differ by less than so many times
 ROOM = 1.15  # the highest loss that is shown, in losses of the best root
@@ -60,7 +66,8 @@ def plot_growth(
 
     Args:
         history: ``Growth.history``, its records, or the path of its file; records of a refinement
-            may follow, with ``"refine"`` as their ``phase``.
+            may follow, with ``"refine"`` as their ``phase``, and those of last epochs without a
+            validation loss (``"finish"``), which have no line.
         decisions: ``Growth.decisions``.
         ax: the axes of the losses; the leaves go on an axis of their own at its right. By default
             new ones.

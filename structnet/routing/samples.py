@@ -166,6 +166,8 @@ def as_samples(given: Any, num_classes: int | None) -> Samples:
         ValueError: a target is no class of the tree, or the weights do not count.
     """
     samples = given if isinstance(given, Samples) else Samples.from_dataset(given)
+    if num_classes is None and samples is not given and samples.targets.dim() == 1:
+        samples = replace(samples, targets=samples.targets.float()[:, None])  # whole numbers
     check_targets(samples.targets, num_classes)
     samples.counts()  # refuses weights that do not count
     return samples

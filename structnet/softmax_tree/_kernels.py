@@ -229,6 +229,8 @@ def class_of_full(table, weights, values):
 @free
 def class_of_scaled(table, weights, mean, sd, x):
     """The same of a row in the user's units, ``[D]``."""
+    if len(x) != len(mean):
+        raise ValueError("x must have as many numbers as the rows of fit")
     values = np.empty(len(x), weights.dtype)
     for d in range(len(x)):
         values[d] = (x[d] - mean[d]) / sd[d]

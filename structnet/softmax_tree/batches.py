@@ -12,6 +12,7 @@ from structnet.softmax_tree import _kernels
 from structnet.softmax_tree.arrays import Packed
 
 FEW = 4  # rows of a leaf below which a product of matrices is not worth its call
+NUMBERS = 2**22  # made at once of the rows of a leaf
 ROUNDING = float(np.finfo(np.float32).eps)
 
 
@@ -37,9 +38,13 @@ def likeliest_classes(
         if len(here) < FEW:
             left.append(here)
             continue
-        places = _sure(rows[0][here], int(leaves[here[0]]), arrays)
-        found[here] = arrays.classes(int(leaves[here[0]]))[places]
-        left.append(here[places < 0])
+        leaf = int(leaves[here[0]])
+        classes = arrays.classes(leaf)
+        pieces = 1 + len(here) * max(len(classes), rows[0].shape[1]) // NUMBERS
+        for piece in np.array_split(here, pieces):
+            places = _sure(rows[0][piece], leaf, arrays)
+            found[piece] = classes[places]
+            left.append(piece[places < 0])
     _kernels.classes_of(*rows, np.concatenate(left), leaves, *arrays, found)
     return found
 

@@ -14,7 +14,7 @@ from tree_lstm_runs import EXPRESSION, TRAIN
 
 from structnet.cli import data
 from structnet.cli.names import COMMANDS
-from structnet.recipes.recipe import recipe
+from structnet.recipes.tree_lstm import recipe
 
 
 @pytest.fixture(scope="module")

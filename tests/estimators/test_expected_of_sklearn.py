@@ -139,7 +139,7 @@ def more(blobs: tuple) -> tuple:
 def test_a_warm_start_goes_on_with_the_trees_that_are_there(blobs: tuple) -> None:
     model = classifier(warm_start=True, n_members=2).fit(*blobs)
     cold = classifier(n_members=2).fit(*blobs)
-    same(model, cold, blobs[0])
+    assert [d.loss for d in model.growth_.decisions] == [d.loss for d in cold.growth_.decisions]
     trees, scales = [m.tree for m in model.members_], [m.inputs.mean for m in model.members_]
     weights = [tree.state_dict() for tree in copy.deepcopy(trees)]
     before, old = model.score(*more(blobs)), [len(m.history) for m in model.members_]
@@ -168,3 +168,19 @@ def test_what_a_warm_start_cannot_go_on_with(blobs: tuple, lines: tuple, tmp_pat
     with pytest.raises(ValueError, match="got targets of shape"):
         numbers.fit(lines[0], lines[1][:, 0])
     assert numbers.fit(lines[0], lines[1] + 1).predict(lines[0]).shape == lines[1].shape
+
+
+def test_what_may_decide_again_is_not_learnt_from(blobs: tuple) -> None:
+    X, y = np.random.default_rng(0).normal(size=(80, 4)), np.arange(80) % 2
+    phases = [
+        set(classifier(warm_start=warm, max_depth=0).fit(X, y).history_["phase"])
+        for warm in (False, True)
+    ]
+    assert "finish" in phases[0] and "finish" not in phases[1]
+
+
+def test_a_tree_does_not_go_on_as_another(lines: tuple) -> None:
+    model = regressor(warm_start=True, max_depth=0).fit(*lines)
+    with pytest.raises(ValueError, match=r"'loss'.*that of the trees to go on with"):
+        model.set_params(loss="gaussian").fit(*lines)
+    assert model.set_params(loss=None).fit(*lines).predict(lines[0]).ndim

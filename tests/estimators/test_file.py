@@ -68,7 +68,7 @@ def test_presets_are_saved_with_their_arguments(name: str, blobs: tuple, tmp_pat
 
 def test_presets_of_images_are_saved_with_their_arguments(tmp_path: Path) -> None:
     X, y = np.random.default_rng(0).normal(size=(20, 1, 8, 8)), np.arange(20) % 2
-    small = {**SMALL, "epochs": 1, "prune": None}
+    small = {**SMALL, "epochs": 1, "prune": None, "min_samples": 0}
     for chosen in (partial(presets.conv, width=3, kernel=3, pooled_solver=True), "mnist_c"):
         model = NeuralTreeClassifier(chosen, **small, min_gain=-1e9, gain_errors=0).fit(X, y)
         assert model.get_n_leaves() > 1

@@ -90,7 +90,11 @@ def words(n: int = 200, columns: int = 40) -> tuple[csr_matrix, np.ndarray]:
 ANY = {"min_gain": -1e9, "gain_errors": 0.0, "prune": None}
 
 
-BY_BATCH = {"cache_bytes": 0, "balance_routers": False}  # which needs no more than a batch
+BY_BATCH = {
+    "cache_bytes": 0,
+    "balance_routers": False,
+    "lookahead": 1,
+}  # which needs no more than a batch
 
 
 @pytest.mark.parametrize("how", [{}, {"standardize": False}, {"n_members": 2}, BY_BATCH])

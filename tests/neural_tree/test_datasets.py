@@ -193,3 +193,14 @@ HEAVY = WeightedRandomSampler([1.0] * 5, 5)
 def test_what_is_no_dataset_is_told_what_to_give(source: Any, error: type, said: str) -> None:
     with pytest.raises(error, match=said):
         Growth(make_tree(), source, source)
+
+
+def test_whole_numbers_may_be_targets() -> None:
+    data = TensorDataset(torch.rand(40, 6), torch.arange(40) % 5)
+    trained = train(
+        NeuralTree(presets.mlp(1), (6,), SquaredError()),
+        NeuralTreeSettings(max_leaves=1, epochs=1, refine_epochs=1),
+        data,
+        data,
+    )
+    assert len(trained.history) == 2

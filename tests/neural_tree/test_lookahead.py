@@ -220,3 +220,12 @@ def test_a_checkerboard_is_seen_through() -> None:
     assert model.get_n_leaves() >= 5
     assert shares(model.tree_, model.samples(x, y), "greedy")[model.tree_.topology.leaves].min() > 0
     assert model.score(*board(400, 4)) > 0.85
+
+
+def test_regions_keep_clear_of_what_pruning_cuts() -> None:
+    x = np.random.default_rng(0).uniform(size=(1600, 1))
+    y = np.floor(x[:, 0] * 16) % 2
+    tree = NeuralTreeClassifier(
+        "table", prune=0.1, max_leaves=16, epochs=20, refine_epochs=0, random_state=0
+    ).fit(x, y)
+    assert tree.get_n_leaves() > 1

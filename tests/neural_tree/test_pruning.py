@@ -225,7 +225,8 @@ def test_it_grows_from_there() -> None:
     x = torch.randn(40, 1, 14, 14)
     samples = Samples(x, (x[:, 0, 3, 3] > 0).long())
     tree = from_sequential(network(), presets.conv(3, width=2, kernel=3), shape=(1, 14, 14))
-    growth = Growth(tree, samples, samples, NeuralTreeSettings(epochs=1, prefer_split=False))
+    settings = NeuralTreeSettings(epochs=1, prefer_split=False, min_samples=0)
+    growth = Growth(tree, samples, samples, settings)
     assert growth.step().action == "root"
     assert set(growth.step().candidates) == {"split", "deepen"}
 

@@ -16,6 +16,8 @@ from structnet.plot import (
 )
 from structnet.plot.growth import PHASES
 
+SEEN = [phase for phase in PHASES if phase != "finish"]  # which is seldom drawn
+
 
 def training(phase: str, number: int | None, losses: list, node: int = 0) -> list[dict]:
     place = {"phase": phase} if number is None else {"phase": phase, "node": node}
@@ -53,7 +55,7 @@ def test_growth_draws_every_training() -> None:
     ]
     assert [text.get_text() for text in ax.texts] == ["refinement"]
     assert all(line.get_color() == PHASES[line.get_label()[1:]] for line in ax.lines)
-    assert [t.get_text() for t in ax.get_legend().get_texts()] == list(PHASES)
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == SEEN
     low, high = ax.get_ylim()
     assert low < 1.0 and 2.0 < high < 2.5  # what begins at 9 leaves the axes
 
@@ -79,7 +81,7 @@ def test_growth_steps() -> None:
     assert at(steps, [0, 2, 6.5, 7.5, 8, 11]) == [1, 1, 1, 2, 2, 2]
     assert leaves.get_ylabel() == "leaves"
     texts = [t.get_text() for t in losses.get_legend().get_texts()]
-    assert texts == [*PHASES, "taken", "tree", "leaves"]
+    assert texts == [*SEEN, "taken", "tree", "leaves"]
 
 
 def at(line, places: list[float]) -> list[float]:
@@ -163,3 +165,10 @@ def test_growth_of_a_file_and_of_a_gap(tmp_path) -> None:
 def test_growth_that_cannot_be_drawn(records: list, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         plot_growth(records, ax=axes())
+
+
+def test_last_epochs_without_a_validation_loss_have_no_line() -> None:
+    last = [{"phase": "finish", "decision": 1, "node": 0, "epoch": 1, "loss": 1.0}]
+    [ax] = plot_growth([*RECORDS, *last], ax=axes())
+    lines = {line.get_label(): line.get_ydata() for line in ax.lines}
+    assert np.isnan(lines["_finish"]).all()

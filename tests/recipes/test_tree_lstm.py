@@ -9,14 +9,15 @@ from typing import NamedTuple
 import pytest
 import torch
 from commands import Done, call
-from structnet.recipes.recipe.paper import PAPER
-from structnet.recipes.recipe.settings import AGGREGATORS, DEFAULTS, TreeLSTMRunSettings
 from tree_lstm_runs import EXPRESSION, SIZES, TRAIN, is_picture, without_times
 
 from structnet import tensor_tree
 from structnet.datasets.truth import RELATIONS
 from structnet.recipes import execution, run
-from structnet.recipes.recipe import lrt, pictures, recipe, values_of
+from structnet.recipes.recipe import values_of
+from structnet.recipes.tree_lstm import lrt, pictures, recipe
+from structnet.recipes.tree_lstm.paper import PAPER
+from structnet.recipes.tree_lstm.settings import AGGREGATORS, DEFAULTS, TreeLSTMRunSettings
 from structnet.training.checkpoint import load_model
 from structnet.training.history import History
 from structnet.training.progress import Progress

@@ -19,7 +19,7 @@ class Gain(NamedTuple):
         loss: validation loss of the tree with it.
         gain: amount by which that is lower than without it.
         error: standard error of the gain, of which the validation samples are a draw.
-        share: share of the training samples that comes to the lesser side of a split.
+        share: share of the training samples that comes to the least of a split's leaves.
     """
 
     loss: float

@@ -40,7 +40,7 @@ from structnet.training.metrics import (
 )
 from structnet.training.processes import own_device, process_rank
 from structnet.training.progress import Progress
-from structnet.training.seeding import random_states_kept
+from structnet.training.seeding import random_states_kept, seed_epoch
 
 
 class Growth:
@@ -256,12 +256,14 @@ class Growth:
     def _candidates(
         self, leaf: int, attempt: int = 0, others: Iterable[nn.Module] = ()
     ) -> dict[str, Candidate]:
+        seed = self._seed("modules", attempt)
+        seed_epoch(seed, 0)  # what reads the samples may draw
         some = some_of(self.train, self.batch_size)
         return propose(
             self.tree,
             leaf,
             self.settings,
-            seed=self._seed("modules", attempt),
+            seed=seed,
             balance_on=some if self.settings.balance_routers else None,
             look_at=None if attempt else some,  # the others begin by chance
             others=others,
@@ -283,8 +285,9 @@ class Growth:
         for kind in proposals[0]:  # a split first, if there may be one
             for attempt, candidate in enumerate(each[kind] for each in proposals):
                 loss = self._train(candidate, kind, leaf, train, validation, attempt)
-                if kind not in best or loss < best[kind][0].loss:
-                    best[kind] = self._judged(loss, before, candidate, train, validation)
+                found = self._judged(loss, before, candidate, train, validation)
+                if kind not in best or found[0].loss < best[kind][0].loss:
+                    best[kind] = found
             gains = {kind: gain for kind, (gain, _) in best.items()}
             if self.settings.prefer_split and self.choose(gains) == "split":
                 break

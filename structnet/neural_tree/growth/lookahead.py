@@ -20,20 +20,25 @@ from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.topology import Topology
 
 LEAST = 0.04  # share of all samples that a region must have: training moves its borders
+ROOM = 1.5  # and of the share that may not be cut away
 
 
-def regions_at(tree: NeuralTree, leaf: int, here: AtLeaf, most: int) -> Regions | None:
+def regions_at(
+    tree: NeuralTree, leaf: int, here: AtLeaf, most: int, prune: float = 0.0
+) -> Regions | None:
     """The regions of what a leaf's solver leaves unexplained, as :func:`.find_regions` finds them.
 
     Args:
         here: samples as they come to the leaf.
         most: most regions.
+        prune: share of all samples that each must have in the end.
     """
     reached = here.log_prob.exp()
     weights = reached if here.weights is None else reached * here.weights
     residuals = _residuals(tree, leaf, here) / reached.clamp(min=1e-6).unsqueeze(1)
+    least = max(LEAST, ROOM * prune)
     x, y, w = (part.double().cpu().numpy() for part in (here.features, residuals, weights))
-    return find_regions(x, y, w, most, LEAST * len(here))
+    return find_regions(x, y, w, most, least * len(here))
 
 
 def _residuals(tree: NeuralTree, leaf: int, here: AtLeaf) -> torch.Tensor:

@@ -105,7 +105,7 @@ def _split(
     if look_at is None or settings.lookahead < 2 or not is_linear(modules, tree.nodes[leaf].shape):
         return Split(tree, leaf, modules), True
     here = at_leaf(tree, leaf, _some(tree, look_at))
-    regions = regions_at(tree, leaf, here, most)
+    regions = regions_at(tree, leaf, here, most, settings.prune or 0.0)
     if regions is None:
         return Split(tree, leaf, modules), True
     if len(regions.cuts) == 1:

@@ -95,7 +95,8 @@ def restore(
     if "undecided" not in config:
         raise CheckpointError(f"{file} is no growth; expected one written by Growth")
     try:
-        check_settings(file, config["settings"], settings)
+        # Before a split could look ahead, it brought two leaves.
+        check_settings(file, {"lookahead": 1, **config["settings"]}, settings)
         found = State(
             [Decision(**decision) for decision in config["decisions"]],
             History(config["history"]),

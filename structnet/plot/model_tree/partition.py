@@ -22,6 +22,7 @@ from structnet.plot.style import (
     percent_axis,
 )
 from structnet.routing.batches import answers
+from structnet.routing.on_demand import OnDemand
 from structnet.routing.protocol import RoutedTree
 from structnet.routing.reading import read
 from structnet.routing.samples import Samples
@@ -94,6 +95,8 @@ def plot_partition(
     tree, x, names = told.tree, told.samples, told.class_names
     samples, given_x = (x, x.x) if isinstance(x, Samples) else (None, x)
     _check(tree, given_x, resolution)
+    if isinstance(given_x, OnDemand):
+        given_x = given_x[:]  # two columns
     places = (
         given_x.detach().cpu().numpy() if isinstance(given_x, Tensor) else np.asarray(given_x)
     )  # [n, 2]

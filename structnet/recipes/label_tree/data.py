@@ -91,8 +91,9 @@ def wanted_labels(examples: Examples) -> tuple[np.ndarray, np.ndarray]:
     """
     if not isinstance(examples, LabelledLines):
         return np.arange(len(examples)), examples.labels
-    rows, columns = examples.wanted.nonzero()
-    return rows, columns - 1
+    wanted = examples.wanted.tocoo()
+    times = np.where(wanted.col == 0, wanted.data, 1)  # unknown ones are told apart by nothing
+    return np.repeat(wanted.row, times), np.repeat(wanted.col, times) - 1
 
 
 def load_data(settings: LabelTreeRunSettings, say: Say) -> LabelData:

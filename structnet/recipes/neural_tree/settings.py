@@ -48,6 +48,7 @@ class Default(NamedTuple):
     min_gain: float = NeuralTreeSettings.min_gain
     prefer_split: bool = NeuralTreeSettings.prefer_split
     warm_start_solvers: bool = NeuralTreeSettings.warm_start_solvers
+    lookahead: int = NeuralTreeSettings.lookahead
 
 
 # What the paper does otherwise than the library, whose defaults are for small tables.
@@ -56,6 +57,7 @@ PAPER: dict[str, Any] = {
     "min_gain": 0.0,
     "prefer_split": False,
     "warm_start_solvers": False,
+    "lookahead": 1,
 }
 DEFAULTS = {
     "digits": Default("conv", 50),
@@ -137,6 +139,8 @@ class Training(NeuralTreeSettings):
             cifar10 and sarcos the better of the two, as in the paper)
         warm_start_solvers: begin new solvers as copies of their leaf's own, where that fits
             (default: yes; not for mnist, cifar10 and sarcos)
+        lookahead: most leaves that a split may bring at once, where routers and solvers are linear
+            (default: 16; for mnist, cifar10 and sarcos 1, one router at a time, as in the paper)
         seed: seed of the weights, the order of examples, and what is held out
     """
 
@@ -145,6 +149,7 @@ class Training(NeuralTreeSettings):
     min_gain: float | None = None  # type: ignore[assignment]  # until resolved
     prefer_split: bool | None = None  # type: ignore[assignment]  # until resolved
     warm_start_solvers: bool | None = None  # type: ignore[assignment]  # until resolved
+    lookahead: int | None = None  # type: ignore[assignment]  # until resolved
 
     def __post_init__(self) -> None:
         self.told()

@@ -91,7 +91,7 @@ def members(choice: Any, seed: int) -> list[Member]:
     if choice.data is not None:
         check_data(choice.data, tuple(SOURCES))
     return [
-        Member((data, model), f"defaults-{data}-{model.replace(' ', '-')}-{seed}", settings, train)
+        Member((data, model), f"{data}-untouched-{model.replace(' ', '-')}-{seed}", settings, train)
         for data, source in SOURCES.items()
         if choice.data in (None, data)
         for model in NAMES

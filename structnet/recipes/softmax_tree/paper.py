@@ -169,7 +169,8 @@ def made(number: int, choice: Choice, members: Members) -> Table:
     told = first[0].config["data"]
     notes = [
         f"Data: {told['name']}, {told['num_outputs']:,} classes; {told['learnt_from']:,} examples "
-        f"to train on, a tenth of which is held out where trees grow, {told['test']:,} to test "
+        "to train on, a tenth of which is held out where trees grow and learnt from last, "
+        f"{told['test']:,} to test "
         f"({told['split']}). Seeds 0 to {len(first) - 1}, of everything that is drawn.",
         "FLOPs: weights that are not 0 on the path and in the leaf, mean over the test examples; "
         "of models of all classes, their multiplications. Perplexity: of the covered examples.",

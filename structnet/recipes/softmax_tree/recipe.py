@@ -73,7 +73,8 @@ class SoftmaxTreeRecipe:
         from structnet.training.checkpoint import load_model
 
         file = run.folder / MODEL
-        if not file.exists():
+        # A file of before does not say how its training went: it is made anew.
+        if not file.exists() or "outcome" not in load_model(file)[1]:
             self._trained(settings, data, run, say)
         else:
             say("trained already")

@@ -136,7 +136,7 @@ class AdaptiveRunSettings(SoftmaxTreeRunSettings):
     An adaptive softmax tree (Kairgeldin et al., UAI 2024) begins as a complete softmax tree. Round
     by round, a small subtree is tried in the place of every leaf, and takes it if the loss falls
     below a share rho of the leaf's; then tree alternating optimisation trains the whole tree. The
-    round with the lowest error on held-out examples is kept.
+    round with the lowest error on held-out examples is kept, and then learns from them, too.
 
     The run folder gets config.json, model.safetensors, history.jsonl, result.json, summary.txt and
     pictures. The last line printed is result.json on one line, as of softmax-tree.
