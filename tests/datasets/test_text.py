@@ -58,9 +58,10 @@ def test_books_are_split_by_book_without_what_stands_around_them(tmp_path):
         load_text("gutenberg", tmp_path)
     folder.mkdir()
     for i in range(20):
+        start = "Start" if i % 2 else "START"
         text = (
             f"\ufeffThe Project Gutenberg eBook of Book {i}\r\n\r\nThis eBook is for use.\r\n"
-            f"*** START OF THE PROJECT GUTENBERG EBOOK BOOK {i} ***\r\n\r\n"
+            f"*** {start} OF THE PROJECT GUTENBERG EBOOK BOOK {i} ***\r\n\r\n"
             f"Chapter {i}\r\n\r\nIt was late in\r\nthe year. Who came? Ann\u00e9 left.\r\n"
             f"*** END OF THE PROJECT GUTENBERG EBOOK BOOK {i} ***\r\nSection 1. License\r\n"
         )

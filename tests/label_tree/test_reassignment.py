@@ -138,6 +138,16 @@ def test_labels_that_were_never_seen_stay_where_they_are() -> None:
     assert found.moved < 0.05
 
 
+def test_frequencies_of_any_scale_give_one_tree() -> None:
+    rng = np.random.default_rng(0)
+    counts = rng.integers(0, 9, 60)
+    start = huffman(counts, 4)
+    rows = noise(start, rng)
+    kinds = [reassign(start, rows, scale * counts).codes.children for scale in (1.0, 1e-9, 1e9)]
+    for other in kinds[1:]:
+        np.testing.assert_array_equal(other, kinds[0])
+
+
 def test_a_prior_without_knowledge_is_warned_of() -> None:
     codes = huffman(np.ones(150), 2)
     with pytest.warns(UserWarning, match="decisions deep: with the prior 'uniform'"):

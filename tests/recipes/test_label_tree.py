@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import Done, call
+from scipy.sparse import csr_matrix
 
-from structnet.recipes.label_tree.data import load_data
+from structnet.label_tree.features import Features
+from structnet.recipes.label_tree.data import LabelledLines, load_data, wanted_labels
 from structnet.recipes.label_tree.settings import LabelTreeRunSettings
 from structnet.recipes.language_model.runs import load_data as load_text_data
 from structnet.recipes.language_model.settings import LanguageModelRunSettings
@@ -197,3 +199,11 @@ def test_a_language_model(tmp_path: Path) -> None:
     assert all(0 < row["perplexity"]["ours"] < 1500 for row in made.json["rows"].values())
     refused = call("train", "language-model", "--data", text, "--arity", "2", "--max-depth", "2")
     assert "do not fit into a tree of arity 2 and depth 2" in refused.err
+
+
+def test_each_unknown_label_of_a_line_counts() -> None:
+    wanted = csr_matrix(np.array([[2, 1, 0], [0, 0, 1]]))  # the first column: those not known
+    features = Features.from_csr(csr_matrix(np.eye(2)))
+    lines = LabelledLines(features, np.array([0, 1]), wanted=wanted)
+    found = zip(*map(np.ndarray.tolist, wanted_labels(lines)), strict=True)
+    assert sorted(found) == [(0, -1), (0, -1), (0, 0), (1, 1)]

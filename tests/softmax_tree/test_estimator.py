@@ -47,6 +47,9 @@ def test_fit_and_ask(cls: type, sparse: bool, tmp_path: Path) -> None:
     assert [model.predict_one(row) for row in rows[:20]] == labels[:20].tolist()
     copied = pickle.loads(pickle.dumps(model))  # with what it has prepared
     assert copied.predict_one(rows[0]) == labels[0]
+    for other in () if sparse else (rows[0][:-1], np.append(rows[0], 1.0)):
+        with pytest.raises(ValueError, match="as many numbers as the rows of fit"):
+            model.predict_one(other)
     names, one = model.predict_proba_one(rows[0])
     np.testing.assert_allclose(one, prob[0][np.searchsorted(model.classes_, names)], rtol=1e-6)
     path = model.decision_path(x)
