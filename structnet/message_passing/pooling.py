@@ -60,6 +60,8 @@ def pooled(
         [[7.0], [1.0]]
     """
     names = (how,) if isinstance(how, str) else tuple(how)
+    if not names:
+        raise ValueError(f"how must name at least one pool, of {', '.join(POOLS)}; got none")
     for name in names:
         check_one_of("how", name, POOLS, "pooled")
     check_one_of("backend", backend, ("levels", "dgl"), "pooled")
@@ -85,7 +87,7 @@ def _plain(forest: Forest, x: Tensor, how: str, backend: str, score: Tensor | No
     if how == "root":
         return x.index_select(0, torch.from_numpy(forest.roots).to(x.device))
     if how in ("mean", "attention"):
-        weight = x.new_ones(len(x)) if how == "mean" else _weights(x @ score)  # type: ignore[operator]  # checked
+        weight = x.new_ones(len(x)) if how == "mean" else _weights(x @ score.to(x))  # type: ignore[union-attr]  # checked
         weight = weight.unsqueeze(1)
         sums = _plain(forest, torch.cat([weight * x, weight], -1), "sum", backend, None)
         return sums[:, :-1] / sums[:, -1:].clamp_min(torch.finfo(x.dtype).tiny)

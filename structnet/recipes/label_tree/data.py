@@ -80,7 +80,7 @@ class LabelledLines(Examples):
 
     def __getitem__(self, rows: Any) -> LabelledLines:
         one = super().__getitem__(rows)
-        return LabelledLines(*vars(one).values(), wanted=self.wanted[rows])
+        return LabelledLines(one.features, one.labels, one.shares, wanted=self.wanted[rows])
 
 
 def wanted_labels(examples: Examples) -> tuple[np.ndarray, np.ndarray]:
