@@ -93,13 +93,9 @@ def plot_growth(
     losses = np.array([record.get(LOSS) for record in records], float)  # None becomes nan
     trainings = _trainings(records)
     ax = ax if ax is not None else new_axes(1, width=9.0, height=4.0)[0]
-    taken = {(decision.action, decision.number): decision.loss for decision in decisions or ()}
-    for rows in trainings:
-        first = records[rows[0]]
-        # Of several attempts at a candidate, the one whose loss the tree has.
-        loss = taken.get((first["phase"], first.get("decision")))
-        is_taken = loss is not None and (first["phase"] == "root" or loss in losses[rows])
-        _draw_training(ax, rows, losses, first["phase"], is_taken)
+    taken = _taken(records, trainings, losses, decisions or ())
+    for place, rows in enumerate(trainings):
+        _draw_training(ax, rows, losses, records[rows[0]]["phase"], place in taken)
     tidy(ax)
     ax.set(xlabel="epoch, all trainings in a row", ylabel="validation loss")
     ax.locator_params("x", integer=True, min_n_ticks=1)  # of one epoch, one
@@ -142,6 +138,29 @@ def _trainings(records: Sequence[Mapping]) -> list[np.ndarray]:
         if other or now.get("epoch", 0) <= before.get("epoch", -1):
             starts.append(i)
     return np.split(np.arange(len(records)), starts[1:])
+
+
+def _taken(
+    records: Sequence[Mapping],
+    trainings: Sequence[np.ndarray],
+    losses: np.ndarray,
+    decisions: Sequence[Decision],
+) -> set[int]:
+    """The places of the trainings that the tree has."""
+    found = set()
+    for decision in decisions:
+        of_it = [
+            place
+            for place, rows in enumerate(trainings)
+            if (decision.action, decision.number)
+            == (records[rows[0]]["phase"], records[rows[0]].get("decision"))
+        ]
+        # Of several attempts the one whose loss the tree has; of a split that was cut before it
+        # was judged, the best.
+        exact = [place for place in of_it if decision.loss in losses[trainings[place]]]
+        best = sorted(of_it, key=lambda place: np.nanmin([*losses[trainings[place]], np.inf]))
+        found.update((exact or best)[:1])
+    return found
 
 
 def _draw_training(ax: Axes, rows: np.ndarray, losses: np.ndarray, phase: str, taken: bool) -> None:

@@ -14,7 +14,7 @@ from structnet.neural_tree.growth.growth import Decision
 from structnet.plot import (
     plot_growth,
 )
-from structnet.plot.growth import PHASES
+from structnet.plot.growth import LOSS, PHASES
 
 SEEN = [phase for phase in PHASES if phase != "finish"]  # which is seldom drawn
 
@@ -172,3 +172,19 @@ def test_last_epochs_without_a_validation_loss_have_no_line() -> None:
     [ax] = plot_growth([*RECORDS, *last], ax=axes())
     lines = {line.get_label(): line.get_ydata() for line in ax.lines}
     assert np.isnan(lines["_finish"]).all()
+
+
+def test_a_split_that_was_cut_when_it_was_judged_is_marked() -> None:
+    records = [
+        {"phase": phase, "decision": number, "node": 0, "epoch": epoch, LOSS: loss}
+        for phase, number, epoch, loss in (
+            ("root", 0, 1, 3.0), ("split", 1, 1, 2.5), ("split", 1, 1, 2.0), ("split", 1, 2, 1.5),
+        )
+    ]  # fmt: skip
+    decisions = [
+        Decision(0, 0, "root", 3.0, {}, 1, 10, 0.1),
+        Decision(1, 0, "split", 1.7, {"split": 1.7}, 3, 30, 0.1),  # none of the records'
+    ]
+    ax, _ = plot_growth(records, decisions, axes())
+    widths = {tuple(line.get_xdata()): line.get_linewidth() for line in ax.lines}
+    assert widths[3, 4] > widths[2,]
