@@ -26,7 +26,7 @@ from structnet.neural_tree.growth.beginning import check_beginning
 from structnet.neural_tree.growth.candidate import AtLeaf, Candidate, Split, cached
 from structnet.neural_tree.growth.decision import Decision, Gain, choose, gained
 from structnet.neural_tree.growth.measures import can_gain, expected, of_each
-from structnet.neural_tree.growth.proposal import propose, some_of
+from structnet.neural_tree.growth.proposal import propose
 from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples
@@ -40,7 +40,7 @@ from structnet.training.metrics import (
 )
 from structnet.training.processes import own_device, process_rank
 from structnet.training.progress import Progress
-from structnet.training.seeding import random_states_kept, seed_epoch
+from structnet.training.seeding import random_states_kept
 
 
 class Growth:
@@ -256,16 +256,13 @@ class Growth:
     def _candidates(
         self, leaf: int, attempt: int = 0, others: Iterable[nn.Module] = ()
     ) -> dict[str, Candidate]:
-        seed = self._seed("modules", attempt)
-        seed_epoch(seed, 0)  # what reads the samples may draw
-        some = some_of(self.train, self.batch_size)
         return propose(
             self.tree,
             leaf,
             self.settings,
-            seed=seed,
-            balance_on=some if self.settings.balance_routers else None,
-            look_at=None if attempt else some,  # the others begin by chance
+            seed=self._seed("modules", attempt),
+            balance_on=self.train if self.settings.balance_routers else None,
+            look_at=None if attempt else self.train,  # the others begin by chance
             others=others,
         )
 

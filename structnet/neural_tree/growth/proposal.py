@@ -60,7 +60,7 @@ def propose(
                 found["split"] = split
                 _check_new(taken, split)
                 if by_chance and balance_on is not None:
-                    balance(split.parts[0], _arriving(tree, leaf, balance_on))
+                    balance(split.parts[0], _arriving(tree, leaf, balance_on, settings))
     if _may_deepen(tree, leaf, settings):
         with suppress(TooSmallError):
             modules = tree.new_deepening(leaf)
@@ -78,18 +78,6 @@ def propose(
     }
 
 
-def some_of(samples: Samples, batch_size: int) -> Samples:
-    """Samples to scale a router to: all of them, or as many as may be read at once.
-
-    Args:
-        batch_size: samples that training asks for at once.
-    """
-    if samples.at_once is None:
-        return samples
-    size = min(max(batch_size, min(samples.at_once, PROBED)), len(samples))
-    return samples[np.linspace(0, len(samples) - 1, size).astype(np.int64)]
-
-
 def _may_split(tree: NeuralTree, leaf: int, settings: NeuralTreeSettings) -> bool:
     depth = int(tree.topology.depth[leaf])
     within = _below(depth, settings.max_depth) and _below(tree.num_leaves, settings.max_leaves)
@@ -104,7 +92,7 @@ def _split(
     most = _most_leaves(tree, leaf, modules, settings)
     if look_at is None or settings.lookahead < 2 or not is_linear(modules, tree.nodes[leaf].shape):
         return Split(tree, leaf, modules), True
-    here = at_leaf(tree, leaf, _some(tree, look_at))
+    here = at_leaf(tree, leaf, _some(tree, look_at, settings))
     regions = regions_at(tree, leaf, here, most, settings.prune or 0.0)
     if regions is None:
         return Split(tree, leaf, modules), True
@@ -158,16 +146,21 @@ def _below(value: int, limit: int | None) -> bool:
     return limit is None or value < limit
 
 
-def _arriving(tree: NeuralTree, leaf: int, samples: Samples) -> Tensor:
+def _arriving(
+    tree: NeuralTree, leaf: int, samples: Samples, settings: NeuralTreeSettings
+) -> Tensor:
     """Some samples as they arrive at a leaf, those more often that come there more likely."""
-    here = at_leaf(tree, leaf, _some(tree, samples))
+    here = at_leaf(tree, leaf, _some(tree, samples, settings))
     chosen = torch.multinomial(here.log_prob.softmax(0), len(here), replacement=True)
     return here.features[chosen]
 
 
-def _some(tree: NeuralTree, samples: Samples) -> Samples:
-    """Some samples, evenly taken, on the tree's device."""
-    some = np.linspace(0, len(samples) - 1, min(PROBED, len(samples))).astype(np.int64)
+def _some(tree: NeuralTree, samples: Samples, settings: NeuralTreeSettings) -> Samples:
+    """Samples, evenly taken, on the tree's device: no more than are read at once in training."""
+    size = min(PROBED, len(samples))
+    if samples.at_once is not None:
+        size = min(size, max(samples.at_once, settings.batch(len(samples))))
+    some = np.linspace(0, len(samples) - 1, size).astype(np.int64)
     return samples[some].to(next(tree.parameters(), samples.x).device)
 
 
