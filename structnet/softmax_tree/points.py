@@ -61,8 +61,7 @@ class Points:
 
     def joined(self, other: Points) -> Points:
         """These and others."""
-        both = (self.x, other.x)
-        x = vstack(both, format="csr") if self.sparse else np.concatenate(both)
+        x = stacked(self.x, other.x)
         y, weights = np.append(self.y, other.y), np.append(self.weights, other.weights)
         return Points(x, y, weights, self.num_classes)
 
@@ -92,3 +91,8 @@ def used_columns(x: Any) -> tuple[Any, np.ndarray | None]:
     columns, places = np.unique(x.indices, return_inverse=True)
     kept = (x.data, places.astype(np.int32), x.indptr)
     return type(x)(kept, shape=(x.shape[0], len(columns))), columns.astype(np.int32)
+
+
+def stacked(x: Any, more: Any) -> Any:
+    """Rows and further ones, in full or sparse. ``[n, D], [m, D] -> [n + m, D]``."""
+    return vstack([x, more], format="csr") if issparse(x) else np.concatenate([x, more])

@@ -6,6 +6,7 @@ Nothing here imports torch before it is needed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from structnet.datasets.catalogue import TABLES as FILES
@@ -198,6 +199,7 @@ defaults of the data sets:
         data = data or runs.own_data(run, place)
         decisions = [Decision(**each) for each in runs.decisions_of(run)]
 
+        @cache  # of two pictures
         def grown() -> Reading:
             return data.reading(runs.tree_of(run, runs.GROWN))
 

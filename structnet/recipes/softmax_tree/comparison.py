@@ -18,6 +18,7 @@ from structnet.softmax_tree import (
     retrained,
     train,
 )
+from structnet.softmax_tree.points import stacked
 
 BASELINES = {"one-vs-all": one_vs_all, "hierarchical": hierarchical}
 
@@ -60,11 +61,5 @@ def _tree(
     details = {"chosen": asdict(trained.settings), "iterations": len(trained.history) - 1}
     if kind != "from-adaptive":
         return trained.tree, details
-    both = _joined(x, held_out.x), np.append(y, held_out.targets.numpy())
+    both = stacked(x, held_out.x), np.append(y, held_out.targets.numpy())
     return retrained(trained.tree, *both, trained.settings), details
-
-
-def _joined(x: Any, more: Any) -> Any:
-    from scipy.sparse import issparse, vstack
-
-    return vstack([x, more], format="csr") if issparse(x) else np.concatenate([x, more])
