@@ -51,7 +51,8 @@ class Piece(NamedTuple):
 
 
 def texts(name: str, seed: int, folder: Path, start: int, end: int) -> Failures:
-    from hostile_texts import TARGETS, failures
+    from hostile_parsers import TARGETS
+    from hostile_texts import failures
 
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + SPARE, used + SPARE))
@@ -102,7 +103,7 @@ def pieces(wanted: argparse.Namespace) -> Iterator[Piece]:
     if wanted.kills:
         yield Piece("kills of save_model", 0, wanted.kills, partial(saves, seed))
     if wanted.inputs:
-        from hostile_texts import TARGETS
+        from hostile_parsers import TARGETS
 
         for start in range(0, wanted.inputs, CHUNK):
             end = min(start + CHUNK, wanted.inputs)

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 from hostile_files import MAKERS, changed, damaged
-from hostile_texts import TARGETS, HangError, Target, failures
+from hostile_parsers import TARGETS
+from hostile_texts import HangError, Target, failures
 
 from structnet.parse import ParseError
 from structnet.trees import Tree

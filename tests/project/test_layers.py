@@ -230,9 +230,23 @@ def test_the_command_knows_no_family() -> None:
         assert not named, f"{path} names {sorted(named)}"
 
 
+def lines(path: Path) -> int:
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
 def test_the_command_stays_small() -> None:
-    files = list((PACKAGE / "cli").rglob("*.py"))
-    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files) <= 800
+    assert sum(map(lines, (PACKAGE / "cli").rglob("*.py"))) <= 800
+
+
+@pytest.mark.parametrize("folder", ["structnet", "tests", "tutorials"])
+def test_no_file_is_long(folder: str) -> None:
+    sizes = {path: lines(path) for path in (PACKAGE.parent / folder).rglob("*.py")}
+    long = {str(path): size for path, size in sizes.items() if size > 400}
+    assert sizes and not long, f"more than 400 lines: {long}"
+
+
+def test_the_root_has_four_modules() -> None:
+    assert len(list(PACKAGE.glob("*.py"))) <= 4
 
 
 def test_contributing_says_the_same_layers() -> None:

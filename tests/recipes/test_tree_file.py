@@ -13,9 +13,10 @@ import pytest
 from commands import Done, call
 from random_trees import chain, random_trees
 from sklearn.metrics import f1_score
+from tree_files import SMALL, TREES, lines
 from tree_lstm_runs import is_picture, without_times
 
-from structnet import TreeLSTMClassifier, parse
+from structnet import parse
 from structnet.datasets import read_trees
 from structnet.datasets.tree_file import TASKS
 from structnet.datasets.tree_file_formats import NAMES
@@ -31,24 +32,6 @@ from structnet.recipes.words import metrics
 from structnet.tensor_tree.settings import CELLS, TreeLSTMSettings
 from structnet.training.history import History
 from structnet.trees.tree import Tree
-
-SMALL = ["--hidden-size", "8", "--epochs", "6", "--batch-size", "8"]
-TREES = [f"({a} ({b} x) ({c} y))" for a in "PQ" for b in "ABCD" for c in "ABCDE"]
-
-
-def lines(of: str) -> str:
-    """Forty trees; their labels follow from that of the root, and the numbers from the others."""
-    rows = []
-    for i, tree in enumerate(TREES):
-        word = "yes" if tree[1] == "P" else "no"
-        number = f"{i % 20 / 7:.3f}"
-        rows.append({
-            "classes": f"{word}\t{tree}",
-            "numbers": f"{number}\t{tree}",
-            "pairs": f"{word}\t{tree}\t{TREES[-1 - i]}",
-            "nodes": tree,
-        }[of])  # fmt: skip
-    return "\n".join(rows) + "\n"
 
 
 class Trained(NamedTuple):
@@ -73,15 +56,6 @@ def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     file.write_text(lines(request.param))
     words = ["train", "tree-lstm", "--data", file, *KINDS[request.param], *SMALL]
     return Trained(request.param, file, folder / "run", call(*words, "--out", folder / "run"))
-
-
-@pytest.fixture(scope="module")
-def classes_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("for-errors")
-    (folder / "own.tsv").write_text(lines("classes"))
-    done = call("train", "tree-lstm", "--data", folder / "own.tsv", *SMALL, "--out", folder / "run")
-    assert done.status == 0, done.err
-    return folder / "run"
 
 
 def test_the_run_folder(trained: Trained) -> None:
@@ -231,122 +205,6 @@ def test_files_to_choose_and_to_test_by(tmp_path: Path) -> None:
     changed.write_text(changed.read_text() + "yes\t(P (B y))\n")
     refused = call("evaluate", tmp_path / "run")
     assert (refused.status, "other test, content than in its config" in refused.err) == (2, True)
-
-
-@pytest.mark.parametrize(
-    ("content", "flags", "expected"),
-    [
-        (
-            "yes\t(P x)\nyes\t(Q x)\n",
-            [],
-            "own.tsv: every tree has the class 'yes'; there is nothing",
-        ),
-        ("1.5\t(P x)\n" * 30, ["--task", "regression"], "every tree has the number 1.5"),
-        ("a\t(P x)\nb\t(Q x)\n", [], "too few samples to hold some out: 2, each of another class"),
-        ("\n", [], "own.tsv is empty"),
-        (lines("classes"), ["--target", "mood"], "has no column 'mood'; its columns are 1, 2"),
-        (lines("classes"), ["--task", "pairs"], "--task pairs needs two"),
-        (lines("classes"), ["--format", "listops"], "no column has trees in the format listops"),
-        (lines("nodes"), [], "has trees and nothing to predict of them; say --target root-label"),
-        (
-            lines("classes"),
-            ["--test-file", "PAIRS"],
-            "has pairs of trees; the model was trained on",
-        ),
-        (
-            lines("classes"),
-            ["--cell", "sum", "--dropout", "0.5"],
-            "must be 0 for the cell 'sum'",
-        ),
-        (lines("classes"), ["--test-file", "nowhere"], "nowhere: No such file or directory"),
-        (
-            lines("classes"),
-            ["--test-fraction", "1"],
-            "--test-fraction must be a number in the range",
-        ),
-    ],
-)
-def test_errors_of_a_first_hour(
-    tmp_path: Path, content: str, flags: list[str], expected: str
-) -> None:
-    file, pairs = tmp_path / "own.tsv", tmp_path / "pairs.tsv"
-    file.write_text(content)
-    pairs.write_text(lines("pairs"))
-    given = [pairs if flag == "PAIRS" else flag for flag in flags]
-    done = call("train", "tree-lstm", "--data", file, *given, "--out", tmp_path / "run")
-    assert done.status == 2
-    assert expected in done.err
-    assert len(done.err.splitlines()) == 1
-    assert not (tmp_path / "run").exists() or not list((tmp_path / "run").iterdir())
-
-
-def test_a_refused_run_takes_nothing_away(tmp_path: Path) -> None:
-    file, folder = tmp_path / "own.tsv", tmp_path / "run"
-    file.write_text(lines("classes"))
-    with pytest.raises(ValueError, match="must be 0 for the cell"):
-        TreeLSTMClassifier(folder=folder, cell="sum", dropout=0.5).fit(["(a b)", "(a c)"], [0, 1])
-    assert [path.name for path in folder.iterdir()] == ["fit.safetensors"]
-    done = call("train", "tree-lstm", "--data", file, "--out", folder)
-    assert "which another training wrote" in done.err
-    assert [path.name for path in folder.iterdir()] == ["fit.safetensors"]
-
-
-@pytest.mark.parametrize(
-    ("typed", "expected"),
-    [
-        (
-            ["(P (A x)"],
-            "the input: 1 of 1 trees cannot be read in the format bracketed; the first,",
-        ),
-        (["nowhere.tsv"], "nowhere.tsv: No such file or directory"),
-        (["no", "tree"], "'no' stands outside of brackets"),
-        (["(P x)", __file__], "expected one file, or trees, not both; got (P x) "),
-        (["(P x)\t(Q x)"], "the input has pairs of trees; the model was trained on single trees"),
-    ],
-)
-def test_what_predict_says_of_what_is_no_tree(
-    classes_run: Path, typed: list[str], expected: str
-) -> None:
-    done = call("predict", classes_run, *typed)
-    assert (done.status, done.out) == (2, "")
-    assert expected in done.err
-
-
-EDITS = [
-    ("settings", "hidden_size", "ten"), ("settings", "format", "trees"), ("settings", "seed", -1),
-    ("settings", "data", 7), ("settings", "pools", "roots"), ("settings", "test_fraction", 2),
-    ("data", "task", "ranking"), ("data", "format", None), ("data", "classes", None),
-    ("data", None, "listops"), ("data", None, {"task": "nodes"}),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("part", "name", "value"), EDITS)
-def test_configurations_that_somebody_edited(
-    classes_run: Path, tmp_path: Path, part: str, name: str | None, value: object
-) -> None:
-    """One line, and no traceback."""
-    for file in ("config.json", "model.safetensors"):
-        (tmp_path / file).write_bytes((classes_run / file).read_bytes())
-    config = json.loads((tmp_path / "config.json").read_text())
-    if name is None:
-        config[part] = value
-    else:
-        config[part][name] = value
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    for words in (["evaluate", tmp_path], ["predict", tmp_path, TREES[0]]):
-        done = call(*words)
-        assert done.status in (0, 2)
-        assert (done.status == 0) == (not done.err) and "Traceback" not in done.err
-
-
-def test_a_bad_line_does_not_cost_the_others(classes_run: Path, tmp_path: Path) -> None:
-    file = tmp_path / "new.tsv"
-    file.write_text("(P (A x) (B y))\n(P (A\n(Q (A x) (B y))\n(P (A x) (NEW y))\n")
-    done = call("predict", classes_run, file)
-    *answers, bad = done.json["answers"]
-    assert [answer["tree"][:4] for answer in answers] == ["(P (", "(Q (", "(P ("]
-    assert bad == {"line": 2, "fault": "column 4: 2 unclosed '('"}
-    assert "line 2: not read: column 4" in done.out
 
 
 def test_trees_are_handed_over_by_the_data(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ import numpy as np
 from structnet.routing.protocol import Facts, Visit
 from structnet.routing.topology import Topology
 
+TWELVE = [tuple(range(1, 13)), *[()] * 12]  # children of a root with twelve leaves
+
 
 class ToyTree:
     """A node sends a sample on by one of its numbers: to the place of the interval it falls in.

@@ -9,7 +9,7 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import pytest
-import torch
+from expressions import QUICK, data, expression, value
 from random_trees import doubled
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -20,25 +20,6 @@ from threadpoolctl import ThreadpoolController
 from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier
 from structnet.tensor_tree.settings import CELLS, TreeLSTMSettings
 from structnet.training.checkpoint import CheckpointError
-
-QUICK = {"epochs": 6, "hidden_size": 8, "random_state": 0}
-
-
-def expression(rng: random.Random, depth: int = 3) -> Tree:
-    if depth == 0 or rng.random() < 0.2:
-        return Tree(rng.choice("01"))
-    return Tree(rng.choice(["and", "or"]), [expression(rng, depth - 1) for _ in range(2)])
-
-
-def value(tree: Tree) -> int:
-    rules = {"and": min, "or": max}
-    return tree.fold(lambda n, of: rules[n.label](of) if of else int(n.label))
-
-
-def data(count: int = 120, seed: int = 0) -> tuple[list[Tree], list[str]]:
-    rng = random.Random(seed)
-    trees = [expression(rng) for _ in range(count)]
-    return trees, [("no", "yes")[value(tree)] for tree in trees]
 
 
 @pytest.fixture(scope="module")
@@ -221,59 +202,6 @@ def test_training_goes_on_where_it_stopped(tmp_path: Path):
     assert (resumed.predict_proba(X) == whole.predict_proba(X)).all()
 
 
-@pytest.mark.parametrize(
-    ("X", "y", "error", "words"),
-    [
-        ("(a b)", [0], TypeError, "X must be a list of trees, or of tuples of trees. Got one tree"),
-        (3, [0], TypeError, "X must be a list of trees, or of tuples of trees. Got int"),
-        ([3, 4], [0, 1], TypeError, "sample 0, 3: a tree must be a structnet.Tree, bracketed text"),
-        (["(a b)", "(a"], [0, 1], ValueError, r"sample 1, '\(a': .*"),
-        (["(a b)"], [0], ValueError, "got 1 samples; expected at least 2"),
-        (["(a b)"] * 3, [0, 1], ValueError, "got 3 samples and 2 answers in y"),
-        (["(a b)"] * 2, [1, 1], ValueError, "y has one class alone, 1"),
-        (["(a b)", ("(a b)",) * 2], [0, 1], ValueError, "sample 1 has 2 trees; expected 1, as s"),
-        (["(a b)"] * 2, ["x", None], ValueError, "y must be all text, all numbers"),
-    ],
-)
-def test_what_cannot_be_learnt_from_is_refused(X, y, error: type, words: str):
-    with pytest.raises(error, match=words):
-        TreeLSTMClassifier(**QUICK).fit(X, y)
-
-
-def test_numbers_must_be_numbers():
-    X = ["(a b)"] * 4
-    with pytest.raises(ValueError, match="for classes there is TreeLSTMClassifier"):
-        TreeLSTMRegressor().fit(X, list("abcd"))
-    with pytest.raises(ValueError, match=r"y must be finite numbers. Got nan for sample 2"):
-        TreeLSTMRegressor().fit(X, [1, 2, np.nan, 3])
-
-
-def test_a_cell_that_cannot_fit_is_refused_with_one_that_can():
-    wide = [Tree("f", [Tree("x")] * 40), Tree("g", [Tree("y")] * 40)] * 4
-    with pytest.raises(ValueError, match=r"with up to 40 children: .*; cell='child-sum' fits any"):
-        TreeLSTMClassifier(cell="tucker", epochs=1).fit(wide, [0, 1] * 4)
-
-
-@pytest.mark.parametrize(
-    "setting",
-    [
-        {"cell": "gru"},
-        {"hidden_size": 0},
-        {"epochs": 0},
-        {"learning_rate": 0},
-        {"label_dropout": 1},
-        {"pools": "max"},
-        {"bag": "yes"},
-        {"rank": 3},
-        {"validation_fraction": 1},
-    ],
-)
-def test_settings_out_of_range_are_refused(setting: dict):
-    name = next(iter(setting))
-    with pytest.raises(ValueError, match=f"'{name}' parameter"):
-        TreeLSTMClassifier(**setting).fit(*data(8))
-
-
 @pytest.mark.parametrize("estimator", [TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier])
 def test_the_defaults_are_those_of_the_settings(estimator: type):
     given, settings = estimator().get_params(), vars(TreeLSTMSettings())
@@ -310,26 +238,6 @@ def test_a_training_of_ten_steps():
     assert len(model.fit(X, y, validation=data(20, seed=1)).history_) == 1
 
 
-def test_a_folder_belongs_to_one_training(tmp_path: Path):
-    X, y = data(60)
-    TreeLSTMClassifier(folder=tmp_path, **QUICK).fit(X, y)
-    with pytest.raises(CheckpointError, match="data"):
-        TreeLSTMClassifier(folder=tmp_path, **QUICK).fit(X, y[::-1])
-    with pytest.raises(CheckpointError, match="dropout"):
-        TreeLSTMClassifier(folder=tmp_path, dropout=0.3, **QUICK).fit(X, y)
-    with pytest.raises(CheckpointError, match="data"):
-        TreeLSTMClassifier(folder=tmp_path, **QUICK).fit(X, y, validation=data(20, seed=9))
-
-
-def test_a_folder_whose_training_was_refused_is_free(tmp_path: Path):
-    X, y = data(60)
-    with pytest.raises(ValueError, match="cell"):
-        TreeLSTMClassifier(cell="LSTM", folder=tmp_path, **QUICK).fit(X, y)
-    TreeLSTMClassifier(folder=tmp_path, **QUICK).fit(X, y)
-    with pytest.raises(CheckpointError, match="cell"):
-        TreeLSTMClassifier(cell="sum", folder=tmp_path, **QUICK).fit(X, y)
-
-
 def test_samples_of_weight_zero_are_as_if_not_given():
     X, y = data(60)
     strange = [*X, *["(nand 7 8)", "(nor 9 9)"] * 5]
@@ -345,30 +253,6 @@ def test_samples_of_weight_zero_are_as_if_not_given():
             TreeLSTMClassifier(**QUICK).fit(X, y, sample_weight=weights)
 
 
-def test_a_fit_that_fails_leaves_the_model_as_it_was():
-    X, y = data(60)
-    model = TreeLSTMClassifier(**QUICK).fit(X, y)
-    before = model.predict_proba(X)
-    with pytest.raises(ValueError, match="not in the y to learn from"):
-        model.fit(X, [0, 1] * 30, validation=(X[:2], [7, 8]))
-    assert (model.predict_proba(X) == before).all()
-    assert model.predict(X[:1])[0] in ("no", "yes")
-    pairs = [(tree, tree) for tree in X]
-    assert model.fit(pairs, y, validation=(pairs[:4], y[:4])).predict(pairs).shape == (60,)
-
-
-def test_validation_samples_are_like_the_others():
-    X, y = data(60)
-    with pytest.raises(ValueError, match="sample 0 has 2 trees; expected 1, as those"):
-        TreeLSTMClassifier(**QUICK).fit(X, y, validation=([(X[0], X[1])] * 4, y[:4]))
-    with pytest.raises(ValueError, match=r"validation targets have shape \[4, 2\]; expected \[4\]"):
-        TreeLSTMRegressor(**QUICK).fit(X, range(60), validation=(X[:4], np.ones((4, 2))))
-    for validation in (None, data(30, seed=4)):
-        model = TreeLSTMClassifier(class_weight={"no": 1, "yes": 50}, **QUICK)
-        model.fit(X, y, validation=validation)
-        assert model.predict_proba(X)[:, 1].mean() > 0.5
-
-
 @pytest.mark.parametrize("weights", [{0: 1, 1: 3}, {False: 1, True: 2}])
 def test_class_weights_are_saved_with_their_keys(tmp_path: Path, weights: dict):
     X, names = data(40)
@@ -377,39 +261,6 @@ def test_class_weights_are_saved_with_their_keys(tmp_path: Path, weights: dict):
     model.save(tmp_path / "model.safetensors")
     again = TreeLSTMClassifier.load(tmp_path / "model.safetensors")
     assert again.class_weight == weights and again.fit(X, y).classes_.tolist() == [0, 1]
-
-
-def test_labels_that_no_file_holds_are_refused(tmp_path: Path):
-    X = [Tree((1, 2), [Tree("x")]), Tree((1, 3), [Tree("x")])] * 4
-    model = TreeLSTMClassifier(epochs=1, random_state=0).fit(X, [0, 1] * 4)
-    with pytest.raises(TypeError, match=r"text or numbers. Got a label of the type tuple"):
-        model.save(tmp_path / "model.safetensors")
-
-
-def test_nodes_have_one_label_each():
-    X = ["(f a b)"] * 4
-    rows = [[0, 1, 1]] * 4
-    model = TreeNodeClassifier(epochs=1, random_state=0)
-    for y, words in (
-        ([[0, 1]] * 4, "tree 0 has 3 nodes; got 2 labels"),
-        ([0] * 4, "a row of labels for each tree. Got 0 for tree 0"),
-        ([[None] * 3] * 4, "no node has a class in y"),
-        (rows[:3], "got 4 samples and 3 answers in y"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            model.fit(X, y)
-    with pytest.raises(ValueError, match="sample 0 has 2 trees; expected 1"):
-        model.fit([("(f a b)", "(f a b)")] * 4, rows)
-    model.fit(X, [torch.tensor(row) for row in rows])
-    with pytest.raises(ValueError, match="tree 0 has 3 nodes; got 2 labels"):
-        model.score(X[:1], [[0, 1]])
-    with pytest.raises(ValueError, match="no node has a class in y"):
-        model.score(X[:1], [[None] * 3])
-
-
-def test_cells_without_dropout_refuse_it():
-    with pytest.raises(ValueError, match="'dropout' parameter must be 0 for the cell 'sum'"):
-        TreeLSTMClassifier(cell="sum", dropout=0.5, epochs=1).fit(*data(20))
 
 
 def test_shared_trees_cost_what_they_store():

@@ -1,0 +1,128 @@
+"""What the command says of files, trees and runs that are not as they should be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from commands import call
+from tree_files import TREES, lines
+
+from structnet import TreeLSTMClassifier
+
+
+@pytest.mark.parametrize(
+    ("content", "flags", "expected"),
+    [
+        (
+            "yes\t(P x)\nyes\t(Q x)\n",
+            [],
+            "own.tsv: every tree has the class 'yes'; there is nothing",
+        ),
+        ("1.5\t(P x)\n" * 30, ["--task", "regression"], "every tree has the number 1.5"),
+        ("a\t(P x)\nb\t(Q x)\n", [], "too few samples to hold some out: 2, each of another class"),
+        ("\n", [], "own.tsv is empty"),
+        (lines("classes"), ["--target", "mood"], "has no column 'mood'; its columns are 1, 2"),
+        (lines("classes"), ["--task", "pairs"], "--task pairs needs two"),
+        (lines("classes"), ["--format", "listops"], "no column has trees in the format listops"),
+        (lines("nodes"), [], "has trees and nothing to predict of them; say --target root-label"),
+        (
+            lines("classes"),
+            ["--test-file", "PAIRS"],
+            "has pairs of trees; the model was trained on",
+        ),
+        (
+            lines("classes"),
+            ["--cell", "sum", "--dropout", "0.5"],
+            "must be 0 for the cell 'sum'",
+        ),
+        (lines("classes"), ["--test-file", "nowhere"], "nowhere: No such file or directory"),
+        (
+            lines("classes"),
+            ["--test-fraction", "1"],
+            "--test-fraction must be a number in the range",
+        ),
+    ],
+)
+def test_errors_of_a_first_hour(
+    tmp_path: Path, content: str, flags: list[str], expected: str
+) -> None:
+    file, pairs = tmp_path / "own.tsv", tmp_path / "pairs.tsv"
+    file.write_text(content)
+    pairs.write_text(lines("pairs"))
+    given = [pairs if flag == "PAIRS" else flag for flag in flags]
+    done = call("train", "tree-lstm", "--data", file, *given, "--out", tmp_path / "run")
+    assert done.status == 2
+    assert expected in done.err
+    assert len(done.err.splitlines()) == 1
+    assert not (tmp_path / "run").exists() or not list((tmp_path / "run").iterdir())
+
+
+def test_a_refused_run_takes_nothing_away(tmp_path: Path) -> None:
+    file, folder = tmp_path / "own.tsv", tmp_path / "run"
+    file.write_text(lines("classes"))
+    with pytest.raises(ValueError, match="must be 0 for the cell"):
+        TreeLSTMClassifier(folder=folder, cell="sum", dropout=0.5).fit(["(a b)", "(a c)"], [0, 1])
+    assert [path.name for path in folder.iterdir()] == ["fit.safetensors"]
+    done = call("train", "tree-lstm", "--data", file, "--out", folder)
+    assert "which another training wrote" in done.err
+    assert [path.name for path in folder.iterdir()] == ["fit.safetensors"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        (
+            ["(P (A x)"],
+            "the input: 1 of 1 trees cannot be read in the format bracketed; the first,",
+        ),
+        (["nowhere.tsv"], "nowhere.tsv: No such file or directory"),
+        (["no", "tree"], "'no' stands outside of brackets"),
+        (["(P x)", __file__], "expected one file, or trees, not both; got (P x) "),
+        (["(P x)\t(Q x)"], "the input has pairs of trees; the model was trained on single trees"),
+    ],
+)
+def test_what_predict_says_of_what_is_no_tree(
+    classes_run: Path, typed: list[str], expected: str
+) -> None:
+    done = call("predict", classes_run, *typed)
+    assert (done.status, done.out) == (2, "")
+    assert expected in done.err
+
+
+EDITS = [
+    ("settings", "hidden_size", "ten"), ("settings", "format", "trees"), ("settings", "seed", -1),
+    ("settings", "data", 7), ("settings", "pools", "roots"), ("settings", "test_fraction", 2),
+    ("data", "task", "ranking"), ("data", "format", None), ("data", "classes", None),
+    ("data", None, "listops"), ("data", None, {"task": "nodes"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("part", "name", "value"), EDITS)
+def test_configurations_that_somebody_edited(
+    classes_run: Path, tmp_path: Path, part: str, name: str | None, value: object
+) -> None:
+    """One line, and no traceback."""
+    for file in ("config.json", "model.safetensors"):
+        (tmp_path / file).write_bytes((classes_run / file).read_bytes())
+    config = json.loads((tmp_path / "config.json").read_text())
+    if name is None:
+        config[part] = value
+    else:
+        config[part][name] = value
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    for words in (["evaluate", tmp_path], ["predict", tmp_path, TREES[0]]):
+        done = call(*words)
+        assert done.status in (0, 2)
+        assert (done.status == 0) == (not done.err) and "Traceback" not in done.err
+
+
+def test_a_bad_line_does_not_cost_the_others(classes_run: Path, tmp_path: Path) -> None:
+    file = tmp_path / "new.tsv"
+    file.write_text("(P (A x) (B y))\n(P (A\n(Q (A x) (B y))\n(P (A x) (NEW y))\n")
+    done = call("predict", classes_run, file)
+    *answers, bad = done.json["answers"]
+    assert [answer["tree"][:4] for answer in answers] == ["(P (", "(Q (", "(P ("]
+    assert bad == {"line": 2, "fault": "column 4: 2 unclosed '('"}
+    assert "line 2: not read: column 4" in done.out
