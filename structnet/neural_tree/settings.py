@@ -68,7 +68,7 @@ class NeuralTreeSettings:
         1e-3, a patience of 5, new solvers from scratch, one router at a time, any gain at all, the
         better of split and deepening, and no branch cut. The defaults here are for tables of
         hundreds or thousands of rows; runs on the paper's data sets have the paper's,
-        but for ``gain_errors`` and ``prune``.
+        but for ``prune``, and a gain of more than one standard error.
 
     Example:
         >>> NeuralTreeSettings(max_leaves=8).learning_rate
