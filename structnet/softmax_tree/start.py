@@ -40,21 +40,34 @@ def first_draft(
 ) -> Draft:
     """The tree that a training begins with: of the whole depth, or of that which growth begins at.
 
-    The latter has as many classes a leaf as if it had grown so far from one leaf of all classes,
-    but not fewer than a tree of that depth has by default, or than one step of growth leaves.
+    The latter has as many classes a leaf as :func:`most_classes` says.
     """
     assert settings.start is not None
     depth, k = settings.depth, settings.k
     if growth is not None:
-        assert growth.start_depth is not None and growth.alpha is not None
+        assert growth.start_depth is not None
         depth = growth.start_depth
-        number, share = points.num_classes, growth.alpha if depth else 1.0
-        least = max(growth.alpha**depth * number, width(number, depth))
-        k = max(1, math.floor(min(share * number, least)))
+        k = most_classes(growth, points.num_classes, depth)
     assert depth is not None and k is not None
     if settings.start == "axes":
         return axes_draft(points, depth, k, settings.seed)
     return complete_draft(points, depth, k, settings.start, settings.seed)
+
+
+def most_classes(growth: GrowthSettings, num_classes: int, depth: int) -> int:
+    """Most classes of a leaf at a depth of a tree that grows.
+
+    Growth begins with as many as if it had come so far from one leaf of all classes, but not
+    fewer than a tree of that depth has by default, or than one step of growth leaves. Each step
+    from there multiplies by alpha.
+    """
+    assert growth.start_depth is not None and growth.alpha is not None
+    start, alpha = growth.start_depth, growth.alpha
+    least = max(alpha**start * num_classes, width(num_classes, start))
+    k = math.floor(min((alpha if start else 1.0) * num_classes, least))
+    for _ in range(start, depth, growth.step):
+        k = math.floor(alpha * k)
+    return max(1, k)
 
 
 def same_shape(draft: Draft, points: Points, seed: int) -> Draft:

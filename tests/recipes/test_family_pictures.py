@@ -16,7 +16,7 @@ from structnet.recipes.naru.pictures import (
     plot_utilisation,
 )
 from structnet.recipes.softmax_tree.pictures import draw_costs, draw_errors, draw_widths
-from structnet.softmax_tree import SoftmaxTreeSettings, train
+from structnet.softmax_tree import GrowthSettings, SoftmaxTreeSettings, train
 from structnet.training.history import History
 
 
@@ -27,11 +27,12 @@ def ax() -> Axes:
 
 def test_a_label_tree_in_words(ax: Axes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pictures, "WIDEST", 3)
+    monkeypatch.setattr(pictures, "FEWEST", 2)
     labels = ["$a$", ",", "x" * 40, *(str(i) for i in range(24))]
     plot_label_tree(LabelTree(4, 27, arity=3), labels, ax=ax)
     texts = [text.get_text() for text in ax.texts]
     assert texts[0] == f"$a$ · , · {'x' * 15}… · 0 · …  (27)"
-    assert sum(text.startswith("… ") and "more node" in text for text in texts) > 0
+    assert [text for text in texts if "more node" in text] == ["… 1 more node"] * 3  # of 3 each
     hidden = sum(int(text.split()[1]) for text in texts if text.startswith("… "))
     assert len([text for text in texts if not text.startswith("… ")]) + hidden == 1 + 3 + 9
     assert not any(text.get_parse_math() for text in ax.texts)
@@ -65,12 +66,13 @@ def test_a_tree_that_does_not_grow_says_nothing_of_it(ax: Axes) -> None:
 def test_leaves_are_as_large_as_they_have_classes(ax: Axes) -> None:
     x = [[float(i)] for i in range(8)] * 4
     tree = train(x, list(range(8)) * 4, SoftmaxTreeSettings(depth=2, k=3)).tree
-    draw_widths(tree, 0.5, ax)
+    draw_widths(tree, GrowthSettings(alpha=0.5, start_depth=1), ax)
     sizes = tree.arrays.sizes()[tree.topology.leaves]
     [leaves] = [each for each in ax.collections if each.get_label() == "_leaves"]
     assert (leaves.get_sizes() / 400 * sizes.max()).tolist() == pytest.approx(sizes.tolist())
     assert {text.get_text() for text in ax.texts} >= {str(size) for size in sizes}
-    assert "at most 8 allowed" in {text.get_text() for text in ax.texts}
+    told = [text.get_text() for text in ax.texts if "largest" in text.get_text()]
+    assert told == [f"largest leaf {sizes.max()}\nat most 2 allowed"]  # growth begins with 4
     assert "8 classes" in ax.get_title() and "one leaf" not in ax.get_title()
 
 

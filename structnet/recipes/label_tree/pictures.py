@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from structnet.label_tree import LabelTree
 
-WIDEST = 24  # nodes of a level that are drawn
+WIDEST = 24  # nodes of a level that are drawn, about
+FEWEST = 3  # of them below each node above, so that one sees of each what it holds
 LONGEST = 16  # letters of a label
 APART = " · "  # labels may be commas
 TITLE = "The tree down to depth {}: each node's most frequent labels, and how many it has in all"
@@ -82,7 +83,7 @@ def plot_label_tree(
     Args:
         tree: label tree.
         labels: names of its labels.
-        levels: depth of the last nodes that are drawn; of a wide level the most frequent.
+        levels: depth of the last nodes that are drawn; of many children the most frequent.
         ax: axes; new ones by default.
     """
     from structnet.plot.style import GREY, new_axes
@@ -90,11 +91,14 @@ def plot_label_tree(
 
     counts, topology = tree.softmax.counts.numpy(), tree.topology
     at_nodes = frequent(tree, levels, shown=4)
-    kept = {0}
-    for level in range(1, levels + 1):
-        here = [v for v in at_nodes if topology.depth[v] == level and topology.parent[v] in kept]
-        here.sort(key=lambda v: -counts[at_nodes[v][1]].sum())
-        kept |= set(here[:WIDEST])
+    kept, last = {0}, [0]
+    for _ in range(levels):
+        share, below = max(FEWEST, WIDEST // max(len(last), 1)), []
+        for node in last:
+            children = filter(at_nodes.__contains__, topology.children_of(node))
+            below += sorted(children, key=lambda v: -counts[at_nodes[v][1]].sum())[:share]
+        last = [v for v in below if topology.inner[v]]
+        kept |= set(below)
     rows = _from_top(topology, kept, levels)
     words = [_words(at_nodes, labels, node) for node in rows]
     ax = ax or new_axes(1, 9, 0.25 * len(rows) + 0.9)[0]

@@ -13,19 +13,23 @@ from structnet.plot.style import GREY, LEAF, LINES, MARKERS, percent_axis, tidy
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from structnet.softmax_tree import SoftmaxTree
+    from structnet.softmax_tree import GrowthSettings, SoftmaxTree
     from structnet.training.history import History
 
 
-def draw_widths(tree: SoftmaxTree, alpha: float | None = None, ax: Axes | None = None) -> Axes:
+def draw_widths(
+    tree: SoftmaxTree, growth: GrowthSettings | None = None, ax: Axes | None = None
+) -> Axes:
     """A tree whose leaves are as large as they have classes (Fig. 1).
 
     Args:
         tree: the tree.
-        alpha: contraction of the growth; with it, each depth says how many classes a leaf may have
-            there at most, ``alpha^depth K``.
+        growth: how it grew, with alpha and the depth that it began with; with it, each depth says
+            how many classes a leaf may have there at most.
         ax: axes to draw on; by default new ones.
     """
+    from structnet.softmax_tree.start import most_classes
+
     ax, topology, sizes = _axes(ax), tree.topology, tree.arrays.sizes()
     at = np.zeros(topology.num_nodes)
     at[topology.from_left()] = np.arange(len(topology.leaves))
@@ -49,8 +53,10 @@ def draw_widths(tree: SoftmaxTree, alpha: float | None = None, ax: Axes | None =
             )
     for level in range(int(depth.max()) + 1):
         here = sizes[leaves][depth[leaves] == level]
-        most = "" if alpha is None else f"at most {int(tree.num_classes * alpha**level):,} allowed"
         words = f"largest leaf {here.max():,}" if len(here) else ""
+        most = ""
+        if growth and len(here):
+            most = f"at most {most_classes(growth, tree.num_classes, level):,} allowed"
         ax.annotate(
             "\n".join(filter(None, (words, most))),
             (1.01, level),

@@ -208,6 +208,7 @@ class SoftmaxTreeRecipe:
         """
         from structnet.plot import plot_neural_tree
         from structnet.recipes.softmax_tree.pictures import draw_errors, draw_widths
+        from structnet.softmax_tree.settings import GrowthSettings
 
         if texts:
             raise ValueError(f"{run} is the run of a softmax tree; leave out {texts[0]!r}")
@@ -215,9 +216,10 @@ class SoftmaxTreeRecipe:
             return {}
         found: dict[str, Callable[[], Axes]] = {"errors.png": lambda: draw_errors(run.history)}
         if (run.folder / "model.safetensors").exists():
-            alpha = (run.result or {}).get("details", {}).get("growth") or {}
+            told = (run.result or {}).get("details", {}).get("growth")
+            growth = GrowthSettings(**told) if told else None
             tree = self.open(run, Place())[1]
-            found["tree.png"] = lambda: draw_widths(tree, alpha.get("alpha"))
+            found["tree.png"] = lambda: draw_widths(tree, growth)
             found["nodes.png"] = lambda: plot_neural_tree(
                 (data or self._own_data(run, place)).reading(tree), min_share=SHOWN
             )
