@@ -41,7 +41,7 @@ def first_draft(
     """The tree that a training begins with: of the whole depth, or of that which growth begins at.
 
     The latter has as many classes a leaf as if it had grown so far from one leaf of all classes,
-    but not fewer than a tree of that depth has by default, or than one step of growth leaves.
+    but not fewer than half of what a tree of that depth has by default: growth covers more.
     """
     assert settings.start is not None
     depth, k = settings.depth, settings.k
@@ -49,8 +49,10 @@ def first_draft(
         assert growth.start_depth is not None and growth.alpha is not None
         depth = growth.start_depth
         number, share = points.num_classes, growth.alpha if depth else 1.0
-        least = max(growth.alpha**depth * number, width(number, depth))
+        least = max(growth.alpha**depth * number, width(number, depth + 1))
         k = max(1, math.floor(min(share * number, least)))
+        if growth.start_k is not None:
+            k = min(growth.start_k, number)
     assert depth is not None and k is not None
     if settings.start == "axes":
         return axes_draft(points, depth, k, settings.seed)

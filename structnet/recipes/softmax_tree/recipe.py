@@ -217,10 +217,10 @@ class SoftmaxTreeRecipe:
         if (run.folder / "model.safetensors").exists():
             alpha = (run.result or {}).get("details", {}).get("growth") or {}
             tree = self.open(run, Place())[1]
+            # Read before anything is drawn: where the data are gone, nothing is left half done.
+            reading = (data or self._own_data(run, place)).reading(tree)
             found["tree.png"] = lambda: draw_widths(tree, alpha.get("alpha"))
-            found["nodes.png"] = lambda: plot_neural_tree(
-                (data or self._own_data(run, place)).reading(tree), min_share=SHOWN
-            )
+            found["nodes.png"] = lambda: plot_neural_tree(reading, min_share=SHOWN)
         return found
 
 
