@@ -154,7 +154,7 @@ def test_tables(number: int, tmp_path: Path) -> None:
     assert done.status == 0, done.err
     names = {
         1: ("one-vs-all", "hierarchical softmax", "adaptive softmax tree (AST)"),
-        2: ("softmax tree (ST), depth 3", "adaptive softmax tree (AST), alpha 0.6"),
+        2: ("softmax tree (ST), depth 3", "adaptive softmax tree (AST), k 25"),
     }
     assert {"flat softmax", *names[number]} <= set(done.json["rows"])
     assert (tmp_path / f"table{number}-clusters.md").exists()
