@@ -90,7 +90,10 @@ def _sparser(plane: Hyperplane, task: Task, points: Points) -> Hyperplane:
     while number < np.count_nonzero(plane.weight):
         weight = np.zeros_like(plane.weight)
         weight[order[:number]] = plane.weight[order[:number]]
-        found = _threshold(replace(plane, weight=weight), task, points)
+        fewer = replace(plane, weight=weight)
+        if plane.columns is not None:
+            fewer = sparse_hyperplane(weight, plane.bias, plane.columns)
+        found = _threshold(fewer, task, points)
         if found is not None and (cost := task.value(found[1], points)) < value:
             best, value = found[1], cost
         number *= 2

@@ -34,6 +34,13 @@ def test_alone_and_together(ties: float, number: int) -> None:
     assert tree.classes_of(x).tolist() == [ask(row) for row in x]
 
 
+def test_many_rows_of_one_leaf() -> None:
+    leaf = drawn(0, 1.0).draft().leaf(2)
+    tree = SoftmaxTree.from_draft(Draft([()], [leaf]), FEATURES, CLASSES)
+    x = np.random.default_rng(1).normal(size=(400, FEATURES)).astype(np.float32)
+    assert tree.classes_of(x).tolist() == [tree.predictor().class_of(row) for row in x]
+
+
 def test_rows_near_hyperplanes() -> None:
     tree = drawn(2, 1.0)
     x = np.random.default_rng(1).normal(size=(400, FEATURES)).astype(np.float32)
