@@ -238,17 +238,30 @@ def class_of_scaled(table, weights, mean, sd, x):
 
 
 @free
-def sure_places(scores, doubt, out):
-    """The place of each row's highest score, -1 if it is not higher by more than the doubt."""
-    for i in range(len(out)):
-        row = scores[i]
-        best, second = 0, row.dtype.type(-np.inf)
-        for j in range(1, len(row)):
-            if row[j] > row[best]:
-                second, best = row[best], j
-            elif row[j] > second:
-                second = row[j]
-        out[i] = best if row[best] - second > doubt[i] else -1
+def sure_classes(scores, lengths, rounding, weight, bias, classes, rows, out):
+    """The classes of a leaf's rows, from their scores without biases; -1 if rounding may decide.
+
+    Two sums of D products, in whatever orders, differ by no more than so many roundings of the
+    product of the two vectors' lengths.
+    """
+    squares = np.zeros(len(bias), weight.dtype)
+    for d in range(len(weight)):
+        row = weight[d]
+        for j in range(len(row)):
+            squares[j] += row[j] * row[j]
+    longest, most = np.sqrt(squares.max()), np.abs(bias).max()
+    for i in range(len(rows)):
+        row, near, best = scores[i], 0, 0
+        highest = row[0] + bias[0]
+        for j in range(len(row)):
+            row[j] += bias[j]
+            if row[j] > highest:
+                highest = row[j]
+        bound = highest - rounding * (lengths[rows[i]] * longest + most)
+        for j in range(len(row)):
+            if not row[j] < bound:
+                near, best = near + 1, j
+        out[rows[i]] = classes[best] if near == 1 else -1
 
 
 @free
@@ -268,6 +281,28 @@ def log_probs(columns, values, leaf, table, weights, places, out):
     scores = np.empty(len(out), weights.dtype)
     leaf_scores(columns, values, leaf, table, weights, places, scores)
     log_softmax(scores, out)
+
+
+@free
+def leaves_by_scores(X, scores, places, doubts, lengths, table, weights, out):
+    """The leaf of each row in full, where the projections at some nodes are known but for rounding.
+
+    Node v's are ``scores[:, places[v]]``, if that is no -1; the bias is still to be added.
+    """
+    flat, width = X.ravel(), X.shape[1]
+    for i in range(len(out)):
+        node, left = 0, table[LEFT]
+        while left >= 0:
+            start, place = table[FIELDS * node + WEIGHTS], places[node]
+            score = doubt = weights.dtype.type(0)
+            if place >= 0:
+                score = scores[i, place] + weights[start]
+                doubt = doubts[place] * lengths[i]
+            if not abs(score) > doubt:
+                score = full_dot(flat, i * width, weights, start + 1, width) + weights[start]
+            node = table[FIELDS * node + RIGHT] if score >= 0 else left
+            left = table[FIELDS * node + LEFT]
+        out[i] = node
 
 
 @free

@@ -1,7 +1,8 @@
-"""The classes of many rows: those of a leaf share one product of matrices.
+"""The classes of many rows: products of matrices for the hyperplanes near the root and for leaves.
 
-Its sums are in another order than those of a row alone. Where that might make another class the
-likeliest, the row is asked alone, so that a batch gives the same classes as its rows one by one.
+Their sums are in another order than those of a row alone. Where that might send a row to the other
+side, or make another class the likeliest, the row is asked alone, so that a batch gives the same
+classes as its rows one by one.
 """
 
 from __future__ import annotations
@@ -9,56 +10,102 @@ from __future__ import annotations
 import numpy as np
 
 from structnet.softmax_tree import _kernels
+from structnet.softmax_tree._kernels import LEFT, WEIGHTS
 from structnet.softmax_tree.arrays import Packed
+from structnet.softmax_tree.nodes import Leaf
+from structnet.trees._kernels import grouped
 
 FEW = 4  # rows of a leaf below which a product of matrices is not worth its call
+MANY = 64  # rows from which one with the hyperplanes is
+LEVELS = 6  # of them: below, a row passes too few of all
+WIDE = 16  # rows or columns that products of matrices take at a time
 NUMBERS = 2**22  # made at once of the rows of a leaf
-ROUNDING = float(np.finfo(np.float32).eps)
+ROUNDING = 4 * float(np.finfo(np.float32).eps)
+Rows = tuple[np.ndarray, ...]  # rows in full, or none and CSR, as the kernels take them
 
 
-def likeliest_classes(
-    rows: tuple[np.ndarray, ...], leaves: np.ndarray, arrays: Packed
-) -> np.ndarray:
+def leaves_of(rows: Rows, number: int, arrays: Packed) -> np.ndarray:
+    """The leaf of each row.
+
+    Args:
+        rows: rows.
+        number: how many.
+        arrays: arrays of the tree.
+
+    Shapes:
+        ``[n]``, int64.
+    """
+    leaves = np.empty(number, np.int64)
+    if number < MANY or _sparse(rows, arrays):
+        _kernels.leaves_of(*rows, *arrays, leaves)
+        return leaves
+    x, (table, weights, _) = rows[0], arrays
+    nodes, places = _nodes_near_root(arrays)
+    planes = np.zeros((len(nodes) + -len(nodes) % WIDE, x.shape[1]), x.dtype)
+    for place, start in enumerate(arrays.nodes[nodes, WEIGHTS] + 1):
+        planes[place] = weights[start : start + x.shape[1]]
+    biases = np.abs(weights[arrays.nodes[nodes, WEIGHTS]])
+    doubts = ROUNDING * (x.shape[1] + 1) * (_lengths(planes[: len(nodes)]) + biases)
+    step = max(1, NUMBERS // max(planes.shape))
+    for part in (slice(first, first + step) for first in range(0, number, step)):
+        lengths = np.maximum(_lengths(x[part]), 1)
+        scores = x[part] @ planes.T
+        told = scores, places, doubts.astype(x.dtype), lengths
+        _kernels.leaves_by_scores(x[part], *told, table, weights, leaves[part])
+    return leaves
+
+
+def classes_of(rows: Rows, leaves: np.ndarray, arrays: Packed) -> np.ndarray:
     """The likeliest class of each row.
 
     Args:
-        rows: rows in full, or none and CSR, as the kernels take them.
+        rows: rows.
         leaves: leaf of each row.
         arrays: arrays of the tree.
 
     Shapes:
         leaves ``[n]`` -> ``[n]``, int64.
     """
-    found, order = np.empty(len(leaves), np.int64), np.argsort(leaves, kind="stable")
-    if len(rows[1]) or len(arrays.places):  # of sparse ones, most products would be with 0
-        _kernels.classes_of(*rows, order, leaves, *arrays, found)
-        return found
-    left = []
-    for here in np.split(order, np.flatnonzero(np.diff(leaves[order])) + 1):
-        if len(here) < FEW:
-            left.append(here)
-            continue
-        leaf = int(leaves[here[0]])
-        classes = arrays.classes(leaf)
-        pieces = 1 + len(here) * max(len(classes), rows[0].shape[1]) // NUMBERS
-        for piece in np.array_split(here, pieces):
-            places = _sure(rows[0][piece], leaf, arrays)
-            found[piece] = classes[places]
-            left.append(piece[places < 0])
-    _kernels.classes_of(*rows, np.concatenate(left), leaves, *arrays, found)
+    found = np.full(len(leaves), -1)
+    order, starts = grouped(leaves, len(arrays.nodes))
+    if not _sparse(rows, arrays):  # of sparse ones, most products would be with 0
+        lengths = _lengths(rows[0])
+        for node in np.flatnonzero(np.diff(starts) >= FEW).tolist():
+            here = order[starts[node] : starts[node + 1]]
+            _sure(rows[0], here, lengths, arrays.leaf(node, rows[0].shape[1]), found)
+        order = order[found[order] < 0]
+    _kernels.classes_of(*rows, order, leaves, *arrays, found)
     return found
 
 
-def _sure(x: np.ndarray, leaf: int, arrays: Packed) -> np.ndarray:
-    """The places of the likeliest of a leaf's classes, -1 where rounding decides. ``[n, D]``."""
-    own = arrays.leaf(leaf, x.shape[1])
-    scores = x @ own.weight
-    scores += own.bias
-    # A sum of D products errs by D roundings of the sum of their sizes, at most, and that is at
-    # most the product of the lengths of the two vectors.
-    longest = np.sqrt(np.einsum("dk,dk->k", own.weight, own.weight).max())
-    sizes = np.sqrt(np.einsum("nd,nd->n", x, x)) * longest + np.abs(own.bias).max()
-    doubt = (4 * ROUNDING * (x.shape[1] + 1)) * sizes
-    places = np.empty(len(x), np.int64)
-    _kernels.sure_places(scores, doubt.astype(scores.dtype), places)
-    return places
+def _sure(
+    x: np.ndarray, here: np.ndarray, lengths: np.ndarray, leaf: Leaf, found: np.ndarray
+) -> None:
+    """Finds the classes of a leaf's rows, -1 where rounding decides. ``[n, D], [rows], [n]``."""
+    weight, bias = leaf.weight, leaf.bias
+    rounding = weight.dtype.type(ROUNDING * (len(weight) + 1))
+    for piece in np.array_split(here, 1 + len(here) * max(weight.shape) // NUMBERS):
+        told = lengths, rounding, weight, bias, leaf.classes
+        _kernels.sure_classes(x[piece] @ weight, *told, piece, found)
+
+
+def _nodes_near_root(arrays: Packed) -> tuple[np.ndarray, np.ndarray]:
+    """The hyperplanes of the first levels, and the place of each node among them, or -1."""
+    level, found = np.zeros(1, np.int64), []
+    for _ in range(LEVELS):
+        level = level[arrays.nodes[level, LEFT] >= 0]
+        found.append(level)
+        level = arrays.nodes[level, :2].ravel()
+    nodes, places = np.concatenate(found), np.full(len(arrays.nodes), -1)
+    places[nodes] = np.arange(len(nodes))
+    return nodes, places
+
+
+def _lengths(x: np.ndarray) -> np.ndarray:
+    """The lengths of rows. ``[n, D] -> [n]``."""
+    return np.sqrt(np.einsum("nd,nd->n", x, x))
+
+
+def _sparse(rows: Rows, arrays: Packed) -> bool:
+    """Are the rows or the weights sparse?"""
+    return bool(len(rows[1]) or len(arrays.places))

@@ -317,6 +317,7 @@ class AdaptiveSoftmaxTreeClassifier(SoftmaxTreeEstimator):
         alpha: factor from a leaf's number of classes to that of the leaves that replace it.
         rho: ratio of losses below which a subtree replaces a leaf.
         depth: decisions on each path of the tree that growth begins with.
+        start_k: most classes of its leaves.
         step, ratio_of, k_from, max_depth, max_leaves, max_rounds, min_samples: hyper-parameters, as
             :class:`.GrowthSettings` tells them.
         validation_fraction: share of the samples by whose error the round of growth is chosen; the
@@ -340,6 +341,7 @@ class AdaptiveSoftmaxTreeClassifier(SoftmaxTreeEstimator):
         rho: float | None = GrowthSettings.rho,
         depth: int | None = GrowthSettings.start_depth,
         *,
+        start_k: int | None = GrowthSettings.start_k,
         step: int = GrowthSettings.step,
         ratio_of: str = GrowthSettings.ratio_of,
         k_from: str = GrowthSettings.k_from,

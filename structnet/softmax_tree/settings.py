@@ -108,6 +108,9 @@ class GrowthSettings:
         alpha: factor from a leaf's number of classes to that of the leaves that replace it.
         rho: ratio of the new subtree's loss to the leaf's below which it replaces the leaf.
         start_depth: decisions on each path of the tree that growth begins with.
+        start_k: most classes of its leaves, or all if there are no more; by default as many as if
+            it had grown from one leaf of all, but no fewer than twice those that fall to each leaf.
+            Where leaves begin narrow, every division covers more classes: growth goes further.
         step: depth of a subtree that is tried, 1 or 2.
         ratio_of: "loss" compares losses, "objective" penalties as well.
         k_from: "actual" contracts the number of classes that a leaf has, "nominal" the most that
@@ -132,6 +135,7 @@ class GrowthSettings:
     alpha: float | None = None
     rho: float | None = None
     start_depth: int | None = None
+    start_k: int | None = None
     step: int = 1
     ratio_of: str = "loss"
     k_from: str = "actual"
@@ -144,6 +148,7 @@ class GrowthSettings:
         check_number("alpha", self.alpha, 0, 1, open=True, optional=True)
         check_number("rho", self.rho, 0, open=True, optional=True)
         check_integer("start_depth", self.start_depth, 0, optional=True)
+        check_integer("start_k", self.start_k, 1, optional=True)
         check_integer("max_depth", self.max_depth, 0, optional=True)
         check_integer("max_leaves", self.max_leaves, 1, optional=True)
         for name in ("step", "max_rounds", "min_samples"):

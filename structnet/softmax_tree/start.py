@@ -57,14 +57,16 @@ def first_draft(
 def most_classes(growth: GrowthSettings, num_classes: int, depth: int) -> int:
     """Most classes of a leaf at a depth of a tree that grows.
 
-    Growth begins with as many as if it had come so far from one leaf of all classes, but not
-    fewer than a tree of that depth has by default, or than one step of growth leaves. Each step
-    from there multiplies by alpha.
+    Growth begins with ``start_k``; by default with as many as if it had come so far from one leaf
+    of all classes, but not fewer than half of what a tree of that depth has by default, as growth
+    covers more. Each step from there multiplies by alpha.
     """
     assert growth.start_depth is not None and growth.alpha is not None
     start, alpha = growth.start_depth, growth.alpha
-    least = max(alpha**start * num_classes, width(num_classes, start))
+    least = max(alpha**start * num_classes, width(num_classes, start + 1))
     k = math.floor(min((alpha if start else 1.0) * num_classes, least))
+    if growth.start_k is not None:
+        k = min(growth.start_k, num_classes)
     for _ in range(start, depth, growth.step):
         k = math.floor(alpha * k)
     return max(1, k)

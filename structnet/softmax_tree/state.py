@@ -35,7 +35,8 @@ class State:
             grows.
         draft: the tree as it is.
         best: tree of the round with the lowest validation error so far; None before the first.
-        round: round of growth, 0 before it.
+        round: round of growth that the draft is of, 0 before it.
+        best_round: round that ``best`` is of.
         iterations: iterations of this round.
         settled: did the objective hardly fall in the last of them?
         least: the lowest validation error of a round.
@@ -49,6 +50,7 @@ class State:
     draft: Draft
     best: Draft | None = None
     round: int = 0
+    best_round: int = 0
     iterations: int = 0
     settled: bool = False
     least: float | None = None
@@ -60,7 +62,7 @@ class State:
     def begin(self, draft: Draft, *, grown: bool) -> None:
         """Goes on with another tree, that of the next round or the one chosen in the end."""
         self.draft, self.iterations, self.settled = draft, 0, False
-        self.round, self.chosen = self.round + grown, not grown
+        self.round, self.chosen = self.round + 1 if grown else self.best_round, not grown
 
     def save(self, path: str | Path, num_features: int, num_classes: int) -> None:
         """Writes it to a safetensors file, in one step."""
@@ -110,7 +112,7 @@ class State:
         )
 
 
-_PROGRESS = ("round", "iterations", "settled", "least", "since", "chosen")
+_PROGRESS = ("round", "best_round", "iterations", "settled", "least", "since", "chosen")
 
 
 def _most(draft: Draft) -> list[int]:

@@ -35,6 +35,7 @@ class Trained:
         trials: all subtrees that were tried, accepted or not.
         settings, growth: hyper-parameters that were used, without None but for limits; growth is
             None where nothing grew.
+        round: round of growth that the tree is of; later ones may have been tried.
     """
 
     tree: SoftmaxTree
@@ -42,6 +43,7 @@ class Trained:
     trials: list[Trial]
     settings: SoftmaxTreeSettings
     growth: GrowthSettings | None = None
+    round: int = 0
 
     def config(self) -> dict[str, Any]:
         """All but the weights, as JSON, from which :meth:`from_config` builds it again."""
@@ -51,6 +53,7 @@ class Trained:
             "trials": [asdict(trial) for trial in self.trials],
             "settings": asdict(self.settings),
             "growth": self.growth and asdict(self.growth),
+            "round": self.round,
         }
 
     @classmethod
@@ -62,6 +65,7 @@ class Trained:
             [Trial(**trial) for trial in config["trials"]],
             SoftmaxTreeSettings(**config["settings"]),
             config["growth"] and GrowthSettings(**config["growth"]),
+            config.get("round", 0),
         )
 
 
@@ -125,7 +129,8 @@ def train(
     file = None if state_file is None else Path(state_file)
     draft = _Training(points, held_out, state, refit, callbacks, file, begin).run()
     tree = SoftmaxTree.from_draft(draft, points.num_features, number)
-    return Trained(tree, state.history, state.trials, state.settings, state.growth)
+    how = state.settings, state.growth, state.round
+    return Trained(tree, state.history, state.trials, *how)
 
 
 def retrained(tree: SoftmaxTree, x: Any, y: Any, settings: SoftmaxTreeSettings) -> SoftmaxTree:
@@ -221,6 +226,7 @@ class _Training:
         state.since += 1
         if error is None or state.least is None or error < state.least:
             state.best, state.least, state.since = state.draft, error, 0
+            state.best_round = state.round
 
     def _grow(self) -> bool:
         """Begins a round with the subtrees that are accepted; False if there are none."""

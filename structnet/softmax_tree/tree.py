@@ -12,10 +12,9 @@ from scipy.sparse import csr_matrix, issparse
 from torch import Tensor, nn
 
 from structnet.routing.samples import Samples
-from structnet.softmax_tree import _kernels
+from structnet.softmax_tree import _kernels, batches
 from structnet.softmax_tree._kernels import FIELDS, SIZE, WEIGHTS
 from structnet.softmax_tree.arrays import Packed, packed
-from structnet.softmax_tree.batches import likeliest_classes
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.points import NO_NUMBERS, NO_PLACES, NO_ROWS
 from structnet.softmax_tree.routed import Routed
@@ -129,14 +128,12 @@ class SoftmaxTree(Routed, nn.Module):
 
     def leaves_of(self, x: Any) -> np.ndarray:
         """The leaf of each sample. ``[n, D] -> [n]``, int64."""
-        rows, arrays = self._taken(x), self.arrays
-        leaves = np.empty(x.shape[0], np.int64)
-        _kernels.leaves_of(*rows, *arrays, leaves)
-        return leaves
+        return batches.leaves_of(self._taken(x), x.shape[0], self.arrays)
 
     def classes_of(self, x: Any) -> np.ndarray:
         """The likeliest class of each sample. ``[n, D] -> [n]``, int64."""
-        return likeliest_classes(self._taken(x), self.leaves_of(x), self.arrays)
+        rows, arrays = self._taken(x), self.arrays
+        return batches.classes_of(rows, batches.leaves_of(rows, x.shape[0], arrays), arrays)
 
     def choices(self, x: Any) -> Choices:
         """The classes that each sample can have, and their log-probabilities.

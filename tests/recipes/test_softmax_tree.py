@@ -66,6 +66,16 @@ def test_what_a_run_is_asked(run: tuple[Path, Done], tmp_path: Path) -> None:
     assert set(call("plot", folder, "--out", tmp_path).json) == {"tree", "errors", "nodes"}
 
 
+def test_pictures_without_the_data(rows: Path, tmp_path: Path) -> None:
+    own, pictures = tmp_path / "own.svm", tmp_path / "pictures"
+    own.write_text(rows.read_text())
+    folder = tmp_path / "run"
+    assert call("train", "softmax-tree", "--data", own, *TREE, "--out", folder).status == 0
+    own.unlink()
+    refused = call("plot", folder, "--out", pictures)
+    assert refused.status == 2 and "own.svm" in refused.err and not pictures.exists()
+
+
 def test_going_on_keeps_the_settings(run: tuple[Path, Done]) -> None:
     folder, done = run
     again = call("train", "--resume", folder)
@@ -144,7 +154,7 @@ def test_tables(number: int, tmp_path: Path) -> None:
     assert done.status == 0, done.err
     names = {
         1: ("one-vs-all", "hierarchical softmax", "adaptive softmax tree (AST)"),
-        2: ("softmax tree (ST), depth 3", "adaptive softmax tree (AST), alpha 0.6"),
+        2: ("softmax tree (ST), depth 3", "adaptive softmax tree (AST), k 25"),
     }
     assert {"flat softmax", *names[number]} <= set(done.json["rows"])
     assert (tmp_path / f"table{number}-clusters.md").exists()

@@ -34,10 +34,27 @@ def test_alone_and_together(ties: float, number: int) -> None:
     assert tree.classes_of(x).tolist() == [ask(row) for row in x]
 
 
+def test_many_rows_of_one_leaf() -> None:
+    leaf = drawn(0, 1.0).draft().leaf(2)
+    tree = SoftmaxTree.from_draft(Draft([()], [leaf]), FEATURES, CLASSES)
+    x = np.random.default_rng(1).normal(size=(400, FEATURES)).astype(np.float32)
+    assert tree.classes_of(x).tolist() == [tree.predictor().class_of(row) for row in x]
+
+
+def test_rows_near_hyperplanes() -> None:
+    tree = drawn(2, 1.0)
+    x = np.random.default_rng(1).normal(size=(400, FEATURES)).astype(np.float32)
+    plane = tree.draft().plane(0)
+    x -= np.outer(x @ plane.weight + plane.bias, plane.weight) / (plane.weight @ plane.weight)
+    alone = [int(tree.leaves_of(row[None])[0]) for row in x]
+    assert len(set(alone)) == 3  # rounding sends some to either side
+    assert tree.leaves_of(x).tolist() == alone
+
+
 def test_which_rows_rounding_may_decide() -> None:
     x = np.random.default_rng(1).normal(size=(400, FEATURES)).astype(np.float32)
-    doubtful = [
-        [(batches._sure(x, leaf, drawn(0, ties).arrays) < 0).mean() for leaf in (2, 3, 4)]
-        for ties in (1.0, 0.0)
-    ]
-    assert max(doubtful[0]) < 0.05 and min(doubtful[1]) == 1
+    for ties, least, most in ((1.0, 0.0, 0.05), (0.0, 1.0, 1.0)):
+        for leaf in (2, 3, 4):
+            found, own = np.empty(400), drawn(0, ties).arrays.leaf(leaf, FEATURES)
+            batches._sure(x, np.arange(400), batches._lengths(x), own, found)
+            assert least <= (found < 0).mean() <= most

@@ -80,6 +80,7 @@ def test_the_best_round_is_kept() -> None:
     error = np.mean(trained.tree.classes_of(x[400:]) != y[400:])
     last = {record["round"]: record["validation_error"] for record in trained.history}
     assert error <= min(last.values()) + 1e-9
+    assert trained.round == min(last, key=last.__getitem__) < max(last)
     assert [record["epoch"] for record in trained.history] == list(range(len(trained.history)))
 
 
@@ -92,14 +93,22 @@ def test_other_readings(ratio_of: str, k_from: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("depth", "alpha", "expected"),
-    [(0, 0.6, 200), (1, 0.6, 120), (3, 0.6, 100), (4, 0.8, 81), (6, 0.5, 13)],
+    ("depth", "alpha", "start_k", "expected"),
+    [
+        (0, 0.6, None, 200),
+        (1, 0.6, None, 120),
+        (3, 0.6, None, 50),
+        (4, 0.8, None, 81),
+        (6, 0.5, None, 10),
+        (3, 0.9, 40, 40),
+        (1, 0.9, 300, 200),
+    ],
 )
 def test_classes_of_the_leaves_that_growth_begins_with(
-    depth: int, alpha: float, expected: int
+    depth: int, alpha: float, start_k: int | None, expected: int
 ) -> None:
     points = Points.made(*clusters(300), 200)
-    growth = GrowthSettings(alpha=alpha, rho=0.95, start_depth=depth)
+    growth = GrowthSettings(alpha=alpha, rho=0.95, start_depth=depth, start_k=start_k)
     draft = first_draft(points, SETTINGS, growth)
     leaves = [draft.leaf(v) for v, below in enumerate(draft.children) if not below]
     assert {leaf.k for leaf in leaves} == {expected}

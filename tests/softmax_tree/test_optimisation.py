@@ -8,6 +8,7 @@ from scipy.sparse import csr_matrix
 from sklearn.datasets import load_digits
 from softmax_trees import clusters, objective, points_of, thinned, value_of
 
+from structnet.softmax_tree.decision_update import Task, _sparser
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.nodes import Hyperplane
 from structnet.softmax_tree.objective import Objective
@@ -104,7 +105,7 @@ def test_a_huge_penalty_leaves_one_leaf() -> None:
 @pytest.mark.parametrize("which", ["decision", "leaf"])
 def test_penalties_make_weights_zero(which: str) -> None:
     points, counts = points_of(600), []
-    for penalty in (0.1, 3.0, 100.0):
+    for penalty in (0.0, 3.0, 100.0):
         aim = objective(**{which: penalty})
         draft = alternate(complete_draft(points, 2, 6, "centroids", 0), points, aim, 4)
         kind = [node for node in draft.nodes if isinstance(node, Hyperplane) == (which[0] == "d")]
@@ -176,3 +177,14 @@ def test_rows_are_parted_where_they_lie_apart(sparse: bool) -> None:
     assert len({tuple(far[reach[leaf]]) for leaf in (1, 2)}) == 2
     alike = Points.made(np.ones((9, 2)), np.arange(9) % 3, 3)
     assert complete_draft(alike, 2, 3, "rows", 0).children == [()]
+
+
+def test_a_decision_keeps_few_features() -> None:
+    points = points_of(400)
+    x = np.tile(points.x[:, :1], (1, 16)) + 0.01 * np.arange(16, dtype=np.float32)
+    plane = Hyperplane(np.ones(16, np.float32), 0.0)
+    same = Points.made(x, points.y, points.num_classes)
+    rows = np.arange(len(same))
+    task = Task(rows, np.where(plane.goes_right(same, rows), 1.0, -1.0), 0.1)
+    found = _sparser(plane, task, same)
+    assert np.count_nonzero(found.weight) == 1 and task.mistakes(found, same) == 0

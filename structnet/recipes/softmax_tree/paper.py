@@ -46,7 +46,8 @@ NAMES = {
 }
 ADAPTIVE = ("adaptive-softmax-tree", "from-adaptive")
 DEPTHS = (1, 2, 3, 4, 5, 6, 7)
-ALPHAS, GROWN_FROM = (0.6, 0.7, 0.8), 4
+START_KS = (25, 40, 60)  # of the trees that grow, as below
+GROWN: dict[str, Any] = {"alpha": 0.9, "start_depth": 3}
 QUANTITIES = ("error", "FLOPs", "leaves", "depth", "coverage", "perplexity", "seconds")
 
 
@@ -112,16 +113,16 @@ def grid(choice: Choice, seed: int) -> list[Member]:
     found = [_member("flat", choice, seed)]
     for depth in DEPTHS:
         settings = choice.run_of("softmax-tree", seed, depth=depth)
-        key: tuple[str, float] = ("softmax-tree", depth)
+        key = ("softmax-tree", depth)
         folder = f"{settings.name}-softmax-tree-{depth}-{seed}"
         found.append(Member(key, folder, settings, partial(_trained, "softmax-tree")))
-    for alpha in ALPHAS:
+    for start_k in START_KS:
         settings = choice.run_of("adaptive-softmax-tree", seed)
         assert isinstance(settings, AdaptiveRunSettings)
-        growth = replace(settings.growth, alpha=alpha, start_depth=GROWN_FROM)
+        growth = replace(settings.growth, start_k=start_k, **GROWN)
         settings = replace(settings, growth=growth)
-        key = ("adaptive-softmax-tree", alpha)
-        folder = f"{settings.name}-adaptive-{alpha}-{seed}"
+        key = ("adaptive-softmax-tree", start_k)
+        folder = f"{settings.name}-adaptive-{start_k}-{seed}"
         found.append(Member(key, folder, settings, partial(_trained, "adaptive-softmax-tree")))
     asked = parts(choice.only, tuple(NAMES), "--only") or NAMES
     return [each for each in found if (each.key if each.key in NAMES else each.key[0]) in asked]
@@ -191,7 +192,7 @@ def _name(key: Any) -> str:
     if isinstance(key, str):
         return NAMES[key]
     kind, value = key
-    return f"{NAMES[kind]}, {'depth' if kind == 'softmax-tree' else 'alpha'} {value}"
+    return f"{NAMES[kind]}, {'depth' if kind == 'softmax-tree' else 'k'} {value}"
 
 
 def _tested(run: Run) -> dict[str, Any]:

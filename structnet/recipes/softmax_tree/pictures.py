@@ -82,7 +82,7 @@ def draw_errors(history: History, ax: Axes | None = None) -> Axes:
         if told:  # in the end, validation examples may be learnt from
             ax.plot(*zip(*told, strict=True), ".-", label=label, color=color, clip_on=False)
     rounds = np.array(history["round"])
-    for number, place in enumerate(np.flatnonzero(np.diff(rounds))):
+    for number, place in enumerate(np.flatnonzero(np.diff(rounds) > 0)):
         label = "_expanded" if number else "the tree is expanded"
         ax.axvline(history.records[place + 1]["epoch"], color=GREY, linestyle=":", label=label)
     tidy(ax)

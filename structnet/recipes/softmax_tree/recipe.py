@@ -219,10 +219,10 @@ class SoftmaxTreeRecipe:
             told = (run.result or {}).get("details", {}).get("growth")
             growth = GrowthSettings(**told) if told else None
             tree = self.open(run, Place())[1]
+            # Read before anything is drawn: where the data are gone, nothing is left half done.
+            reading = (data or self._own_data(run, place)).reading(tree)
             found["tree.png"] = lambda: draw_widths(tree, growth)
-            found["nodes.png"] = lambda: plot_neural_tree(
-                (data or self._own_data(run, place)).reading(tree), min_share=SHOWN
-            )
+            found["nodes.png"] = lambda: plot_neural_tree(reading, min_share=SHOWN)
         return found
 
 
