@@ -41,6 +41,7 @@ from structnet.training.metrics import (
 from structnet.training.processes import own_device, process_rank
 from structnet.training.progress import Progress
 from structnet.training.seeding import random_states_kept
+from structnet.training.threads import Threads
 
 
 class Growth:
@@ -173,7 +174,7 @@ class Growth:
 
     def run(self) -> None:
         """Steps until all is decided; other processes are kept out of its folder."""
-        with self._alone():
+        with self._alone(), Threads(self.device).kept():  # between its trainings, too
             while not self.done:
                 self.step()
 
