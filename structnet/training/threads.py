@@ -91,6 +91,9 @@ class Threads:
     is computed between them has the number of the last.
     """
 
+    found: int
+    free: bool
+
     def __init__(self, device: torch.device):
         around = _around.get()
         self.found = torch.get_num_threads() if around is None else around.found

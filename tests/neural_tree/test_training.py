@@ -79,8 +79,8 @@ def test_last_all_samples_are_learnt_from(tmp_path: Path) -> None:
 def test_refinement_stops_without_a_new_best_where_all_samples_are_learnt_from_later(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("structnet.neural_tree.settings.WAIT", 1)
-    settings = replace(SHORT, refine_epochs=60, patience=2, prune=None)
+    settings = replace(SHORT, refine_epochs=60, prune=None)
+    monkeypatch.setattr(NeuralTreeSettings, "waits", lambda self, size, steps=0: 2)
     found = trained(settings, everything=make_samples(100, 60))
     best = [record["epoch"] for record in found.refinement if record["best"]]
     assert len(found.refinement) == max(best, default=0) + 2 < 60
