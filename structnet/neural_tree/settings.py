@@ -15,6 +15,7 @@ from structnet.checks import check_bool, check_integer, check_number
 
 STEPS = 16  # of an epoch, where the batch is chosen by the number of samples
 WAIT = 240  # steps without a new best that are needed to know that none will come
+BEGUN = 120  # likewise, where modules begin beside a leaf that has learnt: most gain nothing
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,8 @@ class NeuralTreeSettings:
         epochs: most epochs for the root, and for each split or deepening that is tried.
         refine_epochs: epochs for the whole tree, once it has grown; 0 leaves it as it grew.
         patience: epochs in a row without a new best after which a training of the growth stops;
-            None never stops. Where epochs are short, so many more that it has had 240 steps, as
-            :meth:`waits` says it.
+            None never stops. Where epochs are short, so many more that it has had 240 steps, or
+            120 for a split or a deepening, as :meth:`waits` says it.
         n_init: number of times that each split or deepening is trained, from other beginnings; the
             best one counts. A split that began badly may never become a decision.
         batch_size: samples a step; None takes as many as give an epoch some 16 steps, as
@@ -52,7 +53,8 @@ class NeuralTreeSettings:
             and samples many enough to tell, a split begins with all regions that a model tree of
             what is unexplained at its leaf has, and is not tried where that has one; 1 begins
             every split by chance, and with a single router. A region has at least 4 % of all
-            samples, and half more than ``prune``.
+            samples, and half more than ``prune``; its sides lie across columns, or, where that is
+            clearly better, along two axes that are turned in the plane of two columns.
         cache_bytes: size of the largest cache of what reaches a leaf, in bytes; without one the
             tree above is run at every step.
         prune: share of the training samples that each branch must have. A split that leaves one
@@ -139,8 +141,12 @@ class NeuralTreeSettings:
             return self.batch_size
         return 2 ** min(max(round(math.log2(max(size, 1) / STEPS)), 4), 9)
 
-    def waits(self, size: int) -> int | None:
+    def waits(self, size: int, steps: int = WAIT) -> int | None:
         """Epochs without a new best that end a training, with so many samples to learn from.
+
+        Args:
+            size: number of samples.
+            steps: steps without a new best that there must have been.
 
         Example:
             >>> [NeuralTreeSettings().waits(size) for size in (100, 1000, 5000, 60_000)]
@@ -148,7 +154,7 @@ class NeuralTreeSettings:
         """
         if self.patience is None:
             return None
-        return max(self.patience, math.ceil(WAIT * self.batch(size) / max(size, 1)))
+        return max(self.patience, math.ceil(steps * self.batch(size) / max(size, 1)))
 
     def adam(self) -> Callable[..., Any]:
         """What makes the optimizer: Adam at the learning rate, in one pass over the memory."""

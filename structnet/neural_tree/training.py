@@ -102,7 +102,8 @@ def train(
             :class:`.Growth`.
         validation: samples to decide by, likewise.
         everything: samples to learn from in the end, both those above, for half as many epochs as
-            refinement has; None leaves the tree as it was refined.
+            refinement may have, which then stops after as many without a new best as a training of
+            the growth does; None leaves the tree as it was refined, for all its epochs.
         device: "cpu", "cuda", ...; the tree stays there.
         folder: place for the state, decision by decision and epoch by epoch. What is there is gone
             on from, and ends with the same tree, bit for bit.
@@ -142,6 +143,7 @@ def train(
         *(tree, settings, train, validation),
         checkpoint=None if folder is None else folder / "refinement",
         callbacks=[lambda model, history: tell(history)],
+        patience=None if everything is None else settings.waits(len(train)),
         **shared,
     )
     last = History()

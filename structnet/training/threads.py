@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import torch
@@ -84,23 +85,34 @@ class Products(TorchDispatchMode):
 
 
 class Threads:
-    """The number of threads of one training: one, until a step has shown that more gain."""
+    """The number of threads of one training: one, until a step has shown that more gain.
+
+    Trainings within another one's :meth:`kept` choose among the threads that this found, and what
+    is computed between them has the number of the last.
+    """
+
+    found: int
+    free: bool
 
     def __init__(self, device: torch.device):
-        self.found = torch.get_num_threads()
-        self.free = device.type == "cpu" and self.found > 1 and not threads_are_set()
+        around = _around.get()
+        self.found = torch.get_num_threads() if around is None else around.found
+        free = device.type == "cpu" and self.found > 1
+        self.free = free and (not threads_are_set() if around is None else around.free)
         self.number: int | None = None  # the choice, once it is made
         self.note = ""  # says what was changed
 
     @contextmanager
     def kept(self) -> Iterator[None]:
         """What is computed inside may change the number of threads; it is put back at the end."""
+        around, entered = _around.get(), _around.set(self)
         try:
             if self.free:
                 torch.set_num_threads(1)
             yield
         finally:
-            if self.free:
+            _around.reset(entered)
+            if self.free and around is None:
                 torch.set_num_threads(self.found)
 
     @contextmanager
@@ -119,3 +131,6 @@ class Threads:
             self.number = min(number, self.found)
             torch.set_num_threads(self.number)
             self.note = ", 1 thread" if self.number == 1 else ""
+
+
+_around: ContextVar[Threads | None] = ContextVar("around", default=None)  # whose kept() is open

@@ -18,6 +18,7 @@ from structnet.neural_tree import (
     presets,
 )
 from structnet.neural_tree.growth.candidate import Split
+from structnet.neural_tree.growth.planes import MOST, turned_axes
 from structnet.neural_tree.growth.regions import find_regions
 from structnet.neural_tree.node import leaf_paths
 from structnet.routing import Samples
@@ -53,7 +54,7 @@ def test_a_node_has_two_children_and_its_cut_holds_their_samples() -> None:
         if cut is not None:
             np.testing.assert_array_equal(cut.members, members[v])
             left, right = topology.children_of(v)
-            below = x[:, cut.column] < cut.threshold
+            below = x @ found.axes[cut.axis] < cut.threshold
             members |= {left: members[v] & below, right: members[v] & ~below}
     counts = [members[v].sum() for v in map(int, topology.leaves)]
     assert sum(counts) == 600 and min(counts) >= 30
@@ -92,7 +93,46 @@ def test_columns_without_variety_are_never_cut() -> None:
     x, y = board(600, 0)
     x = np.column_stack([np.ones(600), x, x[:, 0]])  # one constant, one twice
     found = find_regions(x, y[:, None] - 0.5, np.ones(600), most=8, least=20)
-    assert len(found.children) > 5 and all(cut.column for cut in found.cuts if cut)
+    assert len(found.children) > 5 and not any(found.axes[cut.axis][0] for cut in found.cuts if cut)
+
+
+def turned(degrees: float) -> np.ndarray:
+    angle = np.deg2rad(degrees)
+    return np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+
+
+@pytest.mark.parametrize("degrees", [30, 45])
+def test_a_turned_board_among_noise_is_cut_along_its_lines(degrees: float) -> None:
+    x, y = board(900, 3, sides=4)
+    noise = np.random.default_rng(4).normal(size=(900, 3))
+    x = np.column_stack([noise, (x - 2) @ turned(degrees)])
+    found = find_regions(x, y[:, None] - y.mean(), np.ones(900), most=16, least=20)
+    assert not found.axes[:, :3].any() and len(found.children) >= 17
+    across = np.abs(found.axes[:, 3:] @ turned(degrees).T)  # along its lines: 0 and 1
+    assert np.minimum(across, 1 - across).max() < 1e-6
+
+
+def test_a_board_along_columns_is_cut_across_columns() -> None:
+    x, y = board(600, 0, sides=4)
+    found = find_regions(x, y[:, None] - y.mean(), np.ones(600), most=16, least=20)
+    np.testing.assert_array_equal(found.axes, np.eye(2))
+
+
+@pytest.mark.parametrize("columns", [1, MOST + 1])
+def test_of_one_column_and_of_too_many_no_axes_are_turned(columns: int) -> None:
+    x = np.random.default_rng(0).normal(size=(50, columns))
+    assert turned_axes(x, x[:, :1], np.ones(50)).shape == (0, 2, columns)
+
+
+def test_turned_axes_are_at_right_angles_and_blind_to_what_does_not_count() -> None:
+    rng = np.random.default_rng(5)
+    x, weights = rng.normal(size=(400, 4)), np.r_[np.ones(300), np.zeros(100)]
+    residuals = (x[:, 1] * x[:, 3])[:, None]
+    residuals[300:, 0] = 50 * x[300:, 0] * x[300:, 2]
+    axes = turned_axes(x, residuals, weights)
+    assert not axes[:, :, [0, 2]].any()
+    angles = axes @ axes.swapaxes(1, 2)
+    np.testing.assert_allclose(angles, np.tile(np.eye(2), (len(axes), 1, 1)), atol=1e-12)
 
 
 # ---- a split of several routers

@@ -76,6 +76,17 @@ def test_last_all_samples_are_learnt_from(tmp_path: Path) -> None:
         assert untimed(found.refinement) == untimed(refined.refinement)
 
 
+def test_refinement_stops_without_a_new_best_where_all_samples_are_learnt_from_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settings = replace(SHORT, refine_epochs=60, prune=None)
+    monkeypatch.setattr(NeuralTreeSettings, "waits", lambda self, size, steps=0: 2)
+    found = trained(settings, everything=make_samples(100, 60))
+    best = [record["epoch"] for record in found.refinement if record["best"]]
+    assert len(found.refinement) == max(best, default=0) + 2 < 60
+    assert len(trained(settings).refinement) == 60
+
+
 def test_the_rate_of_the_last_epochs_falls() -> None:
     history = finish(make_tree(), TRAIN, epochs=4, batch_size=20, progress=False)
     assert history["learning_rate"] == pytest.approx([1e-3, 7.5e-4, 5e-4, 2.5e-4])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from growths import make_growth
 from torch import Tensor, nn
 from train_helpers import Classifier, assert_same_state, rows
 
@@ -96,6 +97,36 @@ def test_what_the_user_has_set_stays(monkeypatch: pytest.MonkeyPatch) -> None:
             assert numbers() == [3] * 4
     with pytest.raises(ValueError, match=r"'number' parameter of set_threads .* Got 0 instead"):
         set_threads(0)
+
+
+@pytest.mark.parametrize(("least", "chosen"), [(2**40, 1), (1, 3)])
+def test_trainings_within_a_larger_one_choose_for_what_is_between(
+    monkeypatch: pytest.MonkeyPatch, least: int, chosen: int
+) -> None:
+    monkeypatch.setattr(threads, "LARGE", least)
+    with threads.Threads(torch.device("cpu")).kept():
+        assert torch.get_num_threads() == 1
+        for _ in range(2):
+            assert numbers() == [1, chosen, chosen, chosen]
+            assert torch.get_num_threads() == chosen
+    assert torch.get_num_threads() == 3
+    assert numbers() == [1, chosen, chosen, chosen]
+    assert torch.get_num_threads() == 3
+
+
+def test_what_the_user_has_set_stays_within_a_larger_one() -> None:
+    torch.set_num_threads(2)
+    with threads.Threads(torch.device("cpu")).kept():
+        assert numbers() == [2] * 4
+    assert torch.get_num_threads() == 2
+
+
+def test_a_growth_of_small_products_takes_one_thread_throughout() -> None:
+    found: list[int] = []
+    growth = make_growth(callbacks=[lambda *told: found.append(torch.get_num_threads())])
+    growth.run()
+    assert found == [1] * len(growth.decisions)
+    assert torch.get_num_threads() == 3
 
 
 def test_an_error_gives_the_number_back() -> None:

@@ -27,7 +27,7 @@ from structnet.neural_tree.growth.candidate import AtLeaf, Candidate, Split, cac
 from structnet.neural_tree.growth.decision import Decision, Gain, choose, gained
 from structnet.neural_tree.growth.measures import can_gain, expected, of_each
 from structnet.neural_tree.growth.proposal import propose
-from structnet.neural_tree.settings import NeuralTreeSettings
+from structnet.neural_tree.settings import BEGUN, WAIT, NeuralTreeSettings
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples
 from structnet.training.files import locked
@@ -41,6 +41,7 @@ from structnet.training.metrics import (
 from structnet.training.processes import own_device, process_rank
 from structnet.training.progress import Progress
 from structnet.training.seeding import random_states_kept
+from structnet.training.threads import Threads
 
 
 class Growth:
@@ -173,7 +174,7 @@ class Growth:
 
     def run(self) -> None:
         """Steps until all is decided; other processes are kept out of its folder."""
-        with self._alone():
+        with self._alone(), Threads(self.device).kept():  # between its trainings, too
             while not self.done:
                 self.step()
 
@@ -348,7 +349,7 @@ class Growth:
                 train,
                 validation,
                 epochs=self.settings.epochs,
-                patience=self.settings.waits(len(train)),
+                patience=self.settings.waits(len(train), WAIT if is_root else BEGUN),
                 batch_size=self.batch_size,
                 optimizer=self.optimizer,
                 schedule=self.schedule,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -72,15 +73,16 @@ def split_into(
         routers.append(first)
         first, solver, _ = tree.new_split(leaf)
         solvers.append(solver)
-        _start(routers[-1], cut, here)
+        _start(routers[-1], cut, regions.axes[cut.axis], here)
     rest = iter(routers), iter(solvers)
     parts = [next(rest[cut is None]) for cut in regions.cuts]
     return Split(tree, leaf, parts, Topology(regions.children))
 
 
 @torch.no_grad()
-def _start(router: Any, cut: Cut, here: AtLeaf) -> None:
-    values = here.features[torch.from_numpy(cut.members), cut.column]
+def _start(router: Any, cut: Cut, axis: np.ndarray, here: AtLeaf) -> None:
+    along = torch.from_numpy(axis).to(here.features)
+    values = here.features[torch.from_numpy(cut.members)] @ along
     slope = SPREAD / values.std(correction=0).clamp(min=1e-6)
-    router.weight.zero_()[0, cut.column] = -slope
+    router.weight[0] = -slope * along
     router.bias.fill_(slope * cut.threshold)

@@ -1,9 +1,9 @@
 """Regions of a table in which residuals are linear, each explained by a line of its own.
 
-They are the leaves of a model tree: axis-aligned cuts, the one first that explains most, with least
-squares on both sides. Cuts are made beyond those that pay, as the first of a pattern may only pay
-together with the next ones; then as many are kept as the Bayesian information criterion is best
-with.
+They are the leaves of a model tree: cuts across an axis, the one first that explains most, with
+least squares on both sides. Cuts are made beyond those that pay, as the first of a pattern may only
+pay together with the next ones; then as many are kept as the Bayesian information criterion is best
+with. The axes are the columns, or two that lie across them in a plane, if these are clearly better.
 
 Reference:
     Quinlan, Learning with Continuous Classes, 1992; Schwarz, Estimating the Dimension of a Model,
@@ -18,8 +18,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-PLACES = np.arange(1, 16) / 16  # quantiles of a column at which a region may be cut
+from structnet.neural_tree.growth.planes import turned_axes
+
+PLACES = np.arange(1, 16) / 16  # quantiles along an axis at which a region may be cut
 EVIDENCE = 0.25  # of a sample, in nats: if a cut must explain more, there are too few of them
+PATTERN = 4  # regions that there must be room for, or axes need not be turned
 RIDGE = 1e-3  # of a column's square: lines of constant columns and of few samples exist
 
 
@@ -28,12 +31,12 @@ class Cut(NamedTuple):
 
     Attributes:
         gain: squares of the residuals that two lines explain beyond one.
-        column, threshold: the samples below go left.
+        axis, threshold: the samples below go left; the axis is its number.
         members: are the samples in the region? ``[n]``, bool.
     """
 
     gain: float
-    column: int
+    axis: int
     threshold: float
     members: np.ndarray
 
@@ -44,10 +47,15 @@ class Regions(NamedTuple):
     Attributes:
         children: the two nodes below each node; none below a region.
         cuts: the cut at each node; None at a region.
+        axes: unit vectors, along which samples are measured and cut: ``x @ axis``.
+
+    Shapes:
+        axes ``[axes, columns]``.
     """
 
     children: list[tuple[int, ...]]
     cuts: list[Cut | None]
+    axes: np.ndarray
 
 
 class Products(NamedTuple):
@@ -94,21 +102,49 @@ def find_regions(
         >>> found.children, abs(found.cuts[0].threshold) < 0.1
         ([(1, 2), (), ()], True)
     """
-    count, columns = float(weights.sum()), x.shape[1]
-    price = (columns + 2) * math.log(max(count, 2.0))  # a line, and the place of the cut
+    columns = np.eye(x.shape[1])
+    price = _price(columns, weights)
     if price > EVIDENCE * len(x):
         return None
-    z = np.column_stack([np.ones(len(x)), x])
-    regions, left = _grown(z, residuals, weights, most, max(least, columns + 2))
-    values = [count * math.log(max(squares, 1e-12)) + i * price for i, squares in enumerate(left)]
-    return _first(regions, 1 + 2 * int(np.argmin(values)))
+    best, regions = _paying(x, residuals, weights, columns, most, least)
+    if weights.sum() < PATTERN * least:
+        return regions
+    best -= price  # what is harder to read must be better, by as much as one more region must be
+    for axes in turned_axes(x, residuals, weights):
+        value, turned = _paying(x, residuals, weights, axes, most, least)
+        if value < best:
+            best, regions = value, turned
+    return regions
+
+
+def _price(axes: np.ndarray, weights: np.ndarray) -> float:
+    """What one more region must explain, in nats: a line, and the place of the cut."""
+    return (len(axes) + 2) * math.log(max(float(weights.sum()), 2.0))
+
+
+def _paying(
+    x: np.ndarray,
+    y: np.ndarray,
+    weights: np.ndarray,
+    axes: np.ndarray,
+    most: int,
+    least: float,
+) -> tuple[float, Regions]:
+    """The regions that pay, by their lines and cuts along some axes; and their criterion, which is
+    0 of a single one and lower of better ones."""
+    z = np.column_stack([np.ones(len(x)), x @ axes.T])
+    regions, left = _grown(z, y, weights, axes, most, max(least, len(axes) + 2))
+    logs = float(weights.sum()) * np.log(np.maximum(left, 1e-12))
+    values = logs - logs[0] + _price(axes, weights) * np.arange(len(left))
+    i = int(values.argmin())
+    return float(values[i]), _first(regions, 1 + 2 * i)
 
 
 def _grown(
-    z: np.ndarray, y: np.ndarray, weights: np.ndarray, most: int, least: float
+    z: np.ndarray, y: np.ndarray, weights: np.ndarray, axes: np.ndarray, most: int, least: float
 ) -> tuple[Regions, list[float]]:
     """As many regions as there may be, and the squares left after each number of cuts."""
-    regions = Regions([()], [None])
+    regions = Regions([()], [None], axes)
     left = [float(weights @ np.square(y).sum(1) - _products(z, y, weights).explained())]
     waiting: list[tuple[float, int, Cut]] = []  # the one that explains most first
 
@@ -120,7 +156,7 @@ def _grown(
     look(0, weights)
     while waiting and len(left) < most:
         _, node, cut = heapq.heappop(waiting)
-        below = z[:, 1 + cut.column] < cut.threshold
+        below = z[:, 1 + cut.axis] < cut.threshold
         first = len(regions.children)
         regions.children[node], regions.cuts[node] = (first, first + 1), cut
         regions.children.extend([(), ()])
@@ -135,7 +171,7 @@ def _first(regions: Regions, nodes: int) -> Regions:
     """The tree as it was when it had so many nodes."""
     children = [below if below and below[0] < nodes else () for below in regions.children[:nodes]]
     cuts = [cut if below else None for cut, below in zip(regions.cuts, children, strict=False)]
-    return Regions(children, cuts)
+    return Regions(children, cuts, regions.axes)
 
 
 def _products(z: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Products:
@@ -149,10 +185,10 @@ def _best_cut(z: np.ndarray, y: np.ndarray, weights: np.ndarray, least: float) -
     if weights.sum() < 2 * least:
         return None
     whole, best = _products(z, y, weights), None
-    for column in range(1, z.shape[1]):
-        places = np.unique(np.quantile(z[:, column], PLACES))
-        order = np.argsort(z[:, column], kind="stable")
-        ends = np.searchsorted(z[order, column], places)
+    for axis, along in enumerate(z.T[1:]):
+        places = np.unique(np.quantile(along, PLACES))
+        order = np.argsort(along, kind="stable")
+        ends = np.searchsorted(along[order], places)
         parts = [_products(z[i], y[i], weights[i]) for i in np.split(order, ends)[:-1]]
         lower = Products(*(np.cumsum(part, axis=0) for part in zip(*parts, strict=True)))
         upper = whole - lower
@@ -160,5 +196,5 @@ def _best_cut(z: np.ndarray, y: np.ndarray, weights: np.ndarray, least: float) -
         gains[np.minimum(lower.number, upper.number) < least] = -np.inf
         i = int(gains.argmax())
         if gains[i] > (0.0 if best is None else best.gain):
-            best = Cut(float(gains[i]), column - 1, float(places[i]), members)
+            best = Cut(float(gains[i]), axis, float(places[i]), members)
     return best

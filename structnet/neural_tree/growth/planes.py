@@ -1,0 +1,63 @@
+"""The plane of two columns in which residuals vary most together, and the ways to turn its axes.
+
+A pattern whose lines lie along no column, such as a board that was turned, has no first cut that
+explains anything across a column. So before any cut, a smooth surface over each pair of columns
+says which pair has a pattern at all.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+
+DEGREE = 8  # of the polynomials, all in all: a board of five fields a side still shows
+TURNS = 6  # ways to lay two axes at right angles, 15 degrees apart
+RIDGE = 1e-5  # of a sample: places without samples exist
+MOST = 32  # columns; of more there are too many pairs
+
+
+def turned_axes(x: np.ndarray, residuals: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Axes that lie in one plane of two columns, in every way that is tried.
+
+    Args:
+        x: samples.
+        residuals: numbers to be explained.
+        weights: count of each.
+
+    Shapes:
+        x ``[n, columns]``, residuals ``[n, outputs]``, weights ``[n]`` -> ``[TURNS, 2, columns]``,
+        unit vectors; ``[0, 2, columns]`` of one column, or more than ``MOST``.
+
+    Example:
+        >>> x = np.random.default_rng(0).normal(size=(500, 3))
+        >>> axes = turned_axes(x, x[:, :1] * x[:, 2:], np.ones(500))
+        >>> axes.shape, axes[0].tolist(), axes[:, :, 1].any()
+        ((6, 2, 3), [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], np.False_)
+    """
+    columns = x.shape[1]
+    if not 2 <= columns <= MOST:
+        return np.empty((0, 2, columns))
+    low, high = x.min(0), x.max(0)
+    within = 2 * (x - low) / np.maximum(high - low, 1e-12) - 1
+    powers = np.polynomial.legendre.legvander(within, DEGREE)  # [n, columns, 1 + DEGREE]
+    root = np.sqrt(weights)[:, None]
+    pairs = [*combinations(range(columns), 2)]
+    explained = [_explained(_surface(powers[:, p]) * root, residuals * root) for p in pairs]
+    plane = np.eye(columns)[list(pairs[int(np.argmax(explained))])]
+    angles = np.pi / 2 * np.arange(TURNS) / TURNS
+    turns = np.array([[np.cos(angles), np.sin(angles)], [-np.sin(angles), np.cos(angles)]])
+    return np.moveaxis(turns, 2, 0) @ plane
+
+
+def _surface(powers: np.ndarray) -> np.ndarray:
+    """The products of two columns' polynomials up to the degree. ``[n, 2, 1 + DEGREE]``."""
+    first, second = np.nonzero(np.add.outer(range(DEGREE + 1), range(DEGREE + 1)) <= DEGREE)
+    return powers[:, 0, first] * powers[:, 1, second]
+
+
+def _explained(surface: np.ndarray, residuals: np.ndarray) -> float:
+    """Squares of the residuals that a surface explains."""
+    squares = surface.T @ surface + RIDGE * len(surface) * np.eye(surface.shape[1])
+    both = surface.T @ residuals
+    return float((both * np.linalg.solve(squares, both)).sum())
