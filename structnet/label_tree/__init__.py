@@ -23,6 +23,7 @@ Sec. 5.2        the log-bilinear language model                   :class:`.LogBi
 ``decision_quality``                  how balanced and pure a node's decision is
 ``reassignment``                      labels move; what each node decides, in numbers
 ``softmax``, ``rows``                 :class:`TreeSoftmaxLoss`, for any torch model; its gradients
+``sparse_adagrad``                    Adagrad that changes the rows that were met, and no more
 ``arrays``                            the same for the compiled loops: a search, and scores
 ``features``, ``ngrams``              what an example is: a row, a bag; pairs and pieces of words
 ``tree``, ``routed``                  :class:`LabelTree`, and what it answers as any model tree

@@ -16,6 +16,7 @@ from .shapes import complete as complete
 from .shapes import huffman as huffman
 from .shapes import random_tree as random_tree
 from .softmax import TreeSoftmaxLoss as TreeSoftmaxLoss
+from .sparse_adagrad import SparseAdagrad as SparseAdagrad
 from .training import CollapseError as CollapseError
 from .training import Examples as Examples
 from .training import Training as Training

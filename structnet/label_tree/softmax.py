@@ -60,7 +60,8 @@ class TreeSoftmaxLoss(nn.Module):
         gain, prior, prior_weight, method: rules of the reassignment; see :func:`.reassign`.
         memory: share of the statistics that stays after a reassignment.
         sparse: give the gradients of nodes that a batch has met, and of no others, as
-            ``nn.Embedding(sparse=True)`` does; for SGD and Adagrad.
+            ``nn.Embedding(sparse=True)`` does; for SGD and Adagrad, of which
+            :class:`.SparseAdagrad` is the faster form.
         ignore_index: target that does not count; its output is 0.
         seed: seed of a random tree.
 
