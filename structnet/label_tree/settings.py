@@ -30,10 +30,10 @@ class LabelTreeSettings:
             takes 0 for a table, 50 for what is sparse or text.
         epochs: passes through the data; None takes 5, and of few samples more.
         learning_rate: rate of the steps, before it falls to 0; None tries some on samples held out.
-        start: how a learned tree comes about: from "huffman" or "clusters" by reassignments, or by
-            "groups", Huffman's tree for a fifth of the training, and then the tree of
-            :func:`.grouped` by what has been learnt of the labels' examples. None takes groups
-            where the features are learned, else clusters.
+        start: way to a learned tree: from "huffman" or "clusters" by reassignments, or by "groups",
+            Huffman's tree for a fifth of the training, and then the tree of :func:`.grouped` by
+            what has been learnt of the labels' examples. None takes groups where the features are
+            learned, else clusters.
         rebuilds: number of reassignments, evenly over the first half of training.
         gain, prior, prior_weight, method, max_depth: rules of reassignments; see
             :func:`.reassign`. With many rare labels a prior weight of 10 and a memory of 0.9 keep

@@ -71,7 +71,8 @@ def grouped(
         counts: frequency of each label.
         vectors: a vector of each label, such as the mean of its examples.
         arity: slots of a node.
-        slack: how much more frequent nodes are joined; the more, the deeper and the more alike.
+        slack: times that a node may be as frequent as Huffman's last and still be joined; the more,
+            the deeper the tree and the more alike what is joined.
 
     Shapes:
         counts ``[labels]``; vectors ``[labels, size]``.

@@ -64,9 +64,9 @@ class Training(LabelTreeSettings):
         epochs: passes through the data (default: 5, and of few examples more)
         learning_rate: rate of the steps, before it falls to 0 (default: the best of some on
             examples held out)
-        start: how a learned tree comes about: by reassignments from huffman's or from clusters, or
-            by groups of labels after a fifth of the training (default: groups where features are
-            learned, else clusters)
+        start: way to a learned tree: by reassignments from huffman's or from clusters, or by groups
+            of labels after a fifth of the training (default: groups where features are learned,
+            else clusters)
         rebuilds: number of reassignments, evenly over the first half of training
         gain: worth of a label's going to a child: margin, the exact gradient, or the paper's
         prior: observations that stand beside a label's own: anchored to its place, or not
