@@ -32,8 +32,8 @@ class LabelTreeSettings:
         learning_rate: rate of the steps, before it falls to 0; None tries some on samples held out.
         start: way to a learned tree: from "huffman" or "clusters" by reassignments, or by "groups",
             Huffman's tree for a fifth of the training, and then the tree of :func:`.grouped` by
-            what has been learnt of the labels' examples. None takes groups where the features are
-            learned, else clusters.
+            what has been learnt of the labels' examples, without reassignments. None takes groups
+            where the features are learned, else clusters.
         rebuilds: number of reassignments, evenly over the first half of training.
         gain, prior, prior_weight, method, max_depth: rules of reassignments; see
             :func:`.reassign`. With many rare labels a prior weight of 10 and a memory of 0.9 keep

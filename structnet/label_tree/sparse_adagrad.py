@@ -66,10 +66,10 @@ class SparseAdagrad(Adagrad):
         state["step"] += 1
         rows, g, total = grad.indices()[0], grad.values(), state["sum"]
         g = -g if group["maximize"] else g
-        each = (weight, total, g)
-        if all(a.device.type == "cpu" and a.is_contiguous() and a.dtype == g.dtype for a in each):
+        compiled = g.device.type == "cpu" and g.dtype in (torch.float32, torch.float64)
+        if compiled and all(a.is_contiguous() and a.dtype == g.dtype for a in (weight, total, g)):
             one = g.numpy().dtype.type  # else numba computes in float64
-            tables = (a.reshape(len(a), -1).numpy() for a in each)
+            tables = (a.reshape(len(a), -1).numpy() for a in (weight, total, g))
             change_rows(rows.numpy(), *tables, one(rate), one(group["eps"]))
             return
         new = total[rows].addcmul_(g, g)
