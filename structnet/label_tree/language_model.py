@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from structnet.checks import check_one_of
 from structnet.label_tree.language_settings import HEADS, LanguageModelSettings
-from structnet.label_tree.shapes import clustered, grouped
+from structnet.label_tree.shapes import clustered
 from structnet.label_tree.softmax import TreeSoftmaxLoss
 from structnet.label_tree.sparse_adagrad import SparseAdagrad
 from structnet.text import Encoded, Words, learn_vectors
@@ -198,13 +198,10 @@ def _head(words: Words, settings: LanguageModelSettings, encoded: Encoded | None
         cuts = sorted({max(1, number // 10), max(1, number // 3)} - {number})
         return nn.AdaptiveLogSoftmaxWithLoss(size, number, cuts)
     start = settings.start if settings.head == "learned" else settings.head
-    tree: Any = "huffman" if start in ("clusters", "groups") else start
-    if tree != start and encoded is not None:
+    tree: Any = "huffman" if start == "clusters" else start
+    if start == "clusters" and encoded is not None:
         vectors = learn_vectors(encoded, number, size=min(VECTORS, number), seed=settings.seed)
-        if start == "groups":
-            tree = grouped(words.counts, vectors, settings.arity)
-        else:
-            tree = clustered(vectors, settings.arity, settings.max_depth, settings.seed)
+        tree = clustered(vectors, settings.arity, settings.max_depth, settings.seed)
     return TreeSoftmaxLoss(
         size,
         number,

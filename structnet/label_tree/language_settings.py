@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from structnet.checks import check_integer, check_number, check_one_of
-from structnet.label_tree.settings import GAINS, STARTS
+from structnet.label_tree.settings import GAINS
 
 TREES = ("learned", "huffman", "clusters", "random")
 HEADS = (*TREES, "flat", "adaptive")
@@ -22,8 +22,7 @@ class LanguageModelSettings:
         size: size of the words' vectors.
         arity: children of a node.
         max_depth: most decisions on a path; None is without limit.
-        start: beginning of a learned tree, "huffman", or "clusters" or "groups" (see
-            :func:`.grouped`) of the words' vectors.
+        start: beginning of a learned tree, "huffman" or "clusters" of the words' vectors.
         epochs: passes through the text.
         batch_size: places a step.
         learning_rate: rate of Adagrad, which falls to a tenth in the last epoch.
@@ -58,7 +57,7 @@ class LanguageModelSettings:
     def __post_init__(self) -> None:
         check_one_of("head", self.head, HEADS)
         check_one_of("gain", self.gain, GAINS)
-        check_one_of("start", self.start, STARTS)
+        check_one_of("start", self.start, ("clusters", "huffman"))
         for name, least in (
             ("context", 1),
             ("size", 1),

@@ -50,7 +50,7 @@ class Training(LanguageModelSettings):
     """
 
     head: Literal["learned", "huffman", "clusters", "random", "flat", "adaptive"] = "learned"
-    start: Literal["clusters", "huffman", "groups"] = "huffman"
+    start: Literal["clusters", "huffman"] = "huffman"
     gain: Literal["margin", "exact", "paper", "eq10"] = "margin"
 
     def told(self) -> LanguageModelSettings:
