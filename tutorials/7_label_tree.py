@@ -160,5 +160,6 @@ for node in np.argsort(-np.bincount(last, counts))[:12]:
 # ## When does learning the tree pay?
 # Where the classes have a hierarchy that the features see, it decides everything: a tree at random
 # cannot separate what is mixed at its root. On text, the frequent words carry most of the
-# accuracy, and Huffman's tree has them near its root; there a learned tree is deeper, slower to
-# train, and about as accurate. `LabelTreeClassifier()` tries both on samples held out.
+# accuracy, and Huffman's tree has them near its root. The learned tree keeps them there and joins
+# what is alike among words about as frequent: it is about as accurate, and its perplexity is a few
+# percent lower. `LabelTreeClassifier()` tries both on samples held out.

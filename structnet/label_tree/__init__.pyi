@@ -13,9 +13,11 @@ from .reassignment import reassign as reassign
 from .settings import LabelTreeSettings as LabelTreeSettings
 from .shapes import clustered as clustered
 from .shapes import complete as complete
+from .shapes import grouped as grouped
 from .shapes import huffman as huffman
 from .shapes import random_tree as random_tree
 from .softmax import TreeSoftmaxLoss as TreeSoftmaxLoss
+from .sparse_adagrad import SparseAdagrad as SparseAdagrad
 from .training import CollapseError as CollapseError
 from .training import Examples as Examples
 from .training import Training as Training

@@ -237,3 +237,13 @@ def take_rows(offsets, ids, weights, rows):
                 new_weights[at] = weights[e]
             at += 1
     return new_offsets, new_ids, new_weights
+
+
+@partial(compiled, error_model="numpy")  # Where divisors are checked, nothing is vectorised.
+def change_rows(rows, weight, total, gradient, rate, eps):
+    """Adagrad's step with the gradients of some rows, whose squares come to the ``total``."""
+    for i in range(len(rows)):
+        w, s, g = weight[rows[i]], total[rows[i]], gradient[i]
+        for k in range(len(g)):
+            s[k] += g[k] * g[k]
+            w[k] -= rate * (g[k] / (np.sqrt(s[k]) + eps))

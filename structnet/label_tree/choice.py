@@ -63,7 +63,7 @@ def filled_in(
         arity=settings.arity or max(2, min(ARITY, num_classes)),
         embedding_size=size,
         epochs=settings.epochs or int(np.clip(-(-STEPS // max(len(examples), 1)), low, high)),
-        start=settings.start or ("huffman" if size else "clusters"),
+        start=settings.start or ("groups" if size else "clusters"),
     )
 
 

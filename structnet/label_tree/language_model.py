@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.optim import Adagrad
 
 from structnet.checks import check_one_of
 from structnet.label_tree.language_settings import HEADS, LanguageModelSettings
 from structnet.label_tree.shapes import clustered
 from structnet.label_tree.softmax import TreeSoftmaxLoss
+from structnet.label_tree.sparse_adagrad import SparseAdagrad
 from structnet.text import Encoded, Words, learn_vectors
 from structnet.training import History, evaluate, fit
 
@@ -136,7 +136,7 @@ class LogBilinearLM(nn.Module):
         self.head = _head(words, settings, encoded)
         self.register_buffer("since", torch.zeros((), dtype=torch.int64))
         self.reassign_every: int | None = None  # examples; whoever trains says it
-        self.optimizer: Adagrad | None = None
+        self.optimizer: SparseAdagrad | None = None
 
     @property
     def boundary(self) -> int:
@@ -239,50 +239,33 @@ def train_language_model(
     """
     settings = model.settings
 
-    def optimizer(parameters: Any) -> Adagrad:
-        # Only what a batch has met is changed, in the tree as in the vectors.
-        model.optimizer = Adagrad(parameters, lr=settings.learning_rate)
+    def optimizer(parameters: Any) -> SparseAdagrad:
+        model.optimizer = SparseAdagrad(parameters, lr=settings.learning_rate)
         return model.optimizer
 
     if settings.head == "learned":
         model.reassign_every = max(1, len(train) // settings.rebuilds)
-    # torch's Adagrad makes sparse tensors of rows that are as they must be.
-    unchecked = torch.sparse.check_sparse_tensor_invariants(enable=False)
     try:
-        with unchecked:
-            return _fit(model, train, validation, optimizer, folder, callbacks, progress)
+        return fit(
+            model,
+            train,
+            validation,
+            epochs=settings.epochs,
+            batch_size=settings.batch_size,
+            optimizer=optimizer,
+            schedule=partial(
+                torch.optim.lr_scheduler.LinearLR,
+                start_factor=1.0,
+                end_factor=0.1,
+                total_iters=max(1, settings.epochs - 1),
+            ),
+            validation_batch_size=PASS,
+            seed=settings.seed,
+            checkpoint=folder,
+            resume=folder is not None,
+            callbacks=callbacks,
+            progress=progress,
+        )
     finally:
         model.optimizer = None
         model.reassign_every = None
-
-
-def _fit(
-    model: LogBilinearLM,
-    train: NextWords,
-    validation: NextWords | None,
-    optimizer: Callable,
-    folder: Path | None,
-    callbacks: Sequence[Callable],
-    progress: Any,
-) -> History:
-    settings = model.settings
-    return fit(
-        model,
-        train,
-        validation,
-        epochs=settings.epochs,
-        batch_size=settings.batch_size,
-        optimizer=optimizer,
-        schedule=partial(
-            torch.optim.lr_scheduler.LinearLR,
-            start_factor=1.0,
-            end_factor=0.1,
-            total_iters=max(1, settings.epochs - 1),
-        ),
-        validation_batch_size=PASS,
-        seed=settings.seed,
-        checkpoint=folder,
-        resume=folder is not None,
-        callbacks=callbacks,
-        progress=progress,
-    )

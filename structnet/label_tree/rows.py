@@ -45,40 +45,44 @@ class _PathLogProb(torch.autograd.Function):
         ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, example: Tensor, node: Tensor,
         slot: Tensor, sparse: bool,
     ) -> tuple[Tensor, Tensor]:  # fmt: skip
-        met, place = node.unique(return_inverse=True)
-        order, sizes = place.argsort(stable=True), place.bincount(minlength=len(met))
+        order = node.argsort(stable=True)  # so that a node's rows are one slice
+        met, sizes = node[order].unique_consecutive(return_counts=True)
+        r, chosen, place = x[example[order]], slot[order, None], order.argsort()
         together = x.device.type == "cpu" and len(node) * weight.shape[1:].numel() > FEW * len(met)
-        groups = list(zip(met.tolist(), order.split(sizes.tolist()), strict=True))
+        ctx.groups = (met.tolist(), sizes.tolist()) if together else None
         if together:
-            logits = x.new_empty(len(node), weight.shape[1])
-            for v, rows in groups:
-                logits[rows] = torch.addmm(bias[v], x[example[rows]], weight[v].T)
+            nodes, lengths = ctx.groups
+            parts = zip(nodes, r.split(lengths), strict=True)
+            logits = torch.cat([part @ weight[v].T for v, part in parts])
         else:
-            logits = (weight[node] @ x[example].unsqueeze(-1)).squeeze(-1) + bias[node]
-        log_p = logits.log_softmax(-1)
-        p = log_p.exp()
-        ctx.save_for_backward(x, weight, example, node, slot, p, met, place)
-        ctx.groups, ctx.sparse = groups if together else None, sparse
+            logits = (weight[node[order]] @ r.unsqueeze(-1)).squeeze(-1)
+        log_p = (logits + bias[node[order]]).log_softmax(-1)
+        ctx.save_for_backward(x, weight, example, node, order, r, chosen, log_p, met, sizes)
+        ctx.sparse = sparse
+        p = log_p.exp()[place]
         ctx.mark_non_differentiable(p)
-        return log_p.gather(1, slot[:, None]).squeeze(1), p
+        return log_p.gather(1, chosen).squeeze(1)[place], p
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, given: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        x, weight, example, node, slot, p, met, place = ctx.saved_tensors
-        g = -p * given[:, None]
-        g.scatter_add_(1, slot[:, None], given[:, None])  # d log p_j = 1[j] - p
+        x, weight, example, node, order, r, chosen, log_p, met, sizes = ctx.saved_tensors
+        given = given[order, None]
+        g = -log_p.exp() * given
+        g.scatter_add_(1, chosen, given)  # d log p_j = 1[j] - p
         of_weight = x.new_zeros(len(met), *weight.shape[1:])
+        place = torch.arange(len(met), device=x.device).repeat_interleave(sizes)
         if ctx.groups is None:
-            back = (g.unsqueeze(1) @ weight[node]).squeeze(1)
-            of_weight.index_add_(0, place, g.unsqueeze(2) * x[example].unsqueeze(1))
+            back = (g.unsqueeze(1) @ weight[node[order]]).squeeze(1)
+            of_weight.index_add_(0, place, g.unsqueeze(2) * r.unsqueeze(1))
         else:
-            back = x.new_empty(len(node), x.shape[1])
-            for number, (v, rows) in enumerate(ctx.groups):
-                back[rows] = g[rows] @ weight[v]
-                of_weight[number] = g[rows].T @ x[example[rows]]
-        of_x = torch.zeros_like(x).index_add_(0, example, back)
-        of_bias = p.new_zeros(len(met), p.shape[1]).index_add_(0, place, g)
+            nodes, lengths = ctx.groups
+            parts = list(zip(nodes, g.split(lengths), r.split(lengths), strict=True))
+            back = torch.cat([part @ weight[v] for v, part, _ in parts])
+            for number, (_, part, inputs) in enumerate(parts):
+                torch.mm(part.T, inputs, out=of_weight[number])
+        of_x = torch.zeros_like(x).index_add_(0, example[order], back)
+        of_bias = g.new_zeros(len(met), g.shape[1]).index_add_(0, place, g)
         of_weight = _spread(of_weight, met, weight.shape, ctx.sparse)
         of_bias = _spread(of_bias, met, weight.shape[:2], False)
         wanted = zip((of_x, of_weight, of_bias), ctx.needs_input_grad, strict=False)

@@ -12,6 +12,7 @@ from structnet.checks import check_bool, check_integer, check_number, check_one_
 
 TREES = ("learned", "huffman", "clusters", "complete", "random")
 GAINS = ("margin", "exact", "paper", "eq10")
+STARTS = ("huffman", "clusters", "groups")
 PRIORS = ("anchored", "uniform", "index")
 METHODS = ("greedy", "optimal")
 
@@ -29,8 +30,10 @@ class LabelTreeSettings:
             takes 0 for a table, 50 for what is sparse or text.
         epochs: passes through the data; None takes 5, and of few samples more.
         learning_rate: rate of the steps, before it falls to 0; None tries some on samples held out.
-        start: beginning of a learned tree, "huffman" or "clusters"; None takes clusters where the
-            features are not learned.
+        start: way to a learned tree: from "huffman" or "clusters" by reassignments, or by "groups",
+            Huffman's tree for a fifth of the training, and then the tree of :func:`.grouped` by
+            what has been learnt of the labels' examples, without reassignments. None takes groups
+            where the features are learned, else clusters.
         rebuilds: number of reassignments, evenly over the first half of training.
         gain, prior, prior_weight, method, max_depth: rules of reassignments; see
             :func:`.reassign`. With many rare labels a prior weight of 10 and a memory of 0.9 keep
@@ -85,7 +88,7 @@ class LabelTreeSettings:
         if self.tree is not None:
             check_one_of("tree", self.tree, TREES)
         if self.start is not None:
-            check_one_of("start", self.start, ("huffman", "clusters"))
+            check_one_of("start", self.start, STARTS)
         for name, known in (("gain", GAINS), ("prior", PRIORS), ("method", METHODS)):
             check_one_of(name, getattr(self, name), known)
 

@@ -1,13 +1,18 @@
-"""Trees of labels that are not learned: Huffman, complete, random, by clusters of vectors."""
+"""Trees of labels as they begin: Huffman, complete, random, or by what is alike of vectors."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
 import numpy as np
 
-from structnet.checks import check_integer, wrong
+from structnet.checks import check_integer, check_number, wrong
 from structnet.label_tree._assignment_kernels import greedy
 from structnet.label_tree._kernels import EMPTY
 from structnet.label_tree.codes import LabelCodes, least_nodes
+
+SLACK = 1.5  # times the frequency that Huffman would take, up to which what is alike is taken
+WINDOW = 1_000  # nodes that are compared with the rarest one
 
 
 def huffman(counts: np.ndarray, arity: int = 2) -> LabelCodes:
@@ -51,6 +56,66 @@ def huffman(counts: np.ndarray, arity: int = 2) -> LabelCodes:
                 taken += 1
         merged.append(total)
     return LabelCodes(children, len(counts))
+
+
+def grouped(
+    counts: np.ndarray, vectors: np.ndarray, arity: int = 2, slack: float = SLACK
+) -> LabelCodes:
+    """Huffman's tree, but of nodes about as rare those are joined that are alike.
+
+    Where Huffman joins the ``arity`` rarest nodes, here the rarest is joined with the nearest of
+    those that are at most ``slack`` times as frequent as the last of Huffman's. So the tree is
+    nearly as shallow, and what shares a node is alike. A node's vector is the mean of its labels'.
+
+    Args:
+        counts: frequency of each label.
+        vectors: a vector of each label, such as the mean of its examples.
+        arity: slots of a node.
+        slack: times that a node may be as frequent as Huffman's last and still be joined; the more,
+            the deeper the tree and the more alike what is joined.
+
+    Shapes:
+        counts ``[labels]``; vectors ``[labels, size]``.
+
+    Raises:
+        ValueError: there is no label, a count is negative, vectors that do not fit or are not
+            finite, or the arity is below 2.
+
+    Example:
+        >>> grouped(np.array([6, 5, 4, 4]), np.array([[0.0], [1.0], [0.1], [1.1]])).to_nested()
+        [[0, 2], [1, 3]]
+    """
+    counts, vectors = _checked(counts, arity), np.asarray(vectors, np.float64)
+    check_number("slack", slack, 1, owner="grouped")
+    labels, number = len(counts), least_nodes(len(counts), arity)
+    if vectors.ndim != 2 or len(vectors) != labels or not np.isfinite(vectors).all():
+        said = f"finite numbers [{labels}, size]"
+        raise wrong("vectors", said, list(vectors.shape), "grouped")
+    children = np.full((number, arity), EMPTY, np.int32)
+    weight = np.append(counts, np.zeros(number))
+    middle = np.append(vectors, np.zeros((number, vectors.shape[1])), axis=0)
+    waiting = np.argsort(-counts, kind="stable").tolist()  # what is taken stands near the end
+    keys = (-counts[waiting]).tolist()
+    for new in range(labels, labels + number):
+        room = arity - (1 - labels) % (arity - 1) if new == labels else arity
+        start = max(bisect_left(keys, keys[-room] * slack), len(keys) - max(WINDOW, room))
+        window = np.array(waiting[start:])
+        distance = ((middle[window] - middle[window[-1]]) ** 2).sum(1)
+        distance[-1] = -1.0  # the rarest is taken
+        places = np.sort(np.argpartition(distance, room - 1)[:room])
+        joined = window[places]
+        for place in places[::-1].tolist():
+            del waiting[start + place], keys[start + place]
+        weight[new] = weight[joined].sum()
+        shares = weight[joined] / weight[new] if weight[new] > 0 else np.full(room, 1 / room)
+        middle[new] = shares @ middle[joined]
+        at = bisect_left(keys, -weight[new])
+        waiting.insert(at, new)
+        keys.insert(at, -weight[new])
+        # Nodes are numbered from the last, which is the root.
+        below = np.where(joined < labels, number + joined, labels + number - 1 - joined)
+        children[labels + number - 1 - new, :room] = below
+    return LabelCodes(children, labels)
 
 
 def complete(counts: np.ndarray, arity: int = 2) -> LabelCodes:

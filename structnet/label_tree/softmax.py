@@ -60,7 +60,8 @@ class TreeSoftmaxLoss(nn.Module):
         gain, prior, prior_weight, method: rules of the reassignment; see :func:`.reassign`.
         memory: share of the statistics that stays after a reassignment.
         sparse: give the gradients of nodes that a batch has met, and of no others, as
-            ``nn.Embedding(sparse=True)`` does; for SGD and Adagrad.
+            ``nn.Embedding(sparse=True)`` does; for SGD and Adagrad, of which
+            :class:`.SparseAdagrad` is the faster form.
         ignore_index: target that does not count; its output is 0.
         seed: seed of a random tree.
 
@@ -203,6 +204,23 @@ class TreeSoftmaxLoss(nn.Module):
         self.seen = torch.from_numpy(rows.seen * self.memory).to(self.seen.device)
         self._take(found.codes)
         return found
+
+    @torch.no_grad()
+    def replant(self, codes: LabelCodes) -> None:
+        """Takes another tree of the same labels, whose nodes begin anew.
+
+        Raises:
+            ValueError: it has other sizes.
+        """
+        sizes = [(each.num_labels, each.num_nodes, each.arity) for each in (codes, self._codes)]
+        if sizes[0] != sizes[1]:
+            raise ValueError(f"labels, nodes and arity must be {sizes[1]}. Got {sizes[0]}.")
+        rows, device = Statistics.of(codes), self.weight.device
+        self.weight.zero_()
+        self.bias.zero_()
+        self.layout = torch.from_numpy(codes.children.copy()).to(device)
+        self.sums, self.seen = (torch.from_numpy(a).to(device) for a in (rows.sums, rows.seen))
+        self._take(codes)
 
     def forget(self) -> None:
         """Sets the statistics to 0."""

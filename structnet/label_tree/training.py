@@ -10,17 +10,20 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.sparse import csr_matrix, issparse
 
 from structnet.label_tree._sgd_kernels import train_part
 from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.features import Features
 from structnet.label_tree.reassignment import Statistics
 from structnet.label_tree.settings import LabelTreeSettings
-from structnet.label_tree.shapes import clustered
+from structnet.label_tree.shapes import clustered, grouped
 from structnet.label_tree.tree import LabelTree
 from structnet.training.seeding import epoch_order
 
 PART = 200_000  # examples that are put in order at once
+LEARNT = 5  # part of the training, one of so many, after which labels are grouped
+PRIOR = 5.0  # examples as all are on average that stand beside a label's own where it is grouped
 Callback = Callable[["Training"], object]
 
 
@@ -99,18 +102,24 @@ def label_means(examples: Examples, num_classes: int, most: int = 100) -> np.nda
         ``[num_classes, columns]``; the mean of all where a label has none.
     """
     features = examples.features
-    if features.is_table:
-        rows = features.table.astype(np.float64)
-    elif features.size <= most:
-        rows = features.to_csr().toarray().astype(np.float64)
-    else:
+    axes = None
+    if not features.is_table and features.size > most:
         axes = np.random.default_rng(0).normal(size=(features.size, most)) / np.sqrt(most)
-        rows = features.to_csr() @ axes
+    return _means(examples, num_classes, axes)
+
+
+def _means(
+    examples: Examples, num_classes: int, axes: np.ndarray | None, prior: float = 0.0
+) -> np.ndarray:
+    """The mean example of each label on axes, beside so many that are as all are on average."""
+    rows = examples.features.table if examples.features.is_table else examples.features.to_csr()
     weights = examples.shares if len(examples.shares) else np.ones(len(examples))
-    sums = np.zeros((num_classes, rows.shape[1]))
-    np.add.at(sums, examples.labels, rows * weights[:, None])
-    counts = examples.counts(num_classes)[:, None]
-    return np.where(counts > 0, sums / np.maximum(counts, 1e-300), sums.sum(0) / counts.sum())
+    place = examples.labels, np.arange(len(examples))
+    sums = csr_matrix((weights, place), (num_classes, len(examples)), np.float64) @ rows
+    sums = sums @ axes if axes is not None else sums.toarray() if issparse(sums) else sums
+    counts = examples.counts(num_classes)[:, None] + prior
+    mean = sums.sum(0) / (counts - prior).sum()
+    return np.where(counts > 0, (sums + prior * mean) / np.maximum(counts, 1e-300), mean)
 
 
 @dataclass
@@ -180,7 +189,7 @@ class Training:
             loss = self._pass(part, self._rate(self.done, total), self._rate(stop, total))
             self.done = int(stop)
             if stop in self._rebuild_marks(total):
-                self._rebuild()
+                self._rebuild(examples)
             record = self.epochs[-1]
             record["loss"] += loss / size
             record["learning_rate"] = self._rate(self.done, total)
@@ -209,9 +218,15 @@ class Training:
         self.tree.eval()
         return self
 
+    @property
+    def _groups(self) -> bool:
+        return self.settings.tree == "learned" and self.settings.start == "groups"
+
     def _rebuild_marks(self, total: int) -> np.ndarray:
         if self.settings.tree != "learned":
             return np.zeros(0, np.int64)
+        if self._groups:
+            return np.array([max(total // LEARNT, 1)])
         number = min(self.settings.rebuilds, max(total // 2, 1))
         return np.unique(total * np.arange(1, number + 1) // (2 * number))
 
@@ -225,7 +240,7 @@ class Training:
         """Constant while the tree is learned, then falling to 0."""
         rate = self.settings.learning_rate
         assert rate is not None
-        if self.settings.tree != "learned":
+        if self.settings.tree != "learned" or self._groups:
             return rate * (1 - done / total)
         return rate * min(1.0, 2 * (1 - done / total))
 
@@ -257,16 +272,31 @@ class Training:
 
     def _keeps_statistics(self) -> bool:
         """While the tree is learned, and in the last epoch."""
-        learning = self.settings.tree == "learned" and len(self.rebuilds) < self.settings.rebuilds
+        number = 1 if self._groups else self.settings.rebuilds
+        learning = self.settings.tree == "learned" and len(self.rebuilds) < number
         return learning or len(self.epochs) == self.settings.epochs
 
-    def _rebuild(self) -> None:
+    def _rebuild(self, examples: Examples | None = None) -> None:
         softmax = self.tree.softmax
-        quality, found = softmax.node_report().mean(), softmax.reassign()
-        depth = float(np.average(found.codes.depth, weights=softmax.counts.numpy() + 1e-12))
+        quality = softmax.node_report().mean()
+        if self._groups and examples is not None:
+            self._group(examples)
+            moved = 1.0
+        else:
+            moved = softmax.reassign().moved
+        depth = float(np.average(softmax.codes.depth, weights=softmax.counts.numpy() + 1e-12))
         self.rebuilds.append(
-            {"examples": self.done, "objective": quality, "moved": found.moved, "depth": depth}
+            {"examples": self.done, "objective": quality, "moved": moved, "depth": depth}
         )
+
+    def _group(self, examples: Examples) -> None:
+        """Labels whose examples are represented alike come together."""
+        softmax, limit = self.tree.softmax, self.settings.max_depth
+        means = _means(examples, self.tree.num_outputs, self.tree.vectors(), PRIOR)
+        codes = grouped(softmax.counts.numpy(), means, softmax.arity)
+        if limit is not None and codes.depth.max(initial=0) > limit:
+            codes = clustered(means, softmax.arity, limit, self.settings.seed)
+        softmax.replant(codes)
 
     def _guessing(self, examples: Examples) -> float:
         """The loss of whoever knows the frequencies of the labels alone."""

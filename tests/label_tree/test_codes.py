@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from structnet.label_tree import LabelCodes, clustered, complete, huffman, random_tree
+from structnet.label_tree import LabelCodes, clustered, complete, grouped, huffman, random_tree
 from structnet.label_tree.codes import least_nodes
 from structnet.label_tree.shapes import least_depth
 
@@ -33,6 +33,7 @@ def test_fixed_trees(labels: int, arity: int) -> None:
         complete(counts, arity),
         random_tree(labels, arity, seed=1),
         clustered(vectors, arity),
+        grouped(counts, vectors, arity),
     ):
         assert codes.num_nodes == least_nodes(labels, arity)
         assert (
@@ -40,6 +41,8 @@ def test_fixed_trees(labels: int, arity: int) -> None:
         )
     expected = huffman(counts, arity).depth @ counts
     assert expected == pytest.approx(slow_huffman(counts, arity))
+    near = grouped(counts, vectors, arity).depth @ counts
+    assert expected <= near <= 1.3 * expected
     assert complete(counts, arity).depth.max() == least_depth(labels, arity)
 
 
@@ -55,6 +58,26 @@ def test_clusters_find_groups() -> None:
     codes = clustered(vectors, 4)
     first = [codes.code(label)[0][1] for label in range(16)]
     assert len(set(zip(first, group.tolist(), strict=True))) == 4
+
+
+def test_what_is_alike_shares_a_node_where_it_is_as_frequent() -> None:
+    rng = np.random.default_rng(0)
+    kind = rng.permutation(np.repeat(np.arange(27), 3))
+    vectors = rng.normal(size=(27, 5))[kind] + 0.01 * rng.normal(size=(81, 5))
+    codes = grouped(rng.uniform(10, 12, 81), vectors, 3)
+    last = codes.nodes[codes.offsets[1:] - 1]
+    assert all(len(set(kind[last == node])) == 1 for node in set(last))
+    frequent = grouped(np.where(np.arange(81) == 5, 1e4, 10.0), vectors, 3)
+    assert frequent.depth[5] == 1
+
+
+def test_many_rare_labels() -> None:
+    """More than are compared at once."""
+    vectors = np.random.default_rng(0).normal(size=(3000, 2))
+    codes = grouped(np.zeros(3000), vectors, 2)
+    assert codes.depth.max() < 24  # 12 where all leaves are as deep; a comb has 2999
+    beside = grouped(np.ones(3000), vectors, 1200)
+    assert beside.num_nodes == 3
 
 
 def test_trees_of_the_user() -> None:
@@ -83,6 +106,8 @@ def test_trees_of_the_user() -> None:
         (lambda: LabelCodes.from_nested([0, [0]]), "label 0 stands in 2 places"),
         (lambda: LabelCodes.from_nested([0, [2]]), "labels must be the numbers 0 to 1"),
         (lambda: huffman(np.array([1.0, -1]), 2), "'counts' parameter must be 0 or more"),
+        (lambda: grouped(np.ones(3), np.ones((2, 1))), r"finite numbers \[3, size\]"),
+        (lambda: grouped(np.ones(2), np.ones((2, 1)), slack=0.5), "'slack' parameter of grouped"),
         (lambda: huffman(np.ones(3), 1), "'arity' parameter must be an int"),
         (lambda: random_tree(0), r"one number a label, \[labels\]"),
         (lambda: clustered(np.array([[np.nan]])), "must be finite numbers"),

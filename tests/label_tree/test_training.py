@@ -97,20 +97,41 @@ def test_the_hierarchy_is_found() -> None:
     assert min(kinds["learned"], kinds["clusters"]) > max(kinds["huffman"], kinds["random"]) + 0.1
 
 
-def test_an_interrupted_training_is_the_same() -> None:
-    examples = table()
-    whole = Training(begin(examples, 27, SETTINGS), SETTINGS).run(examples)
+@pytest.mark.parametrize("start", ["huffman", "groups"])
+def test_an_interrupted_training_is_the_same(start: str) -> None:
+    examples, settings = table(), replace(SETTINGS, start=start)
+    whole = Training(begin(examples, 27, settings), settings).run(examples)
     for until in (700, 4000, 6500, 8900):
-        first = Training(begin(examples, 27, SETTINGS), SETTINGS).run(examples, until=until)
+        first = Training(begin(examples, 27, settings), settings).run(examples, until=until)
         assert 0 < first.done < whole.done
         tree = LabelTree(4, 27, arity=3)
         tree.load_state_dict(first.tree.state_dict())
-        again = Training.of(tree, SETTINGS, first.state()).run(examples)
+        again = Training.of(tree, settings, first.state()).run(examples)
         for name, value in whole.tree.state_dict().items():
             assert torch.equal(value, again.tree.state_dict()[name]), (until, name)
         assert again.rebuilds == whole.rebuilds
         for ours, theirs in zip(again.epochs, whole.epochs, strict=True):
             assert ours["loss"] == pytest.approx(theirs["loss"], rel=1e-12)
+
+
+def test_groups_of_labels_whose_examples_are_alike() -> None:
+    examples = bags(2000)  # the label is the first word modulo 9; other words are chance
+    settings = LabelTreeSettings("learned", 3, 8, 10, 0.5, "groups")
+    training = Training(begin(examples, 9, settings), settings).run(examples)
+    huffman = replace(settings, tree="huffman")
+    start = begin(examples, 9, huffman)
+    assert [each["examples"] for each in training.rebuilds] == [len(examples) * 10 // 5]
+    assert training.tree.codes.to_nested() != start.codes.to_nested()
+    assert training.epochs[-1]["loss"] < training.epochs[2]["loss"]
+
+
+def test_groups_that_are_too_deep_are_clusters() -> None:
+    labels = np.repeat(np.arange(12), 2 ** np.arange(12))  # Huffman's tree is a comb
+    x = np.random.default_rng(0).normal(size=(len(labels), 3)).astype(np.float32)
+    examples = Examples(Features.from_table(x), labels)
+    settings = LabelTreeSettings("learned", 2, 0, 2, 0.1, "groups", max_depth=5)
+    tree = Training(begin(examples, 12, settings), settings).run(examples).tree
+    assert tree.codes.depth.max() <= 5
 
 
 def test_same_seed_same_tree_and_threads_learn_too() -> None:

@@ -196,7 +196,11 @@ def test_a_language_model(tmp_path: Path) -> None:
     table += ["--epochs", "1", "--only", "random,flat,adaptive,clusters,huffman"]
     made = call(*table, "--out", tmp_path / "table")
     assert made.status == 0, made.err
-    assert all(0 < row["perplexity"]["ours"] < 1500 for row in made.json["rows"].values())
+    rows = made.json["rows"]
+    assert all(0 < row["perplexity"]["ours"] < 1500 for row in rows.values())
+    assert all(row["ms a training batch"]["ours"] > 0 for row in rows.values())
+    has_depth = {name for name, row in rows.items() if row["mean depth"]["ours"] is not None}
+    assert has_depth == {"random", "clusters", "huffman"}
     refused = call("train", "language-model", "--data", text, "--arity", "2", "--max-depth", "2")
     assert "do not fit into a tree of arity 2 and depth 2" in refused.err
 

@@ -64,7 +64,9 @@ class Training(LabelTreeSettings):
         epochs: passes through the data (default: 5, and of few examples more)
         learning_rate: rate of the steps, before it falls to 0 (default: the best of some on
             examples held out)
-        start: beginning of a learned tree (default: clusters where features are not learned)
+        start: way to a learned tree: by reassignments from huffman's or from clusters, or by groups
+            of labels after a fifth of the training (default: groups where features are learned,
+            else clusters)
         rebuilds: number of reassignments, evenly over the first half of training
         gain: worth of a label's going to a child: margin, the exact gradient, or the paper's
         prior: observations that stand beside a label's own: anchored to its place, or not
@@ -78,7 +80,7 @@ class Training(LabelTreeSettings):
     """
 
     tree: Literal["learned", "huffman", "clusters", "complete", "random"] | None = None
-    start: Literal["huffman", "clusters"] | None = None
+    start: Literal["huffman", "clusters", "groups"] | None = None
     gain: Literal["margin", "exact", "paper", "eq10"] = "margin"
     prior: Literal["anchored", "uniform", "index"] = "anchored"
     method: Literal["greedy", "optimal"] = "greedy"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from structnet.label_tree.language_settings import HEADS
+from structnet.label_tree.language_settings import HEADS, TREES
 from structnet.recipes.language_model.settings import (
     Choice,
     LanguageModelRunSettings,
@@ -18,13 +18,14 @@ from structnet.recipes.language_model.settings import (
 )
 from structnet.recipes.paper import Member, Members, PaperTable, Row, Table, values_in
 from structnet.recipes.recipe import parts
+from structnet.recipes.words import counted
 
 MEASURED = {
     "perplexity": "test.perplexity",
     "ms a training batch": "details.ms_training_batch",
     "ms a test batch": "details.ms_test_batch",
-    "mean depth": "details.mean_depth",
 }
+DEPTH = {"mean depth": "details.mean_depth"}
 
 
 def members(choice: Choice, seed: int) -> list[Member]:
@@ -43,14 +44,19 @@ def members(choice: Choice, seed: int) -> list[Member]:
 
 def make(choice: Choice, runs: Members) -> Table:
     """The table of trained runs."""
-    rows = [Row(head, {}, values_in(found, MEASURED)) for head, found in runs.items()]
+    rows = []
+    for head, found in runs.items():
+        told = MEASURED | (DEPTH if head in TREES else {})
+        rows.append(Row(head, {}, values_in(found, told)))
+    data = next(iter(runs.values()))[0].config["data"]
     notes = [
-        f"{choice.data}, {choice.epochs} epochs; context 4, vectors of 200 numbers, batches of "
-        "128, Adagrad; trees of 65 children and depth 3.",
-        "Processor time of one thread; a test batch is 128 places, all of whose losses are "
-        "computed.",
+        f"{choice.data}, {counted(data['train'], 'place')} to learn from and {data['test']:,} to "
+        f"test, {data['words']:,} words; {counted(choice.epochs, 'epoch')}; context 4, vectors of "
+        "200 numbers, batches of 128, Adagrad; trees of 65 children and depth 3.",
+        "Processor time of one thread, reassignments included; a test batch is 128 places, all of "
+        "whose losses are computed.",
     ]
-    return Table("Trees of words and flat softmaxes", list(MEASURED), rows, notes)
+    return Table("Trees of words and flat softmaxes", [*MEASURED, *DEPTH], rows, notes)
 
 
 TABLES = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,30 +70,35 @@ def model_of(
 
 def trained(model: LogBilinearLM, data: TextData, run: Run, say: Say) -> tuple[float, dict]:
     """Trains a model; the seconds, and other facts of it."""
+    before, start = len(run.history), time.process_time()
     history = train_language_model(model, data.train, data.validation, folder=run.folder)
-    seconds = sum(history["seconds"])
+    spent = time.process_time() - start
+    epochs = len(history) - before  # 0 where a run stopped after its last one
+    validated = epochs * _processor_seconds(model.perplexity, data.validation)
     size = model.settings.batch_size
-    batches = -(-len(data.train) // size) * max(len(history), 1)
-    spent = sum(len(data.train) / record["examples_per_second"] for record in history)
+    batches = max(epochs, 1) * -(-len(data.train) // size)
     details: dict[str, Any] = {
-        "ms_training_batch": 1000 * spent / batches,
+        "ms_training_batch": 1000 * (spent - validated) / batches,
         "ms_test_batch": _test_milliseconds(model, data.test, size),
-        "mean_depth": float("nan"),
     }
     if isinstance(model.head, TreeSoftmaxLoss):
         counts = model.head.counts.numpy()
         details["mean_depth"] = float(model.head.codes.depth @ counts / counts.sum())
-    return seconds, details
+    return sum(history["seconds"]), details
+
+
+def _processor_seconds(function: Callable, *given: Any) -> float:
+    start = time.process_time()
+    function(*given)
+    return time.process_time() - start
 
 
 @torch.no_grad()
 def _test_milliseconds(model: LogBilinearLM, places: NextWords, size: int) -> float:
     model.eval()
     batches = [places[np.arange(size) + k * size] for k in range(len(places) // size)][:TIMED]
-    start = time.process_time()
-    for batch in batches:
-        model.loss(batch)
-    return 1000 * (time.process_time() - start) / max(len(batches), 1)
+    seconds = [_processor_seconds(model.loss, batch) for batch in batches]
+    return 1000 * sum(seconds) / max(len(batches), 1)
 
 
 def opened(run: Run) -> LogBilinearLM:
