@@ -22,7 +22,7 @@ from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples, as_samples
 from structnet.training.history import History
-from structnet.training.metrics import evaluate
+from structnet.training.metrics import accuracy, evaluate
 from structnet.training.seeding import random_states_kept
 
 
@@ -136,7 +136,17 @@ def train(
             callback(_so_far(growth, *refined))
 
     told = [lambda growth, decision: tell()]
-    growth = Growth(tree, train, validation, settings, folder=folder, callbacks=told, **shared)
+    measures = {} if tree.num_classes is None else {"accuracy": accuracy}
+    growth = Growth(
+        tree,
+        train,
+        validation,
+        settings,
+        metrics=measures,
+        folder=folder,
+        callbacks=told,
+        **shared,
+    )
     growth.run()
     refined = _refined(
         *(tree, settings, train, validation),
