@@ -95,7 +95,12 @@ def conv(
         pooled_solver: average each channel before the linear solver.
         batch_norm: normalise each channel after every convolution (Ioffe and Szegedy, ICML 2015).
     """
-    own = {"width": width, "kernel": kernel, "layers": layers, "batch_norm": batch_norm}
+    own: dict[str, Any] = {
+        "width": width,
+        "kernel": kernel,
+        "layers": layers,
+        "batch_norm": batch_norm,
+    }
     return Primitives(
         partial(_conv_router, ends=router_layers, **own),
         partial(_conv_transformer, padding=padding, **own),

@@ -47,7 +47,7 @@ class Settings:
     Args:
         data: data set of the paper.
         model: one of ``NAMES``.
-        rows: which examples.
+        rows: choice of examples.
         refine_epochs: epochs of a network; None for the other models.
         seed: seed of the model's random numbers, and of the choice of examples.
         place: folder of the files, and device.
@@ -133,7 +133,7 @@ def network_of(name: str, shape: tuple[int, ...], outputs: int) -> Any:
 
     from torch import nn
 
-    def convolution(channels: int, width: int, kernel: int = 3, stride: int = 1) -> nn.Module:
+    def convolution(channels: int, width: int, kernel: int = 3, stride: int = 1) -> nn.Sequential:
         padding = kernel // 2
         return nn.Sequential(nn.Conv2d(channels, width, kernel, stride, padding), nn.ReLU())
 
@@ -144,9 +144,9 @@ def network_of(name: str, shape: tuple[int, ...], outputs: int) -> Any:
         return nn.Sequential(nn.Flatten(), *hidden, nn.Linear(800, outputs))
     if name == "lenet":
         size = math.prod((side - 4) // 2 // 2 - 2 for side in shape[1:])
-        convolutions = nn.Conv2d(shape[0], 20, 5), nn.MaxPool2d(2), nn.Conv2d(20, 50, 5)
-        hidden = nn.MaxPool2d(2), nn.Flatten(), nn.Linear(50 * size, 500), nn.ReLU()
-        return nn.Sequential(*convolutions, *hidden, nn.Linear(500, outputs))
+        first = nn.Conv2d(shape[0], 20, 5), nn.MaxPool2d(2), nn.Conv2d(20, 50, 5), nn.MaxPool2d(2)
+        last = nn.Linear(50 * size, 500), nn.ReLU(), nn.Linear(500, outputs)
+        return nn.Sequential(*first, nn.Flatten(), *last)
     widths = (shape[0], 96, 96, 96, 192, 192, 192, 192)
     layers = [
         convolution(channels, width, stride=1 + (place in (2, 5)))
