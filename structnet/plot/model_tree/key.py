@@ -69,7 +69,8 @@ def panels_said(
     arity = np.diff(tree.topology.offsets)
     coming = "probability of coming here, 0 to 1, of all samples"
     # Of several numbers, nothing stands below a leaf.
-    leaf = [(LEAF_SAID[classes], GREY)] * (classes or tree.num_outputs == 1)
+    several = found.mean is not None and found.mean.shape[1] > 1
+    leaf = [(LEAF_SAID[classes], GREY)] * (not several)
     if not arity.any():
         first = f"{ONE_LEAF}; upper panel: {upper}", GREY
         return [first, (f"lower panel: {coming}", COMING_COLOR), *leaf]
