@@ -17,9 +17,10 @@ from structnet.cli import main
 from structnet.datasets import sarcos
 from structnet.neural_tree.cost import count_parameters
 from structnet.recipes.neural_tree import baselines
-from structnet.recipes.neural_tree.data import load_data
+from structnet.recipes.neural_tree.data import everything, load_data
 from structnet.recipes.neural_tree.settings import Rows
 from structnet.recipes.recipe import Place
+from structnet.recipes.run import Run
 
 LINEAR = ["reproduce", "neural-tree", "--table", "3", "--data", "sarcos", "--only", "linear"]
 
@@ -128,3 +129,21 @@ def test_a_tree_that_the_paper_has_not_got_is_refused(
     expected = f"the paper has no {preset} for {data}; expected some of {known}"
     assert expected in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_trees_of_sarcos_learn_from_the_rows_held_out_in_the_end(
+    robot: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    given = ["--data-dir", str(robot), "--out", str(tmp_path / "out"), "--train-size", "80"]
+    short = ["--epochs", "1", "--refine-epochs", "4", "--max-leaves", "1", "--only", "full"]
+    assert main([*LINEAR[:6], *given, *short]) == 0
+    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    said = "refinement: 4 epochs, then 2 epochs with the validation examples as well;"
+    assert any(said in note for note in told["notes"])
+    phases = Run(tmp_path / "out" / "sarcos-full-0").history["phase"]
+    assert phases[-6:] == ["refine"] * 4 + ["finish"] * 2
+    data = load_data(settings_of(data="sarcos", data_dir=str(robot), train_size=80))
+    joined = everything(data)
+    assert len(data.train) == 72 and len(joined) == 80
+    assert torch.equal(joined.x[72:], data.validation.x)
+    assert torch.equal(joined.targets[72:], data.validation.targets)
