@@ -12,10 +12,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from structnet.recipes.neural_tree.settings import (
-    NeuralTreeRunSettings,
-    Rows,
-)
+from structnet.recipes.neural_tree.settings import NeuralTreeRunSettings, Rows
 from structnet.recipes.recipe import Place, Say, settings_from, values_of
 
 if TYPE_CHECKING:

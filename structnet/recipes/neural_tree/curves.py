@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.recipes.neural_tree import baselines, paper
 from structnet.recipes.neural_tree import figures as known
-from structnet.recipes.neural_tree.settings import DEFAULTS, PRIMITIVES
+from structnet.recipes.neural_tree.settings import DEFAULTS, PRIMITIVES, Rows
 from structnet.recipes.paper import Member, Members, PaperTable, Row, Table, over_seeds
 from structnet.recipes.recipe import parts
 from structnet.recipes.words import counted
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 LEARN = (50, 250, 500, 2_500, 5_000, 25_000)  # and all that are not held out
 STANDARD = NeuralTreeSettings.patience
 PATIENCE = (1, STANDARD, 15)
-HELD_OUT = 0.1
 OTHERS = {"mnist": ("lenet", "linear"), "cifar10": ("all-cnn", "linear")}  # of Figure 3
 TREE = "tree"
 GROWTH = ("root", "split", "deepen")  # phases
@@ -66,7 +65,7 @@ def trajectory(run: Run) -> Trajectory:
 def of_sizes(choice: Choice, seed: int) -> list[Member]:
     """Trees, a CNN and a linear classifier that learn from ever more examples."""
     whole = choice.train_size or known.SIZES[choice.data][0]
-    most, found = whole - round(HELD_OUT * whole), []
+    most, found = whole - round(Rows.validation_fraction * whole), []
     for size in (*(each for each in LEARN if each < most), most):
         own = {"learn_size": None if size == most else size}
         end = "" if size == most else f"-of-{size}"
