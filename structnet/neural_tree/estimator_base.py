@@ -75,6 +75,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         epochs: int = NeuralTreeSettings.epochs,
         refine_epochs: int = NeuralTreeSettings.refine_epochs,
         patience: int | None = NeuralTreeSettings.patience,
+        stop_refinement: bool = NeuralTreeSettings.stop_refinement,
         n_init: int = NeuralTreeSettings.n_init,
         batch_size: int | None = NeuralTreeSettings.batch_size,
         learning_rate: float = NeuralTreeSettings.learning_rate,

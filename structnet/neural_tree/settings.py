@@ -41,6 +41,8 @@ class NeuralTreeSettings:
         patience: epochs in a row without a new best after which a training of the growth stops;
             None never stops. Where epochs are short, so many more that it has had 240 steps, or
             120 for a split or a deepening, as :meth:`waits` says it.
+        stop_refinement: end refinement, too, after so many epochs without a new best, instead of
+            going through all of them.
         n_init: number of times that each split or deepening is trained, from other beginnings; the
             best one counts. A split that began badly may never become a decision.
         batch_size: samples a step; None takes as many as give an epoch some 16 steps, as
@@ -68,7 +70,7 @@ class NeuralTreeSettings:
     Reference:
         Tanno et al., Adaptive Neural Trees, ICML 2019, Supp. C: batches of 512, a learning rate of
         1e-3, a patience of 5, new solvers from scratch, one router at a time, any gain at all, the
-        better of split and deepening, and no branch cut. The defaults here are for tables of
+        better of split and deepening, all epochs of refinement, and no branch cut. The defaults here are for tables of
         hundreds or thousands of rows; runs on the paper's data sets have the paper's,
         but for ``prune``, and a gain of more than one standard error.
 
@@ -92,6 +94,7 @@ class NeuralTreeSettings:
     epochs: int = 100
     refine_epochs: int = 50
     patience: int | None = 5
+    stop_refinement: bool = True
     n_init: int = 1
     batch_size: int | None = None
     learning_rate: float = 1e-2
@@ -125,6 +128,7 @@ class NeuralTreeSettings:
         check_number("cache_bytes", self.cache_bytes, 0)
         check_number("prune", self.prune, 0, 1, optional=True)
         check_bool("prefer_split", self.prefer_split)
+        check_bool("stop_refinement", self.stop_refinement)
         check_bool("warm_start_solvers", self.warm_start_solvers)
 
     def batch(self, size: int) -> int:

@@ -22,7 +22,7 @@ from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples, as_samples
 from structnet.training.history import History
-from structnet.training.metrics import evaluate
+from structnet.training.metrics import accuracy, evaluate
 from structnet.training.seeding import random_states_kept
 
 
@@ -102,8 +102,7 @@ def train(
             :class:`.Growth`.
         validation: samples to decide by, likewise.
         everything: samples to learn from in the end, both those above, for half as many epochs as
-            refinement may have, which then stops after as many without a new best as a training of
-            the growth does; None leaves the tree as it was refined, for all its epochs.
+            refinement may have; None leaves the tree as it was refined.
         device: "cpu", "cuda", ...; the tree stays there.
         folder: place for the state, decision by decision and epoch by epoch. What is there is gone
             on from, and ends with the same tree, bit for bit.
@@ -137,13 +136,23 @@ def train(
             callback(_so_far(growth, *refined))
 
     told = [lambda growth, decision: tell()]
-    growth = Growth(tree, train, validation, settings, folder=folder, callbacks=told, **shared)
+    measures = {} if tree.num_classes is None else {"accuracy": accuracy}
+    growth = Growth(
+        tree,
+        train,
+        validation,
+        settings,
+        metrics=measures,
+        folder=folder,
+        callbacks=told,
+        **shared,
+    )
     growth.run()
     refined = _refined(
         *(tree, settings, train, validation),
         checkpoint=None if folder is None else folder / "refinement",
         callbacks=[lambda model, history: tell(history)],
-        patience=None if everything is None else settings.waits(len(train)),
+        patience=settings.waits(len(train)) if settings.stop_refinement else None,
         **shared,
     )
     last = History()

@@ -211,12 +211,20 @@ def _mark_refinement(ax: Axes, records: Sequence[Mapping], losses: np.ndarray) -
     kept = [i for i in epochs if records[i].get("best") and np.isfinite(losses[i])]
     text = "refinement"
     if any("best" in records[i] for i in epochs):
-        text += f"\nkept: {losses[kept[-1]]:.3g}" if kept else "\nno epoch was better"
+        text += f"\n{_kept(records[kept[-1]])}" if kept else "\nno epoch was better"
     style: dict[str, Any] = {"ha": "right", "va": "top", "fontsize": 8, "color": color}
     ax.text(epochs[-1] + 1.5, 0.99, text, transform=ax.get_xaxis_transform(), **style)
     if kept:
         dot: dict[str, Any] = {"marker": "o", "markersize": 7, "markeredgecolor": "white"}
         ax.plot(kept[-1] + 1, losses[kept[-1]], color=color, label="_kept", **dot)
+
+
+def _kept(record: Mapping) -> str:
+    """What the epoch that was kept has; of classes it is the accuracy that chose it."""
+    right = record.get("validation_accuracy")
+    if right is None:
+        return f"kept: {record[LOSS]:.3g}"
+    return f"kept by accuracy: {100 * right:.1f} %\nits loss: {record[LOSS]:.3g}"
 
 
 def _limit(ax: Axes, losses: np.ndarray, root: np.ndarray) -> None:

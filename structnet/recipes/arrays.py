@@ -44,7 +44,8 @@ class ArrayData:
         scale = arrays.x_scale
         units = scale.inverse if scale is not None and scale.mean.ndim == 1 else None
         means = None if arrays.y_scale is None else arrays.y_scale.inverse
-        return Reading(tree, test, arrays.classes, arrays.features, units, means)
+        names = arrays.classes, arrays.features
+        return Reading(tree, test, *names, units, means, arrays.targets)
 
     def describe(self) -> dict[str, Any]:
         """What ``config.json`` says of them, all that a trained tree needs to be asked."""

@@ -182,10 +182,13 @@ def _run_of(folder: Path, member: Member) -> Run:
 
 
 def _check_data(runs: Sequence[Run]) -> None:
-    """Raise ValueError if runs that are there, and follow the recipe, are of different data."""
+    """Raise ValueError if runs that are there, and follow the recipe, are of different data.
+
+    How many examples they learn from may differ, as in a curve over that.
+    """
     begun = [run for run in runs if run.started and isinstance(run.config["data"], dict)]
     for run in begun[1:]:
-        if run.config["data"] != begun[0].config["data"]:
+        if run.config["data"] | {"train": 0} != begun[0].config["data"] | {"train": 0}:
             raise ValueError(
                 f"{run} was trained on other data than {begun[0]}; name another folder with --out"
             )

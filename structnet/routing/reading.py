@@ -26,6 +26,7 @@ class Reading(NamedTuple):
         feature_names: names of the columns of a table, if they are known.
         units: function from inputs of the tree to the user's, ``[n, columns]`` -> the same.
         target_units: likewise, from means that the tree predicts.
+        target_names: names of the numbers that the tree predicts, if they are known.
     """
 
     tree: RoutedTree
@@ -34,6 +35,7 @@ class Reading(NamedTuple):
     feature_names: Sequence[str] | None = None
     units: Callable[[np.ndarray], np.ndarray] | None = None
     target_units: Callable[[np.ndarray], np.ndarray] | None = None
+    target_names: Sequence[str] | None = None
 
 
 def read(

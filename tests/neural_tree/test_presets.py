@@ -5,6 +5,9 @@ The counts are those of the paper's tables (Tanno et al., ICML 2019) where it gi
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -278,3 +281,20 @@ def test_counting_leaves_no_trace() -> None:
     assert torch.equal(torch.get_rng_state(), state)
     assert all(module.training for module in tree.modules())
     assert all(parameter.grad is None for parameter in tree.parameters())
+
+
+@pytest.mark.parametrize("name", ["cifar10_a", "cifar10_b", "cifar10_c"])
+def test_batch_normalisation_follows_every_convolution(name: str) -> None:
+    primitives = presets.restored(
+        presets.described(partial(presets.PRESETS[name], batch_norm=True))
+    )(10)
+    for make in (primitives.router, primitives.transformer):
+        modules = list(make((3, 32, 32)).modules())
+        after = [type(b) for a, b in pairwise(modules) if isinstance(a, nn.Conv2d)]
+        assert after == [nn.BatchNorm2d] * 2
+    tree = NeuralTree(primitives, (3, 8, 8))
+    tree.split(0)
+    plain = NeuralTree(presets.PRESETS[name](10), (3, 8, 8))
+    plain.split(0)
+    width = tree.nodes[0].shape[0]
+    assert count_parameters(tree) == count_parameters(plain) + 2 * 2 * 2 * width

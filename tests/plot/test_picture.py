@@ -32,11 +32,12 @@ from structnet.plot import (
     plot_partition,
     plot_refinement,
 )
+from structnet.plot.model_tree.captions import _shortened
 from structnet.plot.model_tree.key import GREEDY, ONE_LEAF, SOFT
 from structnet.plot.model_tree.panels import FAINT, TINTED
 from structnet.plot.model_tree.sheet import CLASSES, COMING, ROUTER, WIDTH
 from structnet.plot.palette import class_colors, confidence, shaded
-from structnet.routing import Samples
+from structnet.routing import Reading, Samples
 from structnet.routing.topology import Topology
 from structnet.routing.visits import BINS, reach
 
@@ -277,6 +278,20 @@ def test_pictures_say_what_their_panels_are() -> None:
     low, high = (f"{data.x[:, 0].mean() + k * data.x[:, 0].std(correction=0):.3g}" for k in (-2, 2))
     assert f"targets that arrive, mean ± deviation, from {low} to {high}" in said[1]
     assert "goes on to each child" in said[2]
+    several = grown(2, outputs=2, likelihood=SquaredError())
+    two = Samples(data.x, data.x[:, :2])
+    named = Reading(several, two, target_names=("pull", "lift"))
+    words = [" ".join(written(plot_neural_tree(*told))) for told in ((several, two), (named,))]
+    assert "a bar for each column" in words[0]
+    assert "a bar each, from the left: pull, lift" in words[1]
+    assert not any("below a leaf" in text for text in words)
+
+
+def test_a_question_loses_whole_entries_before_letters() -> None:
+    line = "left has higher position 5, lower position 6, lower position 7"
+    said = {_shortened(line, room) for room in range(20, 400, 10)}
+    assert {line, "left has higher position 5, lower position 6, …"} <= said
+    assert all(text == line or text.endswith(", …") for text in said if "," in text)
 
 
 def test_pictures_say_how_decided_the_routers_are() -> None:

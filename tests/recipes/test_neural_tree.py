@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 from dataclasses import replace
@@ -22,6 +23,7 @@ from structnet.neural_tree import tree as library
 from structnet.neural_tree.presets import PRESETS
 from structnet.recipes.neural_tree import runs
 from structnet.recipes.neural_tree.answers import measured, output
+from structnet.recipes.neural_tree.baselines import NETWORKS
 from structnet.recipes.neural_tree.figures import ABLATIONS, BASELINES, ENSEMBLES, TREES
 from structnet.recipes.neural_tree.paper import NAMES, VARIANTS
 from structnet.recipes.neural_tree.settings import DEFAULTS, PATHS, PRIMITIVES
@@ -60,7 +62,9 @@ def test_what_is_known_without_torch_is_what_there_is() -> None:
     assert set(TREES) == set(ABLATIONS) == set(PRESETS)
     assert set(ENSEMBLES) <= set(TREES)
     assert all(set(each) == set(VARIANTS) - {"full"} for each in ABLATIONS.values())
-    assert set(NAMES) == {*VARIANTS, *BASELINES}
+    assert set(NAMES) == {*VARIANTS, *itertools.chain(*BASELINES.values())}
+    assert set(BASELINES) == set(NETWORKS) == {"sarcos", "mnist", "cifar10"}
+    assert all(set(NETWORKS[data]) <= set(BASELINES[data]) for data in NETWORKS)
 
 
 def test_the_run_folder(digits: tuple[Path, Done]) -> None:
@@ -323,6 +327,9 @@ def test_a_squared_error_is_in_the_units_of_the_file(table: tuple[Path, Path]) -
         ("train neural-tree", "--data is missing: digits, mnist, cifar10, sarcos, or FILE.csv"),
         ("train neural-tree --data letters", "must be one of digits, mnist"),
         ("train neural-tree --data digits --primitives mnist_c --width 3", "--width is for"),
+        ("train neural-tree --data digits --router-width 3", "--router-width is for table, mlp,"),
+        ("train neural-tree --data mnist --batch-norm", "--batch-norm is for conv, cifar10_a"),
+        ("train neural-tree --data digits --learn-size 1700", "1,294 training examples are left"),
         ("train neural-tree --data digits --no-routers --no-transformers", "nothing to grow"),
         ("train neural-tree --data digits --target 3", "--target is for a table"),
         ("train neural-tree --data digits --train-size 9999", "9,999 were asked for"),
@@ -335,7 +342,10 @@ def test_a_squared_error_is_in_the_units_of_the_file(table: tuple[Path, Path]) -
         ("train neural-tree --data digits --max-leaves 0", "--max-leaves must be an int in the"),
         ("train neural-tree --data digits --prune 5", "a number in the range [0, 1]. Got 5"),
         ("train neural-tree --data digits --validation-fraction 0.0001", "is 0; expected at least"),
-        ("reproduce neural-tree --table 5", "--table must be one of 3, 4, 6, 7, 8, tabular; got 5"),
+        (
+            "reproduce neural-tree --table 9",
+            "must be one of 3, 4, 5, 6, 7, 8, tabular, figure3, fig",
+        ),
         ("reproduce neural-tree --table 6 --only linear", "leaves nothing of table 6"),
         ("reproduce neural-tree --table 4 --primitives mnist_z", "must name some of"),
         ("reproduce neural-tree --table 4 --data chess", "--data: must be one of mnist, sarcos"),

@@ -7,11 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import Done, call
+from matplotlib.figure import Figure
 from neural_tree_runs import SIZES, mnist, of_run, trained
 from tree_lstm_runs import is_picture
 
 from structnet.recipes import execution
+from structnet.recipes.neural_tree import curves
 from structnet.recipes.neural_tree.answers import of_ensemble, output
+from structnet.recipes.neural_tree.runs import GROWN, tree_of
 from structnet.recipes.run import Run
 
 
@@ -61,10 +64,12 @@ def test_reproduce_trains_only_what_is_missing(
     assert differing.status == 2 and "was trained with epochs 1, not 2" in differing.err
 
 
-@pytest.mark.parametrize("number", [3, 7, 8])
+@pytest.mark.parametrize("number", [3, 5, 7, 8])
 def test_the_tables_share_their_trees(reproduced: tuple[list, Path, Done], number: int) -> None:
     given, out, _ = reproduced
-    done = call("reproduce", "neural-tree", "--table", number, "--seeds", "2", *given)
+    done = call(
+        "reproduce", "neural-tree", "--table", number, "--seeds", "2", "--only", "full", *given
+    )
     assert done.status == 0, done.err
     assert done.out.count("done already") == 2
     folders = [out / f"mnist_c-full-{seed}" for seed in (0, 1)]
@@ -73,6 +78,9 @@ def test_the_tables_share_their_trees(reproduced: tuple[list, Path, Done], numbe
         sizes = done.json["rows"]["ANT-MNIST-C"]["parameters, one path"]
         assert sizes["paper"] == 7956
         assert sizes["seeds"] == [each["path_parameters"] for each in details]
+    if number == 5:
+        epochs = done.json["rows"]["ANT-MNIST-C"]["growth, epochs"]["seeds"]
+        assert epochs == [each["growth_epochs"] for each in details]
     if number == 7:
         flops = done.json["rows"]["ANT-MNIST-C"]["multiply-adds, all leaves"]["seeds"]
         assert flops == [each["flops"] / 2 for each in details]
@@ -84,3 +92,49 @@ def test_the_tables_share_their_trees(reproduced: tuple[list, Path, Done], numbe
         row = done.json["rows"]["ANT-MNIST-C: 2 trees together"]["error, all leaves"]
         assert row["ours"] == pytest.approx(wrong)
         assert 1 - of_ensemble(outputs, test.targets, data) == pytest.approx(wrong)
+
+
+def test_the_figure_of_sizes_has_all_models_on_the_same_validation(
+    reproduced: tuple[list, Path, Done], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, out, _ = reproduced
+    monkeypatch.setattr(curves, "LEARN", (50, 25_000))
+    done = call("reproduce", "neural-tree", "--table", "figure3", *given)
+    assert done.status == 0, done.err
+    assert done.out.count("done already") == 1  # the tree of the tables
+    rows = done.json["rows"]
+    assert list(rows) == ["50 examples", "180 examples"]
+    few, whole = (Run(out / f"mnist_c-full-0{end}") for end in ("-of-50", ""))
+    assert rows["50 examples"]["error, tree"]["ours"] == pytest.approx(
+        1 - few.result["test"]["accuracy"]
+    )
+    assert few.config["data"] == whole.config["data"] | {"train": 50}
+    linear = Run(out / "mnist-linear-0-of-50").result
+    assert rows["50 examples"]["error, linear model"]["seeds"] == [1 - linear["test"]["accuracy"]]
+    assert linear["sizes"] == {"train": 50, "validation": 20, "test": 60}
+    assert all(is_picture(out / name) for name in ("figure3-mnist.png", "figure3-mnist-epochs.png"))
+
+
+def test_the_figure_of_patience_draws_growth_and_refinement(
+    reproduced: tuple[list, Path, Done],
+) -> None:
+    given, out, _ = reproduced
+    done = call("reproduce", "neural-tree", "--table", "figure4", *given)
+    assert done.status == 0, done.err
+    assert list(done.json["rows"]) == ["patience 1", "patience 5", "patience 15"]
+    assert is_picture(out / "figure4-mnist.png")
+    run = Run(out / "mnist_c-full-0")
+    growth, refinement = curves.trajectory(run)
+    phases = list(run.history["phase"])
+    assert growth[-1][0] == phases.index("refine") and [n for n, _ in refinement] == [len(phases)]
+    assert refinement[0][1] == run.history[-1]["validation_accuracy"]
+    grown, data = tree_of(run, GROWN), of_run(run.folder)
+    right = (output(grown, data.validation).argmax(1) == data.validation.targets).double().mean()
+    assert growth[-1][1] == pytest.approx(right.item())
+    ax = curves.draw_trajectories({"one": [run]}, Figure().add_subplot())
+    dotted = [line for line in ax.lines if line.get_linestyle() == ":"]
+    assert [line.get_xdata()[0] for line in dotted] == [refinement[0][0]]
+    several = call(
+        "reproduce", "neural-tree", "--table", "figure4", *given, "--primitives", "mnist_a,mnist_b"
+    )
+    assert several.status == 2 and "one kind of trees; got mnist_a,mnist_b" in several.err

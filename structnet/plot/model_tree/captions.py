@@ -93,8 +93,10 @@ def draw_questions(ax: Axes, sheet: Sheet, asked: Mapping[int, str], scale: floa
 
 
 def _shortened(line: str, room: float) -> str:
-    """A line with as many of its letters as have room."""
-    return _fitting([line, *(cut(line, n) for n in range(len(line), 5, -2))], room)
+    """A line with as many of its entries as have room, or of its letters."""
+    entries = line.split(", ")
+    fewer = [f"{', '.join(entries[:n])}, …" for n in range(len(entries) - 1, 0, -1)]
+    return _fitting([line, *fewer, *(cut(line, n) for n in range(len(line), 5, -2))], room)
 
 
 def share_text(share: float) -> str:

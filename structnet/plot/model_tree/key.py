@@ -55,35 +55,46 @@ class Key(NamedTuple):
         return [(line, color) for text, color in self.said for line in wrap(text, most)]
 
 
-def panels_said(tree: RoutedTree, found: Reach) -> list[tuple[str, str]]:
-    """What the panels of a tree's nodes show, in words and in the panels' colours."""
+def panels_said(
+    tree: RoutedTree, found: Reach, targets: Sequence[str] | None = None
+) -> list[tuple[str, str]]:
+    """What the panels of a tree's nodes show, in words and in the panels' colours.
+
+    Args:
+        found: counts of what reaches the nodes.
+        targets: names of the numbers that the tree predicts, if they are known.
+    """
     classes = tree.num_classes is not None
-    upper = UPPER if classes else _targets(found)
+    upper = UPPER if classes else _targets(found, targets)
     arity = np.diff(tree.topology.offsets)
     coming = "probability of coming here, 0 to 1, of all samples"
-    leaf = LEAF_SAID[classes], GREY
+    # Of several numbers, nothing stands below a leaf.
+    several = found.mean is not None and found.mean.shape[1] > 1
+    leaf = [(LEAF_SAID[classes], GREY)] * (not several)
     if not arity.any():
         first = f"{ONE_LEAF}; upper panel: {upper}", GREY
-        return [first, (f"lower panel: {coming}", COMING_COLOR), leaf]
+        return [first, (f"lower panel: {coming}", COMING_COLOR), *leaf]
     two = (arity[arity > 0] == 2).all()
     lower = LEFT.format(tree.branch_names(0)[0]) if two else ON
     said = [
         (f"upper panels: {upper}", GREY),
         (f"middle: {coming}", COMING_COLOR),
         (f"lower: {lower}", ROUTER_COLOR),
-        leaf,
+        *leaf,
     ]
     if decided := decided_words(found.all_decided):
         said.append((f"{decided}: mean probability of the likelier branch", GREY))
     return said
 
 
-def _targets(found: Reach) -> str:
+def _targets(found: Reach, names: Sequence[str] | None) -> str:
     """The one scale of the panels of targets."""
     assert found.mean is not None and found.spread is not None  # as of numbers
     text = "targets that arrive, mean ± deviation"
     if found.mean.shape[1] > 1:
-        return f"{text}, within 2 deviations of all samples"
+        bars = ", ".join(map(cut, names or ())) if names and len(names) <= MAX_KEY else ""
+        bars = f"; a bar each, from the left: {bars}" if bars else "; a bar for each column"
+        return f"{text}, within 2 deviations of all samples{bars}"
     middle, reach = float(found.mean[0, 0]), 2 * float(found.spread[0, 0])
     return f"{text}, from {brief(middle - reach, 3)} to {brief(middle + reach, 3)}"
 

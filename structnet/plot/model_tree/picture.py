@@ -205,7 +205,8 @@ class _Drawn:
         if samples is not None:
             self.found = reach(told.tree, samples, "greedy" if greedy else "multi")
             note = GREEDY if greedy else SOFT
-            self.key = Key(note, told.class_names, panels_said(told.tree, self.found))
+            said = panels_said(told.tree, self.found, told.target_names)
+            self.key = Key(note, told.class_names, said)
         share = None if self.found is None else self.found.share
         self.nodes: Tree = folded(topology, share, min_share, max_depth)
         self.asked = all_questions(told, self.found)

@@ -7,7 +7,8 @@
 ``runs``       what lies in the folder of a run
 ``answers``    what a tree predicts, how good that is, and how it comes to it
 ``paper``      the tables of the paper beside ours; its numbers are in ``figures``
-``baselines``  scikit-learn's models of the rows of SARCOS
+``curves``     its figures: by the number of examples, and by patience
+``baselines``  the other models of Table 3, networks and scikit-learn's
 ``tabular``    trees at their defaults beside scikit-learn's, on ``tabular_data``
 =============  ========================================================================
 """

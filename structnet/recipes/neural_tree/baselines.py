@@ -1,83 +1,207 @@
-"""Other models of the rows of SARCOS, from scikit-learn, for Table 3."""
+"""The other models of the paper's Table 3 that scikit-learn or a small network can give.
+
+A network is trained as a tree is refined: it is a tree of one leaf that never grew.
+
+Reference:
+    Tanno et al., Adaptive Neural Trees, ICML 2019, Table 3 and Supp. C.
+"""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from structnet.recipes.neural_tree.settings import NeuralTreeRunSettings
+from structnet.recipes.neural_tree.settings import NeuralTreeRunSettings, Rows
 from structnet.recipes.recipe import Place, Say, settings_from, values_of
+
+if TYPE_CHECKING:
+    from structnet.recipes.arrays import ArrayData
+
+NAMES = {
+    "linear": "linear model",
+    "decision-tree": "decision tree",
+    "mlp1": "MLP, 1 x 256 tanh",
+    "mlp": "MLP, 3 x 256 tanh",
+    "mlp5": "MLP, 5 x 256 tanh",
+    "mlp2": "MLP, 2 x 800 ReLU",
+    "forest": "random forest, 200 trees",
+    "boosting30": "gradient boosting, 7 x 30 trees",
+    "boosting": "gradient boosting, 7 x 100 trees",
+    "histograms": "histogram boosting, 100 rounds",
+    "lenet": "LeNet-5",
+    "all-cnn": "All-CNN",
+}
+NETWORKS = {"mnist": ("linear", "mlp2", "lenet"), "cifar10": ("linear", "all-cnn"), "sarcos": ()}
+LAYERS = {"mlp1": 1, "mlp": 3, "mlp5": 5}  # of scikit-learn's perceptrons
+ROUNDS = {"boosting30": 30, "boosting": 100}
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Which model learns from which rows; they are those of a tree with the same seed.
+    """Which model learns from which examples; they are those of a tree with the same seed.
 
     Args:
-        data: data set of rows with numbers to predict.
-        model: "linear", "mlp", "forest" or "boosting".
-        train_size, test_size: rows; None for all.
-        seed: seed of the model's random numbers, and of the choice of rows.
+        data: data set of the paper.
+        model: one of ``NAMES``.
+        rows: choice of examples.
+        refine_epochs: epochs of a network; None for the other models.
+        seed: seed of the model's random numbers, and of the choice of examples.
         place: folder of the files, and device.
     """
 
     data: str
     model: str
-    train_size: int | None = None
-    test_size: int | None = None
+    rows: Rows = field(default_factory=Rows)
+    refine_epochs: int | None = None
     seed: int = 0
     place: Place = field(default_factory=Place)
 
 
 def train(settings: Settings, say: Say) -> dict[str, Any]:
-    """Trains and tests one model on a run's data, validation rows included, and gives a result."""
+    """Trains and tests one model on a run's data, and gives a result.
+
+    A network learns as trees do, with the validation examples held out; the models of scikit-learn,
+    which choose nothing by them, learn from all training examples.
+    """
+    from structnet.recipes.neural_tree.data import load_data
+
+    say(f"fitting {settings.model} ...")
+    data = load_data(settings_from(NeuralTreeRunSettings, values_of(settings)).resolved())
+    network = settings.model in NETWORKS[settings.data]
+    begin = time.perf_counter()
+    score, parameters, sizes = (_network if network else _of_sklearn)(settings, data)
+    return {
+        "model": settings.model,
+        "data": data.arrays.name,
+        "sizes": {**sizes, "test": len(data.test)},
+        "test": {"mse" if data.arrays.classes is None else "accuracy": score},
+        "settings": values_of(settings),
+        "seconds": round(time.perf_counter() - begin, 1),
+        "details": {"parameters": parameters},
+    }
+
+
+# ---- networks
+
+
+def _network(settings: Settings, data: ArrayData) -> tuple[float, int, dict[str, int]]:
+    import torch
+
+    from structnet.neural_tree import NeuralTreeSettings, from_sequential, presets, refine
+    from structnet.neural_tree.cost import count_parameters
+    from structnet.recipes.neural_tree.answers import output, score
+    from structnet.training.processes import own_device
+
+    shape, outputs = tuple(data.train.x.shape[1:]), data.arrays.num_outputs
+    own = NeuralTreeSettings(learning_rate=1e-3)
+    with torch.random.fork_rng([]):
+        torch.manual_seed(settings.seed)
+        network = network_of(settings.model, shape, outputs)
+    tree = from_sequential(network, presets.mlp(outputs), shape)
+    assert settings.refine_epochs is not None  # of a network
+    device = own_device(settings.place.device)
+    refine(
+        tree,
+        data.train,
+        data.validation,
+        epochs=settings.refine_epochs,
+        batch_size=own.batch(len(data.train)),
+        optimizer=own.adam(),
+        seed=settings.seed,
+        device=device,
+    )
+    found = score(output(tree, data.test), data.test.targets, data.describe())
+    sizes = {"train": len(data.train), "validation": len(data.validation)}
+    return found, count_parameters(tree), sizes
+
+
+def network_of(name: str, shape: tuple[int, ...], outputs: int) -> Any:
+    """A network of the paper's Table 3, untrained, for images ``shape``.
+
+    Args:
+        name: "linear"; "mlp2", with as many units as Simard et al., ICDAR 2003, took; "lenet", with
+            the sizes that give the paper's count of 431,000; or "all-cnn", the All-CNN-C of
+            Springenberg et al., ICLR 2015.
+        outputs: number of classes.
+    """
+    import math
+    from itertools import pairwise
+
+    from torch import nn
+
+    def convolution(channels: int, width: int, kernel: int = 3, stride: int = 1) -> nn.Sequential:
+        padding = kernel // 2
+        return nn.Sequential(nn.Conv2d(channels, width, kernel, stride, padding), nn.ReLU())
+
+    if name == "linear":
+        return nn.Sequential(nn.Flatten(), nn.Linear(math.prod(shape), outputs))
+    if name == "mlp2":
+        hidden = nn.Linear(math.prod(shape), 800), nn.ReLU(), nn.Linear(800, 800), nn.ReLU()
+        return nn.Sequential(nn.Flatten(), *hidden, nn.Linear(800, outputs))
+    if name == "lenet":
+        size = math.prod((side - 4) // 2 // 2 - 2 for side in shape[1:])
+        first = nn.Conv2d(shape[0], 20, 5), nn.MaxPool2d(2), nn.Conv2d(20, 50, 5), nn.MaxPool2d(2)
+        last = nn.Linear(50 * size, 500), nn.ReLU(), nn.Linear(500, outputs)
+        return nn.Sequential(*first, nn.Flatten(), *last)
+    widths = (shape[0], 96, 96, 96, 192, 192, 192, 192)
+    layers = [
+        convolution(channels, width, stride=1 + (place in (2, 5)))
+        for place, (channels, width) in enumerate(pairwise(widths))
+    ]
+    layers[0].insert(0, nn.Dropout(0.2))
+    for place in (2, 5):
+        layers[place].append(nn.Dropout(0.5))
+    layers += [convolution(192, 192, 1), convolution(192, outputs, 1)]
+    return nn.Sequential(*layers, nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten()))
+
+
+# ---- scikit-learn
+
+
+def _of_sklearn(settings: Settings, data: ArrayData) -> tuple[float, int, dict[str, int]]:
     import numpy as np
     import torch
 
     from structnet.recipes.neural_tree.answers import score
-    from structnet.recipes.neural_tree.data import load_data
 
-    say(f"fitting {settings.model} ...")
-    data = load_data(settings_from(NeuralTreeRunSettings, values_of(settings)))
-    parts, begin = (data.train, data.validation), time.perf_counter()
+    parts = data.train, data.validation
     x, y = (np.concatenate([getattr(part, what) for part in parts]) for what in ("x", "targets"))
-    model = _models(settings.seed)[settings.model]().fit(x, y)
-    seconds = time.perf_counter() - begin
-    predicted = torch.from_numpy(model.predict(data.test.x.numpy()))
-    return {
-        "model": settings.model,
-        "data": data.arrays.name,
-        "sizes": {"train": len(x), "validation": 0, "test": len(data.test)},
-        "test": {"mse": score(predicted, data.test.targets, data.describe())},
-        "settings": values_of(settings),
-        "seconds": round(seconds, 1),
-        "details": {"parameters": _parameters(model)},
-    }
+    classes = data.arrays.classes is not None
+    model = _model(settings.model, classes, settings.seed).fit(x.reshape(len(x), -1), y)
+    predict = model.predict_proba if classes else model.predict
+    predicted = torch.from_numpy(predict(data.test.x.flatten(1).numpy()))
+    found = score(predicted, data.test.targets, data.describe())
+    return found, _parameters(model), {"train": len(x), "validation": 0}
 
 
-def _models(seed: int) -> dict[str, Any]:
-    from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
-    from sklearn.linear_model import LinearRegression
+def _model(name: str, classes: bool, seed: int) -> Any:
+    from sklearn import ensemble, linear_model, neural_network, tree
     from sklearn.multioutput import MultiOutputRegressor
-    from sklearn.neural_network import MLPRegressor
 
     # The paper says how many layers, units and trees there are, not how deep boosting's trees are.
-    return {
-        "linear": LinearRegression,
-        "mlp": lambda: MLPRegressor(
-            hidden_layer_sizes=(256, 256, 256),
+    if name in LAYERS:
+        return neural_network.MLPRegressor(
+            hidden_layer_sizes=(256,) * LAYERS[name],
             activation="tanh",
             early_stopping=True,
             n_iter_no_change=20,
             max_iter=500,
             random_state=seed,
-        ),
-        "forest": lambda: RandomForestRegressor(200, random_state=seed),
-        "boosting": lambda: MultiOutputRegressor(
-            GradientBoostingRegressor(n_estimators=100, max_depth=8, random_state=seed)
-        ),
-    }
+        )
+    if name in ROUNDS:
+        boosted = ensemble.GradientBoostingRegressor(
+            n_estimators=ROUNDS[name], max_depth=8, random_state=seed
+        )
+        return MultiOutputRegressor(boosted)
+    if name == "linear":
+        return linear_model.LinearRegression()
+    if name == "histograms":
+        return ensemble.HistGradientBoostingClassifier(early_stopping=False, random_state=seed)
+    kind = "Classifier" if classes else "Regressor"
+    if name == "decision-tree":
+        return getattr(tree, f"DecisionTree{kind}")(random_state=seed)
+    return getattr(ensemble, f"RandomForest{kind}")(200, random_state=seed)
 
 
 def _parameters(model: Any) -> int:
@@ -88,8 +212,13 @@ def _parameters(model: Any) -> int:
         return sum(part.size for part in (*model.coefs_, *model.intercepts_))
     if hasattr(model, "coef_"):
         return model.coef_.size + model.intercept_.size
-    # Boosting has one array of trees for each of its outputs.
-    parts = (np.ravel(getattr(part, "estimators_", part)) for part in model.estimators_)
-    trees = [tree.tree_ for tree in np.concatenate(list(parts))]
-    numbers = (2 * (t.node_count - t.n_leaves) + t.n_leaves * t.value.shape[1] for t in trees)
+    if hasattr(model, "_predictors"):  # of histograms, one number a leaf
+        nodes = [each.nodes for one_round in model._predictors for each in one_round]
+        return int(sum(2 * (1 - each["is_leaf"]).sum() + each["is_leaf"].sum() for each in nodes))
+    if hasattr(model, "tree_"):
+        trees = [model.tree_]
+    else:  # boosting has one array of trees for each of its outputs
+        parts = (np.ravel(getattr(part, "estimators_", part)) for part in model.estimators_)
+        trees = [tree.tree_ for tree in np.concatenate(list(parts))]
+    numbers = (2 * (t.node_count - t.n_leaves) + t.n_leaves * t.value[0].size for t in trees)
     return int(sum(numbers))  # scikit-learn may count in int64, which is no JSON

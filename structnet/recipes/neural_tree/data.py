@@ -36,6 +36,12 @@ def load_data(settings: NeuralTreeRunSettings) -> ArrayData:
             f"examples is {held_out}; expected at least 1, and 1 less than all"
         )
     number, classes = len(order) - held_out, arrays.classes or ()
+    if rows.learn_size is not None and rows.learn_size > number:
+        raise ValueError(
+            f"{number:,} training examples are left to learn from, besides {held_out:,} for "
+            f"validation; --learn-size asks for {rows.learn_size:,}"
+        )
+    number = rows.learn_size or number
     if number < len(classes):
         raise ValueError(
             f"{arrays.name} has {outputs(len(classes), True)}; got {counted(number, 'example')} to "
@@ -48,10 +54,17 @@ def load_data(settings: NeuralTreeRunSettings) -> ArrayData:
     augment = shifted_and_mirrored if arrays.name == "cifar10" else None
     return ArrayData(
         arrays,
-        _samples(arrays.x_train, arrays.y_train, order[learn], augment),
+        _samples(arrays.x_train, arrays.y_train, order[learn][: rows.learn_size], augment),
         _samples(arrays.x_train, arrays.y_train, order[held]),
         _samples(arrays.x_test, arrays.y_test, test),
     )
+
+
+def everything(data: ArrayData) -> Samples:
+    """All training samples of a run, those that were held out, too."""
+    parts = data.train, data.validation
+    x, targets = (torch.cat([getattr(part, name) for part in parts]) for name in ("x", "targets"))
+    return Samples(x, targets, augment=data.train.augment)
 
 
 def _arrays(settings: NeuralTreeRunSettings) -> Arrays:

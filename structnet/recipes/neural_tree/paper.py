@@ -1,7 +1,8 @@
 """The tables of the paper on adaptive neural trees, beside ours.
 
 Reference:
-    Tanno et al., Adaptive Neural Trees, ICML 2019, Tables 3, 4, 6, 7 and 8.
+    Tanno et al., Adaptive Neural Trees, ICML 2019, Tables 3 to 8 and Figures 3 and 4,
+    numbered as in the last version on arXiv, 1807.06699.
 """
 
 from __future__ import annotations
@@ -39,25 +40,29 @@ NAMES = {
     "full": "tree",
     "no-routers": "no routers (CNN)",
     "no-transformers": "no transformers (SDT/HME)",
-    "linear": "linear regression",
-    "mlp": "MLP, 3 x 256 tanh",
-    "forest": "random forest, 200 trees",
-    "boosting": "gradient boosting, 7 x 100 trees",
+    **baselines.NAMES,
 }
 
 MULTI, SINGLE = "error, all leaves", "error, one path"
 LIKELIEST, LEAST = "error, likeliest leaf", "error, least likely leaf"
 SIZE, PATH_SIZE = "parameters, all leaves", "parameters, one path"
 OPERATIONS, PATH_OPERATIONS = "multiply-adds, all leaves", "multiply-adds, one path"
+GROWTH, GROWTH_EPOCHS = "growth, minutes", "growth, epochs"
+REFINEMENT, REFINEMENT_EPOCHS = "refinement, minutes", "refinement, epochs"
+TIMES = (GROWTH, GROWTH_EPOCHS, REFINEMENT, REFINEMENT_EPOCHS)  # as paper.TIMES
 OF_TREE = (MULTI, SINGLE, SIZE, PATH_SIZE, LEAST, OPERATIONS, PATH_OPERATIONS)  # as paper.Tree
 # How the names of errors end in a run's result, and the names of sizes.
 ERRORS = {MULTI: "", SINGLE: "_greedy", LIKELIEST: "_most_likely", LEAST: "_least_likely"}
-SIZES = {
-    "leaves": "leaves",
-    SIZE: "parameters",
-    PATH_SIZE: "path_parameters",
-    OPERATIONS: "flops",
-    PATH_OPERATIONS: "path_flops",
+DETAILS = {  # of a run's result, and how many of them make one of the table
+    "leaves": ("leaves", 1),
+    SIZE: ("parameters", 1),
+    PATH_SIZE: ("path_parameters", 1),
+    OPERATIONS: ("flops", 2),  # a multiply-add
+    PATH_OPERATIONS: ("path_flops", 2),
+    GROWTH: ("growth_seconds", 60),
+    GROWTH_EPOCHS: ("growth_epochs", 1),
+    REFINEMENT: ("refine_seconds", 60),
+    REFINEMENT_EPOCHS: ("refine_epochs", 1),
 }
 
 
@@ -68,7 +73,7 @@ class Kind(NamedTuple):
     quantities: Sequence[str]
     notes: Sequence[str] = ()
     variants: Sequence[str] = ("full",)
-    models: Sequence[str] = ()  # scikit-learn's, of the same rows
+    models: bool = False  # are other models of the same data shown, too?
     ensembles: bool = False  # are all trees of a kind shown together, too?
 
 
@@ -78,12 +83,20 @@ KINDS = {
         "errors and sizes",
         (MULTI, SINGLE, SIZE, PATH_SIZE),
         [f"{GREEDY} Its parameters are the mean over the test samples."],
-        models=tuple(paper.BASELINES),
+        models=True,
     ),
     4: Kind(
         "without routers, without transformers",
         (MULTI, SINGLE, "leaves", SIZE),
         variants=tuple(VARIANTS),
+    ),
+    5: Kind(
+        "training times",
+        TIMES,
+        [
+            "The epochs of growth are those of all candidates. The paper's times are of a Titan X "
+            "GPU."
+        ],
     ),
     6: Kind("which path", (*ERRORS, "leaves"), [GREEDY]),
     7: Kind(
@@ -106,8 +119,9 @@ KINDS = {
     ),
 }
 OF_MODELS = (
-    "The models of scikit-learn learn from all training rows, the trees from those that are not "
-    "held out for validation; the perceptron stops early by a tenth of its own."
+    "The models of scikit-learn learn from all training examples; its perceptrons stop early by a "
+    "tenth of their own. Networks are trained as trees are refined. Parameters of forests "
+    "and boosting are thresholds, features and leaves."
 )
 
 
@@ -115,28 +129,34 @@ OF_MODELS = (
 class Choice:
     """Trains the paper's neural trees and compares with its tables.
 
-      --table 3   errors and parameters; for sarcos also scikit-learn's models
+      --table 3   errors and parameters, also of other models
       --table 4   what is lost without routers (a plain network), or without transformers
+      --table 5   time and epochs of growth and of refinement
       --table 6   one path: the greedy one, the likeliest leaf, and the least likely
       --table 7   multiply-adds, all leaves and one path
       --table 8   single trees and all of them together
+      --table figure3   errors and sizes by the number of examples, beside a CNN and a linear model
+      --table figure4   patience of the growth
 
     Each tree is trained with each of the seeds 0 to N-1, which also say what is held out for
-    validation. The tables share their trees: the folder gets a run for each tree, and each table as
-    .md, .json and .png. Given again, the command skips what is done and continues what is not.
+    validation. The numbers are those of the paper's last version on arXiv. The tables share their
+    trees: the folder gets a run for each tree, and each table as .md, .json and .png. Given again,
+    the command skips what is done and continues what is not.
 
     Args:
         data: the data set
         primitives: modules of the trees, separated by commas (default: mnist_c, sarcos or
             cifar10_c)
         only: rows; of table 4 some of full, no-routers, no-transformers; of table 3 for sarcos
-            some of full, linear, mlp, forest, boosting (default: all)
+            some of full, linear, decision-tree, mlp1, mlp, mlp5, forest, boosting30, boosting, for
+            mnist of full, linear, forest, histograms, mlp2, lenet, for cifar10 of full, linear,
+            all-cnn (default: all)
         train_size: training examples, drawn from all, validation among them (default: all)
         test_size: test examples, drawn from all (default: all)
         epochs: most epochs for each candidate
         n_init: trainings of each candidate, from other beginnings; the best one counts
-        refine_epochs: epochs for the whole tree (default: the paper's, 100 for mnist, 300 sarcos,
-            200 cifar10)
+        refine_epochs: epochs for the whole tree, and for a network of table 3 (default: the
+            paper's, 100 for mnist, 300 sarcos, 200 cifar10)
         max_leaves: most leaves of a tree (default: no limit)
 
     Raises:
@@ -171,29 +191,38 @@ class Choice:
 
 
 def members(kind: Kind, choice: Choice, seed: int) -> list[Member]:
-    """The runs of a table that have one seed: trees, and for SARCOS other models."""
+    """The runs of a table that have one seed: trees, and other models of the same data."""
     wanted = parts(choice.only, tuple(NAMES), "--only") or NAMES
     default, found = DEFAULTS[choice.data].primitives, []
     for primitives in parts(choice.primitives, PRIMITIVES, "--primitives") or (default,):
         for name in (name for name in kind.variants if name in wanted):
             settings = choice.settings(primitives, name, seed)
             found.append(Member((primitives, name), f"{primitives}-{name}-{seed}", settings))
-    for name in (name for name in kind.models if choice.data == "sarcos" and name in wanted):
-        own = {"model": name, "seed": seed}
-        other = settings_from(baselines.Settings, values_of(choice) | own)
-        found.append(Member(name, f"sarcos-{name}-{seed}", other, baselines.train))
+    for name in paper.BASELINES[choice.data] if kind.models else ():
+        if name in wanted:
+            found.append(other_model(choice, name, seed))
     return found
+
+
+def other_model(choice: Choice, name: str, seed: int) -> Member:
+    """The run of a model that is no tree of ours."""
+    own: dict[str, Any] = {"model": name, "seed": seed, "refine_epochs": None}
+    if name in baselines.NETWORKS[choice.data]:
+        given = choice.refine_epochs
+        own["refine_epochs"] = DEFAULTS[choice.data].refine_epochs if given is None else given
+    settings = settings_from(baselines.Settings, values_of(choice) | own)
+    return Member(name, f"{choice.data}-{name}-{seed}", settings, baselines.train)
 
 
 def made(number: int, choice: Choice, members: Members) -> Table:
     """One of the paper's tables beside ours."""
     kind = KINDS[number]
-    models_first = sorted(members, key=lambda key: key not in paper.BASELINES)
+    models_first = sorted(members, key=lambda key: key not in baselines.NAMES)
     rows = [row for key in models_first for row in rows_of(kind, choice.data, key, members[key])]
     # Elsewhere each of the paper's figures is that of one model.
     more = "" if kind.ensembles else " The paper's are of one tree each."
     notes = [*what_was_run(members, more), *kind.notes]
-    if any(key in paper.BASELINES for key in members):
+    if any(key in baselines.NAMES for key in members):
         notes.append(OF_MODELS)
     title = f"Table {number}: {kind.title}"
     return Table(title, kind.quantities, rows, notes, shares(choice.data))
@@ -220,13 +249,14 @@ def rows_of(kind: Kind, data: str, key: Any, runs: Sequence[Run]) -> list[Row]:
         key: name of scikit-learn's model, or modules and variant of a tree.
         runs: its runs.
     """
-    if key in paper.BASELINES:
-        known = of_paper(data, (MULTI, SIZE), paper.BASELINES[key])
+    if key in baselines.NAMES:
+        known = of_paper(data, (MULTI, SIZE), paper.BASELINES[data][key])
         return [Row(NAMES[key], known, ours(runs, known))]
     primitives, variant = key
     name = f"ANT-{primitives.upper().replace('_', '-')}"
     if variant == "full":
         known = of_paper(data, OF_TREE, paper.TREES[primitives])
+        known |= of_paper(data, TIMES, paper.TIMES.get(primitives, ()))
     else:
         known = of_paper(data, (MULTI, SINGLE), paper.ABLATIONS[primitives][variant])
     found = ours(runs, kind.quantities)
@@ -265,8 +295,8 @@ def _figure(result: Mapping[str, Any], name: str) -> float:
     if name in ERRORS:
         test, way = result["test"], ERRORS[name]
         return test[f"mse{way}"] if "mse" in test else 1 - test[f"accuracy{way}"]
-    value = result["details"][SIZES[name]]
-    return value / 2 if name in (OPERATIONS, PATH_OPERATIONS) else value  # 2 FLOPs a multiply-add
+    value, unit = result["details"][DETAILS[name][0]], DETAILS[name][1]
+    return value if unit == 1 else value / unit
 
 
 def together(runs: Sequence[Run]) -> dict[str, float]:
@@ -284,7 +314,7 @@ def together(runs: Sequence[Run]) -> dict[str, float]:
 
 def what_was_run(members: Members, paper_errors: str = "") -> list[str]:
     """Data, sizes, seeds and times, and what the errors are, ours and the paper's."""
-    trees = [runs for key, runs in members.items() if key not in paper.BASELINES]
+    trees = [runs for key, runs in members.items() if key not in baselines.NAMES]
     if not trees:
         return [_sizes(next(iter(members.values()))[0].ended)]
     results, seeds = [run.ended for runs in trees for run in runs], len(trees[0])
@@ -303,6 +333,9 @@ def what_was_run(members: Members, paper_errors: str = "") -> list[str]:
     if settings["max_leaves"]:
         growth += f", at most {counted(settings['max_leaves'], 'leaf', 'leaves')}"
     minutes = round(statistics.mean(result["seconds"] for result in results) / 60)
+    finish = settings.get("finish") and settings["refine_epochs"] // 2  # not in runs of before
+    if finish:
+        refined += f", then {counted(finish, 'epoch')} with the validation examples as well"
     place = settings["device"]
     if settings["threads"]:
         place += f", {counted(settings['threads'], 'thread')}"

@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from structnet.datasets.catalogue import TABLES as FILES
+from structnet.recipes.neural_tree.curves import FIGURES
 from structnet.recipes.neural_tree.paper import TABLES, Choice
 from structnet.recipes.neural_tree.settings import (
     DEFAULTS,
@@ -57,7 +58,7 @@ defaults of the data sets:
     Settings = NeuralTreeRunSettings
     Ask = AskOfTree
     Choice = Choice
-    tables = TABLES
+    tables = TABLES | FIGURES
 
     def load(self, settings: NeuralTreeRunSettings, say: Say) -> ArrayData:
         """The data of a run, with a word on them; what does not go together is refused."""
@@ -77,6 +78,7 @@ defaults of the data sets:
         from structnet.neural_tree import train
         from structnet.recipes.neural_tree import runs
         from structnet.recipes.neural_tree.answers import measured
+        from structnet.recipes.neural_tree.data import everything
         from structnet.routing.report import export_text, summary
         from structnet.routing.visits import passing
         from structnet.training import evaluate, replacing
@@ -98,6 +100,7 @@ defaults of the data sets:
             settings.training.told(),
             data.train,
             data.validation,
+            everything(data) if settings.rows.finish else None,
             device=device,
             folder=run.folder,
             callbacks=[lambda found: run.write_history(found.history)],

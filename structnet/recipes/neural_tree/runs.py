@@ -12,7 +12,7 @@ import torch
 from structnet.neural_tree import Categorical, NeuralTree, SquaredError, Trained, presets
 from structnet.recipes.arrays import ArrayData
 from structnet.recipes.neural_tree.data import load_data
-from structnet.recipes.neural_tree.settings import FOR_IMAGES, NeuralTreeRunSettings
+from structnet.recipes.neural_tree.settings import FOR_IMAGES, SOME_HAVE, NeuralTreeRunSettings
 from structnet.recipes.recipe import Place
 from structnet.recipes.run import MODEL, Run
 from structnet.routing.report import Summary
@@ -51,7 +51,7 @@ def root_of(
     Raises:
         ValueError: the modules are for images, and the data are rows.
     """
-    modules: Any = settings.modules  # resolved: nothing of it is None but a width
+    modules: Any = settings.modules  # resolved
     if modules.primitives in FOR_IMAGES and len(data["shape"]) != 3:
         raise ValueError(
             f"{modules.primitives} is for images; {data['name']} has rows of {data['shape'][0]} "
@@ -59,8 +59,8 @@ def root_of(
         )
     likelihood = SquaredError() if data["classes"] is None else Categorical()
     make: Any = MAKERS[modules.primitives]
-    width = {} if modules.width is None else {"width": modules.width}
-    primitives = make(data["num_outputs"], **width).without(
+    given = {name: getattr(modules, name) for name in SOME_HAVE if getattr(modules, name)}
+    primitives = make(data["num_outputs"], **given).without(
         routers=not modules.routers, transformers=not modules.transformers
     )
     with torch.random.fork_rng([]):
@@ -104,6 +104,7 @@ def details_of(size: Summary, trained: Trained) -> dict[str, Any]:
     """What the result says of a tree's size and its training."""
     assert size.visited_parameters is not None and size.visited_flops is not None  # of samples
     best = trained.refinement.best  # None if no epoch was better than the tree as it had grown
+    later = [each for each in trained.history if each["phase"] in ("refine", "finish")]
     return {
         **{name: getattr(size, name) for name in ("leaves", "depth", "parameters", "flops")},
         "path_parameters": round(size.visited_parameters),
@@ -114,5 +115,5 @@ def details_of(size: Summary, trained: Trained) -> dict[str, Any]:
         "refine_epochs": len(trained.refinement),
         "best_refine_epoch": best and best["epoch"],
         "growth_seconds": round(sum(decision.seconds for decision in trained.decisions), 1),
-        "refine_seconds": round(sum(record["seconds"] for record in trained.refinement), 1),
+        "refine_seconds": round(sum(record["seconds"] for record in later), 1),
     }

@@ -1,0 +1,224 @@
+"""Figures 3 and 4 of the paper: neural trees by the number of examples, and by their patience.
+
+Reference:
+    Tanno et al., Adaptive Neural Trees, ICML 2019, Sec. 5.3 and 5.4, Supp. E.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from structnet.neural_tree.settings import NeuralTreeSettings
+from structnet.recipes.neural_tree import baselines, paper
+from structnet.recipes.neural_tree import figures as known
+from structnet.recipes.neural_tree.settings import DEFAULTS, PRIMITIVES, Rows
+from structnet.recipes.paper import Member, Members, PaperTable, Row, Table, over_seeds
+from structnet.recipes.recipe import parts
+from structnet.recipes.words import counted
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from structnet.recipes.neural_tree.paper import Choice
+    from structnet.recipes.run import Run
+
+LEARN = (50, 250, 500, 2_500, 5_000, 25_000)  # and all that are not held out
+STANDARD = NeuralTreeSettings.patience
+PATIENCE = (1, STANDARD, 15)
+OTHERS = {"mnist": ("lenet", "linear"), "cifar10": ("all-cnn", "linear")}  # of Figure 3
+TREE = "tree"
+GROWTH = ("root", "split", "deepen")  # phases
+
+
+class Trajectory(NamedTuple):
+    """A tree's validation accuracy, epoch by epoch.
+
+    Args:
+        growth: epochs trained and accuracy, after each decision.
+        refinement: the same after each epoch of the refinement.
+    """
+
+    growth: Sequence[tuple[int, float]]
+    refinement: Sequence[tuple[int, float]]
+
+
+def trajectory(run: Run) -> Trajectory:
+    """The trajectory of a run; its growth is known decision by decision."""
+    from structnet.recipes.neural_tree.runs import decisions_of
+
+    grown = [record["decision"] for record in run.history if record["phase"] in GROWTH]
+    growth = [
+        (sum(decision <= each["number"] for decision in grown), each["metrics"]["accuracy"])
+        for each in decisions_of(run)
+        if "accuracy" in each["metrics"]  # not in runs of before
+    ]
+    refined = [each["validation_accuracy"] for each in run.history if each["phase"] == "refine"]
+    return Trajectory(growth, list(enumerate(refined, len(grown) + 1)))
+
+
+# ---- the runs
+
+
+def of_sizes(choice: Choice, seed: int) -> list[Member]:
+    """Trees, a CNN and a linear classifier that learn from ever more examples."""
+    whole = choice.train_size or known.SIZES[choice.data][0]
+    most, found = whole - round(Rows.validation_fraction * whole), []
+    for size in (*(each for each in LEARN if each < most), most):
+        own = {"learn_size": None if size == most else size}
+        end = "" if size == most else f"-of-{size}"
+        tree = _tree(choice, seed, end)
+        found.append(_told(tree, (size, TREE), rows=own))
+        for name in OTHERS[choice.data]:
+            other = paper.other_model(choice, name, seed)
+            other = other._replace(folder=other.folder + end)
+            found.append(_told(other, (size, name), rows=own))
+    return found
+
+
+def of_patience(choice: Choice, seed: int) -> list[Member]:
+    """Trees whose trainings in growth stop after more or fewer epochs without a new best."""
+    found = []
+    for patience in PATIENCE:
+        end = "" if patience == STANDARD else f"-{patience}"
+        tree = _tree(choice, seed, end and f"-patience{end}")
+        found.append(_told(tree, patience, training={"patience": patience}))
+    return found
+
+
+def _tree(choice: Choice, seed: int, end: str) -> Member:
+    default = DEFAULTS[choice.data].primitives
+    primitives, *more = parts(choice.primitives, PRIMITIVES, "--primitives") or [default]
+    if more:
+        raise ValueError(f"a figure is about one kind of trees; got {choice.primitives}")
+    settings = choice.settings(primitives, "full", seed)
+    return Member(TREE, f"{primitives}-full-{seed}{end}", settings)
+
+
+def _told(member: Member, key: Any, **groups: Mapping[str, Any]) -> Member:
+    """A member with another key, and some of its settings changed."""
+    changed = {name: replace(getattr(member.settings, name), **of) for name, of in groups.items()}
+    return member._replace(key=key, settings=replace(member.settings, **changed))
+
+
+# ---- the tables
+
+
+def by_size(choice: Choice, members: Members) -> Table:
+    """Figure 3: errors and sizes by the number of examples, and accuracy by epoch."""
+    names = {TREE: "tree"} | {name: baselines.NAMES[name] for name in OTHERS[choice.data]}
+    sizes = list(dict.fromkeys(size for size, _ in members))
+    error, count = {name: f"error, {words}" for name, words in names.items()}, "parameters, tree"
+    rows = []
+    for size in sizes:
+        found = {
+            error[name]: paper.ours(members[size, name], [paper.MULTI])[paper.MULTI]
+            for name in names
+        }
+        told = paper.ours(members[size, TREE], ["leaves", paper.SIZE])
+        found |= {"leaves": told["leaves"], count: told[paper.SIZE]}
+        rows.append(Row(counted(size, "example"), {}, found))
+    trees = {size: members[size, TREE] for size in sizes}
+    notes = [
+        *paper.what_was_run({sizes[-1]: trees[sizes[-1]]}),
+        "Each row learns from so many examples; all have the same validation and test examples. "
+        f"{names[OTHERS[choice.data][0]]} and the linear model are trained as trees are refined.",
+    ]
+    quantities, file = [*error.values(), "leaves", count], f"figure3-{choice.data}"
+    pictures = {
+        f"{file}.png": partial(draw_errors, rows, error, sizes),
+        f"{file}-epochs.png": partial(
+            draw_trajectories, {counted(size, "example"): runs for size, runs in trees.items()}
+        ),
+    }
+    title = "Figure 3: from few examples and from many"
+    return Table(title, quantities, rows, notes, tuple(error.values()), pictures)
+
+
+def by_patience(choice: Choice, members: Members) -> Table:
+    """Figure 4: what a tree becomes by the patience of its growth."""
+    quantities = (paper.MULTI, "leaves", paper.SIZE, paper.GROWTH_EPOCHS)
+    names = {patience: f"patience {patience}" for patience in members}
+    rows = [Row(names[key], {}, paper.ours(runs, quantities)) for key, runs in members.items()]
+    curves = {names[key]: runs for key, runs in members.items()}
+    notes = [
+        *paper.what_was_run({STANDARD: members[STANDARD]}),
+        "The patience of the refinement has no limit. Where an epoch is short, growth waits longer "
+        "than its patience: until it has had 240 steps without a new best.",
+    ]
+    pictures = {f"figure4-{choice.data}.png": partial(draw_trajectories, curves)}
+    return Table("Figure 4: patience", quantities, rows, notes, (paper.MULTI,), pictures)
+
+
+FIGURES = {
+    f"figure{number}": PaperTable(tuple(OTHERS), f"figure{number}-{{0.data}}".format, of_seed, make)
+    for number, of_seed, make in ((3, of_sizes, by_size), (4, of_patience, by_patience))
+}
+
+
+# ---- the pictures
+
+
+def draw_errors(
+    rows: Sequence[Row], errors: Mapping[str, str], sizes: Sequence[int], ax: Axes | None = None
+) -> Axes:
+    """Errors over the number of examples, a line a model, with the deviation over seeds.
+
+    Args:
+        rows: row of each size.
+        errors: model -> quantity of the rows.
+        sizes: number of examples of each row.
+        ax: axes to draw on; by default new ones.
+    """
+    from structnet.plot.style import LINES, MARKERS, new_axes, percent_axis, tidy
+
+    ax = ax if ax is not None else new_axes(1, width=6.0, height=4.0)[0]
+    for place, quantity in enumerate(errors.values()):
+        told = [over_seeds(row.ours[quantity]) for row in rows]
+        ax.errorbar(
+            sizes,
+            [each["ours"] for each in told],
+            [each["deviation"] or 0 for each in told],
+            label=quantity.removeprefix("error, "),
+            color=LINES[place],
+            marker=MARKERS[place],
+            capsize=3,
+        )
+    tidy(ax)
+    percent_axis(ax)
+    ax.set(
+        xscale="log", xlabel="training examples, logarithmic", ylabel="test error", ylim=(0, None)
+    )
+    ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
+    ax.minorticks_off()
+    ax.legend(frameon=False)
+    return ax
+
+
+def draw_trajectories(runs: Mapping[str, Sequence[Run]], ax: Axes | None = None) -> Axes:
+    """Validation accuracy over epochs; where the refinement begins, there is a dotted line.
+
+    Args:
+        runs: name of a line -> runs, the first of which is drawn.
+        ax: axes to draw on; by default new ones.
+    """
+    from structnet.plot.style import LINES, new_axes, percent_axis, tidy
+
+    ax = ax if ax is not None else new_axes(1, width=7.0, height=4.0)[0]
+    for place, (name, [run, *_]) in enumerate(runs.items()):
+        color, (growth, refinement) = LINES[place % len(LINES)], trajectory(run)
+        ax.plot([], [], color=color, label=name)
+        if growth:
+            steps = [*growth, (growth[-1][0] + bool(refinement), growth[-1][1])]
+            ax.step(*zip(*steps, strict=True), where="post", color=color)
+        if refinement:
+            ax.plot(*zip(*refinement, strict=True), color=color)
+            ax.axvline(refinement[0][0], color=color, linestyle=":", linewidth=1)
+    tidy(ax)
+    percent_axis(ax)
+    words = "epoch: growth in steps, decision by decision; dotted: refinement begins"
+    ax.set(xlabel=words, ylabel="validation accuracy")
+    ax.legend(frameon=False)
+    return ax
