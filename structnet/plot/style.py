@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 LINES = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#777777")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 INNER, LEAF, GREY = "#CFE1F2", "#F8E8C0", "#777777"
+WRONG = "#F4A6A0"  # a node whose prediction is wrong
 
 
 def new_axes(panels: int, width: float, height: float) -> list[Axes]:

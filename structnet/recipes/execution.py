@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from structnet.recipes.paper import Member, Members
-from structnet.recipes.protocol import Recipe
+from structnet.recipes.protocol import Recipe, sizes_of
 from structnet.recipes.recipe import Place, Say, values_of
 from structnet.recipes.run import Run, save
 from structnet.recipes.words import metrics
@@ -72,8 +72,7 @@ def _carried_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str,
     tested = recipe.measure(model, data.test, recipe.Ask(place=settings.place))
     for line in metrics(tested):
         say(line)
-    sizes = {name: len(getattr(data, name)) for name in ("train", "validation", "test")}
-    result = result_of(recipe, run, settings.data, sizes, tested, outcome.seconds)
+    result = result_of(recipe, run, settings.data, sizes_of(data), tested, outcome.seconds)
     result |= {"details": outcome.details}
     run.write("result.json", result)
     for name, draw in recipe.pictures(run, data).items():

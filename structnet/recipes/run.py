@@ -306,6 +306,13 @@ def _different(saved: Any, settings: Any) -> Iterator[tuple[str, Any, Any]]:
             yield name.replace("_", "-"), before[name], value
 
 
+def history_picture(run: Run) -> dict[str, Callable[[], Axes]]:
+    """``history.png`` and what draws it; nothing before the first epoch has ended."""
+    from structnet.plot import plot_history
+
+    return {"history.png": lambda: plot_history(run.history)[0]} if len(run.history) else {}
+
+
 def save(ax: Axes, path: Path) -> Path:
     """Writes the figure of an axes to a file, and closes it."""
     import matplotlib.pyplot as plt

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from structnet.plot.style import GREY, LINES, new_axes, percent_axis, tidy
-from structnet.recipes.run import Run
+from structnet.recipes.run import Run, history_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,13 +17,10 @@ if TYPE_CHECKING:
 
 def of_run(run: Run) -> dict[str, Callable[[], Axes]]:
     """What there is to draw of a run: name -> what draws it."""
-    from structnet.plot import plot_history
-
-    history = run.history
-    found: dict[str, Callable[[], Axes]] = {"history.png": lambda: plot_history(history)[0]}
-    if run.config["settings"]["network"] != "naru":
+    found = history_picture(run)
+    if not found or run.config["settings"]["network"] != "naru":
         return found
-    changes = [(each["epoch"], each["route_changes"]) for each in history]
+    changes = [(each["epoch"], each["route_changes"]) for each in run.history]
     known = [pair for pair in changes if pair[1] is not None]
     if known:
         found["route_changes.png"] = lambda: plot_route_changes(known)

@@ -11,7 +11,7 @@ import numpy as np
 from structnet.datasets import TreeFile
 from structnet.datasets.tree_file_targets import NODES
 from structnet.plot import plot_explanation, plot_tree
-from structnet.plot.style import as_written, cut, new_axes
+from structnet.plot.style import WRONG, as_written, cut, new_axes
 from structnet.recipes.tree_file.answers import Opened, relabelled, said_of
 from structnet.recipes.tree_lstm.trees import nearest_size
 from structnet.routing.words import percent
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-WRONG = "#F4A6A0"
 MOST_CLASSES = 30  # that are drawn, the most frequent ones
 COUNTS_UP_TO = 15  # classes, with numbers in the fields
 Nodes = list[list[Any]]  # label, number of children and token of each node, children first

@@ -36,7 +36,6 @@ from structnet.routing.words import percent
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from structnet.recipes.paper import PaperTable
     from structnet.recipes.run import Run
     from structnet.trees.tree import Tree
 
@@ -64,13 +63,13 @@ models of the paper, which stand for what is not said:
   structnet reproduce tree-lstm --table 1 --epochs 1 --train-size 2000 --out runs/trial
   structnet reproduce tree-lstm --table own --seeds 3 --treebank wsj.mrg""",
     }
-    data_sets: ClassVar[Sequence[str]] = DATA_SETS
-    files: ClassVar[Sequence[str]] = ENDINGS
-    parallel: ClassVar[bool] = True
-    Settings: ClassVar[type[Any]] = TreeLSTMRunSettings
-    Ask: ClassVar[type[Any]] = AskOfModel
-    Choice: ClassVar[type[Any]] = TableChoice
-    tables: ClassVar[Mapping[Any, PaperTable]] = TABLES
+    data_sets = DATA_SETS
+    files = ENDINGS
+    parallel = True
+    Settings = TreeLSTMRunSettings
+    Ask = AskOfModel
+    Choice = TableChoice
+    tables = TABLES
 
     def of_data(self, data: str) -> Recipe:
         """The recipe of some data: this one knows the named sets, another users' own trees."""
@@ -168,12 +167,10 @@ models of the paper, which stand for what is not said:
         self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
     ) -> Mapping[str, Callable[[], Axes]]:
         """``history.png``, ``tree.png`` and, of lrt, ``by_operators.png``."""
-        from structnet.plot import plot_history
+        from structnet.recipes.run import history_picture
         from structnet.recipes.tree_lstm.pictures import draw_by_operators, draw_tree
 
-        found: dict[str, Callable[[], Axes]] = {}
-        if len(run.history):
-            found["history.png"] = lambda: plot_history(run.history)[0]
+        found = history_picture(run)
         # A training that goes on has a history, and no model yet.
         result = run.result or {}
         typed = texts or result.get("details", {}).get("example")

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from structnet.recipes.protocol import sizes_of
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -70,8 +72,7 @@ class TreeData:
 
     def describe(self) -> dict[str, Any]:
         """Where the data come from, how many they are, and what they are made of."""
-        sizes = {name: len(getattr(self, name)) for name in ("train", "validation", "test")}
-        return {"origin": self.origin, **sizes, **self.known}
+        return {"origin": self.origin, **sizes_of(self), **self.known}
 
 
 Split = tuple[Labelled, Labelled, Labelled, str]  # train, validation, test, and their origin
