@@ -7,12 +7,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from structnet.recipes.tree_lstm.trees import DATA_SEED, Labelled, Split, TreeDataSet, check_number
+from structnet.recipes.tree_lstm.trees import (
+    DATA_SEED,
+    Labelled,
+    TreeData,
+    TreeDataSet,
+    check_number,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from structnet.datasets.listops import ListOps
     from structnet.datasets.source import Source
     from structnet.recipes.tree_lstm.settings import Sizes
     from structnet.trees.tree import Tree
@@ -43,7 +48,7 @@ class ListOpsData(TreeDataSet):
 
         return torch.tril(torch.ones(10, 10))
 
-    def load(self, sizes: Sizes, data_dir: Path | None) -> Split:
+    def load(self, sizes: Sizes, data_dir: Path | None) -> TreeData:
         import numpy as np
 
         from structnet.datasets import listops
@@ -52,14 +57,15 @@ class ListOpsData(TreeDataSet):
         num_test = sizes.test_size or listops.PUBLISHED_TEST
         depth = sizes.max_depth or listops.PUBLISHED_DEPTH
         if sizes.generate:
-            data = _generated(num_train, num_test, depth)
+            data = listops.generated(num_train, num_test, DATA_SEED, depth)
         else:
             data = listops.load(data_dir, num_train, num_test, DATA_SEED, depth)
         known = Labelled(data.train_trees, data.train_labels)
         order = np.random.default_rng(DATA_SEED).permutation(num_train).tolist()
         held_out = min(max(round(VALIDATION_SHARE * num_train), 1), MAX_VALIDATION)
         test = Labelled(data.test_trees, data.test_labels)
-        return known[order[held_out:]], known[order[:held_out]], test, data.origin
+        train, validation = known[order[held_out:]], known[order[:held_out]]
+        return TreeData(train, validation, test, data.origin, self.known)
 
     def sources(self) -> Sequence[Source]:
         from structnet.datasets import listops
@@ -71,7 +77,7 @@ class ListOpsData(TreeDataSet):
 
         total = num or listops.PUBLISHED_TRAIN + listops.PUBLISHED_TEST
         num_test = max(round(TEST_SHARE * total), 1)
-        data = _generated(total - num_test, num_test, seed=seed)
+        data = listops.generated(total - num_test, num_test, seed)
         paths = [out / "train.tsv", out / "test.tsv"]
         listops.write_tsv(paths[0], data.train_trees, data.train_labels)
         listops.write_tsv(paths[1], data.test_trees, data.test_labels)
@@ -97,13 +103,3 @@ class ListOpsData(TreeDataSet):
         from structnet.datasets import evaluate_expression
 
         return str(evaluate_expression(trees[0]))
-
-
-def _generated(num_train: int, num_test: int, depth: int = 20, seed: int = DATA_SEED) -> ListOps:
-    """As :func:`structnet.datasets.listops.load` does where no published files are at hand."""
-    from structnet.datasets import evaluate_expression, listops
-
-    trees = listops.generate(num_train + num_test, seed, depth)
-    labels = [evaluate_expression(tree) for tree in trees]
-    train, test = slice(num_train), slice(num_train, None)
-    return listops.ListOps(trees[train], labels[train], trees[test], labels[test], "generated")

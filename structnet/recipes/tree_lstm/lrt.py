@@ -7,7 +7,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from structnet.recipes.tree_lstm.trees import DATA_SEED, Labelled, Split, TreeDataSet, check_number
+from structnet.recipes.tree_lstm.trees import (
+    DATA_SEED,
+    Labelled,
+    TreeData,
+    TreeDataSet,
+    check_number,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -52,7 +58,7 @@ class LRTData(TreeDataSet):
 
         return torch.eye(len(self.vocabulary.tokens))
 
-    def load(self, sizes: Sizes, data_dir: Path | None) -> Split:
+    def load(self, sizes: Sizes, data_dir: Path | None) -> TreeData:
         from structnet.datasets import find, lrt
 
         train_size, test_size = sizes.train_size, sizes.test_size
@@ -67,7 +73,8 @@ class LRTData(TreeDataSet):
         # A small run is not to spend its time on validation.
         validation = _chosen(data.validation, min(len(data.validation), len(train)), "validation")
         test = _chosen([p for n in sorted(data.test) for p in data.test[n]], test_size, "test")
-        return self._labelled(train), self._labelled(validation), self._labelled(test), data.origin
+        learn, choose, ask = map(self._labelled, (train, validation, test))
+        return TreeData(learn, choose, ask, data.origin, self.known)
 
     def sources(self) -> Sequence[Source]:
         from structnet.datasets import lrt

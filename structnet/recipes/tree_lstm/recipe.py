@@ -122,7 +122,7 @@ models of the paper, which stand for what is not said:
         settings, device = run.settings(TreeLSTMRunSettings), own_device(place.device)
         model = run.load_model(lambda content: first_weights(settings)).to(device)
         of = OF_NAME[settings.data]
-        return Opened(run, model, of, run.config["data"]["classes"], device)
+        return Opened(model, of, run.config["data"]["classes"], device)
 
     def examples_of(self, run: Run, file: str | None, place: Place) -> Labelled:
         """The run's own test examples, or those of a user's file."""
@@ -187,8 +187,7 @@ models of the paper, which stand for what is not said:
 @lru_cache(maxsize=1)  # a table of several models reads, or generates, its data once
 def load(name: str, sizes: Sizes, data_dir: Path | None) -> TreeData:
     """The data of a run."""
-    of = OF_NAME[name]
-    return TreeData(*of.load(sizes, data_dir), of.known)
+    return OF_NAME[name].load(sizes, data_dir)
 
 
 def choose_example(data: Labelled) -> tuple[Tree, ...]:

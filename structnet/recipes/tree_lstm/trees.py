@@ -75,9 +75,6 @@ class TreeData:
         return {"origin": self.origin, **sizes_of(self), **self.known}
 
 
-Split = tuple[Labelled, Labelled, Labelled, str]  # train, validation, test, and their origin
-
-
 class TreeDataSet(ABC):
     """A data set whose examples are trees with a class.
 
@@ -116,7 +113,7 @@ class TreeDataSet(ABC):
         """The input vectors of the tokens, ``[tokens, size]``."""
 
     @abstractmethod
-    def load(self, sizes: Sizes, data_dir: Path | None) -> Split:
+    def load(self, sizes: Sizes, data_dir: Path | None) -> TreeData:
         """The data of a run, read or generated.
 
         Raises:
