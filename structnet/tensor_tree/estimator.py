@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -236,17 +236,22 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
 
     # Answers
 
+    def _answers(
+        self, X: Any, question: Callable[[Forest], Tensor]
+    ) -> Iterator[tuple[list[Tree], Tensor]]:
+        """The trees of some samples at a time, and what a question to the model gives for them."""
+        samples = self._samples(X, roots=self.trained_.question.roots)
+        for start in range(0, len(samples), BATCH):
+            trees = [tree for each in samples[start : start + BATCH] for tree in each]
+            forest = Forest.from_trees(trees, self.trained_.vocabulary).to(self.device)
+            with evaluating(self.model_):
+                found = question(forest).cpu()
+            yield trees, found
+
     def _outputs(self, X: Any) -> Tensor:
         """What the model gives for each sample, ``[n, outputs]``."""
         check_is_fitted(self)
-        samples, model = self._samples(X, roots=self.trained_.question.roots), self.model_
-        parts = []
-        with evaluating(model):
-            for start in range(0, len(samples), BATCH):
-                trees = [tree for each in samples[start : start + BATCH] for tree in each]
-                forest = Forest.from_trees(trees, self.trained_.vocabulary).to(self.device)
-                parts.append(model(forest).cpu())
-        return torch.cat(parts)
+        return torch.cat([found for _, found in self._answers(X, self.model_)])
 
     def _one(self, x: Any) -> Tree:
         """A sample of one tree.
