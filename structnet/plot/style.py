@@ -34,6 +34,11 @@ def new_axes(panels: int, width: float, height: float) -> list[Axes]:
     return list(figure.subplots(1, panels, squeeze=False)[0])
 
 
+def one_axes(ax: Axes | None, width: float, height: float) -> Axes:
+    """The axes that are given, or else new ones of this size, in inches."""
+    return new_axes(1, width, height)[0] if ax is None else ax
+
+
 def tidy(ax: Axes) -> None:
     """A light grid behind the lines, and no box around them."""
     ax.grid(axis="y", color="#DDDDDD", linewidth=0.8)

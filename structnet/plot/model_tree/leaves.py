@@ -11,7 +11,7 @@ import torch
 from structnet.plot.model_tree.captions import share_text
 from structnet.plot.model_tree.key import GREEDY, ONE_LEAF
 from structnet.plot.model_tree.sheet import INCH, room
-from structnet.plot.style import GREY, as_written, cut, new_axes, percent_axis
+from structnet.plot.style import GREY, as_written, cut, one_axes, percent_axis
 from structnet.routing.leaves import leaf_predictions, leaf_words
 from structnet.routing.reading import read
 from structnet.routing.samples import Samples, counted
@@ -85,7 +85,7 @@ def plot_leaf_classes(
         cut(f"leaf {v}, {share_text(s)}: {words.get(v, 'ends no path')}", LONGEST)
         for v, s in zip(leaves, sizes, strict=True)
     ]
-    ax = ax if ax is not None else _new_heat_map(names, labels)
+    ax = one_axes(ax, *_size_of_heat_map(names, labels))
     image = ax.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="none")
     bar = ax.figure.colorbar(image, ax=ax, label="mean probability\nof the leaf")
     percent_axis(bar.ax)
@@ -155,7 +155,7 @@ def plot_leaf_means(
     columns, rows = _montage(len(leaves))
     step = np.array([1 + GAP, ratio + TITLE + GAP])
     size = step * (columns, rows) + (GAP, NOTE)
-    ax = ax if ax is not None else new_axes(1, *(SIDE * size))[0]
+    ax = one_axes(ax, *(SIDE * size))
     ax.set(xlim=(-GAP, size[0] - GAP), ylim=(size[1] - TITLE, -TITLE), aspect="equal")
     ax.set_axis_off()
     font = min(FONT, *FONT * room(ax) / INCH / SIDE / size)
@@ -210,11 +210,11 @@ def _draw_mean(
     ax.set(xlim=limits[0], ylim=limits[1])
 
 
-def _new_heat_map(names: Sequence[str], labels: Sequence[str]) -> Axes:
-    """Axes with cells that hold their number, and room for the names and the colours' label."""
+def _size_of_heat_map(names: Sequence[str], labels: Sequence[str]) -> tuple[float, float]:
+    """Inches for cells that hold their number, and room for the names and the colours' label."""
     slant, leaves = SLANT * _longest(names), LEVEL_LETTER * _longest(labels)
     width, height = 1.9 + 0.42 * min(len(names), 40), 1.1 + max(1.4, 0.3 * min(len(labels), 60))
-    return new_axes(1, width=width + slant + leaves, height=height + slant)[0]
+    return width + slant + leaves, height + slant
 
 
 def _longest(names: Sequence[str]) -> int:
