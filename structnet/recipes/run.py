@@ -33,7 +33,7 @@ from structnet.training.checkpoint import (
 )
 from structnet.training.files import replacing
 from structnet.training.history import History
-from structnet.training.processes import process_rank
+from structnet.training.processes import is_first_process
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -238,7 +238,7 @@ class Run:
             ValueError: there is one.
         """
         # The first process alone looks: it may have begun to write when the others come here.
-        if process_rank()[0] == 0 and self.started:
+        if is_first_process() and self.started:
             raise ValueError(
                 f"{self} holds a run already; name another folder with --out, or continue that run "
                 f"with --resume {self}"

@@ -91,7 +91,7 @@ models of the paper, which stand for what is not said:
     def train(self, settings: TreeLSTMRunSettings, data: TreeData, run: Run, say: Say) -> Outcome:
         """Trains, or goes on from the last whole epoch, and leaves the best one's weights."""
         from structnet.tensor_tree import count_aggregation
-        from structnet.training.processes import process_rank
+        from structnet.training.processes import is_first_process
 
         of, model = OF_NAME[settings.data], first_weights(settings)
         chosen: Any = settings.model  # resolved: nothing of it is None but a rank
@@ -100,7 +100,7 @@ models of the paper, which stand for what is not said:
         history = fitted(model, settings, data, run)
         best = history.best
         assert best is not None  # as there are validation data
-        if process_rank()[0] == 0:
+        if is_first_process():
             run.save_model(model)
         details = {
             "origin": data.origin,
