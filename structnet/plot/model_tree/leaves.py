@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from structnet.plot.model_tree.captions import share_text
+from structnet.plot.model_tree.captions import commonest, share_text
 from structnet.plot.model_tree.key import GREEDY, ONE_LEAF
 from structnet.plot.model_tree.sheet import INCH, room
 from structnet.plot.style import GREY, as_written, cut, one_axes, percent_axis
@@ -163,8 +163,8 @@ def plot_leaf_means(
         left, top = step * (number % columns, number // columns)
         here = reached == leaf
         text = f"leaf {leaf}: {share_text(weights[here].sum() / weights.sum())}\n"
-        if targets is not None:
-            text += _commonest(names, targets[here], weights[here])
+        if names is not None and targets is not None and weights[here].any():
+            text += commonest(names, np.bincount(targets[here], weights[here]), MAX_NAME)
         title = ax.text(left + 0.5, top - 0.03, text, ha="center", va="bottom", fontsize=font)
         as_written(title)
         place = (left, left + 1, top + ratio, top)
@@ -264,11 +264,3 @@ def _pictures(x: np.ndarray) -> np.ndarray:
     if x.ndim == 3:
         return x
     return x.squeeze(1) if x.shape[1] == 1 else np.moveaxis(x, 1, -1)
-
-
-def _commonest(names: Sequence[str] | None, targets: np.ndarray, weights: np.ndarray) -> str:
-    if names is None or not weights.sum():
-        return ""
-    counts = np.bincount(targets, weights)
-    name = cut(names[int(counts.argmax())], MAX_NAME)
-    return f"{name}: {share_text(counts.max() / counts.sum())}"
