@@ -56,10 +56,8 @@ class TreeFileData:
 
     def describe(self) -> dict[str, Any]:
         """What the trees are, and all that it takes to read others like them."""
-        data = self.train
-        told = {"format": data.format, "target": data.target, "task": data.task}
-        known = {"pairs": data.pairs, "classes": self.classes, "baseline": self.baseline}
-        return {**sizes_of(self), **told, **known, "content": self.content}
+        known = {"classes": self.classes, "baseline": self.baseline, "content": self.content}
+        return {**sizes_of(self), **self.train.told, **known}
 
 
 def in_order(names: Any) -> list[str]:
@@ -152,8 +150,7 @@ def known_part(data: TreeFile, classes: list[str] | None) -> TreeFile:
 
 
 def _like(data: TreeFile, file: Path, say: Say) -> TreeFile:
-    told = {name: getattr(data, name) for name in ("format", "target", "task", "pairs")}
-    found = read_like(told, file)
+    found = read_like(data.told, file)
     _say_read(found, say)
     return found
 
