@@ -1,4 +1,7 @@
-"""ListOps for a run: the value of a list expression, 0 to 9."""
+"""ListOps for a run: the value of a list expression, 0 to 9.
+
+``datasets`` and ``parse`` import what is taken of them when it is used, so that help is quick.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from structnet import datasets, parse
 from structnet.recipes.tree_lstm.trees import (
     DATA_SEED,
     Labelled,
@@ -14,6 +18,7 @@ from structnet.recipes.tree_lstm.trees import (
     TreeDataSet,
     check_number,
 )
+from structnet.trees.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -21,7 +26,6 @@ if TYPE_CHECKING:
     from structnet.datasets.source import Source
     from structnet.recipes.tree_lstm.settings import Sizes
     from structnet.trees.tree import Tree
-    from structnet.trees.vocabulary import Vocabulary
 
 EXAMPLE = "[MAX 2 9 [MIN 4 7 ] 0 ]"
 VALIDATION_SHARE, MAX_VALIDATION = 0.05, 5000  # there is no validation file
@@ -37,9 +41,7 @@ class ListOpsData(TreeDataSet):
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """The operators and digits."""
-        from structnet.datasets import listops
-        from structnet.trees.vocabulary import Vocabulary
-
+        listops = datasets.listops
         return Vocabulary(listops.OPERATORS, self.classes, max(listops.ARITIES))
 
     def inputs(self) -> Tensor:
@@ -51,8 +53,7 @@ class ListOpsData(TreeDataSet):
     def load(self, sizes: Sizes, data_dir: Path | None) -> TreeData:
         import numpy as np
 
-        from structnet.datasets import listops
-
+        listops = datasets.listops
         num_train = sizes.train_size or listops.PUBLISHED_TRAIN
         num_test = sizes.test_size or listops.PUBLISHED_TEST
         depth = sizes.max_depth or listops.PUBLISHED_DEPTH
@@ -68,13 +69,10 @@ class ListOpsData(TreeDataSet):
         return TreeData(train, validation, test, data.origin, self.known)
 
     def sources(self) -> Sequence[Source]:
-        from structnet.datasets import listops
-
-        return listops.TRAIN, listops.TEST
+        return datasets.listops.TRAIN, datasets.listops.TEST
 
     def generate(self, out: Path, num: int | None, seed: int) -> list[Path]:
-        from structnet.datasets import listops
-
+        listops = datasets.listops
         total = num or listops.PUBLISHED_TRAIN + listops.PUBLISHED_TEST
         num_test = max(round(TEST_SHARE * total), 1)
         data = listops.generated(total - num_test, num_test, seed)
@@ -84,22 +82,14 @@ class ListOpsData(TreeDataSet):
         return paths
 
     def read(self, path: str | Path) -> Labelled:
-        from structnet.datasets import listops
-
-        return Labelled(*listops.read_tsv(path))
+        return Labelled(*datasets.listops.read_tsv(path))
 
     def parse(self, texts: Sequence[str]) -> tuple[Tree, ...]:
-        from structnet import parse
-
         check_number(texts, 1, f"one expression, in quotation marks, such as {EXAMPLE!r}")
         return (parse.listops(texts[0]),)
 
     def write(self, trees: Sequence[Tree]) -> list[str]:
-        from structnet import parse
-
         return [parse.to_listops(tree) for tree in trees]
 
     def truth(self, trees: Sequence[Tree]) -> str:
-        from structnet.datasets import evaluate_expression
-
-        return str(evaluate_expression(trees[0]))
+        return str(datasets.evaluate_expression(trees[0]))
