@@ -31,6 +31,7 @@ from typing import Literal
 import numpy as np
 
 from structnet import parse
+from structnet.checks import wrong
 from structnet.datasets.lrt_generator import MAX_OPERATORS, Pair, generate
 from structnet.datasets.source import fetch, sources
 from structnet.datasets.truth import RELATIONS, num_operators, relation
@@ -221,7 +222,7 @@ def _read(
 
 def _check_share(name: str, share: float) -> None:
     if not 0 <= share < 1:
-        raise ValueError(f"The {name!r} parameter must be in [0, 1). Got {share!r}.")
+        raise wrong(name, "in [0, 1)", share)
 
 
 def _by_operators(pairs: Iterable[Pair], max_operators: int) -> dict[int, list[Pair]]:
