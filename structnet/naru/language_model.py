@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from torch import Tensor, nn
 
 from structnet.checks import check_number, wrong
 from structnet.estimators.file import OneFileMixin
+from structnet.estimators.hyper_parameters import settings_of
 from structnet.naru.network import RoutedNetwork
 from structnet.naru.next_word import NextWord
 from structnet.naru.preparation import (
@@ -210,13 +210,8 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
         return self.model_.eval()
 
     def _settings(self) -> NaruSettings:
-        own: dict[str, Any] = {
-            each.name: getattr(self, each.name)
-            for each in fields(NaruSettings)
-            if each.name != "seed"
-        }
-        own |= {name: tuple(own[name]) for name in ("sizes", "dims")}
-        return NaruSettings(**own, seed=self.random_state)
+        sizes: dict[str, Any] = {"sizes": tuple(self.sizes), "dims": tuple(self.dims)}
+        return settings_of(self, NaruSettings, **sizes, seed=self.random_state)
 
     def _encoded(self, X: Text) -> Sentences:
         return Sentences(self.words_.encode(sentences_of(X)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from structnet.checks import check_bool, check_number
 from structnet.estimators import file
 from structnet.estimators.checked import seed_from
 from structnet.estimators.held_out import parted
+from structnet.estimators.hyper_parameters import settings_of
 from structnet.tensor_tree.building import Question, Targets
 from structnet.tensor_tree.samples import as_sample
 from structnet.tensor_tree.settings import TreeLSTMSettings
@@ -180,9 +180,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             vectors = None if self.vectors is None else Path(self.vectors).resolve()
             facts = {**data, "random_state": self.seed_, "vectors": vectors}
             file.claim(self.folder, self, FREE, **facts)
-        names = {each.name for each in fields(TreeLSTMSettings)} - {"seed"}
-        given: dict[str, Any] = {name: getattr(self, name) for name in names}
-        settings = TreeLSTMSettings(**given, seed=self.seed_)
+        settings = settings_of(self, TreeLSTMSettings, seed=self.seed_)
         question = Question(kind, outputs, len(learn.samples[0]))
         self.trained_ = train(
             settings,
