@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from structnet.trees.tree import Tree
 
 # Of the generated pairs at least 1 in 6 is a training pair, and 15 % are test pairs.
-PAIRS_PER_TRAIN, PAIRS_PER_TEST, ALL_PAIRS = 6, 7, 250_000
+PAIRS_PER_TRAIN, PAIRS_PER_TEST = 6, 7
 
 RELATION_NAMES = {  # in the order of the classes
     "=": "equivalence",
@@ -67,7 +67,7 @@ class LRTData(TreeDataSet):
             data = datasets.lrt.load(data_dir, seed=DATA_SEED)
         else:
             pairs = PAIRS_PER_TRAIN * (train_size or 0), PAIRS_PER_TEST * (test_size or 0)
-            num_pairs = max(pairs) if train_size and test_size else ALL_PAIRS
+            num_pairs = max(pairs) if train_size and test_size else datasets.lrt.GENERATED
             data = datasets.lrt.generated(max(num_pairs, 100), seed=DATA_SEED)
         train = _chosen(data.train, train_size, "training")
         # A small run is not to spend its time on validation.
@@ -80,7 +80,7 @@ class LRTData(TreeDataSet):
         return list(datasets.lrt.SOURCES.values())
 
     def generate(self, out: Path, num: int | None, seed: int) -> list[Path]:
-        data = datasets.lrt.generated(num or ALL_PAIRS, seed=seed)
+        data = datasets.lrt.generated(num or datasets.lrt.GENERATED, seed=seed)
         test = [pair for n in sorted(data.test) for pair in data.test[n]]
         parts = {"train": data.train, "validation": data.validation, "test": test}
         paths = {out / f"{part}.tsv": pairs for part, pairs in parts.items()}
