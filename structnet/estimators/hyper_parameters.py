@@ -23,11 +23,11 @@ def settings_of(estimator: Any, cls: type[S], **others: Any) -> S:
         ValueError: a value is out of its range.
 
     Example:
-        >>> from types import SimpleNamespace
-        >>> from structnet.naru import Wiring
-        >>> own = SimpleNamespace(sizes="1,2,1", dims=(3, 4, 3), max_cone=2, targets=None)
-        >>> settings_of(own, Wiring, sizes=(1, 2, 1)).sizes
-        (1, 2, 1)
+        >>> from structnet import TreeLSTMClassifier
+        >>> from structnet.tensor_tree.settings import TreeLSTMSettings
+        >>> found = settings_of(TreeLSTMClassifier(hidden_size=8), TreeLSTMSettings, seed=3)
+        >>> found.hidden_size, found.seed
+        (8, 3)
     """
     names = (each.name for each in fields(cls) if each.name not in others)
     return cls(**{name: getattr(estimator, name) for name in names}, **others)

@@ -176,7 +176,7 @@ class NextWord(nn.Module):
             there = torch.arange(ids.shape[1] - 1, device=ids.device) < (lengths - 1)[:, None]
             size = max(AT_ONCE // len(self.vectors), 1)  # not all scores are there at once
             parts = zip(y[there].split(size), ids[:, 1:][there].split(size), strict=True)
-            right = sum(int((self.scores(y).argmax(1) == word).sum()) for y, word in parts)
+            right = sum(int((self.scores(some).argmax(1) == word).sum()) for some, word in parts)
         return right / max(int(there.sum()), 1)
 
     def statistics(self, sentences: Sentences, batch_size: int = 256) -> RoutingStats:
