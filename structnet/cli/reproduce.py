@@ -51,7 +51,7 @@ def run(words: Sequence[str]) -> None:
         raise ValueError(f"--table must be one of {known}; got {own.table} (see {prog} --help)")
     from structnet.recipes.execution import speaker, trained
     from structnet.recipes.paper import written
-    from structnet.training.processes import process_rank
+    from structnet.training.processes import is_first_process
 
     table, folder = tables[own.table], own.out or Path("runs", f"reproduce-{recipe.name}")
     # Seed by seed, so that an interrupted table has as many models as possible.
@@ -59,7 +59,7 @@ def run(words: Sequence[str]) -> None:
     if not members:
         raise ValueError(f"--only leaves nothing of table {own.table}")
     runs = trained(recipe, members, folder, speaker())
-    if process_rank()[0] == 0:
+    if is_first_process():
         made = table.make(choice, runs)
         result = written(made, folder / table.name(choice))
         print("\n" + made.markdown())

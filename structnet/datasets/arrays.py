@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, issparse
 
 from structnet.checks import check_one_of
+from structnet.estimators.held_out import hold_out
 from structnet.estimators.scale import Standardizer
 
 Task = Literal["classification", "regression"]
@@ -66,7 +67,69 @@ class Arrays:
             if size != len(y) or not size:
                 raise ValueError(f"{self.name} has {size} {part} inputs and {len(y)} targets")
 
+    @classmethod
+    def scaled(
+        cls,
+        train: tuple[Any, np.ndarray],
+        test: tuple[Any, np.ndarray],
+        classes: tuple[str, ...] | None,
+        **about: Any,
+    ) -> Arrays:
+        """Inputs and targets as they were read, scaled by those to train on.
+
+        Args:
+            train, test: inputs and targets; sparse inputs stay as they are.
+            classes: names of the classes, whose numbers stay as they are; None for regression.
+            about: further arguments: ``name``, ``split``, ``files``, ``features``, ``targets``.
+
+        Shapes:
+            inputs ``[N, d]``, targets ``[N]`` or ``[N, m]``.
+        """
+        (x, y), (x_test, y_test) = train, test
+        x_scale = None if issparse(x) else Standardizer.fitted(x)
+        y_scale = Standardizer.fitted(y) if classes is None else None
+        return cls(
+            _scaled(x, x_scale),
+            _scaled(y, y_scale),
+            _scaled(x_test, x_scale),
+            _scaled(y_test, y_scale),
+            classes=classes,
+            task="regression" if classes is None else "classification",
+            x_scale=x_scale,
+            y_scale=y_scale,
+            **about,
+        )
+
     @property
     def num_outputs(self) -> int:
         """The number of classes, or of target columns."""
         return self.y_train.shape[1] if self.classes is None else len(self.classes)
+
+
+def _scaled(values: Any, scale: Standardizer | None) -> Any:
+    return values if scale is None else scale(values).astype(np.float32, copy=False)
+
+
+def set_aside(
+    name: object, size: int, share: float, seed: int, labels: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray, str]:
+    """The rows to train on and those to test on, where nobody says which; and how, in words.
+
+    Args:
+        name: the data set, for the error.
+        size: number of rows.
+        share, seed: part of the rows to test on, and seed of the draw.
+        labels: classes of the rows, of each of which that part is drawn.
+
+    Shapes:
+        labels ``[size]``; both results ascending places, int64.
+
+    Raises:
+        ValueError: the share is not between 0 and 1, or there are too few rows.
+    """
+    try:
+        train, test = hold_out(size, share, seed, labels, each_class=labels is not None)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+    whole = "the rows" if labels is None else "every class"
+    return train, test, f"{share:.0%} of {whole} for testing, seed {seed}"

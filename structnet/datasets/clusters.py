@@ -11,7 +11,6 @@ import numpy as np
 
 from structnet.checks import check_bool, check_integer
 from structnet.datasets.arrays import Arrays
-from structnet.estimators.scale import Standardizer
 
 FAR, NEAR, NOISE = 3.0, 0.42, 1.0  # deviation of groups, of modes within them, and of rows
 
@@ -67,18 +66,12 @@ def generate(
         x = centres[y, mode] + NOISE * rng.standard_normal((number, features))
         return x.astype(np.float32), y
 
-    (x, y), (x_test, y_test) = draw(num_train), draw(num_test)
-    scale = Standardizer.fitted(x)
-    return Arrays(
-        scale(x),
-        y,
-        scale(x_test),
-        y_test,
-        classes=tuple(map(str, range(classes))),
+    return Arrays.scaled(
+        draw(num_train),
+        draw(num_test),
+        tuple(map(str, range(classes))),
         name="uneven" if uneven else "clusters",
-        task="classification",
         split=f"drawn with seed {seed}",
-        x_scale=scale,
     )
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
+from structnet.checks import wrong
+
 MISSING = frozenset({"", "?", "na", "n/a", "nan", "null"})  # in any case of letters
 
 
@@ -129,7 +131,7 @@ def read(path: str | Path, header: bool | None = None, delimiter: str = ",") -> 
         Table(..., names=('height', 'species'), rows=[['3.5', 'oak']], lines=[2])
     """
     if len(delimiter) != 1 or delimiter in '"\r\n':
-        raise ValueError(f"The 'delimiter' parameter must be one character. Got {delimiter!r}.")
+        raise wrong("delimiter", "one character", delimiter)
     path = Path(path)
     rows, lines = _rows(path, delimiter)
     if not rows:

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from structnet.datasets.arrays import Arrays
+from structnet.datasets.arrays import Arrays, set_aside
 from structnet.datasets.pixels import image_arrays
-from structnet.estimators.held_out import hold_out
 
 SIZE = 1797
 CLASSES = tuple("0123456789")
@@ -44,7 +43,6 @@ def load(test_share: float = 0.2, seed: int = 0) -> Arrays:
     bunch = load_digits()
     assert bunch.images.shape == (SIZE, 8, 8) and set(bunch.target) == set(range(10))
     images, labels = bunch.images.astype(np.uint8)[:, None], bunch.target
-    train, test = hold_out(SIZE, test_share, seed, labels, each_class=True)
-    split = f"{test_share:.0%} of every class for testing, seed {seed}"
+    train, test, split = set_aside("digits", SIZE, test_share, seed, labels)
     parts = (images[train], labels[train], images[test], labels[test])
     return image_arrays(*parts, classes=CLASSES, name="digits", split=split)

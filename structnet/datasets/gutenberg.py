@@ -79,7 +79,16 @@ def read_books(books: list[Path], seed: int = 0) -> list[list[list[str]]]:
         raise TextError(
             f"{books[0].parent} has {len(books)} books; expected at least {FEWEST}, to split them"
         )
-    order = np.random.default_rng(seed).permutation(len(books))
-    tenth = round(len(books) / 10)
-    parts = order[2 * tenth :], order[:tenth], order[tenth : 2 * tenth]
-    return [[line for i in np.sort(part) for line in read_book(books[i])] for part in parts]
+    parts = in_three(len(books), seed)
+    return [[line for i in part for line in read_book(books[i])] for part in parts]
+
+
+def in_three(number: int, seed: int) -> list[np.ndarray]:
+    """Places for training, validation and testing, 8:1:1, drawn, each part in order.
+
+    Shapes:
+        each ``[m]``, of ``number`` together.
+    """
+    order = np.random.default_rng(seed).permutation(number)
+    tenth = round(number / 10)
+    return [np.sort(part) for part in (order[2 * tenth :], order[:tenth], order[tenth : 2 * tenth])]

@@ -82,10 +82,28 @@ def load(
         train = _published(TRAIN, PUBLISHED_TRAIN, num_train, data_dir, download)
         test = _published(TEST, PUBLISHED_TEST, num_test, data_dir, download)
         return ListOps(*train, *test, origin="published")
+    return generated(num_train, num_test, seed, max_depth)
+
+
+@collector_paused()
+def generated(
+    num_train: int = PUBLISHED_TRAIN,
+    num_test: int = PUBLISHED_TEST,
+    seed: int = 0,
+    max_depth: int = PUBLISHED_DEPTH,
+) -> ListOps:
+    """Trees of our own making, as :func:`generate` draws them, and their values.
+
+    Args:
+        num_train, num_test, seed, max_depth: arguments of :func:`load`.
+
+    Raises:
+        ValueError: as of :func:`generate`.
+    """
     trees = generate(num_train + num_test, seed, max_depth)
     labels = [evaluate_expression(tree) for tree in trees]
-    n = num_train
-    return ListOps(trees[:n], labels[:n], trees[n:], labels[n:], "generated")
+    train, test = slice(num_train), slice(num_train, None)
+    return ListOps(trees[train], labels[train], trees[test], labels[test], "generated")
 
 
 @collector_paused()

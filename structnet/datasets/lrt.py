@@ -31,6 +31,7 @@ from typing import Literal
 import numpy as np
 
 from structnet import parse
+from structnet.checks import wrong
 from structnet.datasets.lrt_generator import MAX_OPERATORS, Pair, generate
 from structnet.datasets.source import fetch, sources
 from structnet.datasets.truth import RELATIONS, num_operators, relation
@@ -39,6 +40,8 @@ from structnet.trees.memory import collector_paused
 from structnet.trees.tree import Tree
 
 PUBLISHED_TRAIN, PUBLISHED_TEST, PUBLISHED_UP_TO_4 = 211_702, 37_367, 68_425
+GENERATED = 250_000  # pairs, where nobody says how many
+TRAIN_OPERATORS, VALIDATION_SHARE = 4, 0.1  # of the experiments with the published pairs
 
 SOURCES = {source.name: source for source in sources("lrt")}
 
@@ -63,8 +66,8 @@ class LogicalRelations:
 @collector_paused()
 def load(
     data_dir: str | Path | None = None,
-    max_train_operators: int = 4,
-    validation_share: float = 0.1,
+    max_train_operators: int = TRAIN_OPERATORS,
+    validation_share: float = VALIDATION_SHARE,
     seed: int = 0,
     download: bool = False,
 ) -> LogicalRelations:
@@ -96,10 +99,10 @@ def load(
 
 @collector_paused()
 def generated(
-    num_pairs: int = 250_000,
+    num_pairs: int = GENERATED,
     max_operators: int = MAX_OPERATORS,
-    max_train_operators: int = 4,
-    validation_share: float = 0.1,
+    max_train_operators: int = TRAIN_OPERATORS,
+    validation_share: float = VALIDATION_SHARE,
     test_share: float = 0.15,
     seed: int = 0,
 ) -> LogicalRelations:
@@ -134,8 +137,8 @@ def generated(
 def split(
     train: Mapping[int, list[Pair]],
     test: Mapping[int, list[Pair]],
-    max_train_operators: int = 4,
-    validation_share: float = 0.1,
+    max_train_operators: int = TRAIN_OPERATORS,
+    validation_share: float = VALIDATION_SHARE,
     seed: int = 0,
     origin: str = "generated",
 ) -> LogicalRelations:
@@ -221,7 +224,7 @@ def _read(
 
 def _check_share(name: str, share: float) -> None:
     if not 0 <= share < 1:
-        raise ValueError(f"The {name!r} parameter must be in [0, 1). Got {share!r}.")
+        raise wrong(name, "in [0, 1)", share)
 
 
 def _by_operators(pairs: Iterable[Pair], max_operators: int) -> dict[int, list[Pair]]:

@@ -9,7 +9,6 @@ import numpy as np
 from structnet.checks import check_integer
 from structnet.datasets.arrays import Arrays
 from structnet.datasets.text import load_text
-from structnet.estimators.scale import Standardizer
 from structnet.text import Words, learn_vectors
 
 UNSEEN = 20_000  # words that have a vector, at most
@@ -72,16 +71,10 @@ def load(
         parts = [np.where((at >= begin)[:, None], vectors[ids[at]], 0) for at in before]
         return np.concatenate(parts, axis=1), y[rows]
 
-    (x, y), (x_test, y_test) = places(text.train, num_train), places(text.test, num_test)
-    scale = Standardizer.fitted(x)
-    return Arrays(
-        scale(x),
-        y,
-        scale(x_test),
-        y_test,
-        classes=tuple(words.words[i] for i in listed),
+    return Arrays.scaled(
+        places(text.train, num_train),
+        places(text.test, num_test),
+        tuple(words.words[i] for i in listed),
         name=Path(name).stem,
-        task="classification",
         split=text.split,
-        x_scale=scale,
     )

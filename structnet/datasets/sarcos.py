@@ -19,7 +19,6 @@ import numpy as np
 from structnet.datasets.arrays import Arrays
 from structnet.datasets.source import Source, WrongFileError, fetch, find, sources, verify
 from structnet.estimators.held_out import hold_out
-from structnet.estimators.scale import Standardizer
 
 NUM_INPUTS, NUM_TARGETS = 21, 7
 
@@ -66,7 +65,16 @@ def load(
         chosen, held_out = hold_out(len(test), test_share, seed)
         train, test = test[chosen], test[held_out]
         split = f"{test_share:.0%} of the test file for testing, the rest to train on, seed {seed}"
-    return _arrays(train, test, split, tuple(path for path in (train_path, test_path) if path))
+    return Arrays.scaled(
+        _halves(train),
+        _halves(test),
+        None,
+        name="sarcos",
+        split=split,
+        files=tuple(path for path in (train_path, test_path) if path),
+        features=FEATURES,
+        targets=TARGETS,
+    )
 
 
 def _published(source: Source, path: Path) -> np.ndarray:
@@ -121,30 +129,6 @@ def _without_shared(
     return train, f"as published; {count:,} of {len(test):,} test rows are training rows too"
 
 
-def _arrays(train: np.ndarray, test: np.ndarray, split: str, files: tuple[Path, ...]) -> Arrays:
-    scales = [Standardizer.fitted(each) for each in _halves(train)]
-    x_train, y_train, x_test, y_test = (
-        scale(half).astype(np.float32)
-        for rows in (train, test)
-        for scale, half in zip(scales, _halves(rows), strict=True)
-    )
-    return Arrays(
-        x_train,
-        y_train,
-        x_test,
-        y_test,
-        classes=None,
-        name="sarcos",
-        task="regression",
-        split=split,
-        x_scale=scales[0],
-        y_scale=scales[1],
-        files=files,
-        features=FEATURES,
-        targets=TARGETS,
-    )
-
-
-def _halves(rows: np.ndarray) -> list[np.ndarray]:
+def _halves(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Inputs and targets."""
-    return np.split(rows, [NUM_INPUTS], axis=1)
+    return rows[:, :NUM_INPUTS], rows[:, NUM_INPUTS:]

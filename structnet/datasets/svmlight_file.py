@@ -16,10 +16,8 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from structnet.checks import check_one_of
-from structnet.datasets.arrays import TASKS, Arrays, Task
+from structnet.datasets.arrays import TASKS, Arrays, Task, set_aside
 from structnet.datasets.csv_file import TableError, number
-from structnet.estimators.held_out import hold_out
-from structnet.estimators.scale import Standardizer
 
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 
@@ -75,22 +73,15 @@ def load(
         split = f"{test} for testing"
     else:
         strata = y if task == "classification" else None
-        draws = hold_out(len(y), test_share, seed, strata, each_class=strata is not None)
-        (x, targets), (x_test, y_test) = ((x[rows], targets[rows]) for rows in draws)
-        whole = "the rows" if strata is None else "every class"
-        split = f"{test_share:.0%} of {whole} for testing, seed {seed}"
-    scale = Standardizer.fitted(targets) if task == "regression" else None
-    return Arrays(
-        x,
-        targets if scale is None else scale(targets).astype(np.float32),
-        x_test,
-        y_test if scale is None else scale(y_test).astype(np.float32),
-        classes=tuple(f"{value:.17g}" for value in known) if scale is None else None,
+        train, drawn, split = set_aside(path, len(y), test_share, seed, strata)
+        x, x_test, targets, y_test = x[train], x[drawn], targets[train], targets[drawn]
+    names = tuple(f"{value:.17g}" for value in known)
+    return Arrays.scaled(
+        (x, targets),
+        (x_test, y_test),
+        names if task == "classification" else None,
         name=files[0].name.split(".")[0],
-        task=task,
         split=split,
-        x_scale=None,
-        y_scale=scale,
         files=tuple(files),
     )
 

@@ -9,10 +9,8 @@ import numpy as np
 
 from structnet.checks import check_one_of
 from structnet.datasets import csv_file
-from structnet.datasets.arrays import TASKS, Arrays, Task
+from structnet.datasets.arrays import TASKS, Arrays, Task, set_aside
 from structnet.datasets.csv_file import Table, TableError
-from structnet.estimators.held_out import hold_out
-from structnet.estimators.scale import Standardizer
 
 MAX_CLASSES = 20  # different whole numbers that are still taken for classes
 
@@ -71,26 +69,19 @@ def load(
         split = f"{other.path} for testing"
         x_test, y_test = _features(other, column), _targets(other, column, classes)
     else:
-        train, held_out = _drawn(table.path, len(y), test_share, seed, y if classes else None)
-        x, x_test, y, y_test = x[train], x[held_out], y[train], y[held_out]
-        whole = "every class" if classes else "the rows"
-        split = f"{test_share:.0%} of {whole} for testing, seed {seed}"
+        strata = y if classes else None
+        train, drawn, split = set_aside(table.path, len(y), test_share, seed, strata)
+        x, x_test, y, y_test = x[train], x[drawn], y[train], y[drawn]
     if classes and len(classes) < 2:
         message = f"expected at least two classes in the column; every row has {texts[0]!r}"
         raise table.error(0, column, message)
-    x_scale, y_scale = Standardizer.fitted(x), None if classes else Standardizer.fitted(y)
     names = table.names
-    return Arrays(
-        x_scale(x).astype(np.float32),
-        y_scale(y).astype(np.float32) if y_scale else y,
-        x_scale(x_test).astype(np.float32),
-        y_scale(y_test).astype(np.float32) if y_scale else y_test,
-        classes=classes,
+    return Arrays.scaled(
+        (x, y),
+        (x_test, y_test),
+        classes,
         name=table.path.stem,
-        task=task,
         split=split,
-        x_scale=x_scale,
-        y_scale=y_scale,
         files=(table.path,) if other is None else (table.path, other.path),
         features=names and tuple(name for i, name in enumerate(names) if i != column),
         targets=names and (names[column],),
@@ -214,12 +205,3 @@ def _same_columns(table: Table, path: str | Path, delimiter: str) -> Table:
             f"{other.names or other.num_columns} instead of {table.names or table.num_columns}"
         )
     return other
-
-
-def _drawn(
-    path: Path, size: int, share: float, seed: int, classes: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
-    try:
-        return hold_out(size, share, seed, classes, each_class=True)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error

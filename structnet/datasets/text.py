@@ -6,9 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from structnet.datasets.gutenberg import books_in, read_books, sentences_of
+from structnet.datasets.gutenberg import books_in, in_three, read_books, sentences_of
 from structnet.datasets.source import DownloadError, places
 from structnet.text.sentences import TextError, read_sentences
 
@@ -114,7 +112,4 @@ def _split(sentences: list[list[str]], seed: int, name: str | Path) -> list[list
         raise TextError(f"{name} has {len(sentences)} sentences; expected at least 10 to split")
     length = min(RUN, len(sentences) // 10)
     runs = [sentences[i : i + length] for i in range(0, len(sentences), length)]
-    order = np.random.default_rng(seed).permutation(len(runs))
-    tenth = round(len(runs) / 10)
-    parts = order[2 * tenth :], order[:tenth], order[tenth : 2 * tenth]
-    return [[words for i in np.sort(part) for words in runs[i]] for part in parts]
+    return [[words for i in part for words in runs[i]] for part in in_three(len(runs), seed)]

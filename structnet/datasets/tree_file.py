@@ -59,6 +59,12 @@ class TreeFile:
         return bool(self.trees) and isinstance(self.trees[0], tuple)
 
     @property
+    def told(self) -> dict[str, Any]:
+        """How others like it are read: format, target, task, and whether they are pairs."""
+        kind = {"format": self.format, "target": self.target, "task": self.task}
+        return kind | {"pairs": self.pairs}
+
+    @property
     def each_tree(self) -> list[Tree]:
         """All trees, those of a pair one after the other."""
         return [

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from structnet.datasets.tree_file_formats import (
-    FORMATS,
     LINES_ENDINGS,
     NAMES,
     format_of_texts,
@@ -22,7 +21,6 @@ from structnet.datasets.tree_file_formats import (
 )
 from structnet.datasets.tree_file_targets import NODES, ROOT
 from structnet.parse import ParseError
-from structnet.trees.tree import Tree
 
 SAMPLE = 50  # rows by which columns are judged
 TARGETS = ("label", "target", "class", "y", "gold")  # names of a column that is the target unasked
@@ -279,13 +277,3 @@ def choose_target(rows: Rows, trees: Sequence[int]) -> str | None:
         f"{rows.path} has the columns {', '.join(others)} beside its trees; say with --target "
         "which one is to be predicted"
     )
-
-
-def trees_of_row(rows: Rows, number: int, columns: Sequence[int], format_: str) -> tuple[Tree, ...]:
-    """The trees of one row.
-
-    Raises:
-        ValueError: a field is no tree of the format.
-    """
-    assert format_ in FORMATS
-    return tuple(tree_of(rows.rows[number][column], format_) for column in columns)

@@ -13,6 +13,7 @@ from structnet.datasets.tree_file_formats import (
     format_of_ending,
     format_of_texts,
     metadata,
+    tree_of,
     trees_in,
 )
 from structnet.datasets.tree_file_rows import (
@@ -26,7 +27,6 @@ from structnet.datasets.tree_file_rows import (
     read_rows,
     rows_of_json,
     take_header,
-    trees_of_row,
 )
 from structnet.datasets.tree_file_targets import INSIDE, NODES, ROOT
 from structnet.parse import ParseError
@@ -183,7 +183,7 @@ def _of_rows(rows: Rows, asked: Asked) -> Found:
     found = Found([], [], [], rows.unreadable, chosen, target or column, guesses)
     for number, row in enumerate(rows.rows):
         try:
-            found.examples.append(trees_of_row(rows, number, columns, chosen))
+            found.examples.append(tuple(tree_of(row[column], chosen) for column in columns))
         except ValueError as error:
             found.unreadable.append((rows.lines[number], one_line(error)))
             continue

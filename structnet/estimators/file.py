@@ -59,7 +59,8 @@ class OneFileMixin:
         raise NotImplementedError
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
-        """Builds what :meth:`_state` told of, and gives the module whose weights are to come."""
+        """Builds what :meth:`_state` told of, and gives the module whose weights are to come; of
+        these the ``"shapes"`` are told, by name."""
         raise NotImplementedError
 
 
@@ -84,7 +85,10 @@ def save(estimator: BaseEstimator, path: str | Path) -> None:
         "fitted": {
             name: _plain(value)
             for name, value in vars(estimator).items()
-            if name.endswith("_") and not name.startswith("_") and name.rstrip("_") not in state
+            if name.endswith("_")
+            and not name.startswith("_")
+            and name.rstrip("_") not in state
+            and value is not module
         },
         **state,
     }
@@ -105,11 +109,12 @@ def load(cls: type[Any], path: str | Path) -> Any:
         raise CheckpointError(f"{path} holds {found}; expected {cls.__name__}")
     try:
         estimator = cls(**{name: _given(value) for name, value in config["parameters"].items()})
-        for name, value in config["fitted"].items():
+        for name, value in config.get("fitted", {}).items():  # an older language model has none
             if value is not None:
                 setattr(estimator, name, _restored(value))
         with bounded(weights):
-            module = estimator._restore(config)
+            shapes = {name: list(weight.shape) for name, weight in weights.items()}
+            module = estimator._restore({**config, "shapes": shapes})
         module.load_state_dict(weights)
     except (RuntimeError, *MALFORMED) as error:
         raise CheckpointError(f"{path} does not describe a {cls.__name__}: {error}") from error

@@ -104,15 +104,8 @@ def check_training(
     if reset:
         estimator.sample_shape_ = X.shape[1:]
     arrays = Checked(_canonical(X), y, check_weights(sample_weight, X.shape[0]))
-    if arrays.weights is None or arrays.weights.all():
-        return arrays
-    arrays = arrays.take(np.flatnonzero(arrays.weights))
-    if len(arrays.y) < least:
-        raise ValueError(
-            f"all but {len(arrays.y)} of {X.shape[0]} samples have the weight zero; expected at "
-            f"least {least} above it"
-        )
-    return arrays
+    kept = counting_places(arrays.weights, least)
+    return arrays if kept is None else arrays.take(kept)
 
 
 def _formats(estimator: BaseEstimator) -> list[str] | bool:
@@ -225,6 +218,26 @@ def check_weights(sample_weight: Any, size: int) -> np.ndarray | None:
             f"{weights.argmin()}."
         )
     return weights
+
+
+def counting_places(weights: np.ndarray | None, least: int) -> np.ndarray | None:
+    """The places of the samples whose weight is above 0; None where all count.
+
+    Shapes:
+        weights ``[n]`` -> ``[m]``.
+
+    Raises:
+        ValueError: they are fewer than ``least``.
+    """
+    if weights is None or weights.all():
+        return None
+    kept = np.flatnonzero(weights)
+    if len(kept) < least:
+        raise ValueError(
+            f"all but {len(kept)} of {len(weights)} samples have the weight zero; expected at "
+            f"least {least} above it"
+        )
+    return kept
 
 
 def plain_labels(y: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +9,11 @@ import numpy as np
 import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
+from torch import Tensor, nn
 
 from structnet.checks import check_number, wrong
+from structnet.estimators.file import OneFileMixin
+from structnet.estimators.hyper_parameters import settings_of
 from structnet.naru.network import RoutedNetwork
 from structnet.naru.next_word import NextWord
 from structnet.naru.preparation import (
@@ -29,13 +30,7 @@ from structnet.naru.statistics import RoutingStats
 from structnet.naru.training import train
 from structnet.naru.wiring import Wiring
 from structnet.text import Words
-from structnet.training.checkpoint import (
-    MALFORMED,
-    CheckpointError,
-    bounded,
-    load_model,
-    save_model,
-)
+from structnet.training.history import History
 from structnet.training.metrics import evaluate
 from structnet.training.seeding import random_states_kept
 
@@ -43,7 +38,7 @@ DEFAULT = NaruSettings()
 BATCH = 256  # sentences that are asked about at once
 
 
-class RoutedLanguageModel(BaseEstimator):
+class RoutedLanguageModel(OneFileMixin, BaseEstimator):
     """Learns from a text which word comes next, by a network that computes only where it must.
 
     Each word takes a path of one bundle a capsule, which the words before it and the word itself
@@ -107,15 +102,8 @@ class RoutedLanguageModel(BaseEstimator):
         random_state: int = DEFAULT.seed,
         verbose: bool = False,
     ):
-        self.vectors = vectors
-        self.sizes, self.dims, self.max_cone = sizes, dims, max_cone
-        self.objective, self.decoding, self.vector_size = objective, decoding, vector_size
-        self.min_count, self.max_words, self.max_length = min_count, max_words, max_length
-        self.epochs, self.patience, self.batch_size = epochs, patience, batch_size
-        self.learning_rate, self.clip_norm, self.lazy = learning_rate, clip_norm, lazy
-        self.balance, self.gate_noise = balance, gate_noise
-        self.validation_fraction, self.random_state = validation_fraction, random_state
-        self.verbose = verbose
+        # scikit-learn asks that every parameter is kept as it is given.
+        self.__dict__.update((name, value) for name, value in locals().items() if name != "self")
 
     def fit(
         self, X: Text, y: None = None, *, folder: str | Path | None = None
@@ -204,56 +192,26 @@ class RoutedLanguageModel(BaseEstimator):
             found.append(padded[step, np.arange(depth)])
         return found
 
-    def save(self, path: str | Path) -> None:
-        """Writes the fitted model to one safetensors file."""
-        check_is_fitted(self)
-        parameters = {k: v for k, v in self.get_params().items() if k != "vectors"}
-        config = {
-            "estimator": type(self).__name__,
-            "parameters": parameters,
+    # On disk
+
+    def _state(self) -> tuple[nn.Module, dict[str, Any]]:
+        # The vectors that a user gave are among the weights.
+        return self.model_, {
             **self.words_.config(),
             "history": list(self.history_),
+            "vectors": None,
         }
-        save_model(path, self.model_, config)
 
-    @classmethod
-    def load(cls, path: str | Path) -> RoutedLanguageModel:
-        """Reads a model that :meth:`save` wrote.
-
-        Raises:
-            CheckpointError: there is no such file, or it holds something else.
-        """
-        weights, config = load_model(path)
-        if config.get("estimator") != cls.__name__:
-            raise CheckpointError(f"{path} holds no {cls.__name__}")
-        try:
-            return cls._restored(weights, config)
-        except (RuntimeError, *MALFORMED) as error:
-            raise CheckpointError(f"{path} does not describe a {cls.__name__}: {error}") from error
-
-    @classmethod
-    def _restored(cls, weights: dict[str, Tensor], config: dict[str, Any]) -> RoutedLanguageModel:
-        from structnet.training.history import History
-
-        given: dict[str, Any] = config["parameters"]
-        given |= {name: tuple(given[name]) for name in ("sizes", "dims")}
-        model = cls(**given)
-        model.words_ = Words.from_config(config)
-        with bounded(weights):
-            model.model_ = build(model._settings(), model.words_, weights["vectors"])
-        model.model_.load_state_dict(weights)
-        model.model_.eval()
-        model.history_ = History(config["history"])
-        return model
+    def _restore(self, config: dict[str, Any]) -> nn.Module:
+        self.set_params(sizes=tuple(self.sizes), dims=tuple(self.dims))
+        self.words_, self.history_ = Words.from_config(config), History(config["history"])
+        vectors = torch.zeros(config["shapes"]["vectors"])
+        self.model_ = build(self._settings(), self.words_, vectors)
+        return self.model_.eval()
 
     def _settings(self) -> NaruSettings:
-        own: dict[str, Any] = {
-            each.name: getattr(self, each.name)
-            for each in fields(NaruSettings)
-            if each.name != "seed"
-        }
-        own |= {name: tuple(own[name]) for name in ("sizes", "dims")}
-        return NaruSettings(**own, seed=self.random_state)
+        sizes: dict[str, Any] = {"sizes": tuple(self.sizes), "dims": tuple(self.dims)}
+        return settings_of(self, NaruSettings, **sizes, seed=self.random_state)
 
     def _encoded(self, X: Text) -> Sentences:
         return Sentences(self.words_.encode(sentences_of(X)))

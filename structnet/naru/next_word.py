@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
@@ -80,11 +78,8 @@ class NextWord(nn.Module):
             raise wrong("prior", f"[{len(vectors)}], one a word", list(prior.shape), "NextWord")
         # A word that never occurs is as one that occurs once in a while.
         self.register_buffer("log_prior", prior.to(vectors).clamp(min=0.5).log())
-        self.head = nn.Linear(vectors.shape[1], len(vectors)) if self._over_words else None
-
-    @property
-    def _over_words(self) -> bool:
-        return self.objective == "cross-entropy"
+        over_words = objective == "cross-entropy"
+        self.head = nn.Linear(vectors.shape[1], len(vectors)) if over_words else None
 
     def route(self, batch: Sentences, extra: int = 0) -> Routed:
         """What the network makes of sentences.
@@ -179,16 +174,10 @@ class NextWord(nn.Module):
         with torch.no_grad():
             y = self.route(batch).predictions
             there = torch.arange(ids.shape[1] - 1, device=ids.device) < (lengths - 1)[:, None]
-            right = sum(
-                int((self.scores(part).argmax(1) == word).sum())
-                for part, word in self._parts(y[there], ids[:, 1:][there])
-            )
+            size = max(AT_ONCE // len(self.vectors), 1)  # not all scores are there at once
+            parts = zip(y[there].split(size), ids[:, 1:][there].split(size), strict=True)
+            right = sum(int((self.scores(some).argmax(1) == word).sum()) for some, word in parts)
         return right / max(int(there.sum()), 1)
-
-    def _parts(self, y: Tensor, word: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-        """The same in parts, so that not all scores are there at once."""
-        size = max(AT_ONCE // len(self.vectors), 1)
-        yield from zip(y.split(size), word.split(size), strict=True)
 
     def statistics(self, sentences: Sentences, batch_size: int = 256) -> RoutingStats:
         """Which bundles sentences visit."""

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from structnet.checks import wrong
+from structnet.estimators.held_out import hold_out
 from structnet.naru.settings import NaruSettings
 from structnet.text import Encoded, Words, learn_vectors, read_sentences, read_vectors
 from structnet.training.checkpoint import CheckpointError, load_state, save_state
@@ -59,13 +60,8 @@ def held_out_of(
             f"got {len(usable)} sentences of two words or more; expected at least 2, one to learn "
             "from and one to hold out"
         )
-    number = min(max(round(fraction * len(usable)), 1), len(usable) - 1)
-    order = np.random.default_rng(seed).permutation(len(usable))
-    held_out = set(order[:number].tolist())
-    return (
-        [usable[i] for i in sorted(held_out)],
-        [words for i, words in enumerate(usable) if i not in held_out],
-    )
+    kept, held_out = hold_out(len(usable), fraction, seed)
+    return [usable[i] for i in held_out], [usable[i] for i in kept]
 
 
 def known_words(sentences: list[list[str]], settings: NaruSettings) -> Words:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from structnet.checks import check_bool, check_integer, check_number, check_one_of
+from structnet.naru.wiring import DIMS, MAX_CONE, SIZES
 
 LOSSES = ("regression", "cross-entropy")
 DECODINGS = ("likeliest", "nearest")
@@ -62,12 +63,12 @@ class NaruSettings:
         ValueError: The 'batch_size' parameter must be an int in the range [1, inf). Got 0 instead.
     """
 
-    sizes: tuple[int, ...] = (1, 6, 12, 18, 12, 6, 1)
-    dims: tuple[int, ...] = (76, 102, 128, 102, 76)
-    max_cone: int = 6
+    sizes: tuple[int, ...] = SIZES
+    dims: tuple[int, ...] = DIMS[1:-1]
+    max_cone: int = MAX_CONE
     objective: str = "regression"
     decoding: str = "likeliest"
-    vector_size: int = 50
+    vector_size: int = DIMS[0]
     min_count: int = 2
     max_words: int = 20_000
     max_length: int = 50

@@ -54,12 +54,8 @@ class Waves:
             return slice(0, 0)
         return slice(int(self.starts[wave]), int(self.starts[wave + 1]))
 
-    def places(self) -> tuple[np.ndarray, np.ndarray]:
-        """The row and the wave of each place, ``[size]`` each."""
-        waves = np.repeat(np.arange(len(self.counts)), self.counts)
-        return np.arange(self.size) - self.starts[waves], waves
-
     def cells(self) -> tuple[Tensor, Tensor]:
-        """The same as sentences and tokens, to index ``[sentences, tokens, ...]`` with."""
-        rows, waves = self.places()
+        """The sentence and the token of each place, ``[size]`` each."""
+        waves = np.repeat(np.arange(len(self.counts)), self.counts)
+        rows = np.arange(self.size) - self.starts[waves]
         return torch.from_numpy(self.order[rows]), torch.from_numpy(waves)

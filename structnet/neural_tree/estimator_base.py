@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
 from numbers import Integral
@@ -23,6 +23,7 @@ from structnet.estimators import file
 from structnet.estimators.checked import Checked, as_dense, seed_from
 from structnet.estimators.class_weights import weighed
 from structnet.estimators.held_out import hold_out
+from structnet.estimators.hyper_parameters import settings_of
 from structnet.estimators.inputs import check_inputs
 from structnet.estimators.scale import Standardizer
 from structnet.estimators.tree_estimator import TreeEstimatorMixin
@@ -194,8 +195,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
 
     def _settings(self, seed: int) -> NeuralTreeSettings:
         """The hyper-parameters of a member, whose ranges are checked."""
-        names = (field.name for field in fields(NeuralTreeSettings) if field.name != "seed")
-        return NeuralTreeSettings(**{name: getattr(self, name) for name in names}, seed=seed)
+        return settings_of(self, NeuralTreeSettings, seed=seed)
 
     def _check_going_on(self) -> None:
         """Refuses parameters that the trees that are there do not have."""

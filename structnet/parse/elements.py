@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from structnet.parse.errors import ParseError
 from structnet.parse.reading import Leaves
 from structnet.trees.tree import Tree
 
@@ -94,6 +95,20 @@ class Elements:
         _, label, siblings = self._open.pop()
         siblings.append(Tree(label, self._children))
         self._children = siblings
+
+    def trees(self, reading: Iterator[None], file: str | None) -> Iterator[Tree]:
+        """The trees of a document, handed out wherever its reader stops on its way.
+
+        Raises:
+            ParseError: as of the reader, with the file's name, behind the trees before the error.
+        """
+        try:
+            for _ in reading:
+                yield from self.roots
+                self.roots.clear()
+        except ParseError as error:
+            yield from self.roots
+            raise ParseError(error.message, error.line, error.column, error.source, file) from None
 
     def _labelled(
         self, tag: str, pairs: Sequence[tuple[str, str | None]]

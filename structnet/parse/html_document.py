@@ -141,7 +141,7 @@ def html_many(
     found = Elements(attributes, label, elements)
     document = Path(text).read_bytes() if isinstance(text, PathLike) else text
     reader = _Reader(_decoded(document, encoding), found, lenient)
-    return in_batches(_handed_out(reader, file_name(text)), text)
+    return in_batches(found.trees(reader.read(), file_name(text)), text)
 
 
 def _decoded(text: str | bytes, encoding: str | None) -> str:
@@ -156,17 +156,6 @@ def _declared(document: bytes) -> str | None:
     name = found.group(1).decode().lower()
     # What declares itself in ASCII is not UTF-16; and of Latin-1 the standard makes its superset.
     return None if name.startswith("utf-16") else "cp1252" if name in _LATIN_1 else name
-
-
-def _handed_out(reader: _Reader, name: str | None) -> Iterator[Tree]:
-    roots = reader.elements.roots
-    try:
-        for _ in reader.read():
-            yield from roots
-            roots.clear()
-    except ParseError as error:
-        yield from roots
-        raise ParseError(error.message, error.line, error.column, error.source, name) from None
 
 
 class _Reader:

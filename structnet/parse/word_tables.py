@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from structnet.checks import check_one_of
 from structnet.parse.errors import ParseError
-from structnet.parse.lines import Line, line_text
+from structnet.parse.lines import Line, decoded_lines
 from structnet.parse.reading import cycle_above
 
 DIGITS = 19  # no sentence has so many words that it takes them to number one
@@ -144,11 +144,7 @@ def sentence_of(block: list[Line], layout: Layout, encoding: str) -> Sentence:
     _, widths, at, numbered = layout
     sentence = Sentence(layout, [], [], [])
     _, lines, rows, heads = sentence
-    for number, line in block:
-        if type(line) is str and number > 1:  # without a call for each of millions
-            source = line.rstrip("\r\n")
-        else:
-            source = line_text(line, number, encoding)
+    for number, source in decoded_lines(block, encoding):
         fields = source.split("\t") if numbered or "\t" in source else source.split()
         if len(fields) not in widths:
             kind = "tabs" if numbered else "tabs or blanks"

@@ -92,17 +92,8 @@ def xml_many(
     """
     found = Elements(attributes, label, elements)
     document = Path(text).read_bytes() if isinstance(text, PathLike) else text
-    return in_batches(_handed_out(document_text(document, _declared), found, file_name(text)), text)
-
-
-def _handed_out(text: str, elements: Elements, name: str | None) -> Iterator[Tree]:
-    try:
-        for _ in _fed(text, elements):
-            yield from elements.roots
-            elements.roots.clear()
-    except ParseError as error:
-        yield from elements.roots
-        raise ParseError(error.message, error.line, error.column, error.source, name) from None
+    reading = _fed(document_text(document, _declared), found)
+    return in_batches(found.trees(reading, file_name(text)), text)
 
 
 def _fed(text: str, elements: Elements) -> Iterator[None]:

@@ -10,7 +10,7 @@ from structnet.plot.style import (
     MARKERS,
     add_legend,
     as_written,
-    new_axes,
+    one_axes,
     percent_axis,
     tidy,
 )
@@ -48,7 +48,7 @@ def plot_accuracy_by(
     """
     if not any(results.values()):
         raise ValueError("there are no results to draw; expected at least one model and group")
-    ax = ax if ax is not None else new_axes(1, width=5.5, height=3.8)[0]
+    ax = one_axes(ax, width=5.5, height=3.8)
     handles: dict[str, Artist] = {}
     for number, (name, groups) in enumerate(results.items()):
         [handles[name]] = ax.plot(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from structnet.plot.palette import shaded
 from structnet.plot.tree import plot_tree
 from structnet.trees.tree import Tree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FOR, AGAINST = (0.99, 0.55, 0.24), (0.42, 0.68, 0.84)  # orange and blue, told apart by all eyes
+FOR, AGAINST = "#FC8C3D", "#6BADD6"  # orange and blue, told apart by all eyes
 
 
 class Explained(Protocol):
@@ -58,11 +59,8 @@ def plot_explanation(explained: Explained, ax: Axes | None = None, **options: ob
     def color(node: Tree) -> str | None:
         value = values.get(id(node), 0.0)  # what is collapsed has none
         if node is explained.tree or not most:
-            return "#ffffff"
-        share = min(abs(value) / most, 1.0)
-        full = FOR if value > 0 else AGAINST
-        mixed = (round(255 * (1 - share * (1 - part))) for part in full)
-        return "#" + "".join(f"{part:02x}" for part in mixed)
+            return "#FFFFFF"
+        return shaded(FOR if value > 0 else AGAINST, min(abs(value) / most, 1.0))
 
     ax = plot_tree(explained.tree, ax, colors=color, **options)  # type: ignore[arg-type]  # as given
     ax.set_title(

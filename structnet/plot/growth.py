@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from structnet.plot.style import GREY, LINES, legend_above, new_axes, tidy
+from structnet.plot.style import GREY, LINES, legend_above, one_axes, tidy
 from structnet.training.history import History
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def plot_growth(
     _check(records)
     losses = np.array([record.get(LOSS) for record in records], float)  # None becomes nan
     trainings = _trainings(records)
-    ax = ax if ax is not None else new_axes(1, width=9.0, height=4.0)[0]
+    ax = one_axes(ax, width=9.0, height=4.0)
     taken = _taken(records, trainings, losses, decisions or ())
     for place, rows in enumerate(trainings):
         _draw_training(ax, rows, losses, records[rows[0]]["phase"], place in taken)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 LINES = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#777777")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 INNER, LEAF, GREY = "#CFE1F2", "#F8E8C0", "#777777"
+WRONG = "#F4A6A0"  # a node whose prediction is wrong
 
 
 def new_axes(panels: int, width: float, height: float) -> list[Axes]:
@@ -31,6 +32,11 @@ def new_axes(panels: int, width: float, height: float) -> list[Axes]:
 
     figure = plt.figure(figsize=(width, height), layout="constrained")
     return list(figure.subplots(1, panels, squeeze=False)[0])
+
+
+def one_axes(ax: Axes | None, width: float, height: float) -> Axes:
+    """The axes that are given, or else new ones of this size, in inches."""
+    return new_axes(1, width, height)[0] if ax is None else ax
 
 
 def tidy(ax: Axes) -> None:

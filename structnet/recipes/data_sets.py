@@ -71,8 +71,7 @@ def own_trees(
     found = datasets.summarize_trees(data)
     for line in (*data.guesses, *_of_trees(found)):
         say(line)
-    told = {"format": data.format, "target": data.target, "task": data.task, "pairs": data.pairs}
-    return {"data": name, **told, **found}
+    return {"data": name, **data.told, **found}
 
 
 def _of_trees(found: Mapping[str, Any]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from structnet.checks import check_integer
 from structnet.datasets import catalogue
 from structnet.datasets.catalogue import SPARSE, TABLES, TEXT_SETS, TEXTS, TREE_SETS
 from structnet.recipes.recipe import did_you_mean, is_file
-from structnet.recipes.tree_file.settings import Format
+from structnet.recipes.tree_file.settings import Format, Task
 
 KNOWN = TREE_SETS | catalogue.ARRAY_SETS | TEXT_SETS
 OF_TABLES = ("classification", "regression")
@@ -54,7 +54,7 @@ class OfFile:
 
     format: Format | None = None
     target: str | None = None
-    task: Literal["classification", "regression", "pairs", "nodes"] | None = None
+    task: Task | None = None
     header: Literal["yes", "no"] | None = None
     delimiter: str | None = None
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from structnet.recipes.paper import Member, Members
-from structnet.recipes.protocol import Recipe
+from structnet.recipes.protocol import Recipe, sizes_of
 from structnet.recipes.recipe import Place, Say, values_of
 from structnet.recipes.run import Run, save
 from structnet.recipes.words import metrics
 from structnet.training import set_threads
 from structnet.training.files import locked
-from structnet.training.processes import own_device, process_rank
+from structnet.training.processes import is_first_process, own_device, process_rank
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,14 +43,14 @@ def carry_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str, An
     refuse_processes(recipe)
     take(settings.place)
     # Before the data are read or generated, which may take long.
-    with locked(run.folder) if process_rank()[0] == 0 else nullcontext():
+    with locked(run.folder) if is_first_process() else nullcontext():
         return _carried_out(recipe, run, settings, say)
 
 
 def _carried_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str, Any]:
     data = recipe.load(settings, say)
     described = data.describe()
-    first = process_rank()[0] == 0
+    first = is_first_process()
     before = {path.name for path in run.folder.iterdir()} if first else set()
     if run.started:
         run.check_same_data(described)
@@ -72,8 +72,7 @@ def _carried_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str,
     tested = recipe.measure(model, data.test, recipe.Ask(place=settings.place))
     for line in metrics(tested):
         say(line)
-    sizes = {name: len(getattr(data, name)) for name in ("train", "validation", "test")}
-    result = result_of(recipe, run, settings.data, sizes, tested, outcome.seconds)
+    result = result_of(recipe, run, settings.data, sizes_of(data), tested, outcome.seconds)
     result |= {"details": outcome.details}
     run.write("result.json", result)
     for name, draw in recipe.pictures(run, data).items():
@@ -106,9 +105,9 @@ def result_of(
 
 def speaker() -> Say:
     """What prints a line for the user: of several processes, the first alone does."""
-    if process_rank()[0] > 0:
-        return lambda line: None
-    return lambda line: print(line, flush=True)
+    if is_first_process():
+        return lambda line: print(line, flush=True)
+    return lambda line: None
 
 
 def take(place: Place) -> None:

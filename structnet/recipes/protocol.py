@@ -34,6 +34,11 @@ class RunData(Protocol):
         ...
 
 
+def sizes_of(data: RunData) -> dict[str, int]:
+    """How many examples each part of a run's data has."""
+    return {"train": len(data.train), "validation": len(data.validation), "test": len(data.test)}
+
+
 class Recipe(Protocol):
     """A family as the commands see it.
 
@@ -56,7 +61,7 @@ class Recipe(Protocol):
     examples: ClassVar[Mapping[str, str]]
     data_sets: ClassVar[Sequence[str]]
     files: ClassVar[Sequence[str]]
-    parallel: ClassVar[bool]
+    parallel: ClassVar[bool] = False
     Settings: ClassVar[type[Any]]
     Ask: ClassVar[type[Any]]
     Choice: ClassVar[type[Any]]

@@ -33,7 +33,7 @@ from structnet.training.checkpoint import (
 )
 from structnet.training.files import replacing
 from structnet.training.history import History
-from structnet.training.processes import process_rank
+from structnet.training.processes import is_first_process
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -238,7 +238,7 @@ class Run:
             ValueError: there is one.
         """
         # The first process alone looks: it may have begun to write when the others come here.
-        if process_rank()[0] == 0 and self.started:
+        if is_first_process() and self.started:
             raise ValueError(
                 f"{self} holds a run already; name another folder with --out, or continue that run "
                 f"with --resume {self}"
@@ -304,6 +304,13 @@ def _different(saved: Any, settings: Any) -> Iterator[tuple[str, Any, Any]]:
     for name, value in values_of(settings).items():
         if name not in PLACES and before[name] != value:
             yield name.replace("_", "-"), before[name], value
+
+
+def history_picture(run: Run) -> dict[str, Callable[[], Axes]]:
+    """``history.png`` and what draws it; nothing before the first epoch has ended."""
+    from structnet.plot import plot_history
+
+    return {"history.png": lambda: plot_history(run.history)[0]} if len(run.history) else {}
 
 
 def save(ax: Axes, path: Path) -> Path:

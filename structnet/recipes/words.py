@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from structnet.routing.words import aligned
+
 MOST_CLASSES = 12  # of a confusion matrix that is shown whole
 MOST_MISTAKES = 10  # that are told of a larger one
 
@@ -61,11 +63,7 @@ def _confusion(classes: Sequence[str], counts: Sequence[Sequence[int]]) -> Itera
             ["", *classes],
             *([name, *map(str, row)] for name, row in zip(classes, counts, strict=True)),
         ]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        for row in rows:
-            yield "  " + "  ".join(
-                field.rjust(width) for field, width in zip(row, widths, strict=True)
-            )
+        yield from (f"  {line}" for line in aligned(rows))
         return
     mistakes = [
         (number, true, guess)

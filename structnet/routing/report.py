@@ -13,7 +13,7 @@ from structnet.routing.explanation import names_of
 from structnet.routing.protocol import RoutedTree
 from structnet.routing.samples import Samples, counted
 from structnet.routing.visits import passing, reach
-from structnet.routing.words import decided_words, percent
+from structnet.routing.words import aligned, decided_words, percent
 
 
 @dataclass(frozen=True)
@@ -244,17 +244,7 @@ def _distribution(
 
 
 def _table(rows: Sequence[Sequence[object]]) -> list[str]:
-    """Lines of right-aligned columns; the first column of words is left-aligned."""
-    cells = [[_cell(value) for value in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    left = not rows[0][0]  # a column of names
-    return [
-        "  ".join(
-            cell.ljust(width) if left and not i else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in cells
-    ]
+    return aligned([[_cell(value) for value in row] for row in rows], names=not rows[0][0])
 
 
 def _cell(value: object) -> str:

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from structnet.errors import GraphError, NotATreeError
-from structnet.trees.schema import check_fields, make_graph
+from structnet.errors import NotATreeError
+from structnet.trees.schema import edges_by_place, make_graph
 from structnet.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -98,15 +98,7 @@ class Topology:
             NotATreeError: a node has several parents, or comes before its parent, or there are
                 several roots.
         """
-        check_fields(graph)
-        child, parent = (ends.numpy() for ends in graph.edges())
-        pos = graph.edata["pos"].numpy()
-        order = np.lexsort((pos, parent))
-        child, parent, pos = child[order], parent[order], pos[order]
-        clash = (parent[1:] == parent[:-1]) & (pos[1:] == pos[:-1])
-        if clash.any():
-            e = int(clash.argmax())
-            raise GraphError(f"node {parent[e]} has two children in place {pos[e]}; places differ")
+        child, parent, _ = edges_by_place(graph)
         counts = np.bincount(parent, minlength=graph.num_nodes())
         return cls.from_arrays(np.append(0, np.cumsum(counts)), child)
 

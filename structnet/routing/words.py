@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 def percent(share: float, digits: int = 0) -> str:
     """A share of 1 in percent.
@@ -23,3 +25,24 @@ def decided_words(decided: float | None) -> str:
     if decided is None or decided > 1 - 1e-9:
         return ""
     return f"routers decided {percent(decided, 1)}"
+
+
+def aligned(rows: Sequence[Sequence[str]], names: bool = False) -> list[str]:
+    """The rows of a table as lines, their fields at the right of columns.
+
+    Args:
+        rows: fields, as many in each row.
+        names: does the first column hold names, which stand at the left?
+
+    Example:
+        >>> aligned([["", "leaves"], ["one", "8"], ["another", "12"]], names=True)
+        ['         leaves', 'one           8', 'another      12']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            field.ljust(width) if names and not i else field.rjust(width)
+            for i, (field, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]

@@ -17,7 +17,7 @@ from structnet.estimators.inputs import plain_labels
 from structnet.tensor_tree.building import Targets
 from structnet.tensor_tree.estimator import TreeLSTMEstimator
 from structnet.tensor_tree.explanation import TreeExplanation, explain
-from structnet.tensor_tree.samples import check_lengths, indicators, that_count
+from structnet.tensor_tree.samples import check_lengths, counting, indicators
 from structnet.tensor_tree.settings import TreeLSTMSettings
 
 
@@ -97,7 +97,7 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
         samples = self._samples(X, least=2)
         labels = plain_labels(y)
         check_lengths(samples, labels)
-        samples, labels, weights = that_count(samples, np.asarray(labels), sample_weight)
+        samples, labels, weights = counting(samples, np.asarray(labels), sample_weight)
         several = labels.ndim == 2 and labels.shape[1] > 1
         if several:
             codes = indicators(labels)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import fields
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from structnet.checks import check_bool, check_number
 from structnet.estimators import file
 from structnet.estimators.checked import seed_from
 from structnet.estimators.held_out import parted
+from structnet.estimators.hyper_parameters import settings_of
 from structnet.tensor_tree.building import Question, Targets
 from structnet.tensor_tree.samples import as_sample
 from structnet.tensor_tree.settings import TreeLSTMSettings
@@ -180,9 +180,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             vectors = None if self.vectors is None else Path(self.vectors).resolve()
             facts = {**data, "random_state": self.seed_, "vectors": vectors}
             file.claim(self.folder, self, FREE, **facts)
-        names = {each.name for each in fields(TreeLSTMSettings)} - {"seed"}
-        given: dict[str, Any] = {name: getattr(self, name) for name in names}
-        settings = TreeLSTMSettings(**given, seed=self.seed_)
+        settings = settings_of(self, TreeLSTMSettings, seed=self.seed_)
         question = Question(kind, outputs, len(learn.samples[0]))
         self.trained_ = train(
             settings,
@@ -236,17 +234,22 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
 
     # Answers
 
+    def _answers(
+        self, X: Any, question: Callable[[Forest], Tensor]
+    ) -> Iterator[tuple[list[Tree], Tensor]]:
+        """The trees of some samples at a time, and what a question to the model gives for them."""
+        samples = self._samples(X, roots=self.trained_.question.roots)
+        for start in range(0, len(samples), BATCH):
+            trees = [tree for each in samples[start : start + BATCH] for tree in each]
+            forest = Forest.from_trees(trees, self.trained_.vocabulary).to(self.device)
+            with evaluating(self.model_):
+                found = question(forest).cpu()
+            yield trees, found
+
     def _outputs(self, X: Any) -> Tensor:
         """What the model gives for each sample, ``[n, outputs]``."""
         check_is_fitted(self)
-        samples, model = self._samples(X, roots=self.trained_.question.roots), self.model_
-        parts = []
-        with evaluating(model):
-            for start in range(0, len(samples), BATCH):
-                trees = [tree for each in samples[start : start + BATCH] for tree in each]
-                forest = Forest.from_trees(trees, self.trained_.vocabulary).to(self.device)
-                parts.append(model(forest).cpu())
-        return torch.cat(parts)
+        return torch.cat([found for _, found in self._answers(X, self.model_)])
 
     def _one(self, x: Any) -> Tree:
         """A sample of one tree.

@@ -10,10 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 from structnet.estimators.checked import encode_labels
 from structnet.estimators.inputs import plain_labels
 from structnet.tensor_tree.building import Targets
-from structnet.tensor_tree.estimator import BATCH, TreeLSTMEstimator
+from structnet.tensor_tree.estimator import TreeLSTMEstimator
 from structnet.tensor_tree.samples import node_labels
-from structnet.training.metrics import evaluating
-from structnet.trees.forest import Forest
 
 
 class TreeNodeClassifier(TreeLSTMEstimator):
@@ -71,14 +69,11 @@ class TreeNodeClassifier(TreeLSTMEstimator):
     def predict(self, X: Any) -> list[list[Any]]:
         """The likeliest class of each node of each tree, in preorder."""
         check_is_fitted(self)
-        samples, model, found = self._samples(X, roots=1), self.model_, []
-        with evaluating(model):
-            for start in range(0, len(samples), BATCH):
-                trees = [tree for (tree,) in samples[start : start + BATCH]]
-                forest = Forest.from_trees(trees, self.trained_.vocabulary).to(self.device)
-                names = self.classes_[model.predict(forest).cpu().numpy()]
-                ends = np.cumsum([tree.size for tree in trees])[:-1]
-                found += [each.tolist() for each in np.split(names, ends)]
+        found = []
+        for trees, places in self._answers(X, self.model_.predict):
+            names = self.classes_[places.numpy()]
+            ends = np.cumsum([tree.size for tree in trees])[:-1]
+            found += [each.tolist() for each in np.split(names, ends)]
         return found
 
     def score(self, X: Any, y: Any) -> float:

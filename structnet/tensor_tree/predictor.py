@@ -12,6 +12,7 @@ from scipy.optimize import minimize
 from torch import Tensor, nn
 
 from structnet.checks import check_integer, check_number, check_one_of
+from structnet.routing.samples import weighted_mean
 from structnet.tensor_tree.child_sum_tree_lstm import ChildSumTreeLSTM
 from structnet.tensor_tree.label_bag import LabelBag
 from structnet.tensor_tree.readout import TreeReadout
@@ -105,10 +106,7 @@ class TreePredictor(nn.Module):
 
     def loss(self, batch: TreeExamples) -> Tensor:
         """The mean over the batch, of what each counts; errors as of :meth:`losses`."""
-        losses = self.losses(batch)
-        return (
-            losses.mean() if batch.weights is None else (losses * batch.weights.to(losses)).mean()
-        )
+        return weighted_mean(self.losses(batch), batch.weights)
 
     def predict(self, batch: TreeExamples | Forest) -> Tensor:
         """The likeliest class ``[n]``; or the labels that are likelier than not, 0 or 1; or the

@@ -14,7 +14,7 @@ from structnet.estimators.scale import Standardizer
 from structnet.tensor_tree.building import Targets
 from structnet.tensor_tree.estimator import TreeLSTMEstimator
 from structnet.tensor_tree.explanation import TreeExplanation, explain
-from structnet.tensor_tree.samples import numbers_of, that_count
+from structnet.tensor_tree.samples import counting, numbers_of
 
 
 class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
@@ -53,7 +53,7 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
         """
         self._begin()
         samples = self._samples(X, least=2)
-        samples, numbers, weights = that_count(samples, numbers_of(samples, y), sample_weight)
+        samples, numbers, weights = counting(samples, numbers_of(samples, y), sample_weight)
         rows, held = numbers.reshape(len(numbers), -1), None
         if validation is not None:
             others, answers = self._validation(validation, samples)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from structnet.estimators.inputs import check_weights, off_torch, plain_numbers
+from structnet.estimators.inputs import check_weights, counting_places, off_torch, plain_numbers
 from structnet.parse.conversion import as_tree
 from structnet.trees.tree import Tree
 
@@ -72,7 +72,7 @@ def numbers_of(samples: list, y: Any) -> np.ndarray:
     return found
 
 
-def that_count(
+def counting(
     samples: list[tuple[Tree, ...]], answers: np.ndarray, sample_weight: Any
 ) -> tuple[list[tuple[Tree, ...]], np.ndarray, np.ndarray | None]:
     """The samples whose weight is above 0, with their answers and weights.
@@ -84,14 +84,9 @@ def that_count(
         ValueError: weights that are none, or fewer than two samples that count.
     """
     weights = check_weights(off_torch(sample_weight), len(samples))
-    if weights is None or weights.all():
+    kept = counting_places(weights, least=2)
+    if weights is None or kept is None:
         return samples, answers, weights
-    kept = np.flatnonzero(weights)
-    if len(kept) < 2:
-        raise ValueError(
-            f"all but {len(kept)} of {len(samples)} samples have the weight zero; expected at "
-            "least 2 above it"
-        )
     return [samples[i] for i in kept], answers[kept], weights[kept]
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 from structnet.checks import check_bool, check_integer, check_number, check_one_of, wrong
 
-CELLS = ("child-sum", "tucker", "sum", "full", "cp", "tensor-train")
-POOLS = ("root", "sum", "mean", "max", "attention")
+Cell = Literal["tucker", "sum", "full", "child-sum", "cp", "tensor-train"]
+CELLS: tuple[str, ...] = get_args(Cell)
 STEPS = 1500  # of training that few examples get too
 EPOCHS = (10, 60)  # least and most passes, where nobody says how many
 SMALL = 1000  # examples below which batches are smaller
@@ -28,10 +29,12 @@ def check_pools(pools: Sequence[str] | None, *, optional: bool = False, owner: s
         optional: may they be None?
 
     Raises:
-        ValueError: it is no sequence of some of ``POOLS``.
+        ValueError: it is no sequence of some of ``structnet.message_passing.pooling.POOLS``.
     """
     if pools is None and optional:
         return
+    from structnet.message_passing.pooling import POOLS
+
     if isinstance(pools, str) or not pools or not set(pools) <= set(POOLS):
         raise wrong("pools", f"some of {list(POOLS)}{', or None' * optional}", pools, owner)
 

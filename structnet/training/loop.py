@@ -42,6 +42,7 @@ from structnet.training.seeding import epoch_order, random_states_kept, seed_epo
 from structnet.training.targets import TargetError
 from structnet.training.threads import Threads
 
+NAMED = 5  # examples that an error names
 Callback = Callable[[nn.Module, History], Any]
 
 
@@ -62,9 +63,9 @@ class NonFiniteLossError(RuntimeError):
         self.epoch, self.batch = epoch, batch
         self.indices, self.culprits = [int(i) for i in indices], list(culprits)
         named = self.culprits or self.indices
-        examples = ", ".join(map(str, named[:5]))
-        if len(named) > 5:
-            examples += f" and {len(named) - 5} more"
+        examples = ", ".join(map(str, named[:NAMED]))
+        if len(named) > NAMED:
+            examples += f" and {len(named) - NAMED} more"
         super().__init__(
             f"the {what} is not finite in epoch {epoch}, batch {batch}: examples {examples} "
             f"{'by themselves' if self.culprits else 'together'}. No step was taken with this "
@@ -236,12 +237,12 @@ class Loop:
         self.optimizer.zero_grad(set_to_none=True)
         raise NonFiniteLossError(what, epoch, batch, indices, self._culprits(indices))
 
-    def _culprits(self, indices: np.ndarray, most: int = 5) -> list[int]:
+    def _culprits(self, indices: np.ndarray) -> list[int]:
         """The first examples whose loss is not finite in a batch of their own, by bisection."""
         culprits: list[int] = []
         parts = [indices]
         with evaluating(self.model):
-            while parts and len(culprits) < most:
+            while parts and len(culprits) < NAMED:
                 part = parts.pop()
                 if self.model.loss(to_device(self.data[part], self.device)).isfinite():
                     continue

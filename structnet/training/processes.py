@@ -24,6 +24,11 @@ def process_rank() -> tuple[int, int]:
     return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
 
 
+def is_first_process() -> bool:
+    """Is this process the one that writes and speaks? Outside ``torchrun`` it is."""
+    return process_rank()[0] == 0
+
+
 def own_device(device: str | torch.device) -> torch.device:
     """The device this process trains on: under ``torchrun``, "cuda" means one GPU a process.
 

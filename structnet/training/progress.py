@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from tqdm.auto import tqdm
 
-from structnet.training.processes import process_rank
+from structnet.training.processes import is_first_process
 
 BAR = "{desc}{percentage:3.0f}%|{bar}| {elapsed}<{remaining}, {rate_fmt}{postfix}"
 
@@ -43,7 +43,7 @@ class Progress:
     def of(cls, given: bool | Progress) -> Progress:
         """What was given, or a new one; of several processes, the first alone says something."""
         progress = given if isinstance(given, cls) else cls(shown=bool(given))
-        progress.shown = progress.shown and process_rank()[0] == 0
+        progress.shown = progress.shown and is_first_process()
         return progress
 
     def open(self, total: int, done: int) -> None:

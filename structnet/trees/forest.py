@@ -19,7 +19,7 @@ from structnet.trees import _kernels
 from structnet.trees.arrays import MAX_PLACE, check_arrays, check_numbers
 from structnet.trees.memory import collector_paused
 from structnet.trees.numbering import add_shared, add_unshared, positions, renumbered
-from structnet.trees.schema import check_fields, make_graph
+from structnet.trees.schema import edges_by_place, make_graph
 from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import NONE, Vocabulary
 
@@ -168,17 +168,8 @@ class Forest:
             GraphError: a missing field, a cycle, a number out of range, two children in one
                 place, or roots that are no numbers.
         """
-        check_fields(graph)
-        child, parent = (ends.numpy() for ends in graph.edges())
-        pos = graph.edata["pos"].numpy()
+        child, parent, pos = edges_by_place(graph)
         types, tokens = graph.ndata["type"].numpy(), graph.ndata["token"].numpy()
-        # Edges by parent, then place, so two children in one place stand side by side.
-        by_place = np.lexsort((pos, parent))
-        child, parent, pos = child[by_place], parent[by_place], pos[by_place]
-        clash = (parent[1:] == parent[:-1]) & (pos[1:] == pos[:-1])
-        if clash.any():
-            e = int(clash.argmax())
-            raise GraphError(f"node {parent[e]} has two children in place {pos[e]}; places differ")
         check_numbers("edata['pos']", pos, 0, MAX_PLACE)
         check_numbers("ndata['type']", types, NONE)
         check_numbers("ndata['token']", tokens, NONE)

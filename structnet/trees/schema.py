@@ -86,3 +86,24 @@ def check_fields(graph: DGLGraph) -> None:
         dtype = getattr(graph, where)[name].dtype
         if dtype != torch.int64:
             raise GraphError(f"{where}[{name!r}] must be int64; got {dtype}")
+
+
+def edges_by_place(graph: DGLGraph) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Child, parent and place of each edge, by parent and then by place.
+
+    Shapes:
+        each ``[edges]``, int64.
+
+    Raises:
+        GraphError: a field of the schema is missing, or two children are in one place.
+    """
+    check_fields(graph)
+    child, parent = (ends.numpy() for ends in graph.edges())
+    pos = graph.edata["pos"].numpy()
+    order = np.lexsort((pos, parent))  # two children in one place stand side by side
+    child, parent, pos = child[order], parent[order], pos[order]
+    clash = (parent[1:] == parent[:-1]) & (pos[1:] == pos[:-1])
+    if clash.any():
+        e = int(clash.argmax())
+        raise GraphError(f"node {parent[e]} has two children in place {pos[e]}; places differ")
+    return child, parent, pos

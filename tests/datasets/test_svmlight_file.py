@@ -101,6 +101,8 @@ def test_files_that_teach_nothing(write) -> None:
         svmlight_file.load(write("# nothing\n"))
     with pytest.raises(TableError, match="at least two classes; every row has 5"):
         svmlight_file.load(write("5 1:1\n5\n"))
+    with pytest.raises(ValueError, match=r"\.svm: too few samples to hold some out: 2, each of"):
+        svmlight_file.load(write("5 1:1\n6 1:1\n"))
     with pytest.raises(TableError, match=r"other\.svm: the training rows have no class 9"):
         svmlight_file.load(write(TREES), test=write("9 1:1\n", "other.svm"))
     with pytest.raises(ValueError, match=r"there is no data set 'a\.arff'.* or FILE\.svm"):

@@ -105,6 +105,17 @@ def test_a_file_that_somebody_changed(
         RoutedLanguageModel.load(tmp_path / "model")
 
 
+def test_a_file_of_before_says_nothing_of_fitted_attributes(
+    fitted: RoutedLanguageModel, tmp_path: Path
+) -> None:
+    fitted.save(tmp_path / "model")
+    _, config = load_model(tmp_path / "model")
+    del config["fitted"], config["vectors"]
+    save_model(tmp_path / "model", fitted.model_, config)
+    found = RoutedLanguageModel.load(tmp_path / "model")
+    assert np.array_equal(found.predict_proba(TEXT[:3]), fitted.predict_proba(TEXT[:3]))
+
+
 def test_a_file_is_a_text(tmp_path: Path) -> None:
     path = tmp_path / "text.txt"
     path.write_text("\n".join(TEXT), encoding="utf-8")
@@ -150,6 +161,9 @@ def test_given_vectors(tmp_path: Path) -> None:
         model = RoutedLanguageModel(**SMALL, vectors=given, epochs=1).fit(TEXT)
         assert model.model_.vectors.shape[1] == len(words)
         found.append(model.predict_proba(TEXT[:2]))
+        model.save(tmp_path / "model")  # the vectors are among the weights
+        kept = RoutedLanguageModel.load(tmp_path / "model")
+        assert kept.vectors is None and np.array_equal(kept.predict_proba(TEXT[:2]), found[-1])
     assert np.array_equal(*found)
 
 

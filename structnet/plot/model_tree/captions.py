@@ -109,14 +109,23 @@ def share_text(share: float) -> str:
     return "<1 %" if 0 < share < 0.005 else percent(share)
 
 
+def commonest(names: Sequence[str], counts: np.ndarray, letters: int) -> str:
+    """The commonest of some classes, by their counts ``[classes]``, and its share.
+
+    Example:
+        >>> commonest(["cat", "dog"], np.array([1, 3]), 12)
+        'dog: 75 %'
+    """
+    name = cut(names[int(counts.argmax())], letters)
+    return f"{name}: {share_text(counts.max() / counts.sum())}"
+
+
 def _says(found: Reach, leaf: int, names: Sequence[str] | None) -> str:
     """The commonest class at a leaf, or the mean and the spread of its targets."""
     if not found.share[leaf]:
         return "no samples"
     if names is not None and found.classes is not None:
-        counts = found.classes[leaf]
-        name = cut(names[counts.argmax()], MAX_NAME)
-        return f"{name}: {share_text(counts.max() / counts.sum())}"
+        return commonest(names, found.classes[leaf], MAX_NAME)
     if found.mean is None or found.spread is None or found.mean.shape[1] > 1:
         return ""
     return f"{brief(found.mean[leaf, 0], 3)} ± {brief(found.spread[leaf, 0], 2)}"

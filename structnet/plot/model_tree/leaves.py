@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from structnet.plot.model_tree.captions import share_text
+from structnet.plot.model_tree.captions import commonest, share_text
 from structnet.plot.model_tree.key import GREEDY, ONE_LEAF
 from structnet.plot.model_tree.sheet import INCH, room
-from structnet.plot.style import GREY, as_written, cut, new_axes, percent_axis
+from structnet.plot.style import GREY, as_written, cut, one_axes, percent_axis
 from structnet.routing.leaves import leaf_predictions, leaf_words
 from structnet.routing.reading import read
 from structnet.routing.samples import Samples, counted
@@ -85,7 +85,7 @@ def plot_leaf_classes(
         cut(f"leaf {v}, {share_text(s)}: {words.get(v, 'ends no path')}", LONGEST)
         for v, s in zip(leaves, sizes, strict=True)
     ]
-    ax = ax if ax is not None else _new_heat_map(names, labels)
+    ax = one_axes(ax, *_size_of_heat_map(names, labels))
     image = ax.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="none")
     bar = ax.figure.colorbar(image, ax=ax, label="mean probability\nof the leaf")
     percent_axis(bar.ax)
@@ -155,7 +155,7 @@ def plot_leaf_means(
     columns, rows = _montage(len(leaves))
     step = np.array([1 + GAP, ratio + TITLE + GAP])
     size = step * (columns, rows) + (GAP, NOTE)
-    ax = ax if ax is not None else new_axes(1, *(SIDE * size))[0]
+    ax = one_axes(ax, *(SIDE * size))
     ax.set(xlim=(-GAP, size[0] - GAP), ylim=(size[1] - TITLE, -TITLE), aspect="equal")
     ax.set_axis_off()
     font = min(FONT, *FONT * room(ax) / INCH / SIDE / size)
@@ -163,8 +163,8 @@ def plot_leaf_means(
         left, top = step * (number % columns, number // columns)
         here = reached == leaf
         text = f"leaf {leaf}: {share_text(weights[here].sum() / weights.sum())}\n"
-        if targets is not None:
-            text += _commonest(names, targets[here], weights[here])
+        if names is not None and targets is not None and weights[here].any():
+            text += commonest(names, np.bincount(targets[here], weights[here]), MAX_NAME)
         title = ax.text(left + 0.5, top - 0.03, text, ha="center", va="bottom", fontsize=font)
         as_written(title)
         place = (left, left + 1, top + ratio, top)
@@ -210,11 +210,11 @@ def _draw_mean(
     ax.set(xlim=limits[0], ylim=limits[1])
 
 
-def _new_heat_map(names: Sequence[str], labels: Sequence[str]) -> Axes:
-    """Axes with cells that hold their number, and room for the names and the colours' label."""
+def _size_of_heat_map(names: Sequence[str], labels: Sequence[str]) -> tuple[float, float]:
+    """Inches for cells that hold their number, and room for the names and the colours' label."""
     slant, leaves = SLANT * _longest(names), LEVEL_LETTER * _longest(labels)
     width, height = 1.9 + 0.42 * min(len(names), 40), 1.1 + max(1.4, 0.3 * min(len(labels), 60))
-    return new_axes(1, width=width + slant + leaves, height=height + slant)[0]
+    return width + slant + leaves, height + slant
 
 
 def _longest(names: Sequence[str]) -> int:
@@ -264,11 +264,3 @@ def _pictures(x: np.ndarray) -> np.ndarray:
     if x.ndim == 3:
         return x
     return x.squeeze(1) if x.shape[1] == 1 else np.moveaxis(x, 1, -1)
-
-
-def _commonest(names: Sequence[str] | None, targets: np.ndarray, weights: np.ndarray) -> str:
-    if names is None or not weights.sum():
-        return ""
-    counts = np.bincount(targets, weights)
-    name = cut(names[int(counts.argmax())], MAX_NAME)
-    return f"{name}: {share_text(counts.max() / counts.sum())}"

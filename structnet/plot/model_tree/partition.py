@@ -18,7 +18,7 @@ from structnet.plot.style import (
     add_legend,
     as_written,
     cut,
-    new_axes,
+    one_axes,
     percent_axis,
 )
 from structnet.routing.batches import answers
@@ -115,7 +115,7 @@ def plot_partition(
     if told.units is not None:
         sides = list(told.units(np.stack(sides, axis=1)).T)
         places = told.units(np.asarray(places, np.float64))
-    given, ax = ax is not None, ax if ax is not None else new_axes(1, width=6.5, height=4.5)[0]
+    given, ax = ax is not None, one_axes(ax, width=6.5, height=4.5)
     targets = None if samples is None else samples.targets.cpu().numpy()
     if names is None:
         scale = _scale_of_numbers(predicted, targets)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from structnet.checks import check_integer
 from structnet.recipes.naru.settings import DATA_SETS, NaruRunSettings
-from structnet.recipes.paper import Member, Members, PaperTable, Row, Table
+from structnet.recipes.paper import Member, Members, PaperTable, Row, Table, values_in
 from structnet.recipes.recipe import Place, settings_from, values_of
 
 if TYPE_CHECKING:
@@ -86,18 +86,17 @@ def loss_table(choice: Choice, runs: Members) -> Table:
     """Figure 17: the losses, beside those of simpler models."""
     naru, gru = runs["naru"], runs["gru"]
 
-    def row(name: str, runs: Sequence[Run], *where: str) -> Row:
-        found = [_inside(run, *where) for run in runs]
-        return Row(name, {}, {q: [each[q] for each in found] for q in ("loss", "accuracy")})
+    def row(name: str, runs: Sequence[Run], when: str) -> Row:
+        sources = {quantity: f"details.{when}.{quantity}" for quantity in ("loss", "accuracy")}
+        return Row(name, {}, values_in(runs, sources))
 
-    mean = [_inside(run, "mean_vector_loss") for run in naru]
     rows = [
-        Row("mean vector", {}, {"loss": mean}),
+        Row("mean vector", {}, values_in(naru, {"loss": "details.mean_vector_loss"})),
         row("NARU, untrained", naru, "untrained"),
         row("NARU", naru, "trained"),
         row("GRU", gru, "trained"),
     ]
-    sizes = [_inside(run) for run in (naru[0], gru[0])]
+    sizes = [run.ended["details"] for run in (naru[0], gru[0])]
     notes = [
         *what_was_run(choice, naru[0]),
         f"Multiplications a word: NARU {sizes[0]['multiply_adds']:,}, GRU "
@@ -105,14 +104,15 @@ def loss_table(choice: Choice, runs: Members) -> Table:
         f"{sizes[1]['parameters']:,}.",
         "Accuracy: share of the next words that the nearest vector hits, unknown words as misses.",
     ]
-    return Table("Figure 17: loss", ("loss", "accuracy"), rows, notes, ("accuracy",), _losses(naru))
+    drawn = _picture(naru, "history", "figure17-")
+    return Table("Figure 17: loss", ("loss", "accuracy"), rows, notes, ("accuracy",), drawn)
 
 
 def utilisation_table(choice: Choice, runs: Members) -> Table:
     """Figure 18: share of the bundles that a sentence has visited after some steps."""
     rows = []
     for name in ("untrained", "trained"):
-        curves = [_inside(run, name, "utilisation") for run in runs["naru"]]
+        curves = [run.ended["details"][name]["utilisation"] for run in runs["naru"]]
         ours = {f"step {k}": [curve[k - 1] for curve in curves if len(curve) >= k] for k in STEPS}
         rows.append(Row(f"NARU, {name}", {}, ours))
     quantities = [q for q in rows[0].ours if rows[0].ours[q]]
@@ -145,7 +145,7 @@ def bias_table(choice: Choice, runs: Members) -> Table:
     """Figure 20: how far the visits are from even ones."""
     rows = []
     for name in ("untrained", "trained"):
-        found = [_inside(run, name) for run in runs["naru"]]
+        found = [run.ended["details"][name] for run in runs["naru"]]
         ours = {
             "bias": [each["bias"] for each in found],
             "bias / random": [each["normalised_bias"] for each in found],
@@ -190,23 +190,7 @@ def what_was_run(choice: Choice, run: Run) -> list[str]:
     ]
 
 
-def _inside(run: Run, *names: str) -> Any:
-    found = run.ended["details"]
-    for name in names:
-        found = found[name]
-    return found
-
-
-def _losses(runs: Sequence[Run]) -> dict[str, Any]:
-    def draw() -> Any:
-        from structnet.plot import plot_history
-
-        return plot_history(runs[0].history)[0]
-
-    return {f"figure17-{runs[0].folder.name}-history.png": draw}
-
-
-def _picture(runs: Sequence[Run], name: str) -> dict[str, Any]:
+def _picture(runs: Sequence[Run], name: str, figure: str = "") -> dict[str, Any]:
     """A picture of the first run, drawn as in its folder."""
 
     def draw() -> Any:
@@ -214,4 +198,4 @@ def _picture(runs: Sequence[Run], name: str) -> dict[str, Any]:
 
         return pictures.of_run(runs[0])[f"{name}.png"]()
 
-    return {f"{runs[0].folder.name}-{name}.png": draw}
+    return {f"{figure}{runs[0].folder.name}-{name}.png": draw}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from structnet.plot.style import GREY, LINES, new_axes, percent_axis, tidy
-from structnet.recipes.run import Run
+from structnet.plot.style import GREY, LINES, one_axes, percent_axis, tidy
+from structnet.recipes.run import Run, history_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,13 +17,10 @@ if TYPE_CHECKING:
 
 def of_run(run: Run) -> dict[str, Callable[[], Axes]]:
     """What there is to draw of a run: name -> what draws it."""
-    from structnet.plot import plot_history
-
-    history = run.history
-    found: dict[str, Callable[[], Axes]] = {"history.png": lambda: plot_history(history)[0]}
-    if run.config["settings"]["network"] != "naru":
+    found = history_picture(run)
+    if not found or run.config["settings"]["network"] != "naru":
         return found
-    changes = [(each["epoch"], each["route_changes"]) for each in history]
+    changes = [(each["epoch"], each["route_changes"]) for each in run.history]
     known = [pair for pair in changes if pair[1] is not None]
     if known:
         found["route_changes.png"] = lambda: plot_route_changes(known)
@@ -52,7 +49,7 @@ def plot_utilisation(curves: Mapping[str, Sequence[float]], ax: Axes | None = No
         curves: name -> shares.
         ax: axes; new ones by default.
     """
-    ax = ax or new_axes(1, 5.5, 3.6)[0]
+    ax = one_axes(ax, 5.5, 3.6)
     for color, (name, curve) in zip(LINES, curves.items(), strict=False):
         ax.plot(range(1, len(curve) + 1), curve, label=name, color=color)
     tidy(ax)
@@ -73,7 +70,7 @@ def plot_route_changes(changes: Sequence[tuple[int, float]], ax: Axes | None = N
         changes: epochs and shares.
         ax: axes; new ones by default.
     """
-    ax = ax or new_axes(1, 5.5, 3.6)[0]
+    ax = one_axes(ax, 5.5, 3.6)
     epochs, shares = zip(*changes, strict=True)
     ax.plot(epochs, shares, color=LINES[0], marker="o", markersize=4)
     tidy(ax)
@@ -93,7 +90,7 @@ def plot_load(shares: Mapping[str, Sequence[Sequence[float]]], ax: Axes | None =
         shares: name -> capsule -> bundle -> share.
         ax: axes; new ones by default.
     """
-    ax = ax or new_axes(1, 8.0, 3.6)[0]
+    ax = one_axes(ax, 8.0, 3.6)
     sizes = [len(capsule) for capsule in next(iter(shares.values()))]
     width = 0.8 / len(shares)
     for i, (color, (name, capsules)) in enumerate(zip(LINES, shares.items(), strict=False)):
@@ -127,7 +124,7 @@ def plot_traffic(traversals: Sequence[Any], visits: Sequence[Any], ax: Axes | No
     """
     from matplotlib.collections import LineCollection
 
-    ax = ax or new_axes(1, 9.0, 6.0)[0]
+    ax = one_axes(ax, 9.0, 6.0)
     places = [np.linspace(-1, 1, len(each) + 2)[1:-1] * len(each) / 2 for each in visits]
     total = max(float(np.sum(visits[0])), 1.0)
     lines, widths = [], []

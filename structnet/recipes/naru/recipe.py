@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from structnet.recipes.naru.paper import TABLES, Choice
+from structnet.recipes.naru.paper import TABLES
+from structnet.recipes.naru.paper import Choice as FigureChoice
 from structnet.recipes.naru.settings import DATA_SETS, FILES, AskOfText, NaruRunSettings
+from structnet.recipes.protocol import Recipe
 from structnet.recipes.recipe import Answer, Outcome, Place, Say
 from structnet.recipes.words import counted
 
@@ -17,15 +19,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from structnet.recipes.naru.text import Opened, TextData
-    from structnet.recipes.paper import PaperTable
     from structnet.recipes.run import Run
 
 
-class NaruRecipe:
+class NaruRecipe(Recipe):
     """Routed networks that predict the next word."""
 
-    name: ClassVar[str] = "naru"
-    examples: ClassVar[Mapping[str, str]] = {
+    name = "naru"
+    examples: ClassVar = {
         "train": """\
   structnet train naru --data mytext.txt --out runs/mytext
   structnet train naru --data brown --data-dir data --train-size 1500 --longest 25 --epochs 30
@@ -35,13 +36,12 @@ class NaruRecipe:
   structnet reproduce naru --figure 18 --data-dir data
   structnet reproduce naru --figure 17 --data pydoc --epochs 30""",
     }
-    data_sets: ClassVar[Sequence[str]] = DATA_SETS
-    files: ClassVar[Sequence[str]] = FILES
-    parallel: ClassVar[bool] = False
-    Settings: ClassVar[type] = NaruRunSettings
-    Ask: ClassVar[type] = AskOfText
-    Choice: ClassVar[type] = Choice
-    tables: ClassVar[Mapping[Any, PaperTable]] = TABLES
+    data_sets = DATA_SETS
+    files = FILES
+    Settings = NaruRunSettings
+    Ask = AskOfText
+    Choice = FigureChoice
+    tables = TABLES
 
     def load(self, settings: NaruRunSettings, say: Say) -> TextData:
         """The sentences of a run, with a word on them."""
@@ -152,4 +152,4 @@ class NaruRecipe:
 
         if texts:
             raise ValueError(f"the pictures of {run} are of its test data; leave out {texts[0]!r}")
-        return pictures.of_run(run) if len(run.history) else {}
+        return pictures.of_run(run)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 from structnet.checks import check_integer, wrong
+from structnet.estimators.hyper_parameters import settings_of
 from structnet.naru.settings import NaruSettings
 from structnet.recipes.recipe import Ask, Place, check_data, whole_path
 
@@ -69,11 +70,9 @@ class Training(NaruSettings):
 
     def told(self) -> NaruSettings:
         """The same as the library takes it."""
-        own = {each.name: getattr(self, each.name) for each in fields(NaruSettings)}
-        own |= {name: _numbers(name, own[name]) for name in ("sizes", "dims")}
-        if own["learning_rate"] is None:
-            own["learning_rate"] = RATES[self.network]
-        return NaruSettings(**own)
+        rate = RATES[self.network] if self.learning_rate is None else self.learning_rate
+        sizes, dims = _numbers("sizes", self.sizes), _numbers("dims", self.dims)
+        return settings_of(self, NaruSettings, sizes=sizes, dims=dims, learning_rate=rate)
 
 
 @dataclass(frozen=True)

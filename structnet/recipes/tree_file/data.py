@@ -17,6 +17,7 @@ from structnet.datasets.tree_file import read_text
 from structnet.datasets.tree_file_sources import FOLDERS
 from structnet.datasets.tree_file_targets import INSIDE
 from structnet.estimators.held_out import hold_out
+from structnet.recipes.protocol import sizes_of
 from structnet.recipes.recipe import Say
 from structnet.recipes.tree_file.settings import Source, TreeFileSettings
 from structnet.recipes.tree_lstm.trees import DATA_SEED
@@ -55,11 +56,8 @@ class TreeFileData:
 
     def describe(self) -> dict[str, Any]:
         """What the trees are, and all that it takes to read others like them."""
-        sizes = {name: len(getattr(self, name)) for name in ("train", "validation", "test")}
-        data = self.train
-        told = {"format": data.format, "target": data.target, "task": data.task}
-        known = {"pairs": data.pairs, "classes": self.classes, "baseline": self.baseline}
-        return {**sizes, **told, **known, "content": self.content}
+        known = {"classes": self.classes, "baseline": self.baseline, "content": self.content}
+        return {**sizes_of(self), **self.train.told, **known}
 
 
 def in_order(names: Any) -> list[str]:
@@ -152,8 +150,7 @@ def known_part(data: TreeFile, classes: list[str] | None) -> TreeFile:
 
 
 def _like(data: TreeFile, file: Path, say: Say) -> TreeFile:
-    told = {name: getattr(data, name) for name in ("format", "target", "task", "pairs")}
-    found = read_like(told, file)
+    found = read_like(data.told, file)
     _say_read(found, say)
     return found
 

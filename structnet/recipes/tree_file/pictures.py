@@ -11,7 +11,7 @@ import numpy as np
 from structnet.datasets import TreeFile
 from structnet.datasets.tree_file_targets import NODES
 from structnet.plot import plot_explanation, plot_tree
-from structnet.plot.style import as_written, cut, new_axes
+from structnet.plot.style import WRONG, as_written, cut, one_axes
 from structnet.recipes.tree_file.answers import Opened, relabelled, said_of
 from structnet.recipes.tree_lstm.trees import nearest_size
 from structnet.routing.words import percent
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-WRONG = "#F4A6A0"
 MOST_CLASSES = 30  # that are drawn, the most frequent ones
 COUNTS_UP_TO = 15  # classes, with numbers in the fields
 Nodes = list[list[Any]]  # label, number of children and token of each node, children first
@@ -136,7 +135,7 @@ def draw_confusion(confusion: Mapping[str, Any], ax: Axes | None = None) -> Axes
     shares = (counts / np.maximum(counts.sum(axis=1, keepdims=True), 1))[np.ix_(kept, kept)]
     counts = counts[np.ix_(kept, kept)]
     side = 2.2 + 0.36 * number
-    ax = ax if ax is not None else new_axes(1, side + 0.5, side)[0]
+    ax = one_axes(ax, side + 0.5, side)
     ax.imshow(shares, cmap="Blues", vmin=0, vmax=1)
     ax.set_xticks(range(number), names, rotation=90 if max(map(len, names)) > 2 else 0)
     ax.set_yticks(range(number), names)

@@ -10,26 +10,27 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from structnet.datasets.tree_file_formats import ENDINGS
+from structnet.recipes.protocol import Recipe
 from structnet.recipes.recipe import Answer, Outcome, Place, Say
 from structnet.recipes.recipe import Ask as AskOfModel
 from structnet.recipes.tree_file.settings import TreeFileSettings
-from structnet.recipes.tree_lstm.paper import TABLES, Choice
+from structnet.recipes.tree_lstm.paper import TABLES
+from structnet.recipes.tree_lstm.paper import Choice as TableChoice
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from structnet.datasets import TreeFile
-    from structnet.recipes.paper import PaperTable
     from structnet.recipes.run import Run
     from structnet.recipes.tree_file.answers import Opened
     from structnet.recipes.tree_file.data import TreeFileData
 
 
-class TreeFileRecipe:
+class TreeFileRecipe(Recipe):
     """Tree-LSTMs that learn from files of trees."""
 
-    name: ClassVar[str] = "tree-lstm"
-    examples: ClassVar[Mapping[str, str]] = {
+    name = "tree-lstm"
+    examples: ClassVar = {
         "train": """\
   structnet train tree-lstm --data expressions.tsv --out runs/own
   structnet train tree-lstm --data wsj.mrg --format penn --target root-label
@@ -37,13 +38,12 @@ class TreeFileRecipe:
   structnet train tree-lstm --data sst/train.txt --test-file sst/test.txt --target node-labels""",
         "reproduce": "  structnet reproduce tree-lstm --table own",
     }
-    data_sets: ClassVar[Sequence[str]] = ()
-    files: ClassVar[Sequence[str]] = ENDINGS
-    parallel: ClassVar[bool] = False
-    Settings: ClassVar[type[Any]] = TreeFileSettings
-    Ask: ClassVar[type[Any]] = AskOfModel
-    Choice: ClassVar[type[Any]] = Choice
-    tables: ClassVar[Mapping[Any, PaperTable]] = TABLES
+    data_sets = ()
+    files = ENDINGS
+    Settings = TreeFileSettings
+    Ask = AskOfModel
+    Choice = TableChoice
+    tables = TABLES
 
     def load(self, settings: TreeFileSettings, say: Say) -> TreeFileData:
         """The trees of a run, with a word on what was guessed and left out."""
@@ -120,7 +120,7 @@ class TreeFileRecipe:
         self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
     ) -> Mapping[str, Callable[[], Axes]]:
         """``history.png``, ``confusion.png``, ``tree.png``, ``why.png``, as far as it has come."""
-        from structnet.plot import plot_history
+        from structnet.recipes.run import history_picture
         from structnet.recipes.tree_file.answers import asked
         from structnet.recipes.tree_file.pictures import (
             draw_confusion,
@@ -129,9 +129,7 @@ class TreeFileRecipe:
             from_nodes,
         )
 
-        found: dict[str, Callable[[], Axes]] = {}
-        if len(run.history):
-            found["history.png"] = lambda: plot_history(run.history)[0]
+        found = history_picture(run)
         result = run.result or {}
         confusion = result.get("test", {}).get("confusion")
         if confusion:

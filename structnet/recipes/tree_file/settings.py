@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from structnet.checks import check_number
 from structnet.recipes.recipe import Place
-from structnet.tensor_tree.settings import TreeLSTMSettings
+from structnet.tensor_tree.settings import Cell, TreeLSTMSettings
 
 Format = Literal[
     "bracketed", "penn", "listops", "logic", "conllu", "json", "jsonl", "xml", "html", "python"
@@ -65,7 +65,7 @@ class Training(TreeLSTMSettings):
         batch_size: examples a step (default: 32, or 16 below 1000 examples)
     """
 
-    cell: Literal["child-sum", "tucker", "sum", "full", "cp", "tensor-train"] = "child-sum"
+    cell: Cell = "child-sum"
     pools: str | None = None  # as it is written
     bag: bool = True
     label_dropout: float | None = None

@@ -1,4 +1,7 @@
-"""ListOps for a run: the value of a list expression, 0 to 9."""
+"""ListOps for a run: the value of a list expression, 0 to 9.
+
+``datasets`` and ``parse`` import what is taken of them when it is used, so that help is quick.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,22 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from structnet.recipes.tree_lstm.trees import DATA_SEED, Labelled, Split, TreeDataSet, check_number
+from structnet import datasets, parse
+from structnet.recipes.tree_lstm.trees import (
+    DATA_SEED,
+    Labelled,
+    TreeData,
+    TreeDataSet,
+    check_number,
+)
+from structnet.trees.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from structnet.datasets.listops import ListOps
     from structnet.datasets.source import Source
     from structnet.recipes.tree_lstm.settings import Sizes
     from structnet.trees.tree import Tree
-    from structnet.trees.vocabulary import Vocabulary
 
 EXAMPLE = "[MAX 2 9 [MIN 4 7 ] 0 ]"
 VALIDATION_SHARE, MAX_VALIDATION = 0.05, 5000  # there is no validation file
@@ -32,9 +41,7 @@ class ListOpsData(TreeDataSet):
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """The operators and digits."""
-        from structnet.datasets import listops
-        from structnet.trees.vocabulary import Vocabulary
-
+        listops = datasets.listops
         return Vocabulary(listops.OPERATORS, self.classes, max(listops.ARITIES))
 
     def inputs(self) -> Tensor:
@@ -43,67 +50,46 @@ class ListOpsData(TreeDataSet):
 
         return torch.tril(torch.ones(10, 10))
 
-    def load(self, sizes: Sizes, data_dir: Path | None) -> Split:
+    def load(self, sizes: Sizes, data_dir: Path | None) -> TreeData:
         import numpy as np
 
-        from structnet.datasets import listops
-
+        listops = datasets.listops
         num_train = sizes.train_size or listops.PUBLISHED_TRAIN
         num_test = sizes.test_size or listops.PUBLISHED_TEST
         depth = sizes.max_depth or listops.PUBLISHED_DEPTH
         if sizes.generate:
-            data = _generated(num_train, num_test, depth)
+            data = listops.generated(num_train, num_test, DATA_SEED, depth)
         else:
             data = listops.load(data_dir, num_train, num_test, DATA_SEED, depth)
         known = Labelled(data.train_trees, data.train_labels)
         order = np.random.default_rng(DATA_SEED).permutation(num_train).tolist()
         held_out = min(max(round(VALIDATION_SHARE * num_train), 1), MAX_VALIDATION)
         test = Labelled(data.test_trees, data.test_labels)
-        return known[order[held_out:]], known[order[:held_out]], test, data.origin
+        train, validation = known[order[held_out:]], known[order[:held_out]]
+        return TreeData(train, validation, test, data.origin, self.known)
 
     def sources(self) -> Sequence[Source]:
-        from structnet.datasets import listops
-
-        return listops.TRAIN, listops.TEST
+        return datasets.listops.TRAIN, datasets.listops.TEST
 
     def generate(self, out: Path, num: int | None, seed: int) -> list[Path]:
-        from structnet.datasets import listops
-
+        listops = datasets.listops
         total = num or listops.PUBLISHED_TRAIN + listops.PUBLISHED_TEST
         num_test = max(round(TEST_SHARE * total), 1)
-        data = _generated(total - num_test, num_test, seed=seed)
+        data = listops.generated(total - num_test, num_test, seed)
         paths = [out / "train.tsv", out / "test.tsv"]
         listops.write_tsv(paths[0], data.train_trees, data.train_labels)
         listops.write_tsv(paths[1], data.test_trees, data.test_labels)
         return paths
 
     def read(self, path: str | Path) -> Labelled:
-        from structnet.datasets import listops
-
-        return Labelled(*listops.read_tsv(path))
+        return Labelled(*datasets.listops.read_tsv(path))
 
     def parse(self, texts: Sequence[str]) -> tuple[Tree, ...]:
-        from structnet import parse
-
         check_number(texts, 1, f"one expression, in quotation marks, such as {EXAMPLE!r}")
         return (parse.listops(texts[0]),)
 
     def write(self, trees: Sequence[Tree]) -> list[str]:
-        from structnet import parse
-
         return [parse.to_listops(tree) for tree in trees]
 
     def truth(self, trees: Sequence[Tree]) -> str:
-        from structnet.datasets import evaluate_expression
-
-        return str(evaluate_expression(trees[0]))
-
-
-def _generated(num_train: int, num_test: int, depth: int = 20, seed: int = DATA_SEED) -> ListOps:
-    """As :func:`structnet.datasets.listops.load` does where no published files are at hand."""
-    from structnet.datasets import evaluate_expression, listops
-
-    trees = listops.generate(num_train + num_test, seed, depth)
-    labels = [evaluate_expression(tree) for tree in trees]
-    train, test = slice(num_train), slice(num_train, None)
-    return listops.ListOps(trees[train], labels[train], trees[test], labels[test], "generated")
+        return str(datasets.evaluate_expression(trees[0]))

@@ -1,4 +1,7 @@
-"""LRT for a run: how two sentences of propositional logic are related, one of seven ways."""
+"""LRT for a run: how two sentences of propositional logic are related, one of seven ways.
+
+``datasets`` and ``parse`` import what is taken of them when it is used, so that help is quick.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from structnet.recipes.tree_lstm.trees import DATA_SEED, Labelled, Split, TreeDataSet, check_number
+from structnet import datasets, parse
+from structnet.datasets.truth import VARIABLES
+from structnet.recipes.tree_lstm.trees import (
+    DATA_SEED,
+    Labelled,
+    TreeData,
+    TreeDataSet,
+    check_number,
+)
+from structnet.trees.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -16,10 +28,9 @@ if TYPE_CHECKING:
     from structnet.datasets.source import Source
     from structnet.recipes.tree_lstm.settings import Sizes
     from structnet.trees.tree import Tree
-    from structnet.trees.vocabulary import Vocabulary
 
 # Of the generated pairs at least 1 in 6 is a training pair, and 15 % are test pairs.
-PAIRS_PER_TRAIN, PAIRS_PER_TEST, ALL_PAIRS = 6, 7, 250_000
+PAIRS_PER_TRAIN, PAIRS_PER_TEST = 6, 7
 
 RELATION_NAMES = {  # in the order of the classes
     "=": "equivalence",
@@ -41,9 +52,6 @@ class LRTData(TreeDataSet):
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """The operators and variables."""
-        from structnet.datasets.truth import VARIABLES
-        from structnet.trees.vocabulary import Vocabulary
-
         return Vocabulary(["and", "or", "not"], VARIABLES, 2)
 
     def inputs(self) -> Tensor:
@@ -52,43 +60,36 @@ class LRTData(TreeDataSet):
 
         return torch.eye(len(self.vocabulary.tokens))
 
-    def load(self, sizes: Sizes, data_dir: Path | None) -> Split:
-        from structnet.datasets import find, lrt
-
+    def load(self, sizes: Sizes, data_dir: Path | None) -> TreeData:
         train_size, test_size = sizes.train_size, sizes.test_size
-        at_hand = any(find(source, data_dir) for source in self.sources())
+        at_hand = any(datasets.find(source, data_dir) for source in self.sources())
         if at_hand and not sizes.generate:
-            data = lrt.load(data_dir, seed=DATA_SEED)
+            data = datasets.lrt.load(data_dir, seed=DATA_SEED)
         else:
             pairs = PAIRS_PER_TRAIN * (train_size or 0), PAIRS_PER_TEST * (test_size or 0)
-            num_pairs = max(pairs) if train_size and test_size else ALL_PAIRS
-            data = lrt.generated(max(num_pairs, 100), seed=DATA_SEED)
+            num_pairs = max(pairs) if train_size and test_size else datasets.lrt.GENERATED
+            data = datasets.lrt.generated(max(num_pairs, 100), seed=DATA_SEED)
         train = _chosen(data.train, train_size, "training")
         # A small run is not to spend its time on validation.
         validation = _chosen(data.validation, min(len(data.validation), len(train)), "validation")
         test = _chosen([p for n in sorted(data.test) for p in data.test[n]], test_size, "test")
-        return self._labelled(train), self._labelled(validation), self._labelled(test), data.origin
+        learn, choose, ask = map(self._labelled, (train, validation, test))
+        return TreeData(learn, choose, ask, data.origin, self.known)
 
     def sources(self) -> Sequence[Source]:
-        from structnet.datasets import lrt
-
-        return list(lrt.SOURCES.values())
+        return list(datasets.lrt.SOURCES.values())
 
     def generate(self, out: Path, num: int | None, seed: int) -> list[Path]:
-        from structnet.datasets import lrt
-
-        data = lrt.generated(num or ALL_PAIRS, seed=seed)
+        data = datasets.lrt.generated(num or datasets.lrt.GENERATED, seed=seed)
         test = [pair for n in sorted(data.test) for pair in data.test[n]]
         parts = {"train": data.train, "validation": data.validation, "test": test}
         paths = {out / f"{part}.tsv": pairs for part, pairs in parts.items()}
         for path, pairs in paths.items():
-            lrt.write_tsv(path, pairs)
+            datasets.lrt.write_tsv(path, pairs)
         return list(paths)
 
     def read(self, path: str | Path) -> Labelled:
-        from structnet.datasets import lrt
-
-        return self._labelled(lrt.read_tsv(path))
+        return self._labelled(datasets.lrt.read_tsv(path))
 
     def _labelled(self, pairs: Sequence[Pair]) -> Labelled:
         number = {name: i for i, name in enumerate(self.classes)}
@@ -96,30 +97,23 @@ class LRTData(TreeDataSet):
         return Labelled(trees, [number[pair.relation] for pair in pairs])
 
     def parse(self, texts: Sequence[str]) -> tuple[Tree, ...]:
-        from structnet import parse
-
         check_number(texts, 2, "two sentences, each in quotation marks")
         return tuple(map(parse.logic, texts))
 
     def write(self, trees: Sequence[Tree]) -> list[str]:
-        from structnet import parse
-
         return [parse.to_logic(tree) for tree in trees]
 
     def truth(self, trees: Sequence[Tree]) -> str:
-        from structnet.datasets import relation
-
-        return relation(*trees)
+        return datasets.relation(*trees)
 
     def in_words(self, name: str) -> str:
         return f"{name} ({RELATION_NAMES[name]})"
 
     def groups(self, data: Labelled) -> list[int]:
         """The operators of each pair's longer sentence; as in the files, 12 is 12 or more."""
-        from structnet.datasets import num_operators
         from structnet.datasets.lrt_generator import MAX_OPERATORS
 
-        count = [num_operators(tree) for tree in data.trees]
+        count = [datasets.num_operators(tree) for tree in data.trees]
         pairs = zip(count[0::2], count[1::2], strict=True)
         return [min(max(pair), MAX_OPERATORS) for pair in pairs]
 

@@ -34,7 +34,6 @@ OF_NAME: dict[str, TreeDataSet] = {each.name: each for each in (ListOpsData(), L
 class Opened:
     """A trained model, with what it takes to ask it something."""
 
-    run: Run
     model: TreeClassifier | TreePairClassifier
     of: TreeDataSet
     classes: list[str]

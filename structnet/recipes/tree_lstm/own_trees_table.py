@@ -113,7 +113,7 @@ def trained(settings: Settings, say: Say) -> dict[str, Any]:
         "model": settings.model,
         "data": settings.data,
         "sizes": {"train": len(learn), "test": len(test)},
-        "test": {_measure(of): score(said, of.y[test])},
+        "test": {"error" if of.of_numbers else "accuracy": score(said, of.y[test])},
         "settings": values_of(settings),
         "seconds": round(time.perf_counter() - begin, 1),
     }
@@ -127,7 +127,7 @@ def parted(
     from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold
 
     how: dict[str, Any] = {"n_splits": 4, "shuffle": True, "random_state": seed}
-    kind = KFold if task.y.dtype.kind == "f" else StratifiedKFold
+    kind = KFold if task.of_numbers else StratifiedKFold
     if task.groups is not None:
         kind = StratifiedGroupKFold
     learn, test = next(kind(**how).split(task.y, task.y, task.groups))
@@ -155,7 +155,7 @@ def counts(tree: Tree, pairs: bool) -> dict[str, int]:
 def _tree(settings: Settings, task: Task, learn: np.ndarray, test: np.ndarray) -> np.ndarray:
     from structnet.tensor_tree import TreeLSTMClassifier, TreeLSTMRegressor
 
-    kind = TreeLSTMRegressor if task.y.dtype.kind == "f" else TreeLSTMClassifier
+    kind = TreeLSTMRegressor if task.of_numbers else TreeLSTMClassifier
     model = kind(random_state=settings.seed, device=settings.place.device)
     model.fit([task.trees[i] for i in learn], task.y[learn])
     return model.predict([task.trees[i] for i in test])
@@ -171,13 +171,12 @@ def _baseline(settings: Settings, task: Task, learn: np.ndarray, test: np.ndarra
     pairs, names, y = settings.model == "pairs", DictVectorizer(), task.y[learn]
     x = names.fit_transform([counts(task.trees[i], pairs) for i in learn])
     z = names.transform([counts(task.trees[i], pairs) for i in test])
-    numbers = y.dtype.kind == "f"
     if settings.model == "boosting":
         most = np.argsort(-np.asarray((x > 0).sum(0)).ravel())[:SHOWN]
-        kind = HistGradientBoostingRegressor if numbers else HistGradientBoostingClassifier
+        kind = HistGradientBoostingRegressor if task.of_numbers else HistGradientBoostingClassifier
         model = kind(random_state=settings.seed).fit(x[:, most].toarray(), y)
         return model.predict(z[:, most].toarray())
-    if numbers:
+    if task.of_numbers:
         return RidgeCV(np.logspace(-2, 3, 6)).fit(x, y).predict(z)
     return LogisticRegression(max_iter=500).fit(x.log1p(), y).predict(z.log1p())
 
@@ -211,10 +210,6 @@ def _figures(runs: Sequence[Any], quantities: Mapping[str, str]) -> dict[str, li
     for run in runs:
         found[quantities[run.config["data"]]] += run.ended["test"].values()
     return found
-
-
-def _measure(task: Task) -> str:
-    return "error" if task.y.dtype.kind == "f" else "accuracy"
 
 
 OWN = PaperTable((), lambda choice: "table-own", members, make)

@@ -51,6 +51,11 @@ class Task(NamedTuple):
     y: np.ndarray
     groups: Sequence[Any] | None = None
 
+    @property
+    def of_numbers(self) -> bool:
+        """Is a number to be said of each tree, not a class?"""
+        return self.y.dtype.kind == "f"
+
 
 @lru_cache(maxsize=1)  # the models of one task are trained one after the other
 def task(name: str, treebank: Path | None = None) -> Task:

@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from structnet.plot import plot_accuracy_by, plot_tree
+from structnet.plot.style import WRONG
 from structnet.recipes.tree_lstm.trees import Labelled
 from structnet.routing.words import percent
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from structnet.recipes.tree_lstm.model import Opened
     from structnet.trees.tree import Tree
 
-WRONG = "#F4A6A0"
 MAX_TRAINED_OPERATORS = 4  # of lrt
 
 

@@ -36,7 +36,6 @@ from structnet.routing.words import percent
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from structnet.recipes.paper import PaperTable
     from structnet.recipes.run import Run
     from structnet.trees.tree import Tree
 
@@ -64,13 +63,13 @@ models of the paper, which stand for what is not said:
   structnet reproduce tree-lstm --table 1 --epochs 1 --train-size 2000 --out runs/trial
   structnet reproduce tree-lstm --table own --seeds 3 --treebank wsj.mrg""",
     }
-    data_sets: ClassVar[Sequence[str]] = DATA_SETS
-    files: ClassVar[Sequence[str]] = ENDINGS
-    parallel: ClassVar[bool] = True
-    Settings: ClassVar[type[Any]] = TreeLSTMRunSettings
-    Ask: ClassVar[type[Any]] = AskOfModel
-    Choice: ClassVar[type[Any]] = TableChoice
-    tables: ClassVar[Mapping[Any, PaperTable]] = TABLES
+    data_sets = DATA_SETS
+    files = ENDINGS
+    parallel = True
+    Settings = TreeLSTMRunSettings
+    Ask = AskOfModel
+    Choice = TableChoice
+    tables = TABLES
 
     def of_data(self, data: str) -> Recipe:
         """The recipe of some data: this one knows the named sets, another users' own trees."""
@@ -92,7 +91,7 @@ models of the paper, which stand for what is not said:
     def train(self, settings: TreeLSTMRunSettings, data: TreeData, run: Run, say: Say) -> Outcome:
         """Trains, or goes on from the last whole epoch, and leaves the best one's weights."""
         from structnet.tensor_tree import count_aggregation
-        from structnet.training.processes import process_rank
+        from structnet.training.processes import is_first_process
 
         of, model = OF_NAME[settings.data], first_weights(settings)
         chosen: Any = settings.model  # resolved: nothing of it is None but a rank
@@ -101,7 +100,7 @@ models of the paper, which stand for what is not said:
         history = fitted(model, settings, data, run)
         best = history.best
         assert best is not None  # as there are validation data
-        if process_rank()[0] == 0:
+        if is_first_process():
             run.save_model(model)
         details = {
             "origin": data.origin,
@@ -123,7 +122,7 @@ models of the paper, which stand for what is not said:
         settings, device = run.settings(TreeLSTMRunSettings), own_device(place.device)
         model = run.load_model(lambda content: first_weights(settings)).to(device)
         of = OF_NAME[settings.data]
-        return Opened(run, model, of, run.config["data"]["classes"], device)
+        return Opened(model, of, run.config["data"]["classes"], device)
 
     def examples_of(self, run: Run, file: str | None, place: Place) -> Labelled:
         """The run's own test examples, or those of a user's file."""
@@ -168,12 +167,10 @@ models of the paper, which stand for what is not said:
         self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
     ) -> Mapping[str, Callable[[], Axes]]:
         """``history.png``, ``tree.png`` and, of lrt, ``by_operators.png``."""
-        from structnet.plot import plot_history
+        from structnet.recipes.run import history_picture
         from structnet.recipes.tree_lstm.pictures import draw_by_operators, draw_tree
 
-        found: dict[str, Callable[[], Axes]] = {}
-        if len(run.history):
-            found["history.png"] = lambda: plot_history(run.history)[0]
+        found = history_picture(run)
         # A training that goes on has a history, and no model yet.
         result = run.result or {}
         typed = texts or result.get("details", {}).get("example")
@@ -190,8 +187,7 @@ models of the paper, which stand for what is not said:
 @lru_cache(maxsize=1)  # a table of several models reads, or generates, its data once
 def load(name: str, sizes: Sizes, data_dir: Path | None) -> TreeData:
     """The data of a run."""
-    of = OF_NAME[name]
-    return TreeData(*of.load(sizes, data_dir), of.known)
+    return OF_NAME[name].load(sizes, data_dir)
 
 
 def choose_example(data: Labelled) -> tuple[Tree, ...]:

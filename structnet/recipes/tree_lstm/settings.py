@@ -10,14 +10,14 @@ Reference:
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
-from typing import Literal, get_args
+from typing import Literal
 
 from structnet.checks import check_integer, check_number, check_one_of
 from structnet.recipes.recipe import Place, did_you_mean, filled
+from structnet.tensor_tree.settings import CELLS, Cell
 
 DATA_SETS = ("listops", "lrt")
-Aggregator = Literal["tucker", "sum", "full", "child-sum", "cp", "tensor-train"]
-AGGREGATORS: tuple[str, ...] = get_args(Aggregator)
+AGGREGATORS = CELLS
 ADADELTA_RATE = 1.0  # the paper trains with AdaDelta, "without learning rate"
 # The share of the steps in which the one-cycle schedule's rate rises.
 WARM_UP = 0.15
@@ -65,7 +65,7 @@ class Model:
         ValueError: a value is out of its range, or the settings do not go together.
     """
 
-    aggregator: Aggregator = "tucker"
+    aggregator: Cell = "tucker"
     hidden_size: int | None = None
     rank: int | None = None
     forget: Literal["child", "all"] | None = None

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from structnet.recipes.protocol import sizes_of
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -70,11 +72,7 @@ class TreeData:
 
     def describe(self) -> dict[str, Any]:
         """Where the data come from, how many they are, and what they are made of."""
-        sizes = {name: len(getattr(self, name)) for name in ("train", "validation", "test")}
-        return {"origin": self.origin, **sizes, **self.known}
-
-
-Split = tuple[Labelled, Labelled, Labelled, str]  # train, validation, test, and their origin
+        return {"origin": self.origin, **sizes_of(self), **self.known}
 
 
 class TreeDataSet(ABC):
@@ -115,7 +113,7 @@ class TreeDataSet(ABC):
         """The input vectors of the tokens, ``[tokens, size]``."""
 
     @abstractmethod
-    def load(self, sizes: Sizes, data_dir: Path | None) -> Split:
+    def load(self, sizes: Sizes, data_dir: Path | None) -> TreeData:
         """The data of a run, read or generated.
 
         Raises:

@@ -121,9 +121,23 @@ class Aggregator(nn.Module):
         return self.num_types * (self.arity if self.positional else 1)
 
     @property
+    def mode_sizes(self) -> list[int]:
+        """Of the vectors that are multiplied: the input, if there is one, and the children."""
+        return [self.input_size] * (self.input_size > 0) + [self.hidden_size] * self.arity
+
+    @property
     def num_modes(self) -> int:
-        """How many vectors are multiplied: the children, and the input if there is one."""
-        return self.arity + (self.input_size > 0)
+        """How many vectors are multiplied."""
+        return len(self.mode_sizes)
+
+    @property
+    def constant_term(self) -> tuple[slice | int, ...]:
+        """Where a dense tensor, see :meth:`to_full`, has it: at the homogeneous one of each mode.
+
+        Shapes:
+            to index ``[num_types, G, .., c]`` with, for ``[num_types, G, c]``.
+        """
+        return (slice(None), slice(None), *[-1] * self.num_modes)
 
     def numbers_a_node(self) -> int:
         """How many weights it takes to combine what one node received."""
@@ -222,7 +236,7 @@ def checked_size(name: str, value: int, least: int, owner: object) -> int:
     return int(value)
 
 
-def homogeneous_moments(modes: int, sizes: Sequence[int]) -> Tensor:
+def homogeneous_moments(sizes: Sequence[int]) -> Tensor:
     """Variances for a core over homogeneous modes that keep the output's variance near one.
 
     The entries of a mode of size n share ``1 / modes`` of the weight of its homogeneous one, so
@@ -233,11 +247,12 @@ def homogeneous_moments(modes: int, sizes: Sequence[int]) -> Tensor:
     Shapes:
         output: ``[n_1 + 1, .., n_M + 1]``.
     """
+    modes = len(sizes)
     share = 1 / modes
     product = torch.ones(())  # grows by one mode a round, to [n_1 + 1, .., n_M + 1]
     for n in sizes:
         weights = torch.full((n + 1,), share / n)
         weights[-1] = 1
         product = product.unsqueeze(-1) * weights
-    product[(-1,) * len(sizes)] = 0  # the constant term, ones in every mode
+    product[(-1,) * modes] = 0  # the constant term, ones in every mode
     return product / ((1 + share) ** math.ceil((modes + 1) / 2) - 1)

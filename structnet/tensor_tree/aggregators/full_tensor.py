@@ -35,20 +35,16 @@ class FullTensor(Aggregator):
 
     def __init__(self, *args: int, **kwargs: int):
         super().__init__(*args, **kwargs)
-        sizes = [n + 1 for n in self._sizes()]
+        sizes = [n + 1 for n in self.mode_sizes]
         shape = (self.num_types, *sizes, self.gates * self.hidden_size)
         self.shapes = allocate(self, {"tensor": shape})
         self.reset_parameters()
 
-    def _sizes(self) -> list[int]:
-        """Of what each mode is multiplied by, without its one."""
-        return [self.input_size] * (self.input_size > 0) + [self.hidden_size] * self.arity
-
     @torch.no_grad()
     def reset_parameters(self) -> None:
         """Draw the first weights."""
-        sizes = self._sizes()
-        variance = homogeneous_moments(self.num_modes, sizes)
+        sizes = self.mode_sizes
+        variance = homogeneous_moments(sizes)
         for mode, n in enumerate(sizes):
             # The entries of h are smaller than one, so their weights are larger.
             moment = 1 if self.input_size and mode == 0 else HIDDEN_MOMENT

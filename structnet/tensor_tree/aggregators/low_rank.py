@@ -56,8 +56,7 @@ class LowRank(Aggregator):
 
     def with_bias(self, full: Tensor) -> Tensor:
         """The dense tensor with the bias added to its constant term, in place."""
-        one: tuple[slice | int, ...] = (slice(None), slice(None), *[-1] * self.num_modes)
-        full[one] = full[one] + self.bias
+        full[self.constant_term] = full[self.constant_term] + self.bias
         return full
 
 

@@ -57,7 +57,7 @@ class Tucker(LowRank):
     @torch.no_grad()
     def reset_parameters(self) -> None:
         self.modes.normal_().mul_((HIDDEN_MOMENT * self.hidden_size) ** -0.5)
-        variance = homogeneous_moments(self.num_modes, [self.rank] * self.num_modes)
+        variance = homogeneous_moments([self.rank] * self.num_modes)
         self.core.normal_().mul_(variance.sqrt().unsqueeze(-1))
         self.output.normal_().mul_(self.rank**-0.5)
         self.bias.zero_()
@@ -106,10 +106,9 @@ class Tucker(LowRank):
         return from_dense(cls, tensor, input_size, rank=rank)
 
     def load_full(self, tensor: Tensor) -> None:
-        one: tuple[slice | int, ...] = (slice(None), slice(None), *[-1] * self.num_modes)
-        self.bias.data.copy_(tensor[one])
+        self.bias.data.copy_(tensor[self.constant_term])
         core = tensor.clone()
-        core[one] = 0  # the bias holds the constant term
+        core[self.constant_term] = 0  # the bias holds the constant term
         matrices = []
         for mode in range(self.num_modes):
             # The homogeneous one stays as it is; the other entries are projected.

@@ -65,17 +65,14 @@ class WeightedSum(Aggregator):
         return y.unflatten(-1, (self.gates, -1)).unbind(-2)
 
     def to_full(self) -> Tensor:
-        sizes = [self.input_size] * (self.input_size > 0) + [self.hidden_size] * self.arity
-        full = self.bias.new_zeros(
-            self.num_types, self.gates, *[n + 1 for n in sizes], self.hidden_size
-        )
-        one: list[slice | int] = [slice(None), slice(None), *[-1] * len(sizes)]
-        by_gate = (self.gates, self.hidden_size)
-        full[tuple(one)] = self.bias.unflatten(-1, by_gate)
+        by_gate, one = (self.gates, self.hidden_size), self.constant_term
+        sizes = [n + 1 for n in self.mode_sizes]
+        full = self.bias.new_zeros(self.num_types, self.gates, *sizes, self.hidden_size)
+        full[one] = self.bias.unflatten(-1, by_gate)
         # A sum is linear: one mode varies, all others stand at their homogeneous one.
         for place, matrix in enumerate(self.by_mode("weight")):  # [num_types, n, G c]
-            index = [*one[: place + 2], slice(-1), *one[place + 3 :]]
-            full[tuple(index)] = matrix.unflatten(-1, by_gate).transpose(1, 2)
+            index = (*one[: place + 2], slice(-1), *one[place + 3 :])
+            full[index] = matrix.unflatten(-1, by_gate).transpose(1, 2)
         return full
 
 
