@@ -25,8 +25,8 @@ class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
         transformers: may the tree have transformers?
         max_depth, max_leaves, max_parameters, max_transformers, min_gain, gain_errors,
             prefer_split, min_samples, epochs, refine_epochs, patience, stop_refinement, n_init,
-            batch_size, learning_rate, warm_start_solvers, balance_routers, lookahead, cache_bytes, prune:
-            limits and hyper-parameters, as :class:`.NeuralTreeSettings` tells them. Refinement
+            batch_size, learning_rate, warm_start_solvers, balance_routers, lookahead, cache_bytes,
+            prune: limits and hyper-parameters, as :class:`.NeuralTreeSettings` tells them. Refinement
             keeps the epoch of the highest validation accuracy, as in the paper; after it the tree
             learns from the validation samples, too, for half as many epochs, unless ``fit`` was
             given some.

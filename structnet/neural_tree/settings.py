@@ -70,9 +70,9 @@ class NeuralTreeSettings:
     Reference:
         Tanno et al., Adaptive Neural Trees, ICML 2019, Supp. C: batches of 512, a learning rate of
         1e-3, a patience of 5, new solvers from scratch, one router at a time, any gain at all, the
-        better of split and deepening, all epochs of refinement, and no branch cut. The defaults here are for tables of
-        hundreds or thousands of rows; runs on the paper's data sets have the paper's,
-        but for ``prune``, and a gain of more than one standard error.
+        better of split and deepening, all epochs of refinement, and no branch cut. The defaults
+        here are for tables of hundreds or thousands of rows; runs on the paper's data sets have
+        the paper's, but for ``prune`` and ``gain_errors``.
 
     Example:
         >>> NeuralTreeSettings(max_leaves=8).learning_rate
