@@ -52,12 +52,17 @@ def recipe_of(run: Run) -> Recipe:
     """The recipe that a run follows.
 
     Raises:
-        CheckpointError: there is none of its name, or no run.
+        CheckpointError: there is none of its name, or no run, or one of a model that is not kept.
     """
-    name = run.config["model"]
-    if name not in RECIPES:
-        from structnet.training import CheckpointError
+    from structnet.training import CheckpointError
 
+    name = run.config["model"]
+    if isinstance(run.config["data"], str):  # as the baselines of a table have it
+        raise CheckpointError(
+            f"{run} is of a table's {name!r}, a model that is not kept: its figures are in "
+            "result.json; expected a run of structnet train"
+        )
+    if name not in RECIPES:
         raise CheckpointError(f"{run} is a run of {name!r}; expected one of {', '.join(RECIPES)}")
     return recipe_for(name, run.config["settings"].get("data"))
 

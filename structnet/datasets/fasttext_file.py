@@ -40,6 +40,10 @@ class LabelledText:
     label_ids: np.ndarray
     unknown_words: int = 0
 
+    def __repr__(self) -> str:
+        sizes = f"{len(self):,} lines, {len(self.words):,} words, {len(self.labels):,} labels"
+        return f"LabelledText({sizes})"
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
@@ -81,6 +85,8 @@ def read_fasttext(
         ...     path = Path(folder, "lines.txt")
         ...     _ = path.write_text("__label__cat it purrs\\n__label__dog it barks\\n")
         ...     text = read_fasttext(path)
+        >>> text
+        LabelledText(2 lines, 3 words, 2 labels)
         >>> text.labels, text.words, text.ids.tolist()
         (('cat', 'dog'), ('it', 'purrs', 'barks'), [0, 1, 0, 2])
     """

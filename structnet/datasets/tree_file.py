@@ -10,9 +10,23 @@ from typing import Any, cast
 from structnet.checks import check_one_of
 from structnet.datasets.csv_file import is_number, number
 from structnet.datasets.tree_file_formats import FORMATS, NAMES, whole
-from structnet.datasets.tree_file_rows import SEVERAL_LINES, TreeFileError, Unreadable
-from structnet.datasets.tree_file_sources import Asked, Found, found_in, found_in_text
-from structnet.datasets.tree_file_targets import INSIDE, KINDS, NODES, ROOT, Kind, guess, text_of
+from structnet.datasets.tree_file_rows import (
+    SEVERAL_LINES,
+    TreeFileError,
+    Unreadable,
+    typed_json,
+)
+from structnet.datasets.tree_file_sources import Asked, Found, found_in, found_in_text, joined
+from structnet.datasets.tree_file_targets import (
+    INSIDE,
+    KINDS,
+    NODES,
+    ROOT,
+    Kind,
+    guess,
+    text_of,
+    written_alike,
+)
 from structnet.trees.memory import collector_paused
 from structnet.trees.tree import Tree
 
@@ -141,11 +155,13 @@ def read_trees(
         check_one_of("task", task, TASKS, "read_trees")
     path = Path(path)
     asked = Asked(format, target, targets_needed, pairs or task == PAIRS)
-    return _checked(path, found_in(path, asked), task, targets_needed)
+    found = found_in(path, asked)
+    _refuse_mostly_bad(path, found)
+    return _checked(path, found, task, targets_needed)
 
 
 def read_text(
-    text: str,
+    text: str | Sequence[str],
     format: str,
     target: str | None = None,
     task: str | None = None,
@@ -155,7 +171,8 @@ def read_text(
     """The trees of a text of which something is asked, as somebody typed them.
 
     Args:
-        text: trees, or lines as a file has them, with targets or without.
+        text: trees, or lines as a file has them, with targets or without; of several texts each by
+            itself, and what cannot be read of one costs no other.
         format, target, task, pairs: arguments of :func:`read_trees`.
 
     Raises:
@@ -165,20 +182,24 @@ def read_text(
         >>> read_text("[MAX 2 4 ]", "listops").trees
         [<Tree (MAX 2 4)>]
     """
-    path = Path("the input")
-    if not text.strip():
+    path, texts = Path("the input"), [text] if isinstance(text, str) else text
+    if not all(each.strip() for each in texts):
         raise TreeFileError("the input is empty; expected a tree")
+    if format == "json" and not pairs:
+        texts = [typed_json(each, target) for each in texts]
     asked = Asked(format, target, False, pairs or task == PAIRS)
-    return _checked(path, found_in_text(path, text, asked), task, False)
+    found = joined([found_in_text(path, each, asked) for each in texts])
+    if not found.examples:
+        _refuse_mostly_bad(path, found)
+    return _checked(path, found, task, False)
 
 
 def _checked(path: Path, found: Found, task: str | None, needed: bool) -> TreeFile:
     """The trees with their targets as the task has them."""
-    _refuse_mostly_bad(path, found)
     pairs = len(found.examples[0]) == 2
     _refuse_other_number(path, found, task, pairs)
-    found = _inside(found) if found.target in INSIDE else found
-    targets = [text_of(value) for value in found.targets]
+    found = _inside(found, needed) if found.target in INSIDE else found
+    targets = written_alike([text_of(value) for value in found.targets])
     kind = _kind(path, found, [each for each in targets if each is not None], task, needed)
     kept, faults = _sound(found, targets, kind, needed)
     if not kept:
@@ -219,9 +240,9 @@ def _kind(
     return cast(Kind, kind)
 
 
-def _inside(found: Found) -> Found:
-    """The trees without the labels that are their targets."""
-    parted = [INSIDE[found.target or ""](tree) for (tree,) in found.examples]
+def _inside(found: Found, needed: bool) -> Found:
+    """The trees without the labels that are their targets; those to learn from have some."""
+    parted = [INSIDE[found.target or ""](tree, needed) for (tree,) in found.examples]
     examples: list[tuple[Tree, ...]] = [(tree,) for tree, _ in parted]
     return found._replace(examples=examples, targets=[target for _, target in parted])
 

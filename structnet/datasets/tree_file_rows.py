@@ -170,7 +170,26 @@ def rows_of_json(path: Path, text: str) -> Rows | None:
         rows = _objects(path, _json_lines(text))
     else:
         return None
-    return rows if any(name.lower().startswith("tree") for name in rows.names) else None
+    return rows if any(map(_of_tree, rows.names)) else None
+
+
+def typed_json(text: str, target: str | None) -> str:
+    """A value of JSON as a line that has it for its tree, if it is not such a line itself.
+
+    Example:
+        >>> typed_json('{"a": [1, 2]}', None), typed_json('{"tree": [1, 2]}', None)
+        ('{"tree": {"a": [1, 2]}}', '{"tree": [1, 2]}')
+    """
+    value = _loaded(text)
+    line = isinstance(value, dict) and any(_of_tree(name) or name == target for name in value)
+    if line or isinstance(value, ValueError):
+        return text
+    return f'{{"tree": {" ".join(text.splitlines())}}}'
+
+
+def _of_tree(name: str) -> bool:
+    """Does a column say that it has trees?"""
+    return name.lower().startswith("tree")
 
 
 def take_header(rows: Rows, format_: str | None) -> None:
@@ -211,7 +230,7 @@ def choose_trees(
         TreeFileError: there are no trees, or more than two a row.
     """
     others = [i for i in range(len(rows.names)) if target is None or i != rows.column(target)]
-    named = [i for i in others if rows.names[i].lower().startswith("tree")]
+    named = [i for i in others if _of_tree(rows.names[i])]
     formats = {i: _format(rows.fields(i, SAMPLE), format_) for i in named or others}
     columns = [i for i, found in formats.items() if found]
     if named and format_ and not columns:

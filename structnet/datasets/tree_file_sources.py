@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,6 +34,8 @@ from structnet.parse import ParseError
 from structnet.trees.tree import Tree
 
 FIRST, FOLDERS = "first-column", "folders"
+# How the comments begin that sentences of CoNLL-U have anyway.
+CONLLU_SAYS = ("sent_id", "text", "newdoc", "newpar", "translit", "global")
 
 
 class Asked(NamedTuple):
@@ -59,6 +62,19 @@ class Found(NamedTuple):
     format: str
     target: str | None
     guesses: list[str]
+
+
+def joined(parts: Sequence[Found]) -> Found:
+    """Several sources as one; of more than one, a place is the number of the source, from 1."""
+    if len(parts) == 1:
+        return parts[0]
+    numbered = list(enumerate(parts, 1))
+    return parts[0]._replace(
+        examples=[each for part in parts for each in part.examples],
+        targets=[each for part in parts for each in part.targets],
+        places=[number for number, part in numbered for _ in part.examples],
+        unreadable=[(number, fault) for number, part in numbered for _, fault in part.unreadable],
+    )
 
 
 def found_in(path: Path, asked: Asked) -> Found:
@@ -146,8 +162,8 @@ def found_in_text(path: Path, text: str, asked: Asked) -> Found:
             f"{path} has no columns: it holds trees and nothing else; the target is {ROOT} or "
             f"{NODES}, or give each tree a line LABEL<TAB>TREE. Got --target {target}"
         )
-    key = None if inside else target
-    return _of_trees(path, text, format_, key)._replace(guesses=guesses, target=target)
+    found = _of_trees(path, text, format_, None if inside else target, guess=target is None)
+    return found._replace(guesses=guesses + found.guesses, target=target or found.target)
 
 
 def _rows(path: Path, text: str, ending: str | None) -> Rows | None:
@@ -192,22 +208,29 @@ def _of_rows(rows: Rows, asked: Asked) -> Found:
     return found
 
 
-def _of_trees(path: Path, text: str, format_: str, key: str | None) -> Found:
-    """The trees of a file that holds nothing else; of sentences, with what their comments say."""
+def _of_trees(path: Path, text: str, format_: str, key: str | None, guess: bool = False) -> Found:
+    """The trees of a file that holds nothing else; of sentences, with what their comments say.
+
+    To ``guess`` takes the one key for the target that is none of those of CoNLL-U itself.
+    """
     found = Found([], [], [], [], format_, None, [])
-    known: dict[str, None] = {}
+    said: list[dict[str, str]] = []
     for line, one, tree in trees_in(text, format_):
         if isinstance(tree, ParseError):
             found.unreadable.append((tree.line, one_line(tree)))
             continue
-        said = metadata(one) if format_ == "conllu" else {}
-        known |= dict.fromkeys(said)
+        said.append(metadata(one) if format_ == "conllu" else {})
         found.examples.append((tree,))
-        found.targets.append(said.get(key) if key else None)
         found.places.append(line)
+    known = list(dict.fromkeys(name for each in said for name in each))
+    own = [name for name in known if not name.startswith(CONLLU_SAYS)]
+    if guess and len(own) == 1:
+        (key,) = own
+        found.guesses.append(f"target: the comment '# {key} = ...'")
     if key and key not in known and known:
         raise TreeFileError(f"{path} has no comment '# {key} = ...'; it has {', '.join(known)}")
-    return found
+    found.targets.extend(each.get(key) if key else None for each in said)
+    return found._replace(target=key)
 
 
 def _folder(path: Path, asked: Asked) -> Found:

@@ -15,29 +15,36 @@ ROOT, NODES = "root-label", "node-labels"
 HIDDEN = "*"  # the label of a node whose own is the target
 
 
-def hide_root(tree: Tree) -> tuple[Tree, Hashable | None]:
+def hide_root(tree: Tree, needed: bool = False) -> tuple[Tree, Hashable | None]:
     """A tree without the label of its root, and that label, None if it was hidden before.
+
+    Args:
+        tree: the tree.
+        needed: is it one to learn from, of which a ``*`` is a label like others?
 
     Example:
         >>> hide_root(Tree("3", [Tree("2", [Tree("It")]), Tree("3", [Tree("works")])]))
         (<Tree (* (2 It) (3 works))>, '3')
     """
-    label = None if tree.label == HIDDEN else tree.label
+    label = None if tree.label == HIDDEN and not needed else tree.label
     return Tree(HIDDEN, tree.children, tree.token), label
 
 
-def hide_nodes(tree: Tree) -> tuple[Tree, list[Hashable | None] | None]:
+def hide_nodes(tree: Tree, needed: bool = False) -> tuple[Tree, list[Hashable | None] | None]:
     """A tree without the labels of its nodes, and these labels in preorder; None if it has none.
 
     A leaf without a token keeps its label, which is what a model reads there; its target is None,
     as is that of a node that was hidden before.
+
+    Args:
+        tree, needed: arguments of :func:`hide_root`.
 
     Example:
         >>> hide_nodes(Tree("3", [Tree("2", [Tree("It")]), Tree("3", [Tree("works")])]))
         (<Tree (* (* It) (* works))>, ['3', '2', None, '3', None])
     """
     labels = [
-        node.label if has_target(node) and node.label != HIDDEN else None
+        node.label if has_target(node) and (needed or node.label != HIDDEN) else None
         for node in tree.preorder()
     ]
     known = any(label is not None for label in labels)
@@ -54,7 +61,7 @@ def _hidden(node: Tree, children: list[Tree]) -> Tree:
 
 
 # What a target that a tree holds itself is taken from.
-INSIDE: dict[str, Callable[[Tree], tuple[Tree, Any]]] = {ROOT: hide_root, NODES: hide_nodes}
+INSIDE: dict[str, Callable[[Tree, bool], tuple[Tree, Any]]] = {ROOT: hide_root, NODES: hide_nodes}
 
 
 def text_of(value: Any) -> Any:
@@ -71,6 +78,18 @@ def text_of(value: Any) -> Any:
     if isinstance(value, bool):
         return str(value).lower()
     return str(value).strip() or None
+
+
+def written_alike(targets: Sequence[Any]) -> list[Any]:
+    """Targets of which a whole number that is written as 1 and as 1.0 is 1 in both places.
+
+    Example:
+        >>> written_alike(["1", "1.0", "2.0"]), written_alike(["v1", "v1.0"])
+        (['1', '1', '2.0'], ['v1', 'v1.0'])
+    """
+    plain = {each for each in targets if isinstance(each, str) and is_number(each)}
+    alike = {f"{each}.0": each for each in plain}
+    return [alike.get(each, each) if isinstance(each, str) else each for each in targets]
 
 
 def guess(targets: Sequence[Any]) -> tuple[Kind, str]:

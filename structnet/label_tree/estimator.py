@@ -350,6 +350,6 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         # No array of the tree is larger than the file's weights: `bounded` refuses these first.
         torch.empty(self.settings_.arity or 0, size or self.n_features_in_)
         torch.empty(self.n_features_in_, size or 1)
-        tree = LabelTree(self.n_features_in_, len(self.classes_), size, **how)
+        tree = LabelTree(self.n_features_in_, len(self.classes_), size, **how).float()
         self.training_ = Training.of(tree, self.settings_, config["training"])
         return tree

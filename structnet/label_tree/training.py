@@ -89,7 +89,7 @@ def begin(
         tree=shape,
         counts=counts,
         **settings.rules,
-    )
+    ).float()  # whatever torch's default is: the kernels are of single precision
 
 
 def label_means(examples: Examples, num_classes: int, most: int = 100) -> np.ndarray:

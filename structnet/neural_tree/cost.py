@@ -6,6 +6,7 @@ pooling and biases are not.
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
 from structnet.training.metrics import evaluating
@@ -32,13 +33,13 @@ def count_flops(module: nn.Module, x: Tensor) -> int:
         x ``[n, ...]``.
 
     Example:
-        >>> import torch
         >>> count_flops(nn.Linear(784, 10), torch.zeros(3, 784))  # 3 x 784 x 10 multiply-adds
         47040
     """
     # Loading the counter takes longer than loading the library.
     from torch.utils.flop_counter import FlopCounterMode
 
-    with evaluating(module), FlopCounterMode(display=False) as counter:
+    # The counter hooks what requires gradients, which a view of a weight does even without any.
+    with evaluating(module), torch.enable_grad(), FlopCounterMode(display=False) as counter:
         module(x)
     return counter.get_total_flops()

@@ -260,7 +260,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         likelihood, outputs = self._task()
         with random_states_kept(torch.device("cpu")):
             torch.manual_seed(seed)
-            tree = NeuralTree(self._primitives(outputs), self.sample_shape_, likelihood)
+            tree = NeuralTree(self._primitives(outputs), self.sample_shape_, likelihood).float()
         if tree.num_outputs != outputs:
             raise ValueError(
                 f"the primitives' solver gives {tree.num_outputs} outputs; expected {outputs} "

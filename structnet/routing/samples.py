@@ -201,7 +201,15 @@ def counted(x: Any) -> tuple[Any, np.ndarray]:
 
     Args:
         x: inputs, or :class:`Samples`.
+
+    Raises:
+        TypeError: it is neither.
     """
+    if not hasattr(x, "shape") and not isinstance(x, Samples):
+        raise TypeError(
+            "samples must be Samples(x, targets) or inputs alone, a tensor or an array; of a torch "
+            f"Dataset, Samples.from_dataset(dataset). Got {type(x).__name__}."
+        )
     return (x.x, x.counts()) if isinstance(x, Samples) else (x, np.ones(x.shape[0], np.int64))
 
 

@@ -86,8 +86,9 @@ def reach(tree: RoutedTree, samples: Samples, path: str = "multi") -> Reach:
     """
     if not isinstance(samples, Samples):
         raise TypeError(
-            "expected samples with their targets, Samples(x, targets) of a tree or X and y of an "
-            f"estimator; got inputs alone, of type {type(samples).__name__}"
+            "expected samples with their targets, Samples(x, targets) or "
+            "Samples.from_dataset(dataset) of a tree, or X and y of an estimator; "
+            f"got inputs alone, of type {type(samples).__name__}"
         )
     weights, (terms, center) = samples.counts(), _terms(tree, samples)
     going, coming = np.zeros((2, tree.topology.num_nodes, BINS))

@@ -191,10 +191,37 @@ def in_order(data: Any, batches: Sequence[Any]) -> Iterator[Any]:
 
     Args:
         batches: indices of each, as the data take them.
+
+    Raises:
+        TypeError: the data give items one by one.
     """
     if hasattr(data, "read_ahead"):
         return data.read_ahead(batches)
-    return (data[each] for each in batches)
+    return (_batch(data, each) for each in batches)
+
+
+def _batch(data: Any, indices: Any) -> Any:
+    try:
+        return data[indices]
+    except (TypeError, ValueError) as error:
+        if not _one_by_one(data):
+            raise
+        raise TypeError(
+            "data must give a batch for an array of numbers, data[np.array([0, 1])], as "
+            "TreeExamples do, or Samples.from_dataset(data). "
+            f"Got {type(data).__name__}, which gives items one by one."
+        ) from error
+
+
+def _one_by_one(data: Any) -> bool:
+    """Do data give single items, though no batch, as torch's Datasets and DataLoaders do?"""
+    if not hasattr(data, "__getitem__"):
+        return True
+    try:
+        data[0]
+    except Exception:  # then it is the data that are broken
+        return False
+    return True
 
 
 def taken(

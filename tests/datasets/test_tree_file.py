@@ -9,6 +9,7 @@ import pytest
 
 from structnet import parse
 from structnet.datasets import TreeFile, TreeFileError, read_trees
+from structnet.datasets.tree_file import read_text
 from structnet.datasets.tree_file_sources import is_tree_file
 from structnet.trees.tree import Tree
 
@@ -143,6 +144,11 @@ def test_what_the_comments_of_sentences_say(read) -> None:
     data = read("own.conllu", text + conllu("bad", "Cats"), target="mood")
     assert data.targets == ["good", "bad"]
     assert data.unreadable == [(6, "column 16: head 9 in a sentence of 2 words")]
+    text = "".join(f"# sent_id = 1\n# text = x\n{conllu(each, 'Dogs')}" for each in ("good", "bad"))
+    data = read("own.conllu", text)
+    assert (data.target, data.targets) == ("mood", ["good", "bad"])
+    assert "target: the comment '# mood = ...'" in data.guesses
+    assert read("own.conllu", f"# genre = news\n{text}", targets_needed=False).targets is None
 
 
 def test_a_folder_for_each_class(tmp_path: Path) -> None:
@@ -275,7 +281,12 @@ def test_what_is_only_asked_about_needs_no_target(read) -> None:
             "the one column cannot be the target and the tree",
         ),
         ("own.conllu", conllu("good", "Dogs"), {"target": "moo"}, "'# moo = ...'; it has mood"),
-        ("own.conllu", conllu("good", "Dogs"), {}, "the key of a comment, as sentiment of"),
+        (
+            "own.conllu",
+            f"# genre = news\n{conllu('good', 'Dogs')}",
+            {},
+            "the key of a comment, as sentiment of",
+        ),
         (
             "own.py",
             "f(x)\n",
@@ -338,3 +349,32 @@ def test_reading_changes_no_tree(read) -> None:
     deep = Tree("a", [Tree("b", [Tree("c")])] * 3)
     data = read("own.tsv", f"x\t{parse.to_bracketed(deep)}\n", "bracketed")
     assert data.trees == [deep]
+
+
+@pytest.mark.parametrize("target", ["root-label", "node-labels"])
+def test_a_star_is_a_label_of_what_is_learnt_from_and_none_of_what_is_asked_about(
+    read, target: str
+) -> None:
+    text = "(* a (+ b a))\n(+ a b)\n"
+    assert {"*", "+"} == set(read("own.mrg", text, target=target).each_target)
+    asked = read("own.mrg", text, target=target, targets_needed=False)
+    assert [str(tree) for tree in asked.trees] == [
+        str(tree) for tree in read("own.mrg", text, target=target).trees
+    ]
+    if target == "root-label":
+        assert read("own.mrg", "(* a b)", target=target, targets_needed=False).targets is None
+
+
+def test_one_whole_number_is_one_class(read) -> None:
+    data = read("own.tsv", "".join(f"{each}\t(+ a b)\n" for each in ("1", "1.0", "0", "1.0", "0")))
+    assert (data.task, data.targets) == ("classification", ["1", "1", "0", "1", "0"])
+
+
+def test_what_cannot_be_read_of_several_texts_costs_no_other() -> None:
+    data = read_text(["(a b", GOOD, "c)", "(d", "(e f)"], "bracketed")
+    assert [str(tree) for tree in data.trees] == [GOOD, "(e f)"]
+    assert [place for place, _ in data.unreadable] == [1, 3, 4]
+    objects = read_text(['{"a": 1}', "[2]"], "json")
+    assert [str(tree) for tree in objects.trees] == ["(object (a 1))", "(array 2)"]
+    with pytest.raises(TreeFileError, match="3 of 3 trees cannot be read"):
+        read_text(["(a b", "c)", "(d"], "bracketed")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from label_trees import planted
 from scipy.sparse import csr_matrix
 from sklearn.datasets import load_digits
@@ -181,3 +182,16 @@ def test_a_long_stream_goes_on_counting() -> None:
         model.partial_fit(x, y, classes=np.unique(y))
     # A reassignment keeps half; so what is left comes to as much as a part has.
     assert float(model.tree_.softmax.seen.sum()) >= 0.4 * len(x)
+
+
+def test_fitting_where_torch_is_told_to_compute_in_double_precision(tmp_path: Path) -> None:
+    lists, y = tokens()
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        model = LabelTreeClassifier(tokens=True, arity=4, epochs=1, random_state=0).fit(lists, y)
+        model.save(tmp_path / "model")
+        again = LabelTreeClassifier.load(tmp_path / "model")
+        assert (again.predict_proba(lists) == model.predict_proba(lists)).all()
+    finally:
+        torch.set_default_dtype(before)

@@ -43,6 +43,23 @@ def test_labels_come_back_as_they_were(fitted: NeuralTreeClassifier, blobs: tupl
     np.testing.assert_array_equal(fitted.classes_[proba.argmax(1)], fitted.predict(X))
 
 
+def test_fitting_where_torch_is_told_to_compute_in_double_precision(blobs: tuple) -> None:
+    X, y = blobs
+
+    def found() -> np.ndarray:
+        model = NeuralTreeClassifier(epochs=1, refine_epochs=1, max_leaves=2, random_state=0)
+        return model.fit(X, y).predict_proba(X)
+
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        in_double = found()
+    finally:
+        torch.set_default_dtype(before)
+    assert in_double.shape == (len(X), 3)
+    np.testing.assert_allclose(in_double.sum(1), 1)
+
+
 @pytest.mark.parametrize("columns", [(), (1,), (2,)])
 @pytest.mark.parametrize("loss", ["squared_error", "gaussian"])
 def test_predictions_have_the_shape_and_the_units_of_the_targets(

@@ -261,6 +261,21 @@ def test_flops_by_hand() -> None:
     assert count_flops(nn.ReLU(), torch.zeros(2, 3)) == 0
 
 
+def test_the_cost_of_a_module_that_gives_a_view_of_a_weight() -> None:
+    class Constant(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.product, self.bias = nn.Linear(4, 2), nn.Parameter(torch.zeros(3))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.product(x)
+            return self.bias.expand(len(x), 3)
+
+    module = Constant()
+    assert count_flops(module, torch.zeros(5, 4)) == 2 * 5 * 4 * 2
+    assert module.bias.grad is None and module.training
+
+
 @every_preset
 def test_flops_of_a_tree_are_those_of_its_nodes(name: str) -> None:
     shape = shape_of(name)

@@ -110,6 +110,8 @@ def test_a_baseline_is_kept_for_the_same_data_and_refused_for_other(
     assert main([*given, "--train-size", "80"]) == 0
     again = capsys.readouterr().out
     assert json.loads(again.splitlines()[-1])["rows"] == first["rows"]
+    assert main(["evaluate", str(tmp_path / "out" / "sarcos-linear-0")]) == 2
+    assert "'linear', a model that is not kept: its figures are in" in capsys.readouterr().err
     assert main([*given, "--train-size", "100"]) == 2
     assert (
         "was trained with train-size 80, not 100; name another folder with --out"

@@ -71,6 +71,12 @@ def test_flops_of_one_path_are_those_of_one_run() -> None:
     assert summary(tree, x).visited_flops == count_flops(Greedy(), x) / 5
 
 
+def test_a_summary_over_what_is_no_sample() -> None:
+    tree = NeuralTree(presets.mlp(num_outputs=3, width=8), shape=(4,))
+    with pytest.raises(TypeError, match=r"Samples.from_dataset\(dataset\). Got list"):
+        summary(tree, [(torch.zeros(4), 0)])
+
+
 def test_a_summary_without_samples() -> None:
     found = summary(tree_of())
     assert found.visited_parameters is None

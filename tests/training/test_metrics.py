@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.utils.data import DataLoader, Dataset
 from train_helpers import (
     Classifier,
     Rows,
@@ -130,3 +131,28 @@ def test_the_record_of_an_epoch(tmp_path: Path) -> None:
         "seconds",
         "examples_per_second",
     ]
+
+
+@pytest.mark.parametrize("measure", [fit, evaluate, predict_all])
+def test_data_that_give_items_one_by_one_are_refused(measure) -> None:
+    class Items(Dataset):
+        def __len__(self) -> int:
+            return 3
+
+        def __getitem__(self, place: int) -> tuple[float, int]:
+            return [0.1, 0.2, 0.3][place], 0
+
+    how = {"epochs": 1, "batch_size": 2, "progress": False} if measure is fit else {}
+    for data in (Items(), DataLoader(Items())):
+        with pytest.raises(TypeError, match=f"Got {type(data).__name__}, which gives items one by"):
+            measure(Classifier(), data, **how)
+
+
+def test_data_that_are_broken_say_so_themselves() -> None:
+    class Broken(Rows):
+        def __getitem__(self, indices: np.ndarray) -> Rows:
+            raise ValueError("the file is gone")
+
+    data = rows(4)
+    with pytest.raises(ValueError, match="the file is gone"):
+        evaluate(Classifier(), Broken(data.inputs, data.targets))

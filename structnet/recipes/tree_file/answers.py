@@ -72,14 +72,15 @@ def asked(told: dict[str, Any], texts: Sequence[str]) -> TreeFile:
         raise ValueError(f"expected one file, or trees, not both; got {' '.join(texts)}")
     if files:
         return read_like(told, files[0], needed=False)
-    separator = "\t" if told["pairs"] else "\n"
-    return read_typed(told, separator.join(texts))
+    return read_typed(told, "\t".join(texts) if told["pairs"] else texts)
 
 
 def _is_path(text: str) -> bool:
     """Is it that of a file or folder, or the name of a file that is not there?"""
     try:
-        there = Path(text).exists()
+        there = (
+            bool(text.strip()) and Path(text).exists()
+        )  # that of nothing is the folder we are in
     except (OSError, ValueError):  # too long for a name, or with a null character
         return False
     return there or (re.fullmatch(r"[\w./~-]+", text) is not None and is_file(text, ENDINGS + ANY))

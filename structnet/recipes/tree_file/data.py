@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -117,8 +117,8 @@ def read_like(told: Mapping[str, Any], file: str | Path, needed: bool = True) ->
     return _of_a_kind(found, told["pairs"])
 
 
-def read_typed(told: Mapping[str, Any], text: str) -> TreeFile:
-    """The trees of a text like those that a run was trained on, with targets or without.
+def read_typed(told: Mapping[str, Any], text: str | Sequence[str]) -> TreeFile:
+    """The trees of texts like those that a run was trained on, with targets or without.
 
     Raises:
         ValueError: they are not.
