@@ -26,10 +26,10 @@ class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
         max_depth, max_leaves, max_parameters, max_transformers, min_gain, gain_errors,
             prefer_split, min_samples, epochs, refine_epochs, patience, stop_refinement, n_init,
             batch_size, learning_rate, warm_start_solvers, balance_routers, lookahead, cache_bytes,
-            prune: limits and hyper-parameters, as :class:`.NeuralTreeSettings` tells them. Refinement
-            keeps the epoch of the highest validation accuracy, as in the paper; after it the tree
-            learns from the validation samples, too, for half as many epochs, unless ``fit`` was
-            given some.
+            prune: limits and hyper-parameters, as :class:`.NeuralTreeSettings` tells them.
+            Refinement keeps the epoch of the highest validation accuracy, as in the paper; after
+            it the tree learns from the validation samples, too, for half as many epochs, unless
+            ``fit`` was given some.
         class_weight: class -> weight, 1 where none is said, times that of the sample; "balanced"
             makes all classes count alike. It holds for the validation samples, too.
         validation_fraction: share of the samples to choose by; the classes keep their shares.

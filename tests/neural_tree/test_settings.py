@@ -25,6 +25,7 @@ WRONG = {
     "epochs": 0,
     "refine_epochs": -1,
     "patience": 0,
+    "stop_refinement": 1,
     "n_init": True,
     "batch_size": 0,
     "learning_rate": 0.0,
