@@ -46,7 +46,8 @@ def compiled(function: Callable, nogil: bool = True, **options: Any) -> Callable
 
     Several threads may run it at the same time, unless ``nogil=False``.
     """
-    dispatcher = njit(nogil=nogil, no_cfunc_wrapper=True, **options)(function)
+    options |= {"no_cfunc_wrapper": True}  # which C would call, and nobody does
+    dispatcher = njit(nogil=nogil, **options)(function)
     with suppress(RuntimeError):  # no place, neither beside the library nor in the user's cache
         dispatcher._cache = Cache(function)
     return dispatcher

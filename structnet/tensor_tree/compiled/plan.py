@@ -65,8 +65,10 @@ class Order(NamedTuple):
     starts: np.ndarray
 
     def begun_before(self, shares: int) -> list[tuple[int, int]]:
-        """The place where a share adds up what it has of a key that an earlier one begins, and that
-        key's; as in :func:`..kernels.steps.share_of`."""
+        """Of each share that begins inside of a key: where it adds that up, and the key's place.
+
+        As in :func:`..kernels.steps.share_of`.
+        """
         pairs, total, keys = [], len(self.rows), len(self.starts) - 1
         for share in range(1, shares):
             lo = total * share // shares
@@ -91,9 +93,8 @@ def make_plan(forest: Forest, layout: Layout) -> Plan:
     nodes = steps.runs(level[:-1], forest.types, levels)
     messages = steps.runs(message_level, message_key, levels)
     parts, leaves = np.array([0, levels]), np.array([0, (forest.types < 0).sum()])
-    return Plan(
-        forest.types, offsets, inbox, sources[inbox], sources, *nodes, *messages, parts, leaves
-    )
+    rows = forest.types, offsets, inbox, sources[inbox], sources
+    return Plan._make((*rows, *nodes, *messages, parts, leaves))
 
 
 def joined(plans: Sequence[Plan]) -> Plan:
