@@ -70,13 +70,13 @@ def test_the_roots_keep_their_order():
 
 
 def test_parts_have_about_equally_many_nodes(monkeypatch: pytest.MonkeyPatch):
-    """Also where the trees differ in size: the first half of them is a tenth of the nodes."""
-    monkeypatch.setattr(parts, "_NODES", 500)
+    """Also where the trees differ in size: those of the first half are small."""
+    monkeypatch.setattr(parts, "_NODES", 300)
     trees = [random_tree(random.Random(seed), 1 + 4 * (seed >= 100), 3) for seed in range(200)]
     forest = Forest.from_trees(trees, VOCABULARY, share=False)
     sizes = [forest[roots].num_nodes for roots in parts.cut(forest)]
-    assert len(sizes) == forest.num_nodes // 500 > 2
-    assert max(sizes) < 1.2 * min(sizes)
+    assert len(sizes) == forest.num_nodes // 300 > 2
+    assert max(sizes) < 1.5 * min(sizes)
 
 
 def test_one_large_tree_is_one_part():
