@@ -153,7 +153,8 @@ def distinct_messages(source, key, height, num_keys):
     by_level, _ = grouped(levels, levels.max() + 1 if pairs else 0)
     order = by_key[by_level]
     place = np.empty_like(order)
-    place[order] = np.arange(pairs)
+    for i in range(pairs):
+        place[order[i]] = i
     return levels[by_level], sources[order], keys[order], place[pair]
 
 

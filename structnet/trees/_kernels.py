@@ -46,6 +46,7 @@ def compiled(function: Callable, nogil: bool = True, **options: Any) -> Callable
 
     Several threads may run it at the same time, unless ``nogil=False``.
     """
+    options |= {"no_cfunc_wrapper": True}  # which C would call, and nobody does
     dispatcher = njit(nogil=nogil, **options)(function)
     with suppress(RuntimeError):  # no place, neither beside the library nor in the user's cache
         dispatcher._cache = Cache(function)
@@ -58,7 +59,8 @@ def grouped(keys, num_keys):
     offsets = np.zeros(num_keys + 1, np.int64)
     for key in keys:
         offsets[key + 1] += 1
-    offsets = np.cumsum(offsets)
+    for key in range(num_keys):  # numpy's own cumsum takes longer to compile than all this
+        offsets[key + 1] += offsets[key]
     fill = offsets[:-1].copy()
     order = np.empty(len(keys), np.int64)
     for row in range(len(keys)):
@@ -88,26 +90,37 @@ def heights(offsets, children):
 
 
 @compiled
-def below(roots, offsets, children):
-    """All nodes at or below the roots, ascending; the work is linear in them and their edges."""
+def reached(roots, offsets, children):
+    """All nodes at or below the roots, those of the first root first, and where each one's end.
+
+    The work is linear in them and their edges.
+    """
     seen = np.zeros(len(offsets) - 1, np.bool_)  # of the memory, only what is touched costs
-    found = np.empty(len(offsets) - 1, np.int64)
-    n = 0
-    for r in roots:
-        if not seen[r]:
-            seen[r] = True
-            found[n] = r
+    found, ends = np.empty(len(offsets) - 1, np.int64), np.empty(len(roots), np.int64)
+    n = i = 0
+    for r in range(len(roots)):
+        if not seen[roots[r]]:
+            seen[roots[r]] = True
+            found[n] = roots[r]
             n += 1
-    i = 0
-    while i < n:  # found is its own queue
-        v = found[i]
-        i += 1
-        for u in children[offsets[v] : offsets[v + 1]]:
-            if not seen[u]:
-                seen[u] = True
-                found[n] = u
-                n += 1
-    return ascending(found[:n], len(seen))
+        while i < n:  # found is its own queue
+            v = found[i]
+            i += 1
+            for e in range(offsets[v], offsets[v + 1]):
+                u = children[e]
+                if not seen[u]:
+                    seen[u] = True
+                    found[n] = u
+                    n += 1
+        ends[r] = n
+    return found[:n], ends
+
+
+@compiled
+def below(roots, offsets, children):
+    """All nodes at or below the roots, ascending."""
+    found, _ = reached(roots, offsets, children)
+    return ascending(found, len(offsets) - 1)
 
 
 @compiled

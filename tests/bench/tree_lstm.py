@@ -123,7 +123,8 @@ def make_products(model: TreeClassifier, batch: TreeExamples) -> Callable[[], No
         runs.append((plan.nodes, plan.node_keys, core.weight.shape))
     arguments = []
     for firsts, keys, (num_keys, parts, i, o) in runs:
-        lengths = np.diff(firsts)
+        used = keys >= 0  # all but untyped leaves
+        lengths, keys = np.diff(firsts)[used], keys[used]
         totals = np.bincount(keys, lengths, num_keys).astype(np.int64)
         shapes = (parts, totals.max(), i), (num_keys, parts, i, o), (parts, totals.max(), o)
         x, weight, y = (np.full(shape, 0.01, np.float32) for shape in shapes)

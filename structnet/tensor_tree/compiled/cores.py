@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from structnet.tensor_tree.aggregators.contraction import best_split
-from structnet.tensor_tree.compiled.kernels.core import BLOCK
 from structnet.tensor_tree.compiled.plan import Plan
 
 # An inner loop over fewer numbers than a vector register holds is slow; more are not worth a copy.
@@ -50,7 +49,7 @@ def core_gradient(gradient: Core, tensor: np.ndarray) -> np.ndarray:
     Shapes:
         output: that of ``tensor``, ``[num_types, (parts,) (r + 1)^L.., k]``.
     """
-    weight, k = gradient.weight, tensor.shape[-1]
+    weight, k = gradient.weight[: len(tensor)], tensor.shape[-1]
     if gradient.k_first:
         weight = weight.reshape(*weight.shape[:-1], k, weight.shape[-1] // k).swapaxes(-1, -2)
     return weight.reshape(tensor.shape)
@@ -58,6 +57,5 @@ def core_gradient(gradient: Core, tensor: np.ndarray) -> np.ndarray:
 
 def products_room(core: Core, plan: Plan, keep: bool) -> tuple[int, ...]:
     """The shape of ``States.products``."""
-    typed = len(plan.types) - int(plan.nodes[0])
     _, parts, _, columns = core.weight.shape
-    return parts, typed if keep else min(typed, BLOCK), columns
+    return (parts, len(plan.types) - int(plan.leaves[-1]), columns) if keep else (0, 0, 0)

@@ -25,7 +25,7 @@ class Form:
     """One kind of aggregator in a sweep; there are no instances.
 
     Attributes:
-        loops: its ``sweep_up`` and ``sweep_down``.
+        loops: its ``sweep_up``, ``sweep_down`` and ``weights_down``.
         linear, ones: names of its parameters that a child's h is multiplied by and that are added,
             ``[num_keys, c, width]`` and ``[num_keys, width]``; the steps of all sweeps use them.
         others: names of all others, which its own loops use.
@@ -57,7 +57,7 @@ class Form:
     @classmethod
     def gradients(cls, gradients: Any, parameters: Arrays) -> Arrays:
         """Those of the other parameters, from a tuple like that of :meth:`weights`."""
-        return tuple(gradients)
+        return tuple(x[: len(own)] for x, own in zip(gradients, parameters, strict=True))
 
 
 class SumWeights(NamedTuple):
@@ -140,7 +140,10 @@ class TuckerForm(LowRankForm):
 
     @classmethod
     def gradients(cls, gradients: TuckerWeights, parameters: Arrays) -> Arrays:
-        return [gradients.output, gradients.bias, core_gradient(gradients.core, parameters[2])]
+        return [
+            *super().gradients(gradients[:2], parameters[:2]),
+            core_gradient(gradients.core, parameters[2]),
+        ]
 
 
 class CPForm(LowRankForm):
@@ -186,17 +189,20 @@ FORMS: dict[type[Aggregator], type[Form]] = {
 }
 
 
-def zeros_like(weights: Any) -> Any:
-    """A tuple of the same kind whose arrays, of whatever depth, are zeros."""
+def zeros_like(weights: Any, more: int) -> Any:
+    """A tuple of the same kind whose arrays, of whatever depth, are zeros, with ``more`` rows."""
     if isinstance(weights, np.ndarray):
-        return np.zeros_like(weights)
-    return type(weights)(*map(zeros_like, weights)) if isinstance(weights, tuple) else weights
+        return np.zeros((len(weights) + more, *weights.shape[1:]), weights.dtype)
+    if isinstance(weights, tuple):
+        return type(weights)(*(zeros_like(x, more) for x in weights))
+    return weights
 
 
-def add(total: Any, other: Any) -> None:
-    """Add to all arrays of a tuple those of another of the same kind."""
-    for x, y in zip(total, other, strict=True):
-        if isinstance(x, np.ndarray):
-            x += y
-        elif isinstance(x, tuple):
-            add(x, y)
+def fold(gradients: Any, rows: Sequence[tuple[int, int]]) -> None:
+    """Add rows of all arrays of a tuple to other rows of theirs, pair after pair."""
+    for x in gradients:
+        if isinstance(x, tuple):
+            fold(x, rows)
+        elif isinstance(x, np.ndarray):
+            for row, place in rows:
+                x[place] += x[row]

@@ -11,20 +11,20 @@ class States(NamedTuple):
     """What the nodes are and send, or its gradients.
 
     Attributes:
-        h, c: the states, the bottom's last.
+        h, c: the states, those of the bottom last, one a part.
         tanh: tanh of c.
         gates: i, o, u side by side and, if the aggregator gives them, f of each place; first what
             goes into their nonlinearity, then what comes out.
         sent: messages: what the aggregator makes of a child's h, then, if each child opens its
             own, the forget gate.
         reduced: numbers that a low-rank form makes of what was received, not yet mapped out.
-        products: left times the core, of all nodes with a type or of one block.
+        products: left times the core, of all nodes with a type.
         partial: a tensor train's vector before each slot's matrix.
 
     Shapes:
-        h, c, tanh ``[num_nodes + 1, c]``; gates ``[num_nodes + 1, G c]``; sent
+        h, c, tanh ``[num_nodes + parts, c]``; gates ``[num_nodes + parts, G c]``; sent
         ``[num_messages, width (+ c)]``; reduced ``[num_nodes, G r]``; products
-        ``[parts, nodes, b k]``; partial ``[slots, G r]``.
+        ``[parts of the core, typed nodes, b k]``; partial ``[slots, G r]``.
     """
 
     h: np.ndarray

@@ -10,9 +10,8 @@ gradients; a message of level DEBUG then says why.
 
 from __future__ import annotations
 
-import itertools
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -23,10 +22,10 @@ from torch import Tensor, nn
 from structnet.message_passing.cell import State
 from structnet.message_passing.scheduling import Layout
 from structnet.tensor_tree.aggregators.base import Aggregator
-from structnet.tensor_tree.compiled.forms import FORMS, Form, add, zeros_like
+from structnet.tensor_tree.compiled.forms import FORMS, Form, fold, zeros_like
 from structnet.tensor_tree.compiled.one_thread import ONE_THREAD
-from structnet.tensor_tree.compiled.parts import cut, in_parallel
-from structnet.tensor_tree.compiled.plan import Plan, make_plan
+from structnet.tensor_tree.compiled.parts import REPEATED, cut, in_parallel
+from structnet.tensor_tree.compiled.plan import Plan, by_key, by_type, joined, make_plan
 from structnet.tensor_tree.compiled.states import Messages, States
 from structnet.trees.forest import Forest
 
@@ -108,19 +107,33 @@ def sweep(model: _Model, forest: Forest, nodes: np.ndarray | None) -> State:
         GraphError: types or places that the model does not have.
     """
     model.layout.check(forest)
-    parts = cut(forest) if nodes is None else [forest]
-    plans = in_parallel([partial(make_plan, part, model.layout) for part in parts])
+    plan, roots, tokens = _planned(forest, model.layout, whole=nodes is not None)
     weight, bias, *inputs = _inputs(model)
-    tokens = [part.tokens[: plan.nodes[0]] for part, plan in zip(parts, plans, strict=True)]
-    x = model.look_up(torch.from_numpy(np.concatenate(tokens)))
-    leaves = torch.addmm(bias, x, weight)
+    leaves = torch.addmm(bias, model.look_up(torch.from_numpy(tokens)), weight)
     keep = torch.is_grad_enabled() and any(x.requires_grad for x in (leaves, *inputs))
-    call = _Call(FORMS[type(model.aggregator)], plans, model.layout, model.aggregator.gates, keep)
-    chosen = [part.roots for part in parts]
-    if nodes is not None:
-        chosen = [np.arange(forest.num_nodes)[nodes]]  # as they may count from the end
-    h, c = _Sweep.apply(call, [torch.from_numpy(rows) for rows in chosen], leaves, *inputs)
+    call = _Call(FORMS[type(model.aggregator)], plan, model.layout, model.aggregator.gates, keep)
+    # As they may count from the end.
+    chosen = roots if nodes is None else np.arange(forest.num_nodes)[nodes]
+    h, c = _Sweep.apply(call, torch.from_numpy(chosen), leaves, *inputs)
     return {"h": h, "c": c}
+
+
+def _planned(forest: Forest, layout: Layout, whole: bool) -> tuple[Plan, np.ndarray, np.ndarray]:
+    """A plan of the forest, maybe in parts, its rows of the roots, and its leaves' tokens."""
+
+    def part(roots: np.ndarray) -> tuple[Forest, Plan]:
+        own = forest[roots]
+        return own, make_plan(own, layout)
+
+    chosen = [] if whole else cut(forest)
+    found = in_parallel([partial(part, roots) for roots in chosen]) if len(chosen) > 1 else []
+    nodes = [own.num_nodes for own, _ in found]
+    if not found or sum(nodes) > REPEATED * forest.num_nodes:
+        found, nodes = [(forest, make_plan(forest, layout))], [forest.num_nodes]
+    firsts = np.cumsum([0, *nodes])
+    roots = [own.roots + first for (own, _), first in zip(found, firsts, strict=False)]
+    tokens = [own.tokens[: plan.leaves[1]] for own, plan in found]
+    return joined([plan for _, plan in found]), np.concatenate(roots), np.concatenate(tokens)
 
 
 class _Weights(NamedTuple):
@@ -132,10 +145,10 @@ class _Weights(NamedTuple):
 
 
 class _Call(NamedTuple):
-    """One sweep but for its numbers: what it computes, over which parts of a forest."""
+    """One sweep but for its numbers: what it computes, over which forest."""
 
     form: type[Form]
-    plans: list[Plan]
+    plan: Plan
     layout: Layout
     gates: int
     keep: bool
@@ -156,12 +169,13 @@ class _Call(NamedTuple):
         )
         return _Weights(messages, width, self.form.weights(self.layout.arity, others))
 
-    def states(self, plan: Plan, weights: _Weights) -> States:
-        """Room for the states of one part, not set yet."""
-        nodes, (c, columns) = len(plan.types), weights.messages.weight.shape[1:]
+    def states(self, weights: _Weights) -> States:
+        """Room for the states, not set yet."""
+        plan, (c, columns) = self.plan, weights.messages.weight.shape[1:]
+        rows = len(plan.types) + self.num_parts
         shapes = {
-            **dict.fromkeys(("h", "c", "tanh"), (nodes + 1, c)),
-            "gates": (nodes + 1, self.gates * c),
+            **dict.fromkeys(("h", "c", "tanh"), (rows, c)),
+            "gates": (rows, self.gates * c),
             "sent": (len(plan.sources), columns),
             "reduced": (0, 0),
             "products": (0, 0, 0),
@@ -171,86 +185,72 @@ class _Call(NamedTuple):
         dtype = weights.messages.weight.dtype
         return States(**{name: np.empty(shape, dtype) for name, shape in shapes.items()})
 
-    def up(self, leaves: np.ndarray, bottom: np.ndarray, *parameters: np.ndarray) -> list[States]:
-        """The states of each part."""
-        weights = self.weights(*parameters)
-        parts = [self.states(plan, weights) for plan in self.plans]
-        done = 0
-        for s, plan in zip(parts, self.plans, strict=True):
-            count = plan.nodes[0]
-            s.gates[:count, : leaves.shape[1]] = leaves[done : done + count]
-            s.h[-1], s.c[-1] = bottom[:, 0]
-            done += count
+    @property
+    def num_parts(self) -> int:
+        return len(self.plan.parts) - 1
+
+    def in_parts(self, function: Callable, *arguments: Any) -> None:
+        """Calls it for each part."""
         with ONE_THREAD:
-            pairs = zip(self.plans, parts, strict=True)
-            in_parallel([partial(self.form.loops.sweep_up, plan, s, *weights) for plan, s in pairs])
-        return parts
+            in_parallel([partial(function, *arguments, part) for part in range(self.num_parts)])
+
+    def up(self, leaves: np.ndarray, bottom: np.ndarray, *parameters: np.ndarray) -> States:
+        """All states."""
+        weights, plan = self.weights(*parameters), self.plan
+        s = self.states(weights)
+        s.gates[np.flatnonzero(plan.types < 0), : leaves.shape[1]] = leaves
+        for x, of_bottom in zip(s[:2], bottom, strict=True):
+            x[len(plan.types) :] = of_bottom
+        self.in_parts(self.form.loops.sweep_up, plan, s, *weights)
+        return s
 
     def down(
-        self,
-        parts: list[States],
-        gradients: list[States],
-        forget: np.ndarray,
-        bias: np.ndarray,
-        *parameters: np.ndarray,
+        self, s: States, d: States, forget: np.ndarray, bias: np.ndarray, *parameters: np.ndarray
     ) -> list[np.ndarray]:
         """From the gradients of the states to those of what :meth:`up` was given."""
-        weights = self.weights(forget, bias, *parameters)
-        found = [zeros_like(weights) for _ in parts]
-        each = zip(self.plans, parts, gradients, found, strict=True)
-        down = self.form.loops.sweep_down
-        with ONE_THREAD:
-            in_parallel(
-                [partial(down, p, s, *weights, d, own.messages, own.form) for p, s, d, own in each]
-            )
-        total, width = found[0], weights.width
-        for other in found[1:]:
-            add(total, other)
-        sent, others = self.split(parameters)
-        of_sent = [x[..., :width] for x in total.messages][: len(sent)]
-        d_forget, by_key = (x[..., width:] for x in total.messages)
+        plan, weights = self.plan, self.weights(forget, bias, *parameters)
+        self.in_parts(self.form.loops.sweep_down, plan, s, *weights, d)
+        d_messages, d_form = self._of_weights(s, d, weights)
+        (sent, others), width = self.split(parameters), weights.width
+        of_sent = [x[: len(forget), ..., :width] for x in d_messages][: len(sent)]
+        d_forget, d_bias = (x[: len(forget), ..., width:] for x in d_messages)
         places = len(forget) // max(len(bias), 1)
-        d_bias = by_key.reshape(len(bias), places, bias.shape[-1]).sum(1)
-        pairs, c = list(zip(gradients, self.plans, strict=True)), forget.shape[1]
-        leaves = np.concatenate([d.gates[: plan.nodes[0], : 3 * c] for d, plan in pairs])
-        bottom = np.sum([(d.h[-1:], d.c[-1:]) for d in gradients], 0)
-        return [
-            leaves,
-            bottom,
-            d_forget,
-            d_bias,
-            *of_sent,
-            *self.form.gradients(total.form, others),
-        ]
+        d_bias = d_bias.reshape(len(bias), places, bias.shape[-1]).sum(1)
+        leaves = d.gates[np.flatnonzero(plan.types < 0), : 3 * forget.shape[1]]
+        bottom = np.stack([x[len(plan.types) :].sum(0, keepdims=True) for x in d[:2]])
+        gradients = self.form.gradients(d_form, others)
+        return [leaves, bottom, d_forget, d_bias, *of_sent, *gradients]
+
+    def _of_weights(self, s: States, d: States, weights: _Weights) -> tuple[Messages, Any]:
+        """The weights' gradients, with rows behind them that were needed to add them up."""
+        plan, layout, (messages, width, form) = self.plan, self.layout, weights
+        orders = by_type(plan, layout.num_types), by_key(plan, layout.num_keys)
+        of_form, of_messages = (zeros_like(x, self.num_parts - 1) for x in (form, messages))
+        down = self.form.loops.weights_down
+        self.in_parts(down, plan, s, width, form, d, *orders, of_messages, of_form)
+        for order, gradients in zip(orders, (of_form, of_messages), strict=True):
+            fold(gradients, order.begun_before(self.num_parts))
+        return of_messages, of_form
 
 
 class _Sweep(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, call: _Call, nodes: list[Tensor], *inputs: Tensor) -> tuple[Tensor, ...]:
-        swept = call.up(*(x.detach().numpy() for x in inputs))
-        parts = [[torch.from_numpy(x) for x in s] for s in swept]
+    def forward(ctx: Any, call: _Call, nodes: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
+        states = [torch.from_numpy(x) for x in call.up(*(x.detach().numpy() for x in inputs))]
         if call.keep:
             ctx.call, ctx.nodes, ctx.num_inputs = call, nodes, len(inputs)
-            # Freed by the backward, not with h.
-            ctx.save_for_backward(*inputs[2:], *itertools.chain(*parts))
-        pairs = list(zip(parts, nodes, strict=True))
-        return tuple(torch.cat([s[i].index_select(0, rows) for s, rows in pairs]) for i in (0, 1))
+            ctx.save_for_backward(*inputs[2:], *states)  # freed by the backward, not with h
+        return tuple(x.index_select(0, nodes) for x in states[:2])
 
     @staticmethod
-    def backward(ctx: Any, dh: Tensor, dc: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, *given: Tensor) -> tuple[Tensor | None, ...]:
         if torch.is_grad_enabled():  # create_graph=True; otherwise a backward records nothing
             raise RuntimeError("the levels backend has no second derivatives; backend='dgl' has")
         # Raises if a parameter was changed in place since, or if it was all freed.
         saved = [x.detach().numpy() for x in ctx.saved_tensors]
-        parameters, states = saved[: ctx.num_inputs - 2], saved[ctx.num_inputs - 2 :]
-        width = len(States._fields)
-        parts = [States(*states[i : i + width]) for i in range(0, len(states), width)]
-        gradients = [s.for_gradients() for s in parts]
-        sizes = [len(rows) for rows in ctx.nodes]
-        for d, rows, *given in zip(
-            gradients, ctx.nodes, dh.split(sizes), dc.split(sizes), strict=True
-        ):
-            for x, gradient in zip(d[:2], given, strict=True):
-                torch.from_numpy(x).index_add_(0, rows, gradient)
-        found = ctx.call.down(parts, gradients, *parameters)
+        s = States(*saved[ctx.num_inputs - 2 :])
+        d = s.for_gradients()
+        for x, gradient in zip(d[:2], given, strict=True):
+            torch.from_numpy(x).index_add_(0, ctx.nodes, gradient)
+        found = ctx.call.down(s, d, *saved[: ctx.num_inputs - 2])
         return None, None, *map(torch.from_numpy, found)

@@ -14,9 +14,10 @@
 ``label_vectors``  what its labels give, once for each
 =================  ===========================================================================
 
-In each aggregator's file ``sweep_up`` computes all states from the leaves up, ``sweep_down`` all
-gradients from the roots down. Their arguments are a ``Plan``, the ``States`` and what ``Messages``
-and the form's own weights are, as the modules of these names say; ``width``, how many numbers a
-child sends apart from its forget gate; and behind a ``d``, gradients, each in a tuple like that of
-what it belongs to.
+In each aggregator's file ``sweep_up`` computes all states of a part from the leaves up,
+``sweep_down`` their gradients from the roots down, and ``weights_down`` a share of the gradients of
+the weights. Their arguments are a ``Plan``, the ``States`` and what ``Messages`` and the form's own
+weights are, as the modules of these names say; ``width``, how many numbers a child sends apart from
+its forget gate; behind a ``d``, gradients, each in a tuple like that of what it belongs to; and of
+``weights_down``, the nodes and the messages by their weights' keys, each an ``Order``.
 """

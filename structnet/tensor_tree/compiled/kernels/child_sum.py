@@ -18,19 +18,20 @@ from structnet.tensor_tree.compiled.kernels.gates import (
     cell_backward,
     close_cell,
     compiled,
+    internal,
     open_gates,
 )
 from structnet.tensor_tree.compiled.kernels.label_vectors import look_up, look_up_backward
 
 
-@compiled
+@internal
 def _plus(X, bias):
     for i in range(len(X)):
         for j in range(len(bias)):
             X[i, j] += bias[j]
 
 
-@compiled
+@internal
 def _sums(X, sums):
     """Sums over rows."""
     for j in range(len(sums)):
@@ -40,7 +41,7 @@ def _sums(X, sums):
             sums[j] += X[i, j]
 
 
-@compiled
+@internal
 def _of_labels(plan, w, s):
     """What labels give to the gates of their nodes, and to the forget gates of their children."""
     look_up(plan.types, plan.tokens, w.types, w.tokens, s.x)
@@ -53,7 +54,7 @@ def _of_labels(plan, w, s):
     _plus(s.P, w.bf)
 
 
-@compiled
+@internal
 def _receive(plan, w, s, lo, hi):
     """``A = sum_j g_j * h_j + s_j`` over children j."""
     n, last = s.A.shape[1], len(w.g) - 1
@@ -125,7 +126,7 @@ def sweep_down(plan, w, s, d, d_states):
     _of_labels_backward(plan, w, s, d, ds)
 
 
-@compiled
+@internal
 def _receive_backward(plan, w, s, d, ds, lo, hi):
     n, leaves, last = s.H.shape[1], plan.starts[1], len(w.g) - 1
     for v in range(lo, hi):
@@ -146,7 +147,7 @@ def _receive_backward(plan, w, s, d, ds, lo, hi):
                 d.s[place, j] += ds.A[a, j]
 
 
-@compiled
+@internal
 def _of_labels_backward(plan, w, s, d, ds):
     inner = plan.inner
     _sums(ds.X, d.b)

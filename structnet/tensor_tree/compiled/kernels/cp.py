@@ -6,46 +6,60 @@ import numpy as np
 
 from structnet.tensor_tree.compiled.kernels import steps
 from structnet.tensor_tree.compiled.kernels.gates import compiled
-from structnet.tensor_tree.compiled.kernels.low_rank import map_out, map_out_backward
+from structnet.tensor_tree.compiled.kernels.low_rank import (
+    map_out,
+    map_out_backward,
+    output_backward,
+)
 
 
 @compiled
-def sweep_up(plan, s, messages, width, weights):
-    """All states, from the leaves up."""
-    steps.begin(plan, s, messages, width)
-    for level in range(1, len(plan.node_levels) - 1):
-        lo, hi = steps.rows_of(plan.nodes, plan.node_levels, level)
-        for v in range(lo, hi):
-            x = s.reduced[v]
-            for j in range(width):
-                x[j] = 1
-            for e in range(plan.offsets[v], plan.offsets[v + 1]):
-                z = s.sent[plan.inbox[e]]
+def sweep_up(plan, s, messages, width, weights, part):
+    """All states of a part, from the leaves up."""
+    for level in range(plan.parts[part], plan.parts[part + 1]):
+        if level > plan.parts[part]:
+            lo, hi = steps.rows_of(plan.nodes, plan.node_levels, level)
+            for v in range(lo, hi):
                 for j in range(width):
-                    x[j] *= z[j]
-        map_out(plan, s, weights, level)
-        steps.close_level(plan, s, messages, width, level)
+                    s.reduced[v, j] = 1
+                for e in range(plan.offsets[v], plan.offsets[v + 1]):
+                    m = plan.inbox[e]
+                    for j in range(width):
+                        s.reduced[v, j] *= s.sent[m, j]
+            map_out(plan, s, weights, level)
+        steps.close_nodes(plan, s, width, level)
+        steps.send(plan, s, messages, width, level)
 
 
 @compiled
-def sweep_down(plan, s, messages, width, weights, d, d_messages, d_weights):
-    """All gradients, from the roots down."""
+def sweep_down(plan, s, messages, width, weights, d, part):
+    """All gradients of a part's states, from the roots down."""
     entry = np.empty(width, s.h.dtype)
-    for level in range(len(plan.node_levels) - 2, 0, -1):
-        steps.close_level_backward(plan, s, d, messages, width, level)
-        map_out_backward(plan, s, weights, d, d_weights, level)
+    for level in range(plan.parts[part + 1] - 1, plan.parts[part] - 1, -1):
+        steps.send_backward(plan, s, d, messages, width, level)
+        steps.close_nodes_backward(plan, s, d, width, level)
+        if level == plan.parts[part]:
+            break
+        map_out_backward(plan, s, weights, d, level)
         lo, hi = steps.rows_of(plan.nodes, plan.node_levels, level)
         for v in range(lo, hi):
-            slots = plan.inbox[plan.offsets[v] : plan.offsets[v + 1]]
-            for e in range(len(slots)):
-                entry[:] = d.reduced[v]
-                # Not divided out of the whole product: an entry may be zero.
-                for other in range(len(slots)):
-                    if other != e:
-                        z = s.sent[slots[other]]
-                        for j in range(width):
-                            entry[j] *= z[j]
-                dz = d.sent[slots[e]]
+            first, end = plan.offsets[v], plan.offsets[v + 1]
+            for e in range(first, end):
                 for j in range(width):
-                    dz[j] += entry[j]
-    steps.end_backward(plan, s, d, messages, width, d_messages)
+                    entry[j] = d.reduced[v, j]
+                # Not divided out of the whole product: an entry may be zero.
+                for other in range(first, end):
+                    if other != e:
+                        m = plan.inbox[other]
+                        for j in range(width):
+                            entry[j] *= s.sent[m, j]
+                m = plan.inbox[e]
+                for j in range(width):
+                    d.sent[m, j] += entry[j]
+
+
+@compiled
+def weights_down(plan, s, width, weights, d, nodes, messages, d_messages, d_weights, share):
+    """A share of the gradients of the weights."""
+    steps.weights_backward(plan, s, d, messages, share, d_messages)
+    output_backward(plan, s, d, nodes, share, d_weights)

@@ -8,27 +8,29 @@ from structnet.tensor_tree.compiled.kernels.gates import compiled
 
 
 @compiled
-def sweep_up(plan, s, messages, width, core):
-    """All states, from the leaves up."""
-    children = plan.sources[plan.inbox]
-    steps.begin(plan, s, messages, width)
-    for level in range(1, len(plan.node_levels) - 1):
-        for run in range(plan.node_levels[level], plan.node_levels[level + 1]):
-            lo, hi, key = plan.nodes[run], plan.nodes[run + 1], plan.node_keys[run]
-            products.contract(plan, children, lo, hi, key, core, s.h, s.products, s.gates)
-        steps.close_level(plan, s, messages, width, level)
+def sweep_up(plan, s, messages, width, core, part):
+    """All states of a part, from the leaves up."""
+    for level in range(plan.parts[part], plan.parts[part + 1]):
+        if level > plan.parts[part]:
+            products.contract(plan, plan.children, part, level, core, s.h, s.products, s.gates)
+        steps.close_nodes(plan, s, width, level)
+        steps.send(plan, s, messages, width, level)
 
 
 @compiled
-def sweep_down(plan, s, messages, width, core, d, d_messages, d_core):
-    """All gradients, from the roots down."""
-    children = plan.sources[plan.inbox]
-    for level in range(len(plan.node_levels) - 2, 0, -1):
-        steps.close_level_backward(plan, s, d, messages, width, level)
-        for run in range(plan.node_levels[level], plan.node_levels[level + 1]):
-            lo, hi, key = plan.nodes[run], plan.nodes[run + 1], plan.node_keys[run]
+def sweep_down(plan, s, messages, width, core, d, part):
+    """All gradients of a part's states, from the roots down."""
+    for level in range(plan.parts[part + 1] - 1, plan.parts[part] - 1, -1):
+        steps.send_backward(plan, s, d, messages, width, level)
+        steps.close_nodes_backward(plan, s, d, width, level)
+        if level > plan.parts[part]:
             products.contract_backward(
-                plan, children, lo, hi, key, core, s.h, s.products, d.gates, d.h
+                plan, plan.children, part, level, core, s.h, s.products, d.gates, d.h
             )
-    products.core_backward(plan, children, core, s.h, d.gates, d_core.weight)
-    steps.end_backward(plan, s, d, messages, width, d_messages)
+
+
+@compiled
+def weights_down(plan, s, width, core, d, nodes, messages, d_messages, d_core, share):
+    """A share of the gradients of the weights."""
+    steps.weights_backward(plan, s, d, messages, share, d_messages)
+    products.core_backward(plan, plan.children, nodes, share, core, s.h, d.gates, d_core.weight)

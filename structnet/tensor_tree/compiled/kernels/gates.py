@@ -17,6 +17,9 @@ compiled = partial(
     fastmath={"reassoc", "contract", "nsz", "arcp"},
     error_model="numpy",
 )
+# What compiled functions alone call. To unpack Python's tuples of arrays takes longer to compile
+# than the loops over them.
+internal = partial(compiled, no_cpython_wrapper=True)
 
 
 @compiled
@@ -82,13 +85,13 @@ def _sigmoid(x):
     return (p if x < real(0) else q) / (p + q)
 
 
-@compiled
+@internal
 def by_gate(gates, n):
     """Gates side by side, ``[rows, G n]``, as ``[rows, G, n]``."""
     return gates.reshape(len(gates), gates.shape[1] // n, n)
 
 
-@compiled
+@internal
 def open_gates(Y, C, v):
     """The gates i, o, u of node v, in Y, and ``c = i * u``, to which the children's add."""
     for gate in range(2):
@@ -99,7 +102,7 @@ def open_gates(Y, C, v):
         C[v, j] = Y[v, 0, j] * Y[v, 2, j]
 
 
-@compiled
+@internal
 def close_cell(Y, C, T, H, v):
     """``h = o * tanh(c)``; T keeps the tanh."""
     for j in range(C.shape[1]):
@@ -107,7 +110,7 @@ def close_cell(Y, C, T, H, v):
         H[v, j] = Y[v, 1, j] * T[v, j]
 
 
-@compiled
+@internal
 def cell_backward(Y, T, DH, DC, DY, v):
     """Their gradient: DC comes in from the parents, and goes out complete; DY is the gates'.
 

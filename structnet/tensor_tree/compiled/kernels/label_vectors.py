@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from structnet.tensor_tree.compiled.kernels.gates import compiled
+from structnet.tensor_tree.compiled.kernels.gates import compiled, internal
 from structnet.trees._kernels import grouped
 
 
@@ -49,7 +49,7 @@ def distinct(types, tokens, leaves):
     return label, first_types, first_tokens, inner
 
 
-@compiled
+@internal
 def look_up(types, tokens, of_types, of_tokens, x):
     """``x = of_types[type] + of_tokens[token]``, a row a label."""
     for i in range(len(x)):
@@ -61,7 +61,7 @@ def look_up(types, tokens, of_types, of_tokens, x):
                 x[i, j] += of_tokens[token, j]
 
 
-@compiled
+@internal
 def look_up_backward(types, tokens, dx, d_types, d_tokens):
     """Its gradient, added to those of the vectors, which have no rows where none is asked for."""
     for i in range(len(dx)):

@@ -1,8 +1,11 @@
 """The steps of a compiled sweep that all aggregators share: nodes close, messages are sent.
 
-Each is for the rows of one level. ``plan`` is a :class:`..plan.Plan`, ``s`` the
-:class:`..states.States`, ``d`` their gradients, ``width`` how many numbers a child sends apart
-from its forget gate.
+Each is for the rows of one level, or for a share of the gradients of the weights. ``plan`` is a
+:class:`..plan.Plan`, ``s`` the :class:`..states.States`, ``d`` their gradients, ``width`` how many
+numbers a child sends apart from its forget gate.
+
+Rows are named by their numbers, not cut out: an array that is cut out is counted, by a locked
+instruction, which takes as long as a short row's loop, and longer where another thread counts too.
 """
 
 from __future__ import annotations
@@ -15,29 +18,31 @@ from structnet.tensor_tree.compiled.kernels.gates import (
     cell_backward,
     close_cell,
     compiled,
+    internal,
     open_gates,
 )
-from structnet.trees._kernels import grouped
 
 BLOCK = 128  # rows that are multiplied at once
 
 
 @compiled
-def runs(level, key, levels, first):
+def runs(level, key, levels):
     """The runs of rows sorted by level, then key: their first rows, their keys, each level's."""
     starts, keys = np.empty(len(level) + 1, np.int64), np.empty(len(level), np.int64)
     of_level = np.zeros(levels + 1, np.int64)
     n = 0
     for row in range(len(level)):
         if row == 0 or level[row] != level[row - 1] or key[row] != key[row - 1]:
-            starts[n], keys[n] = first + row, key[row]
+            starts[n], keys[n] = row, key[row]
             of_level[level[row] + 1] += 1
             n += 1
-    starts[n] = first + len(level)
-    return starts[: n + 1], keys[:n], np.cumsum(of_level)
+    starts[n] = len(level)
+    for one in range(levels):
+        of_level[one + 1] += of_level[one]
+    return starts[: n + 1], keys[:n], of_level
 
 
-@compiled
+@internal
 def rows_of(runs, levels, level):
     """The rows of one level, from and to."""
     return runs[levels[level]], runs[levels[level + 1]]
@@ -46,174 +51,141 @@ def rows_of(runs, levels, level):
 # ---- nodes
 
 
-@compiled
-def close_nodes(plan, s, width, lo, hi):
+@internal
+def close_nodes(plan, s, width, level):
     """Eq. (11), from what goes into the gates and the messages received."""
+    lo, hi = rows_of(plan.nodes, plan.node_levels, level)
     n, of_messages = s.h.shape[1], s.sent.shape[1] > width
     gates = by_gate(s.gates, n)
     for v in range(lo, hi):
         open_gates(gates, s.c, v)
-        gate = 3
+        column = 3 * n
         for e in range(plan.offsets[v], plan.offsets[v + 1]):
-            m = plan.inbox[e]
-            below = s.c[plan.sources[m]]
-            c = s.c[v]
+            child, m = plan.children[e], plan.inbox[e]
             if of_messages:
-                f = s.sent[m, width:]
-            else:
-                f = gates[v, gate]
-                gate += 1
                 for j in range(n):
-                    f[j] = _sigmoid(f[j])
-            for j in range(n):
-                c[j] += f[j] * below[j]
+                    s.c[v, j] += s.sent[m, width + j] * s.c[child, j]
+            else:
+                for j in range(n):
+                    s.gates[v, column + j] = _sigmoid(s.gates[v, column + j])
+                for j in range(n):
+                    s.c[v, j] += s.gates[v, column + j] * s.c[child, j]
+                column += n
         close_cell(gates, s.c, s.tanh, s.h, v)
 
 
-@compiled
-def close_nodes_backward(plan, s, d, width, lo, hi):
+@internal
+def close_nodes_backward(plan, s, d, width, level):
     """Its gradient; a message's forget gate gets the sum of those of the cells that it is for."""
+    lo, hi = rows_of(plan.nodes, plan.node_levels, level)
     n, of_messages = s.h.shape[1], s.sent.shape[1] > width
     gates, d_gates = by_gate(s.gates, n), by_gate(d.gates, n)
     for v in range(lo, hi):
         cell_backward(gates, s.tanh, d.h, d.c, d_gates, v)
-        gate, dc = 3, d.c[v]
+        column = 3 * n
         for e in range(plan.offsets[v], plan.offsets[v + 1]):
-            m = plan.inbox[e]
+            child, m = plan.children[e], plan.inbox[e]
             if of_messages:
-                kept = d.sent[m, width:]
                 for j in range(n):
-                    kept[j] += dc[j]
+                    d.sent[m, width + j] += d.c[v, j]
             else:
-                f, df = gates[v, gate], d_gates[v, gate]
-                c, below = s.c[plan.sources[m]], d.c[plan.sources[m]]
-                gate += 1
                 for j in range(n):
-                    below[j] += dc[j] * f[j]
-                    df[j] = dc[j] * c[j] * (f[j] - f[j] * f[j])
+                    f = s.gates[v, column + j]
+                    d.gates[v, column + j] = d.c[v, j] * s.c[child, j] * (f - f * f)
+                for j in range(n):
+                    d.c[child, j] += d.c[v, j] * s.gates[v, column + j]
+                column += n
 
 
 # ---- messages
 
 
-@compiled
-def _gather(index, X, out):
-    for i in range(len(index)):
-        x, y = X[index[i]], out[i]
-        for j in range(len(y)):
-            y[j] = x[j]
-
-
-@compiled
+@internal
 def send(plan, s, messages, width, level):
     """The messages of one level: ``h W + b``, and a sigmoid for forget gates."""
     n, all_columns = s.h.shape[1], s.sent.shape[1]
     if all_columns == 0:
         return
+    h = np.empty((BLOCK, n), s.h.dtype)
     for run in range(plan.message_levels[level], plan.message_levels[level + 1]):
-        key, first, end = plan.message_keys[run], plan.messages[run], plan.messages[run + 1]
-        h, bias = np.empty((min(BLOCK, end - first), n), s.h.dtype), messages.bias[key]
-        for lo in range(first, end, BLOCK):
+        key, end = plan.message_keys[run], plan.messages[run + 1]
+        for lo in range(plan.messages[run], end, BLOCK):
             hi = min(lo + BLOCK, end)
-            _gather(plan.sources[lo:hi], s.h, h)
+            for m in range(lo, hi):
+                source = plan.sources[m]
+                for j in range(n):
+                    h[m - lo, j] = s.h[source, j]
             np.dot(h[: hi - lo], messages.weight[key], s.sent[lo:hi])
             for m in range(lo, hi):
-                z = s.sent[m]
                 for j in range(width):
-                    z[j] += bias[j]
+                    s.sent[m, j] += messages.bias[key, j]
                 for j in range(width, all_columns):
-                    z[j] = _sigmoid(z[j] + bias[j])
+                    s.sent[m, j] = _sigmoid(s.sent[m, j] + messages.bias[key, j])
 
 
-@compiled
+@internal
 def send_backward(plan, s, d, messages, width, level):
     """Its gradient, but for those of the weights."""
     n, all_columns = s.h.shape[1], s.sent.shape[1]
     if all_columns == 0:
         return
+    dh = np.empty((BLOCK, n), s.h.dtype)
     for run in range(plan.message_levels[level], plan.message_levels[level + 1]):
-        key, first, end = plan.message_keys[run], plan.messages[run], plan.messages[run + 1]
-        dh = np.empty((min(BLOCK, end - first), n), s.h.dtype)
-        for lo in range(first, end, BLOCK):
+        key, end = plan.message_keys[run], plan.messages[run + 1]
+        for lo in range(plan.messages[run], end, BLOCK):
             hi = min(lo + BLOCK, end)
             if all_columns > width:
                 for m in range(lo, hi):
-                    f, df = s.sent[m, width:], d.sent[m, width:]
-                    c, dc = s.c[plan.sources[m]], d.c[plan.sources[m]]
+                    source = plan.sources[m]
                     for j in range(n):
-                        kept = df[j]
-                        dc[j] += kept * f[j]
-                        df[j] = kept * c[j] * (f[j] - f[j] * f[j])
+                        d.c[source, j] += d.sent[m, width + j] * s.sent[m, width + j]
+                    for j in range(n):
+                        f = s.sent[m, width + j]
+                        d.sent[m, width + j] *= s.c[source, j] * (f - f * f)
             np.dot(d.sent[lo:hi], messages.weight[key].T, dh[: hi - lo])
             for m in range(lo, hi):
-                x, y = dh[m - lo], d.h[plan.sources[m]]
+                source = plan.sources[m]
                 for j in range(n):
-                    y[j] += x[j]
+                    d.h[source, j] += dh[m - lo, j]
+
+
+# ---- weights
 
 
 @compiled
-def weights_backward(plan, s, d, gradients):
+def share_of(order, key, share, shares):
+    """The rows of one key that a share has, from and to; and where it adds their gradient up.
+
+    That is the key's place, or one behind all keys' if it is the second or a later share of a key.
+    """
+    total, begin = len(order.rows), order.starts[key]
+    lo = max(total * share // shares, begin)
+    hi = min(total * (share + 1) // shares, order.starts[key + 1])
+    return lo, hi, key if lo == begin else len(order.starts) + share - 2
+
+
+@internal
+def weights_backward(plan, s, d, order, share, gradients):
     """The gradients of the messages' weights: products over all levels, a key after the other."""
     n, all_columns = s.h.shape[1], s.sent.shape[1]
     if all_columns == 0:
         return
-    num_keys = len(gradients.weight)
-    by_key, starts = grouped(plan.message_keys, num_keys)
     h, dz = np.empty((BLOCK, n), s.h.dtype), np.empty((BLOCK, all_columns), s.h.dtype)
     product = np.empty((n, all_columns), s.h.dtype)
-    for key in range(num_keys):
-        weight, bias = gradients.weight[key], gradients.bias[key]
-        fill = 0
-        for at in range(starts[key], starts[key + 1]):
-            run = by_key[at]
-            row, end = plan.messages[run], plan.messages[run + 1]
-            while row < end:
-                count = min(end - row, BLOCK - fill)
-                _gather(plan.sources[row : row + count], s.h, h[fill:])
-                dz[fill : fill + count] = d.sent[row : row + count]
-                row, fill = row + count, fill + count
-                if fill == BLOCK or (row == end and at == starts[key + 1] - 1):
-                    np.dot(h[:fill].T, dz[:fill], product)
-                    for i in range(n):
-                        total, more = weight[i], product[i]
-                        for j in range(all_columns):
-                            total[j] += more[j]
-                    for i in range(fill):
-                        more = dz[i]
-                        for j in range(all_columns):
-                            bias[j] += more[j]
-                    fill = 0
-
-
-# ---- the order of a sweep
-
-
-@compiled
-def begin(plan, s, messages, width):
-    """Level 0: the leaves, whose gates are there, and the bottom, whose state is."""
-    close_nodes(plan, s, width, 0, plan.nodes[0])
-    send(plan, s, messages, width, 0)
-
-
-@compiled
-def close_level(plan, s, messages, width, level):
-    """What follows once a level's gates are there."""
-    lo, hi = rows_of(plan.nodes, plan.node_levels, level)
-    close_nodes(plan, s, width, lo, hi)
-    send(plan, s, messages, width, level)
-
-
-@compiled
-def close_level_backward(plan, s, d, messages, width, level):
-    """Back to the gradients of what goes into a level's gates."""
-    send_backward(plan, s, d, messages, width, level)
-    lo, hi = rows_of(plan.nodes, plan.node_levels, level)
-    close_nodes_backward(plan, s, d, width, lo, hi)
-
-
-@compiled
-def end_backward(plan, s, d, messages, width, gradients):
-    """Level 0, and the messages' weights."""
-    send_backward(plan, s, d, messages, width, 0)
-    close_nodes_backward(plan, s, d, width, 0, plan.nodes[0])
-    weights_backward(plan, s, d, gradients)
+    for key in range(len(order.starts) - 1):
+        lo, hi, place = share_of(order, key, share, len(plan.parts) - 1)
+        for begin in range(lo, hi, BLOCK):
+            count = min(BLOCK, hi - begin)
+            for i in range(count):
+                m = order.rows[begin + i]
+                source = plan.sources[m]
+                for j in range(n):
+                    h[i, j] = s.h[source, j]
+                for j in range(all_columns):
+                    dz[i, j] = d.sent[m, j]
+                for j in range(all_columns):
+                    gradients.bias[place, j] += dz[i, j]
+            np.dot(h[:count].T, dz[:count], product)
+            for i in range(n):
+                for j in range(all_columns):
+                    gradients.weight[place, i, j] += product[i, j]

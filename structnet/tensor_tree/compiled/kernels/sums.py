@@ -7,34 +7,45 @@ from structnet.tensor_tree.compiled.kernels.gates import compiled
 
 
 @compiled
-def sweep_up(plan, s, messages, width, weights):
-    """All states, from the leaves up."""
-    steps.begin(plan, s, messages, width)
-    for level in range(1, len(plan.node_levels) - 1):
-        lo, hi = steps.rows_of(plan.nodes, plan.node_levels, level)
-        for v in range(lo, hi):
-            y, b = s.gates[v], weights.bias[plan.types[v]]
-            for j in range(width):
-                y[j] = b[j]
-            for e in range(plan.offsets[v], plan.offsets[v + 1]):
-                z = s.sent[plan.inbox[e]]
+def sweep_up(plan, s, messages, width, weights, part):
+    """All states of a part, from the leaves up."""
+    for level in range(plan.parts[part], plan.parts[part + 1]):
+        if level > plan.parts[part]:
+            lo, hi = steps.rows_of(plan.nodes, plan.node_levels, level)
+            for v in range(lo, hi):
+                key = plan.types[v]
                 for j in range(width):
-                    y[j] += z[j]
-        steps.close_level(plan, s, messages, width, level)
+                    s.gates[v, j] = weights.bias[key, j]
+                for e in range(plan.offsets[v], plan.offsets[v + 1]):
+                    m = plan.inbox[e]
+                    for j in range(width):
+                        s.gates[v, j] += s.sent[m, j]
+        steps.close_nodes(plan, s, width, level)
+        steps.send(plan, s, messages, width, level)
 
 
 @compiled
-def sweep_down(plan, s, messages, width, weights, d, d_messages, d_weights):
-    """All gradients, from the roots down."""
-    for level in range(len(plan.node_levels) - 2, 0, -1):
-        steps.close_level_backward(plan, s, d, messages, width, level)
-        lo, hi = steps.rows_of(plan.nodes, plan.node_levels, level)
-        for v in range(lo, hi):
-            dy, db = d.gates[v], d_weights.bias[plan.types[v]]
+def sweep_down(plan, s, messages, width, weights, d, part):
+    """All gradients of a part's states, from the roots down."""
+    for level in range(plan.parts[part + 1] - 1, plan.parts[part] - 1, -1):
+        steps.send_backward(plan, s, d, messages, width, level)
+        steps.close_nodes_backward(plan, s, d, width, level)
+        if level > plan.parts[part]:
+            lo, hi = steps.rows_of(plan.nodes, plan.node_levels, level)
+            for v in range(lo, hi):
+                for e in range(plan.offsets[v], plan.offsets[v + 1]):
+                    m = plan.inbox[e]
+                    for j in range(width):
+                        d.sent[m, j] += d.gates[v, j]
+
+
+@compiled
+def weights_down(plan, s, width, weights, d, nodes, messages, d_messages, d_weights, share):
+    """A share of the gradients of the weights."""
+    steps.weights_backward(plan, s, d, messages, share, d_messages)
+    for key in range(len(nodes.starts) - 1):
+        lo, hi, place = steps.share_of(nodes, key, share, len(plan.parts) - 1)
+        for i in range(lo, hi):
+            v = nodes.rows[i]
             for j in range(width):
-                db[j] += dy[j]
-            for e in range(plan.offsets[v], plan.offsets[v + 1]):
-                dz = d.sent[plan.inbox[e]]
-                for j in range(width):
-                    dz[j] += dy[j]
-    steps.end_backward(plan, s, d, messages, width, d_messages)
+                d_weights.bias[place, j] += d.gates[v, j]

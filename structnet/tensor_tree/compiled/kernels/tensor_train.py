@@ -5,58 +5,87 @@ from __future__ import annotations
 import numpy as np
 
 from structnet.tensor_tree.compiled.kernels import steps
-from structnet.tensor_tree.compiled.kernels.gates import compiled
-from structnet.tensor_tree.compiled.kernels.low_rank import map_out, map_out_backward
+from structnet.tensor_tree.compiled.kernels.gates import compiled, internal
+from structnet.tensor_tree.compiled.kernels.low_rank import (
+    map_out,
+    map_out_backward,
+    output_backward,
+)
 
 
 @compiled
-def sweep_up(plan, s, messages, width, weights):
-    """All states, from the leaves up."""
+def sweep_up(plan, s, messages, width, weights, part):
+    """All states of a part, from the leaves up."""
+    for level in range(plan.parts[part], plan.parts[part + 1]):
+        if level > plan.parts[part]:
+            _multiply(plan, s, weights, level)
+            map_out(plan, s, weights, level)
+        steps.close_nodes(plan, s, width, level)
+        steps.send(plan, s, messages, width, level)
+
+
+@internal
+def _multiply(plan, s, weights, level):
     _, gates, r = weights.start.shape
-    steps.begin(plan, s, messages, width)
-    for level in range(1, len(plan.node_levels) - 1):
-        lo, hi = steps.rows_of(plan.nodes, plan.node_levels, level)
-        for v in range(lo, hi):
-            for g in range(gates):
-                first, y = weights.start[plan.types[v], g], s.reduced[v, g * r : (g + 1) * r]
+    lo, hi = steps.rows_of(plan.nodes, plan.node_levels, level)
+    for v in range(lo, hi):
+        key = plan.types[v]
+        for g in range(gates):
+            y, z = g * r, g * r * r  # the first columns
+            for b in range(r):
+                s.reduced[v, y + b] = weights.start[key, g, b]
+            for e in range(plan.offsets[v], plan.offsets[v + 1]):
+                m = plan.inbox[e]
                 for b in range(r):
-                    y[b] = first[b]
-                for e in range(plan.offsets[v], plan.offsets[v + 1]):
-                    x = s.partial[e, g * r : (g + 1) * r]
-                    z = s.sent[plan.inbox[e], g * r * r : (g + 1) * r * r]
+                    s.partial[e, y + b] = s.reduced[v, y + b]
+                    s.reduced[v, y + b] = 0
+                for a in range(r):
                     for b in range(r):
-                        x[b] = y[b]
-                        y[b] = 0
-                    for a in range(r):
-                        for b in range(r):
-                            y[b] += x[a] * z[a * r + b]
-        map_out(plan, s, weights, level)
-        steps.close_level(plan, s, messages, width, level)
+                        s.reduced[v, y + b] += s.partial[e, y + a] * s.sent[m, z + a * r + b]
 
 
 @compiled
-def sweep_down(plan, s, messages, width, weights, d, d_messages, d_weights):
-    """All gradients, from the roots down."""
+def sweep_down(plan, s, messages, width, weights, d, part):
+    """All gradients of a part's states, from the roots down."""
+    for level in range(plan.parts[part + 1] - 1, plan.parts[part] - 1, -1):
+        steps.send_backward(plan, s, d, messages, width, level)
+        steps.close_nodes_backward(plan, s, d, width, level)
+        if level > plan.parts[part]:
+            map_out_backward(plan, s, weights, d, level)
+            _multiply_backward(plan, s, weights, d, level)
+
+
+@internal
+def _multiply_backward(plan, s, weights, d, level):
+    """Its gradient; that of what the product begins with is left in ``d.reduced``."""
     _, gates, r = weights.start.shape
     dx = np.empty(r, s.h.dtype)
-    for level in range(len(plan.node_levels) - 2, 0, -1):
-        steps.close_level_backward(plan, s, d, messages, width, level)
-        map_out_backward(plan, s, weights, d, d_weights, level)
-        lo, hi = steps.rows_of(plan.nodes, plan.node_levels, level)
-        for v in range(lo, hi):
+    lo, hi = steps.rows_of(plan.nodes, plan.node_levels, level)
+    for v in range(lo, hi):
+        for g in range(gates):
+            y, z = g * r, g * r * r
+            for e in range(plan.offsets[v + 1] - 1, plan.offsets[v] - 1, -1):
+                m = plan.inbox[e]
+                for a in range(r):
+                    dx[a] = 0
+                    for b in range(r):
+                        dy = d.reduced[v, y + b]
+                        d.sent[m, z + a * r + b] += s.partial[e, y + a] * dy
+                        dx[a] += dy * s.sent[m, z + a * r + b]
+                for a in range(r):
+                    d.reduced[v, y + a] = dx[a]
+
+
+@compiled
+def weights_down(plan, s, width, weights, d, nodes, messages, d_messages, d_weights, share):
+    """A share of the gradients of the weights."""
+    steps.weights_backward(plan, s, d, messages, share, d_messages)
+    output_backward(plan, s, d, nodes, share, d_weights)
+    _, gates, r = weights.start.shape
+    for key in range(len(nodes.starts) - 1):
+        lo, hi, place = steps.share_of(nodes, key, share, len(plan.parts) - 1)
+        for i in range(lo, hi):
+            v = nodes.rows[i]
             for g in range(gates):
-                dy, first = d.reduced[v, g * r : (g + 1) * r], d_weights.start[plan.types[v], g]
-                for e in range(plan.offsets[v + 1] - 1, plan.offsets[v] - 1, -1):
-                    x, m = s.partial[e, g * r : (g + 1) * r], plan.inbox[e]
-                    z = s.sent[m, g * r * r : (g + 1) * r * r]
-                    dz = d.sent[m, g * r * r : (g + 1) * r * r]
-                    for a in range(r):
-                        dx[a] = 0
-                        for b in range(r):
-                            dz[a * r + b] += x[a] * dy[b]
-                            dx[a] += dy[b] * z[a * r + b]
-                    for a in range(r):
-                        dy[a] = dx[a]
                 for b in range(r):
-                    first[b] += dy[b]
-    steps.end_backward(plan, s, d, messages, width, d_messages)
+                    d_weights.start[place, g, b] += d.reduced[v, g * r + b]
