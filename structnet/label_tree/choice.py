@@ -58,13 +58,13 @@ def filled_in(
     size = settings.embedding_size
     if size is None:
         size = 0 if examples.features.is_table else SIZE
-    return replace(
+    filled = replace(
         settings,
         arity=settings.arity or max(2, min(ARITY, num_classes)),
         embedding_size=size,
         epochs=settings.epochs or int(np.clip(-(-STEPS // max(len(examples), 1)), low, high)),
-        start=settings.start or ("groups" if size else "clusters"),
     )
+    return replace(filled, start=filled.begins)
 
 
 def base_rate(examples: Examples, settings: LabelTreeSettings) -> float:

@@ -33,7 +33,8 @@ class LabelTreeSettings:
         start: way to a learned tree: from "huffman" or "clusters" by reassignments, or by "groups",
             Huffman's tree for a fifth of the training, and then the tree of :func:`.grouped` by
             what has been learnt of the labels' examples, without reassignments. None takes groups
-            where the features are learned, else clusters.
+            where the features are learned, or Huffman's tree where something is said of
+            reassignments, else clusters.
         rebuilds: number of reassignments, evenly over the first half of training.
         gain, prior, prior_weight, method, max_depth: rules of reassignments; see
             :func:`.reassign`. With many rare labels a prior weight of 10 and a memory of 0.9 keep
@@ -91,6 +92,15 @@ class LabelTreeSettings:
             check_one_of("start", self.start, STARTS)
         for name, known in (("gain", GAINS), ("prior", PRIORS), ("method", METHODS)):
             check_one_of(name, getattr(self, name), known)
+
+    @property
+    def begins(self) -> str:
+        """The way to a learned tree, as it is told or follows from the rest."""
+        if self.start or not self.embedding_size:
+            return self.start or "clusters"
+        of_reassignments = ("rebuilds", "gain", "prior", "prior_weight", "method", "memory")
+        told = any(getattr(self, name) != getattr(type(self), name) for name in of_reassignments)
+        return "huffman" if told else "groups"
 
     @property
     def rules(self) -> dict[str, Any]:

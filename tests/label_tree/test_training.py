@@ -125,6 +125,17 @@ def test_groups_of_labels_whose_examples_are_alike() -> None:
     assert training.epochs[-1]["loss"] < training.epochs[2]["loss"]
 
 
+def test_who_speaks_of_reassignments_gets_them() -> None:
+    told = {"rebuilds": 5, "gain": "exact", "prior": "uniform", "prior_weight": 3.0, "memory": 0.9}
+    assert LabelTreeSettings(embedding_size=8).begins == "groups"
+    for name, value in told.items():
+        assert LabelTreeSettings(embedding_size=8, **{name: value}).begins == "huffman"
+        assert (
+            LabelTreeSettings(embedding_size=8, start="groups", **{name: value}).begins == "groups"
+        )
+        assert LabelTreeSettings(embedding_size=0, **{name: value}).begins == "clusters"
+
+
 def test_groups_that_are_too_deep_are_clusters() -> None:
     labels = np.repeat(np.arange(12), 2 ** np.arange(12))  # Huffman's tree is a comb
     x = np.random.default_rng(0).normal(size=(len(labels), 3)).astype(np.float32)
