@@ -29,7 +29,7 @@ def leaves_of(rows: Rows, number: int, arrays: Packed) -> np.ndarray:
 
     Args:
         rows: rows.
-        number: how many.
+        number: count of rows.
         arrays: arrays of the tree.
 
     Shapes:

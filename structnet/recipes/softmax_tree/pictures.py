@@ -24,8 +24,8 @@ def draw_widths(
 
     Args:
         tree: the tree.
-        growth: how it grew, with alpha and the depth that it began with; with it, each depth says
-            how many classes a leaf may have there at most.
+        growth: settings of its growth, with alpha and the depth that it began with; with them, each
+            depth says how many classes a leaf may have there at most.
         ax: axes to draw on; by default new ones.
     """
     from structnet.softmax_tree.start import most_classes

@@ -28,7 +28,11 @@ REPEATED = 1.25  # times the nodes, where parts share subtrees, each of which sw
 
 
 def cut(forest: Forest) -> list[np.ndarray]:
-    """Roots of each part, in their order, so that parts have about equally many nodes."""
+    """Roots of each part, in their order, so that parts have about equally many nodes.
+
+    Shapes:
+        ``[n]`` a part, int64.
+    """
     roots, count = np.arange(len(forest)), min(forest.num_nodes // _NODES, _MOST)
     if count < 2:
         return [roots]
