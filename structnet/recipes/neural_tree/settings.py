@@ -123,7 +123,7 @@ class Modules:
             the table above)
         width: channels or units of a transformer (default: conv 16, others 128)
         router_width: hidden units of the routers of rows, as in the paper's soft decision tree of
-            SARCOS (default: none, they are linear)
+            SARCOS (default: linear routers)
         batch_norm: batch normalisation after the convolutions of conv and cifar10_a to cifar10_c
         routers: without them it never splits: an ordinary network that grows
         transformers: without them it never deepens: a soft decision tree
