@@ -23,6 +23,7 @@ from structnet.message_passing.cell import State
 from structnet.message_passing.scheduling import Layout
 from structnet.tensor_tree.aggregators.base import Aggregator
 from structnet.tensor_tree.compiled.forms import FORMS, Form, fold, zeros_like
+from structnet.tensor_tree.compiled.kernels.steps import add_rows
 from structnet.tensor_tree.compiled.one_thread import ONE_THREAD
 from structnet.tensor_tree.compiled.parts import REPEATED, cut, in_parallel
 from structnet.tensor_tree.compiled.plan import Plan, by_key, by_type, joined, make_plan
@@ -251,6 +252,6 @@ class _Sweep(torch.autograd.Function):
         s = States(*saved[ctx.num_inputs - 2 :])
         d = s.for_gradients()
         for x, gradient in zip(d[:2], given, strict=True):
-            torch.from_numpy(x).index_add_(0, ctx.nodes, gradient)
+            add_rows(x, ctx.nodes.numpy(), gradient.contiguous().numpy())
         found = ctx.call.down(s, d, *saved[: ctx.num_inputs - 2])
         return None, None, *map(torch.from_numpy, found)
