@@ -144,11 +144,39 @@ def test_what_the_comments_of_sentences_say(read) -> None:
     data = read("own.conllu", text + conllu("bad", "Cats"), target="mood")
     assert data.targets == ["good", "bad"]
     assert data.unreadable == [(6, "column 16: head 9 in a sentence of 2 words")]
-    text = "".join(f"# sent_id = 1\n# text = x\n{conllu(each, 'Dogs')}" for each in ("good", "bad"))
+    moods = ["good", "bad", "good"]
+    text = "".join(f"# sent_id = 1\n# text_en = x\n{conllu(each, 'Dogs')}" for each in moods)
     data = read("own.conllu", text)
-    assert (data.target, data.targets) == ("mood", ["good", "bad"])
+    assert (data.target, data.targets) == ("mood", moods)
     assert "target: the comment '# mood = ...'" in data.guesses
-    assert read("own.conllu", f"# genre = news\n{text}", targets_needed=False).targets is None
+    assert read("own.conllu", text.replace("mood", "textual")).target == "textual"
+
+
+def test_comments_are_no_targets_unasked_where_nothing_is_learnt(read) -> None:
+    text = conllu("good", "Dogs") + conllu("good", "Cats")
+    data = read("own.conllu", text, targets_needed=False)
+    assert (data.targets, data.target) == (None, None)
+    assert read("own.conllu", text, target="mood", targets_needed=False).targets == ["good"] * 2
+    other = read("own.conllu", text, target="genre", targets_needed=False)
+    assert (len(other), other.targets, other.target) == (2, None, "genre")
+    with pytest.raises(TreeFileError, match=r"has no comment '# genre = ...'; it has mood"):
+        read("own.conllu", text, target="genre")
+    with pytest.raises(TreeFileError, match="nothing to predict"):  # a number of each sentence
+        read("own.conllu", conllu("1", "Dogs") + conllu("2", "Cats"))
+
+
+def test_words_of_a_sentence_are_no_columns(read) -> None:
+    bare = conllu("good", "Dogs").partition("\n")[2]
+    text = bare + conllu("good", "Cats")
+    for name, options in (("own.conllu", {}), ("own.txt", {"format": "conllu"})):
+        data = read(name, text, target="mood", targets_needed=False, **options)
+        assert [str(tree) for tree in data.trees] == [
+            "(root/bark nsubj/Dogs)",
+            "(root/bark nsubj/Cats)",
+        ]
+    rows = [{"tree": conllu(each, "Dogs"), "label": each} for each in ("good", "bad")]
+    data = read("own.jsonl", "\n".join(map(json.dumps, rows)), "conllu")
+    assert data.targets == ["good", "bad"]
 
 
 def test_a_folder_for_each_class(tmp_path: Path) -> None:
@@ -368,6 +396,11 @@ def test_a_star_is_a_label_of_what_is_learnt_from_and_none_of_what_is_asked_abou
 def test_one_whole_number_is_one_class(read) -> None:
     data = read("own.tsv", "".join(f"{each}\t(+ a b)\n" for each in ("1", "1.0", "0", "1.0", "0")))
     assert (data.task, data.targets) == ("classification", ["1", "1", "0", "1", "0"])
+    other = read("other.tsv", "1.0\t(+ a b)\n-2.0\t(+ a b)\n", task="classification")
+    assert other.targets == ["1", "-2"]  # whatever else is in the file
+    nodes = read("own.mrg", "(1.0 a (2 b))\n(v1.0 a (2.0 b))", target="node-labels")
+    assert nodes.each_target == ["1", "2", "v1.0", "2"]
+    assert read("own.tsv", "1.0\t(+ a c)\n2.5\t(+ a b)\n").targets == [1.0, 2.5]
 
 
 def test_what_cannot_be_read_of_several_texts_costs_no_other() -> None:
@@ -378,3 +411,43 @@ def test_what_cannot_be_read_of_several_texts_costs_no_other() -> None:
     assert [str(tree) for tree in objects.trees] == ["(object (a 1))", "(array 2)"]
     with pytest.raises(TreeFileError, match="3 of 3 trees cannot be read"):
         read_text(["(a b", "c)", "(d"], "bracketed")
+
+
+@pytest.mark.parametrize(
+    ("texts", "format_", "good", "bad"),
+    [
+        (["good\t(a b)", "bad\t(c"], "bracketed", ["(a b)"], [2]),
+        (["bad\t(c", "good\t(a b)"], "bracketed", ["(a b)"], [1]),
+        (["(a b)", " "], "bracketed", ["(a b)"], [2]),
+        (["(a b)", "(a b)\t(c d)"], "bracketed", ["(a b)"], [2]),
+        (['{"a": ', "[2]", '{"tree": '], "json", ["(array 2)"], [1, 3]),
+    ],
+)
+def test_one_bad_text_of_several(
+    texts: list[str], format_: str, good: list[str], bad: list[int]
+) -> None:
+    data = read_text(texts, format_)
+    assert [str(tree) for tree in data.trees] == good
+    assert [place for place, _ in data.unreadable] == bad
+
+
+def test_sentences_that_are_typed_need_no_comment() -> None:
+    texts = [conllu("good", "Dogs"), conllu("good", "Cats").replace("mood", "genre")]
+    data = read_text(texts, "conllu", "mood", "classification")
+    assert (len(data), data.targets, data.unreadable) == (2, None, [])
+
+
+@pytest.mark.parametrize("texts", ["", [], [" "]])
+def test_an_empty_input(texts: str | list[str]) -> None:
+    with pytest.raises(TreeFileError, match="the input is empty"):
+        read_text(texts, "bracketed")
+
+
+def test_typed_json_is_read_as_it_is_written() -> None:
+    texts = ["1.50", "[1.50]", '{"a": 1, "a": 2}', '["x\u2028y"]', "\n[1,\n2]"]
+    assert read_text(texts, "json").trees == [parse.json(text) for text in texts]
+    assert read_text("1.50", "json").trees == [parse.json("1.50")]
+    with pytest.raises(TreeFileError):
+        read_text("NaN", "json")
+    rows = '{"tree": [1],\n "label": "x"}', '{"tree": [1]}\n{"tree": [2]}'
+    assert [len(read_text(each, "json")) for each in rows] == [1, 2]

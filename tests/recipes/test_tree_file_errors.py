@@ -10,6 +10,8 @@ from commands import call
 from tree_files import TREES, lines
 
 from structnet import TreeLSTMClassifier
+from structnet.recipes.run import Run
+from structnet.training.checkpoint import CheckpointError
 
 
 @pytest.mark.parametrize(
@@ -126,3 +128,23 @@ def test_a_bad_line_does_not_cost_the_others(classes_run: Path, tmp_path: Path) 
     assert [answer["tree"][:4] for answer in answers] == ["(P (", "(Q (", "(P ("]
     assert bad == {"line": 2, "fault": "column 4: 2 unclosed '('"}
     assert "line 2: not read: column 4" in done.out
+
+
+def test_a_bad_tree_does_not_cost_the_others(classes_run: Path) -> None:
+    done = call("predict", classes_run, TREES[0], "yes\t(c", TREES[1])
+    *answers, bad = done.json["answers"]
+    assert [answer["tree"] for answer in answers] == TREES[:2]
+    assert bad["tree"] == "yes\t(c"
+    assert "tree 2: not read: " in done.out and "line" not in bad
+
+
+def test_files_that_are_read_otherwise_are_not_to_be_brought_back(
+    classes_run: Path,
+) -> None:
+    run = Run(classes_run)
+    found = run.config["data"]
+    run.check_same_data(found)
+    with pytest.raises(CheckpointError, match="this version reads otherwise: other classes than"):
+        run.check_same_data(found | {"classes": ["no", "1.0"]})
+    with pytest.raises(CheckpointError, match="bring the old data back"):
+        run.check_same_data(found | {"classes": ["no", "1.0"], "content": "another"})
