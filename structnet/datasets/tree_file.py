@@ -31,7 +31,6 @@ from structnet.trees.memory import collector_paused
 from structnet.trees.tree import Tree
 
 PAIRS = "pairs"
-EMPTY = "the input is empty; expected a tree"
 TASKS = (*KINDS, PAIRS)
 
 
@@ -173,7 +172,7 @@ def read_text(
 
     Args:
         text: trees, or lines as a file has them, with targets or without; of several texts each by
-            itself, and what cannot be read of one costs no other.
+            itself, and what cannot be read of one costs no other; its place is its number.
         format, target, task, pairs: arguments of :func:`read_trees`.
 
     Raises:
@@ -185,12 +184,10 @@ def read_text(
     """
     path, texts = Path("the input"), [text] if isinstance(text, str) else text
     asked = Asked(format, target, False, pairs or task == PAIRS)
-    if not texts:
-        raise TreeFileError(EMPTY)
-    if len(texts) == 1:
-        found = _typed(path, texts[0], asked)
-    else:
-        found = joined([_typed_or_fault(path, each, asked) for each in texts])
+    if not any(each.strip() for each in texts):
+        raise TreeFileError("the input is empty; expected a tree")
+    reader = _typed if len(texts) == 1 else _typed_or_fault
+    found = joined([reader(path, each, asked) for each in texts])
     if not found.examples:
         _refuse_mostly_bad(path, found)
     return _checked(path, found, task, False)
@@ -199,7 +196,7 @@ def read_text(
 def _typed(path: Path, text: str, asked: Asked) -> Found:
     """The trees of one text."""
     if not text.strip():
-        raise TreeFileError(EMPTY)
+        raise TreeFileError("it is empty")
     if asked.format == "json" and not asked.pairs:
         text = typed_json(text, asked.target)
     return found_in_text(path, text, asked)

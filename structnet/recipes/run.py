@@ -274,7 +274,7 @@ class Run:
         """
         known = self.config["data"]
         differ = [name for name in {**known, **found} if known.get(name) != found.get(name)]
-        if "content" in known and known["content"] == found.get("content") and differ:
+        if differ and known.get("content") is not None and known["content"] == found.get("content"):
             raise CheckpointError(
                 f"{self} learnt from the same files, which this version reads otherwise: other "
                 f"{', '.join(differ)} than in its config.json; train a new run"

@@ -6,21 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
+from tree_files import conllu
 
 from structnet import parse
 from structnet.datasets import TreeFile, TreeFileError, read_trees
-from structnet.datasets.tree_file import read_text
 from structnet.datasets.tree_file_sources import is_tree_file
 from structnet.trees.tree import Tree
 
 GOOD, BAD = "(S (NP it) (VP works))", "(S (NP it) (VP fails))"
 SENTIMENT = "(3 (2 It) (4 (2 is) (4 good)))\n(1 (2 It) (1 (2 is) (1 bad)))\n"
-
-
-def conllu(mood: str, word: str) -> str:
-    row = "{}\t{}\t_\t_\t_\t_\t{}\t{}\t_\t_".format
-    lines = [f"# mood = {mood}", row(1, word, 2, "nsubj"), row(2, "bark", 0, "root"), "", ""]
-    return "\n".join(lines)
 
 
 @pytest.fixture
@@ -401,53 +395,3 @@ def test_one_whole_number_is_one_class(read) -> None:
     nodes = read("own.mrg", "(1.0 a (2 b))\n(v1.0 a (2.0 b))", target="node-labels")
     assert nodes.each_target == ["1", "2", "v1.0", "2"]
     assert read("own.tsv", "1.0\t(+ a c)\n2.5\t(+ a b)\n").targets == [1.0, 2.5]
-
-
-def test_what_cannot_be_read_of_several_texts_costs_no_other() -> None:
-    data = read_text(["(a b", GOOD, "c)", "(d", "(e f)"], "bracketed")
-    assert [str(tree) for tree in data.trees] == [GOOD, "(e f)"]
-    assert [place for place, _ in data.unreadable] == [1, 3, 4]
-    objects = read_text(['{"a": 1}', "[2]"], "json")
-    assert [str(tree) for tree in objects.trees] == ["(object (a 1))", "(array 2)"]
-    with pytest.raises(TreeFileError, match="3 of 3 trees cannot be read"):
-        read_text(["(a b", "c)", "(d"], "bracketed")
-
-
-@pytest.mark.parametrize(
-    ("texts", "format_", "good", "bad"),
-    [
-        (["good\t(a b)", "bad\t(c"], "bracketed", ["(a b)"], [2]),
-        (["bad\t(c", "good\t(a b)"], "bracketed", ["(a b)"], [1]),
-        (["(a b)", " "], "bracketed", ["(a b)"], [2]),
-        (["(a b)", "(a b)\t(c d)"], "bracketed", ["(a b)"], [2]),
-        (['{"a": ', "[2]", '{"tree": '], "json", ["(array 2)"], [1, 3]),
-    ],
-)
-def test_one_bad_text_of_several(
-    texts: list[str], format_: str, good: list[str], bad: list[int]
-) -> None:
-    data = read_text(texts, format_)
-    assert [str(tree) for tree in data.trees] == good
-    assert [place for place, _ in data.unreadable] == bad
-
-
-def test_sentences_that_are_typed_need_no_comment() -> None:
-    texts = [conllu("good", "Dogs"), conllu("good", "Cats").replace("mood", "genre")]
-    data = read_text(texts, "conllu", "mood", "classification")
-    assert (len(data), data.targets, data.unreadable) == (2, None, [])
-
-
-@pytest.mark.parametrize("texts", ["", [], [" "]])
-def test_an_empty_input(texts: str | list[str]) -> None:
-    with pytest.raises(TreeFileError, match="the input is empty"):
-        read_text(texts, "bracketed")
-
-
-def test_typed_json_is_read_as_it_is_written() -> None:
-    texts = ["1.50", "[1.50]", '{"a": 1, "a": 2}', '["x\u2028y"]', "\n[1,\n2]"]
-    assert read_text(texts, "json").trees == [parse.json(text) for text in texts]
-    assert read_text("1.50", "json").trees == [parse.json("1.50")]
-    with pytest.raises(TreeFileError):
-        read_text("NaN", "json")
-    rows = '{"tree": [1],\n "label": "x"}', '{"tree": [1]}\n{"tree": [2]}'
-    assert [len(read_text(each, "json")) for each in rows] == [1, 2]
