@@ -10,6 +10,7 @@ from commands import call
 from tree_files import TREES, lines
 
 from structnet import TreeLSTMClassifier
+from structnet.recipes.execution import _check_data as check_data
 from structnet.recipes.run import Run
 from structnet.training.checkpoint import CheckpointError
 
@@ -148,3 +149,19 @@ def test_files_that_are_read_otherwise_are_not_to_be_brought_back(
         run.check_same_data(found | {"classes": ["no", "1.0"]})
     with pytest.raises(CheckpointError, match="bring the old data back"):
         run.check_same_data(found | {"classes": ["no", "1.0"], "content": "another"})
+
+
+def test_runs_of_a_table_may_learn_from_more_where_their_settings_say_so(tmp_path: Path) -> None:
+    runs = [Run(tmp_path / name) for name in "ab"]
+
+    def write(*sizes: int | None) -> None:
+        for run, train, size in zip(runs, (90, 45), sizes, strict=True):
+            run.folder.mkdir(exist_ok=True)
+            settings, data = {"learn_size": size, "seed": 1}, {"train": train, "test": 9}
+            run.write("config.json", {"model": "toy", "settings": settings, "data": data})
+
+    write(None, 45)
+    check_data(runs)
+    write(None, None)
+    with pytest.raises(ValueError, match="b was trained on other data than"):
+        check_data(runs)
