@@ -23,9 +23,9 @@ from structnet.datasets.tree_file_targets import (
     NODES,
     ROOT,
     Kind,
+    class_of,
     guess,
     text_of,
-    written_alike,
 )
 from structnet.trees.memory import collector_paused
 from structnet.trees.tree import Tree
@@ -172,7 +172,7 @@ def read_text(
 
     Args:
         text: trees, or lines as a file has them, with targets or without; of several texts each by
-            itself, and what cannot be read of one costs no other.
+            itself, and what cannot be read of one costs no other; its place is its number.
         format, target, task, pairs: arguments of :func:`read_trees`.
 
     Raises:
@@ -183,15 +183,32 @@ def read_text(
         [<Tree (MAX 2 4)>]
     """
     path, texts = Path("the input"), [text] if isinstance(text, str) else text
-    if not all(each.strip() for each in texts):
-        raise TreeFileError("the input is empty; expected a tree")
-    if format == "json" and not pairs:
-        texts = [typed_json(each, target) for each in texts]
     asked = Asked(format, target, False, pairs or task == PAIRS)
-    found = joined([found_in_text(path, each, asked) for each in texts])
+    if not any(each.strip() for each in texts):
+        raise TreeFileError("the input is empty; expected a tree")
+    reader = _typed if len(texts) == 1 else _typed_or_fault
+    found = joined([reader(path, each, asked) for each in texts])
     if not found.examples:
         _refuse_mostly_bad(path, found)
     return _checked(path, found, task, False)
+
+
+def _typed(path: Path, text: str, asked: Asked) -> Found:
+    """The trees of one text."""
+    if not text.strip():
+        raise TreeFileError("it is empty")
+    if asked.format == "json" and not asked.pairs:
+        text = typed_json(text, asked.target)
+    return found_in_text(path, text, asked)
+
+
+def _typed_or_fault(path: Path, text: str, asked: Asked) -> Found:
+    """The trees of one text of several, or what is wrong with it."""
+    try:
+        return _typed(path, text, asked)
+    except TreeFileError as error:
+        fault = str(error).removeprefix(f"{path}, line 1: ")
+        return Found([], [], [], [(1, fault)], str(asked.format), asked.target, [])
 
 
 def _checked(path: Path, found: Found, task: str | None, needed: bool) -> TreeFile:
@@ -199,8 +216,10 @@ def _checked(path: Path, found: Found, task: str | None, needed: bool) -> TreeFi
     pairs = len(found.examples[0]) == 2
     _refuse_other_number(path, found, task, pairs)
     found = _inside(found, needed) if found.target in INSIDE else found
-    targets = written_alike([text_of(value) for value in found.targets])
+    targets = [text_of(value) for value in found.targets]
     kind = _kind(path, found, [each for each in targets if each is not None], task, needed)
+    if kind != "regression":
+        targets = [class_of(target) for target in targets]
     kept, faults = _sound(found, targets, kind, needed)
     if not kept:
         line, fault = faults[0]

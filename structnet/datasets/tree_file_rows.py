@@ -174,17 +174,21 @@ def rows_of_json(path: Path, text: str) -> Rows | None:
 
 
 def typed_json(text: str, target: str | None) -> str:
-    """A value of JSON as a line that has it for its tree, if it is not such a line itself.
+    """A document of JSON as a line that has its text for a tree, if it has no such lines itself.
 
     Example:
-        >>> typed_json('{"a": [1, 2]}', None), typed_json('{"tree": [1, 2]}', None)
-        ('{"tree": {"a": [1, 2]}}', '{"tree": [1, 2]}')
+        >>> typed_json("[1.50]", None), typed_json('{"tree": [1, 2]}', None)
+        ('{"tree": "[1.50]"}', '{"tree": [1, 2]}')
     """
     value = _loaded(text)
-    line = isinstance(value, dict) and any(_of_tree(name) or name == target for name in value)
-    if line or isinstance(value, ValueError):
+    if isinstance(value, ValueError):
+        several = [each for _, each in _json_lines(text)]
+    else:  # an object over several lines is one row
+        several, text = [value], text.replace("\n", " ")
+    names = [name for each in several if isinstance(each, dict) for name in each]
+    if any(_of_tree(name) or name == target for name in names):
         return text
-    return f'{{"tree": {" ".join(text.splitlines())}}}'
+    return json.dumps({"tree": text})
 
 
 def _of_tree(name: str) -> bool:

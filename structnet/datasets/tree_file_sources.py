@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,8 +35,8 @@ from structnet.parse import ParseError
 from structnet.trees.tree import Tree
 
 FIRST, FOLDERS = "first-column", "folders"
-# How the comments begin that sentences of CoNLL-U have anyway.
-CONLLU_SAYS = ("sent_id", "text", "newdoc", "newpar", "translit", "global")
+# The comments that sentences of CoNLL-U have anyway.
+CONLLU_SAYS = re.compile(r"sent_id|text(_\w{2,3})?|new(doc|par)( id)?|translit|global\.\w+")
 
 
 class Asked(NamedTuple):
@@ -68,13 +69,23 @@ def joined(parts: Sequence[Found]) -> Found:
     """Several sources as one; of more than one, a place is the number of the source, from 1."""
     if len(parts) == 1:
         return parts[0]
-    numbered = list(enumerate(parts, 1))
-    return parts[0]._replace(
-        examples=[each for part in parts for each in part.examples],
-        targets=[each for part in parts for each in part.targets],
+    first = next((part for part in parts if part.examples), parts[0])
+    numbered = [(number, _like(first, part)) for number, part in enumerate(parts, 1)]
+    return first._replace(
+        examples=[each for _, part in numbered for each in part.examples],
+        targets=[each for _, part in numbered for each in part.targets],
         places=[number for number, part in numbered for _ in part.examples],
         unreadable=[(number, fault) for number, part in numbered for _, fault in part.unreadable],
     )
+
+
+def _like(first: Found, part: Found) -> Found:
+    """A source with as many trees an example as the first; or with none, and the fault."""
+    sizes = [len(found.examples[0]) for found in (part, first) if found.examples]
+    if len(set(sizes)) < 2:
+        return part
+    fault = f"it has {sizes[0]} trees an example, and what stands before {sizes[1]}"
+    return part._replace(examples=[], targets=[], unreadable=[(1, fault)])
 
 
 def found_in(path: Path, asked: Asked) -> Found:
@@ -139,7 +150,7 @@ def found_in_text(path: Path, text: str, asked: Asked) -> Found:
     """
     ending = format_of_ending(path)
     format_, target = asked.format, asked.target
-    rows = _rows(path, text, LINES if format_ == LINES else ending)
+    rows = _rows(path, text, LINES if format_ == LINES else ending, format_)
     if rows is not None:
         return _of_rows(rows, asked._replace(format=None if format_ == LINES else format_))
     guesses = []
@@ -157,16 +168,18 @@ def found_in_text(path: Path, text: str, asked: Asked) -> Found:
     inside = target in INSIDE
     if not (target is None or inside or format_ == "conllu"):
         if not asked.needed:
-            return _of_trees(path, text, format_, None)
+            return _of_trees(text, format_)
         raise TreeFileError(
             f"{path} has no columns: it holds trees and nothing else; the target is {ROOT} or "
             f"{NODES}, or give each tree a line LABEL<TAB>TREE. Got --target {target}"
         )
-    found = _of_trees(path, text, format_, None if inside else target, guess=target is None)
+    found = _of_trees(text, format_)
+    if format_ == "conllu" and not inside:
+        found = _commented(path, found, asked)
     return found._replace(guesses=guesses + found.guesses, target=target or found.target)
 
 
-def _rows(path: Path, text: str, ending: str | None) -> Rows | None:
+def _rows(path: Path, text: str, ending: str | None, format_: str | None) -> Rows | None:
     """The fields of a file whose lines have some; None for one that holds trees alone."""
     if ending == "json":
         return rows_of_json(path, text)
@@ -174,7 +187,9 @@ def _rows(path: Path, text: str, ending: str | None) -> Rows | None:
     before, tab, _ = first.partition("\t")
     # A tab may also stand within a tree that goes over several lines.
     columns = bool(tab) and before.count("(") == before.count(")")
-    if ending == LINES or path.suffix.lower() in (".tsv", ".csv") or first[:2] == '{"' or columns:
+    columns |= path.suffix.lower() == ".tsv"
+    columns &= "conllu" not in (format_, ending)  # whose words have columns, too
+    if columns or ending == LINES or path.suffix.lower() == ".csv" or first[:2] == '{"':
         return read_rows(path, text)
     return None
 
@@ -208,29 +223,39 @@ def _of_rows(rows: Rows, asked: Asked) -> Found:
     return found
 
 
-def _of_trees(path: Path, text: str, format_: str, key: str | None, guess: bool = False) -> Found:
-    """The trees of a file that holds nothing else; of sentences, with what their comments say.
-
-    To ``guess`` takes the one key for the target that is none of those of CoNLL-U itself.
-    """
+def _of_trees(text: str, format_: str) -> Found:
+    """The trees of a text that holds nothing else; for targets, what the comments of each say."""
     found = Found([], [], [], [], format_, None, [])
-    said: list[dict[str, str]] = []
     for line, one, tree in trees_in(text, format_):
         if isinstance(tree, ParseError):
             found.unreadable.append((tree.line, one_line(tree)))
             continue
-        said.append(metadata(one) if format_ == "conllu" else {})
         found.examples.append((tree,))
+        found.targets.append(metadata(one) if format_ == "conllu" else None)
         found.places.append(line)
-    known = list(dict.fromkeys(name for each in said for name in each))
-    own = [name for name in known if not name.startswith(CONLLU_SAYS)]
-    if guess and len(own) == 1:
-        (key,) = own
-        found.guesses.append(f"target: the comment '# {key} = ...'")
-    if key and key not in known and known:
+    return found
+
+
+def _commented(path: Path, found: Found, asked: Asked) -> Found:
+    """Sentences with what one key of their comments says for the target."""
+    key, known = asked.target, list(dict.fromkeys(key for said in found.targets for key in said))
+    if asked.needed and key is None:
+        key = _only_key(found.targets, known)
+        if key is not None:
+            found.guesses.append(f"target: the comment '# {key} = ...'")
+    elif asked.needed and known and key not in known:
         raise TreeFileError(f"{path} has no comment '# {key} = ...'; it has {', '.join(known)}")
-    found.targets.extend(each.get(key) if key else None for each in said)
-    return found._replace(target=key)
+    values = [None if key is None else said.get(key) for said in found.targets]
+    return found._replace(targets=values, target=key)
+
+
+def _only_key(comments: Sequence[dict[str, str]], known: Sequence[str]) -> str | None:
+    """The one key that is none of CoNLL-U itself, unless it numbers or names the sentences."""
+    own = [key for key in known if not CONLLU_SAYS.fullmatch(key)]
+    if len(own) != 1:
+        return None
+    values = [said[own[0]] for said in comments if own[0] in said]
+    return own[0] if len(set(values)) < len(values) else None
 
 
 def _folder(path: Path, asked: Asked) -> Found:
@@ -267,7 +292,7 @@ def _folder(path: Path, asked: Asked) -> Found:
 def _add(found: Found, file: Path, name: str | None) -> None:
     """Adds the trees of a class's file."""
     try:
-        part = _of_trees(file, _read(file), found.format, None)
+        part = _of_trees(_read(file), found.format)
     except TreeFileError as error:
         found.unreadable.append((1, str(error)))
         return

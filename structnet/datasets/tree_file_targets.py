@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Literal, get_args
 
@@ -12,6 +13,7 @@ from structnet.trees.tree import Tree
 Kind = Literal["classification", "regression", "nodes"]
 KINDS: tuple[str, ...] = get_args(Kind)
 ROOT, NODES = "root-label", "node-labels"
+WHOLE = re.compile(r"(-?\d+)\.0")
 HIDDEN = "*"  # the label of a node whose own is the target
 
 
@@ -80,16 +82,17 @@ def text_of(value: Any) -> Any:
     return str(value).strip() or None
 
 
-def written_alike(targets: Sequence[Any]) -> list[Any]:
-    """Targets of which a whole number that is written as 1 and as 1.0 is 1 in both places.
+def class_of(target: Any) -> Any:
+    """The class that a target names, or a list of such: a whole number is written without ``.0``.
 
     Example:
-        >>> written_alike(["1", "1.0", "2.0"]), written_alike(["v1", "v1.0"])
-        (['1', '1', '2.0'], ['v1', 'v1.0'])
+        >>> class_of("1.0"), class_of("1.5"), class_of("v1.0"), class_of(["2.0", None])
+        ('1', '1.5', 'v1.0', ['2', None])
     """
-    plain = {each for each in targets if isinstance(each, str) and is_number(each)}
-    alike = {f"{each}.0": each for each in plain}
-    return [alike.get(each, each) if isinstance(each, str) else each for each in targets]
+    if isinstance(target, list):
+        return [class_of(each) for each in target]
+    found = None if target is None else WHOLE.fullmatch(target)
+    return found[1] if found else target
 
 
 def guess(targets: Sequence[Any]) -> tuple[Kind, str]:

@@ -53,6 +53,11 @@ class OneFileMixin:
 
     # What a family gives
 
+    @classmethod
+    def _upgraded(cls, config: dict[str, Any]) -> dict[str, Any]:
+        """What a file of an older version says, in the words of this one."""
+        return config
+
     def _state(self) -> tuple[nn.Module, dict[str, Any]]:
         """The weights to save, and all else that JSON can hold, in place of parameters and fitted
         attributes of the same names."""
@@ -109,7 +114,8 @@ def load(cls: type[Any], path: str | Path) -> Any:
         raise CheckpointError(f"{path} holds {found}; expected {cls.__name__}")
     try:
         estimator = cls(**{name: _given(value) for name, value in config["parameters"].items()})
-        for name, value in config.get("fitted", {}).items():  # an older language model has none
+        config = cls._upgraded(config)
+        for name, value in config["fitted"].items():
             if value is not None:
                 setattr(estimator, name, _restored(value))
         with bounded(weights):

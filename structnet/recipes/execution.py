@@ -21,6 +21,8 @@ from structnet.training.processes import is_first_process, own_device, process_r
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+SIZES = ("train_size", "learn_size")  # settings by which runs learn from more or fewer examples
+
 
 def carry_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str, Any]:
     """Trains, tests and draws one run, and fills its folder; a run that is there goes on.
@@ -183,11 +185,14 @@ def _run_of(folder: Path, member: Member) -> Run:
 def _check_data(runs: Sequence[Run]) -> None:
     """Raise ValueError if runs that are there, and follow the recipe, are of different data.
 
-    How many examples they learn from may differ, as in a curve over that.
+    How many examples they learn from may differ where their settings say so, as in a curve.
     """
     begun = [run for run in runs if run.started and isinstance(run.config["data"], dict)]
     for run in begun[1:]:
-        if run.config["data"] | {"train": 0} != begun[0].config["data"] | {"train": 0}:
+        first, other = begun[0].config, run.config
+        curve = any(first["settings"].get(name) != other["settings"].get(name) for name in SIZES)
+        free = {"train": 0} if curve else {}
+        if first["data"] | free != other["data"] | free:
             raise ValueError(
                 f"{run} was trained on other data than {begun[0]}; name another folder with --out"
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -67,30 +68,37 @@ class Recipe(Protocol):
     Choice: ClassVar[type[Any]]
     tables: ClassVar[Mapping[Any, PaperTable]]
 
+    @abstractmethod
     def load(self, settings: Any, say: Say) -> RunData:
         """The data of a run, with a word on them; what does not go together is refused."""
         ...
 
+    @abstractmethod
     def train(self, settings: Any, data: Any, run: Run, say: Say) -> Outcome:
         """Trains, or goes on from what is in the folder, and leaves ``model.safetensors``."""
         ...
 
+    @abstractmethod
     def open(self, run: Run, place: Place) -> Any:
         """The trained model of a run."""
         ...
 
+    @abstractmethod
     def examples_of(self, run: Run, file: str | None, place: Place) -> Any:
         """The run's own test examples, or those of a user's file."""
         ...
 
+    @abstractmethod
     def measure(self, model: Any, examples: Any, ask: Any) -> dict[str, Any]:
         """The metrics of a model on examples, as shares of 1 or in the units of the targets."""
         ...
 
+    @abstractmethod
     def answer(self, model: Any, texts: Sequence[str], ask: Any) -> list[Answer]:
         """What a model says of what the user typed."""
         ...
 
+    @abstractmethod
     def pictures(
         self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
     ) -> Mapping[str, Callable[[], Axes]]:

@@ -274,6 +274,11 @@ class Run:
         """
         known = self.config["data"]
         differ = [name for name in {**known, **found} if known.get(name) != found.get(name)]
+        if differ and known.get("content") is not None and known["content"] == found.get("content"):
+            raise CheckpointError(
+                f"{self} learnt from the same files, which this version reads otherwise: other "
+                f"{', '.join(differ)} than in its config.json; train a new run"
+            )
         if differ:
             raise CheckpointError(
                 f"the data at hand are not those of {self}: other {', '.join(differ)} than in its "

@@ -6,21 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
+from tree_files import conllu
 
 from structnet import parse
 from structnet.datasets import TreeFile, TreeFileError, read_trees
-from structnet.datasets.tree_file import read_text
 from structnet.datasets.tree_file_sources import is_tree_file
 from structnet.trees.tree import Tree
 
 GOOD, BAD = "(S (NP it) (VP works))", "(S (NP it) (VP fails))"
 SENTIMENT = "(3 (2 It) (4 (2 is) (4 good)))\n(1 (2 It) (1 (2 is) (1 bad)))\n"
-
-
-def conllu(mood: str, word: str) -> str:
-    row = "{}\t{}\t_\t_\t_\t_\t{}\t{}\t_\t_".format
-    lines = [f"# mood = {mood}", row(1, word, 2, "nsubj"), row(2, "bark", 0, "root"), "", ""]
-    return "\n".join(lines)
 
 
 @pytest.fixture
@@ -144,11 +138,39 @@ def test_what_the_comments_of_sentences_say(read) -> None:
     data = read("own.conllu", text + conllu("bad", "Cats"), target="mood")
     assert data.targets == ["good", "bad"]
     assert data.unreadable == [(6, "column 16: head 9 in a sentence of 2 words")]
-    text = "".join(f"# sent_id = 1\n# text = x\n{conllu(each, 'Dogs')}" for each in ("good", "bad"))
+    moods = ["good", "bad", "good"]
+    text = "".join(f"# sent_id = 1\n# text_en = x\n{conllu(each, 'Dogs')}" for each in moods)
     data = read("own.conllu", text)
-    assert (data.target, data.targets) == ("mood", ["good", "bad"])
+    assert (data.target, data.targets) == ("mood", moods)
     assert "target: the comment '# mood = ...'" in data.guesses
-    assert read("own.conllu", f"# genre = news\n{text}", targets_needed=False).targets is None
+    assert read("own.conllu", text.replace("mood", "textual")).target == "textual"
+
+
+def test_comments_are_no_targets_unasked_where_nothing_is_learnt(read) -> None:
+    text = conllu("good", "Dogs") + conllu("good", "Cats")
+    data = read("own.conllu", text, targets_needed=False)
+    assert (data.targets, data.target) == (None, None)
+    assert read("own.conllu", text, target="mood", targets_needed=False).targets == ["good"] * 2
+    other = read("own.conllu", text, target="genre", targets_needed=False)
+    assert (len(other), other.targets, other.target) == (2, None, "genre")
+    with pytest.raises(TreeFileError, match=r"has no comment '# genre = ...'; it has mood"):
+        read("own.conllu", text, target="genre")
+    with pytest.raises(TreeFileError, match="nothing to predict"):  # a number of each sentence
+        read("own.conllu", conllu("1", "Dogs") + conllu("2", "Cats"))
+
+
+def test_words_of_a_sentence_are_no_columns(read) -> None:
+    bare = conllu("good", "Dogs").partition("\n")[2]
+    text = bare + conllu("good", "Cats")
+    for name, options in (("own.conllu", {}), ("own.txt", {"format": "conllu"})):
+        data = read(name, text, target="mood", targets_needed=False, **options)
+        assert [str(tree) for tree in data.trees] == [
+            "(root/bark nsubj/Dogs)",
+            "(root/bark nsubj/Cats)",
+        ]
+    rows = [{"tree": conllu(each, "Dogs"), "label": each} for each in ("good", "bad")]
+    data = read("own.jsonl", "\n".join(map(json.dumps, rows)), "conllu")
+    assert data.targets == ["good", "bad"]
 
 
 def test_a_folder_for_each_class(tmp_path: Path) -> None:
@@ -368,13 +390,8 @@ def test_a_star_is_a_label_of_what_is_learnt_from_and_none_of_what_is_asked_abou
 def test_one_whole_number_is_one_class(read) -> None:
     data = read("own.tsv", "".join(f"{each}\t(+ a b)\n" for each in ("1", "1.0", "0", "1.0", "0")))
     assert (data.task, data.targets) == ("classification", ["1", "1", "0", "1", "0"])
-
-
-def test_what_cannot_be_read_of_several_texts_costs_no_other() -> None:
-    data = read_text(["(a b", GOOD, "c)", "(d", "(e f)"], "bracketed")
-    assert [str(tree) for tree in data.trees] == [GOOD, "(e f)"]
-    assert [place for place, _ in data.unreadable] == [1, 3, 4]
-    objects = read_text(['{"a": 1}', "[2]"], "json")
-    assert [str(tree) for tree in objects.trees] == ["(object (a 1))", "(array 2)"]
-    with pytest.raises(TreeFileError, match="3 of 3 trees cannot be read"):
-        read_text(["(a b", "c)", "(d"], "bracketed")
+    other = read("other.tsv", "1.0\t(+ a b)\n-2.0\t(+ a b)\n", task="classification")
+    assert other.targets == ["1", "-2"]  # whatever else is in the file
+    nodes = read("own.mrg", "(1.0 a (2 b))\n(v1.0 a (2.0 b))", target="node-labels")
+    assert nodes.each_target == ["1", "2", "v1.0", "2"]
+    assert read("own.tsv", "1.0\t(+ a c)\n2.5\t(+ a b)\n").targets == [1.0, 2.5]

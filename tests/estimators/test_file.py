@@ -12,6 +12,7 @@ import pytest
 import torch
 from small_estimators import NARROW, SMALL, X4, Y4, classifier, weights_of
 
+from structnet import TreeLSTMClassifier
 from structnet.neural_tree import Growth, presets
 from structnet.neural_tree.estimator import NeuralTreeClassifier, NeuralTreeRegressor
 from structnet.training.checkpoint import CheckpointError, load_model, save_model
@@ -200,3 +201,13 @@ def test_a_file_that_somebody_changed(change: Any, blobs: tuple, tmp_path: Path)
     save_model(tmp_path / "model", model._state()[0], config)
     with pytest.raises(CheckpointError, match=str(tmp_path / "model")):
         NeuralTreeClassifier.load(tmp_path / "model")
+
+
+def test_a_file_without_fitted_attributes_is_refused(tmp_path: Path) -> None:
+    model = TreeLSTMClassifier(hidden_size=2, epochs=1).fit(["(a b)", "(a c)"] * 10, [0, 1] * 10)
+    model.save(tmp_path / "model")
+    _, config = load_model(tmp_path / "model")
+    del config["fitted"]
+    save_model(tmp_path / "model", model.model_, config)
+    with pytest.raises(CheckpointError, match="model does not describe a TreeLSTMClassifier"):
+        TreeLSTMClassifier.load(tmp_path / "model")

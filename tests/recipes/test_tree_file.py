@@ -24,10 +24,11 @@ from structnet.datasets.tree_file_targets import hide_nodes, hide_root
 from structnet.plot import plot_history
 from structnet.recipes import RECIPES, recipe_for
 from structnet.recipes.tree_file.answers import relabelled
+from structnet.recipes.tree_file.data import load_data, read_like, read_typed
 from structnet.recipes.tree_file.measures import of_classes, of_numbers
 from structnet.recipes.tree_file.pictures import draw_confusion
 from structnet.recipes.tree_file.recipe import TreeFileRecipe
-from structnet.recipes.tree_file.settings import Format, Task, Training
+from structnet.recipes.tree_file.settings import Format, Source, Task, Training, TreeFileSettings
 from structnet.recipes.words import metrics
 from structnet.tensor_tree.settings import CELLS, TreeLSTMSettings
 from structnet.training.history import History
@@ -205,6 +206,22 @@ def test_files_to_choose_and_to_test_by(tmp_path: Path) -> None:
     changed.write_text(changed.read_text() + "yes\t(P (B y))\n")
     refused = call("evaluate", tmp_path / "run")
     assert (refused.status, "other test, content than in its config" in refused.err) == (2, True)
+
+
+def test_classes_are_spelled_alike_in_every_file(tmp_path: Path) -> None:
+    file, other = tmp_path / "train.tsv", tmp_path / "test.tsv"
+    rows = "".join(f"{each}\t(+ a x{i})\n" for i, each in enumerate(["1", "1.0", "0", "2.0"] * 5))
+    file.write_text(rows)
+    other.write_text("1.0\t(+ a b)\n0\t(+ b b)\n2\t(+ c b)\n")
+    source = Source(task="classification", test_file=other)
+    data = load_data(TreeFileSettings(str(file), source), lambda line: None)
+    assert (data.classes, data.test.targets) == (["0", "1", "2"], ["1", "0", "2"])
+    # What was trained before has the classes that it was told.
+    older = data.describe() | {"classes": ["0", "1.0", "2.0"]}
+    assert read_like(older, other).targets == ["1.0", "0", "2.0"]
+    assert read_typed(older, ["1\t(+ a b)", "2.0\t(+ a b)"]).targets == ["1.0", "2.0"]
+    nodes = older | {"task": "nodes", "target": "node-labels"}
+    assert read_typed(nodes, "(1 (2 a) b)").targets == [["1.0", "2.0", None, None]]
 
 
 def test_trees_are_handed_over_by_the_data(tmp_path: Path) -> None:

@@ -10,6 +10,9 @@ from commands import call
 from tree_files import TREES, lines
 
 from structnet import TreeLSTMClassifier
+from structnet.recipes.execution import _check_data as check_data
+from structnet.recipes.run import Run
+from structnet.training.checkpoint import CheckpointError
 
 
 @pytest.mark.parametrize(
@@ -126,3 +129,39 @@ def test_a_bad_line_does_not_cost_the_others(classes_run: Path, tmp_path: Path) 
     assert [answer["tree"][:4] for answer in answers] == ["(P (", "(Q (", "(P ("]
     assert bad == {"line": 2, "fault": "column 4: 2 unclosed '('"}
     assert "line 2: not read: column 4" in done.out
+
+
+def test_a_bad_tree_does_not_cost_the_others(classes_run: Path) -> None:
+    done = call("predict", classes_run, TREES[0], "yes\t(c", TREES[1])
+    *answers, bad = done.json["answers"]
+    assert [answer["tree"] for answer in answers] == TREES[:2]
+    assert bad["tree"] == "yes\t(c"
+    assert "tree 2: not read: " in done.out and "line" not in bad
+
+
+def test_files_that_are_read_otherwise_are_not_to_be_brought_back(
+    classes_run: Path,
+) -> None:
+    run = Run(classes_run)
+    found = run.config["data"]
+    run.check_same_data(found)
+    with pytest.raises(CheckpointError, match="this version reads otherwise: other classes than"):
+        run.check_same_data(found | {"classes": ["no", "1.0"]})
+    with pytest.raises(CheckpointError, match="bring the old data back"):
+        run.check_same_data(found | {"classes": ["no", "1.0"], "content": "another"})
+
+
+def test_runs_of_a_table_may_learn_from_more_where_their_settings_say_so(tmp_path: Path) -> None:
+    runs = [Run(tmp_path / name) for name in "ab"]
+
+    def write(*sizes: int | None) -> None:
+        for run, train, size in zip(runs, (90, 45), sizes, strict=True):
+            run.folder.mkdir(exist_ok=True)
+            settings, data = {"learn_size": size, "seed": 1}, {"train": train, "test": 9}
+            run.write("config.json", {"model": "toy", "settings": settings, "data": data})
+
+    write(None, 45)
+    check_data(runs)
+    write(None, None)
+    with pytest.raises(ValueError, match="b was trained on other data than"):
+        check_data(runs)

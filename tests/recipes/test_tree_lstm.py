@@ -296,6 +296,9 @@ def test_a_table_of_other_data_is_refused(tmp_path: Path) -> None:
     member.write("config.json", config | {"data": config["data"] | {"origin": "published"}})
     done = call(*TRIAL, "--out", tmp_path)
     assert (done.status, "was trained on other data than" in done.err) == (2, True)
+    member.write("config.json", config | {"data": config["data"] | {"train": 1}})
+    done = call(*TRIAL, "--out", tmp_path)
+    assert (done.status, "was trained on other data than" in done.err) == (2, True)
 
 
 def test_the_papers_models_are_complete() -> None:

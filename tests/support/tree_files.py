@@ -21,3 +21,10 @@ def lines(of: str) -> str:
             "nodes": tree,
         }[of])  # fmt: skip
     return "\n".join(rows) + "\n"
+
+
+def conllu(mood: str, word: str) -> str:
+    """A sentence of CoNLL-U of two words, with a comment on its mood."""
+    row = "{}\t{}\t_\t_\t_\t_\t{}\t{}\t_\t_".format
+    lines = [f"# mood = {mood}", row(1, word, 2, "nsubj"), row(2, "bark", 0, "root"), "", ""]
+    return "\n".join(lines)

@@ -77,10 +77,8 @@ def asked(told: dict[str, Any], texts: Sequence[str]) -> TreeFile:
 
 def _is_path(text: str) -> bool:
     """Is it that of a file or folder, or the name of a file that is not there?"""
-    try:
-        there = (
-            bool(text.strip()) and Path(text).exists()
-        )  # that of nothing is the folder we are in
+    try:  # the path of nothing is the folder we are in
+        there = bool(text.strip()) and Path(text).exists()
     except (OSError, ValueError):  # too long for a name, or with a null character
         return False
     return there or (re.fullmatch(r"[\w./~-]+", text) is not None and is_file(text, ENDINGS + ANY))
@@ -90,8 +88,11 @@ def answers_to(model: Opened, texts: Sequence[str]) -> list[Answer]:
     """What a model says of each tree, in words and values; at last, what could not be read."""
     trees = asked(model.told, texts)
     found = [_answer(model, *each) for each in said_of(model, trees)]
-    for line, fault in trees.unreadable:
-        found.append(Answer(f"line {line}: not read: {fault}", {"line": line, "fault": fault}))
+    typed = len(texts) > 1 and not model.told["pairs"]
+    for place, fault in trees.unreadable:  # of several that were typed, each is a place
+        where = {"tree": texts[place - 1]} if typed else {"line": place}
+        words = f"{'tree' if typed else 'line'} {place}: not read: {fault}"
+        found.append(Answer(words, where | {"fault": fault}))
     return found
 
 

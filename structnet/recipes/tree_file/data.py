@@ -15,7 +15,7 @@ import numpy as np
 from structnet.datasets import TreeFile, TreeFileError, read_trees
 from structnet.datasets.tree_file import read_text
 from structnet.datasets.tree_file_sources import FOLDERS
-from structnet.datasets.tree_file_targets import INSIDE
+from structnet.datasets.tree_file_targets import INSIDE, class_of
 from structnet.estimators.held_out import hold_out
 from structnet.recipes.protocol import sizes_of
 from structnet.recipes.recipe import Say
@@ -114,7 +114,7 @@ def read_like(told: Mapping[str, Any], file: str | Path, needed: bool = True) ->
         target = None  # the targets of a folder are its folders, and those of a file never
     asked = told["format"], target, told["task"]
     found = read_trees(file, *asked, targets_needed=needed, pairs=told["pairs"])
-    return _of_a_kind(found, told["pairs"])
+    return _of_a_kind(found, told)
 
 
 def read_typed(told: Mapping[str, Any], text: str | Sequence[str]) -> TreeFile:
@@ -124,7 +124,7 @@ def read_typed(told: Mapping[str, Any], text: str | Sequence[str]) -> TreeFile:
         ValueError: they are not.
     """
     asked = told["format"], told["target"], told["task"]
-    return _of_a_kind(read_text(text, *asked, pairs=told["pairs"]), told["pairs"])
+    return _of_a_kind(read_text(text, *asked, pairs=told["pairs"]), told)
 
 
 def known_part(data: TreeFile, classes: list[str] | None) -> TreeFile:
@@ -155,13 +155,20 @@ def _like(data: TreeFile, file: Path, say: Say) -> TreeFile:
     return found
 
 
-def _of_a_kind(found: TreeFile, pairs: bool) -> TreeFile:
+def _of_a_kind(found: TreeFile, told: Mapping[str, Any]) -> TreeFile:
+    """The trees with classes as the run spells them; one of before may have called 1 1.0."""
+    pairs = told["pairs"]
     if found.pairs != pairs:
         kinds = ("single trees", "pairs of trees")
         raise TreeFileError(
             f"{found.path} has {kinds[found.pairs]}; the model was trained on {kinds[pairs]}"
         )
-    return found
+    own = {class_of(name): name for name in reversed(told.get("classes") or [])}
+
+    def spelled(target: Any) -> Any:
+        return list(map(spelled, target)) if isinstance(target, list) else own.get(target, target)
+
+    return replace(found, targets=found.targets and list(map(spelled, found.targets)))
 
 
 def _say_read(data: TreeFile, say: Say) -> None:
