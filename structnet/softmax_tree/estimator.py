@@ -156,7 +156,9 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
 
     def predict_proba_one(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The classes that one row can have and their probabilities, likewise. ``[D] -> [k]``."""
-        places, prob = self.tree_.predictor().probabilities(self._row(x))
+        tree = self.tree_
+        self._check_row(x)
+        places, prob = tree.predictor().probabilities(self._row(x))
         return self.classes_[places], prob
 
     def measure(self, X: Any, y: Any, sample_weight: Any = None) -> Measures:
@@ -209,7 +211,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         """What gives the place of a row's class, in one call if it can be."""
         if getattr(self, "_asking", None) is None:
             ask, arrays, inputs = self.tree_.predictor(), self.tree_.arrays, self.inputs_
-            self._asking = partial(_of_row, self._row, ask.class_of)
+            self._asking = partial(_of_row, self.n_features_in_, self._row, ask.class_of)
             if inputs is not None and not len(arrays.places):
                 scaled = arrays.table, arrays.weights, inputs.mean, inputs.sd
                 self._asking = partial(_kernels.class_of_scaled, *scaled)
@@ -226,7 +228,6 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
             ) from None
 
     def _row(self, x: np.ndarray) -> np.ndarray:
-        self._check_row(x)
         x = x if self.inputs_ is None else (x - self.inputs_.mean) / self.inputs_.sd
         return x.astype(np.float32)
 
@@ -265,8 +266,10 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         return self.tree_
 
 
-def _of_row(scaled: Callable, class_of: Callable, x: np.ndarray) -> int:
+def _of_row(number: int, scaled: Callable, class_of: Callable, x: np.ndarray) -> int:
     """The place of a row's class, by way of its scaled form."""
+    if len(x) != number:
+        raise ValueError(f"x must have {number} numbers")  # told in full by who asks
     return class_of(scaled(x))
 
 

@@ -48,7 +48,7 @@ def test_fit_and_ask(cls: type, sparse: bool, tmp_path: Path) -> None:
     copied = pickle.loads(pickle.dumps(model))  # with what it has prepared
     assert copied.predict_one(rows[0]) == labels[0]
     row = rows[0]
-    for other in (row[:-1], np.append(row, 1.0), row[None], csr_matrix(row), row.astype(object)):
+    for other in (row[:-1], np.append(row, 1.0), row[None], csr_matrix(row), np.full(6, "a")):
         for ask in (model.predict_one, model.predict_proba_one):
             with pytest.raises(ValueError, match=r"as many numbers as the rows of fit\. Got "):
                 ask(other)
