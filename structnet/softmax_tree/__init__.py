@@ -16,9 +16,11 @@ growth: alpha, rho, k       UAI 2024, Sec. 4                        ``growth``
 The papers leave open, and these choices are ours: what a sample costs whose class its leaf lacks
 (``settings``: 2 log K), the hyperplanes that training begins with (``start``), the comparison at
 equal norms and the exact thresholds of a hyperplane that is refused otherwise
-(``decision_update``), how many classes a leaf has where growth begins (``start``), that growth
-tries a cut between clusters of rows beside one between classes (``growth``), that the tree chosen
-by held-out samples learns from them in the end (``training``), and all that ``choice`` does.
+(``decision_update``), that every hyperplane is compared with its largest weights alone, since the
+surrogate keeps features that gain a margin and mend no mistake (``decision_update``), how many
+classes a leaf has where growth begins (``start``), that growth tries a cut between clusters of rows
+beside one between classes (``growth``), that the tree chosen by held-out samples learns from them
+in the end (``training``), and all that ``choice`` does.
 
 ====================  ============================================================================
 ``tree``              :class:`SoftmaxTree`, and :class:`Predictor` for one sample at a time

@@ -23,7 +23,7 @@ from structnet.softmax_tree.objective import Objective
 from structnet.softmax_tree.optimisation import alternate
 from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
-from structnet.softmax_tree.start import first_draft, width
+from structnet.softmax_tree.start import first_draft, most_classes, width
 
 LARGEST = 8000  # samples that are looked at; more where there are more than 400 classes
 HELD_OUT = 0.25
@@ -62,6 +62,8 @@ def chosen(
         rho=RHO if growth.rho is None else growth.rho,
         start_depth=found.depth,
     )
+    assert found.depth is not None
+    grown = replace(grown, start_k=most_classes(grown, points.num_classes, found.depth))
     return replace(found, depth=None, k=None), grown
 
 
@@ -100,9 +102,9 @@ class _Search:
     def _mistakes(self, kind: SoftmaxTreeSettings, part: tuple[Points, Points]) -> np.ndarray:
         """Which of the held-out samples of a part are taken for another class."""
         learn, test = part
-        growth = None
-        if self.growth is not None and kind.depth and kind.max_iter:
-            growth = replace(self.growth, start_depth=kind.depth, alpha=self.growth.alpha or ALPHA)
+        growth = self.growth
+        if growth is not None:
+            growth = replace(growth, start_depth=kind.depth, alpha=growth.alpha or ALPHA)
         quick = replace(kind, **{n: min(most, getattr(kind, n)) for n, most in QUICK.items()})
         draft = first_draft(learn, quick, growth)
         return _quickly(draft, learn, quick).mistakes(test)

@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from structnet.checks import check_bool, check_number
-from structnet.estimators.checked import Checked, seed_from
+from structnet.estimators.checked import Checked, encode_labels, seed_from
 from structnet.estimators.held_out import parted
-from structnet.estimators.inputs import check_inputs
+from structnet.estimators.inputs import check_inputs, check_training, plain_labels
 from structnet.estimators.scale import Standardizer
 from structnet.estimators.tree_estimator import TreeClassifierMixin, TreeEstimatorMixin
 from structnet.softmax_tree import _kernels
@@ -139,26 +139,43 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         return self.classes_[np.where(places < 0, places[:, :1], places)], prob
 
     def predict_one(self, x: np.ndarray) -> Any:
-        """The class of one row, without any check of it, for latency.
+        """The class of one row, whose values are not checked, for latency.
 
         Shapes:
             x ``[D]``, an array of numbers.
+
+        Raises:
+            ValueError: x is of another kind or shape.
         """
-        return self.classes_[self._prepared()(x)]
+        ask = self._prepared()
+        try:
+            return self.classes_[ask(x)]
+        except Exception:
+            self._check_row(x)
+            raise
 
     def predict_proba_one(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The classes that one row can have and their probabilities, likewise. ``[D] -> [k]``."""
-        places, prob = self.tree_.predictor().probabilities(self._row(x))
+        tree = self.tree_
+        self._check_row(x)
+        places, prob = tree.predictor().probabilities(self._row(x))
         return self.classes_[places], prob
 
     def measure(self, X: Any, y: Any, sample_weight: Any = None) -> Measures:
         """Error, size and cost of the tree on samples; ``print`` tells them.
 
+        Samples of a class that training did not have are wrong and not covered.
+
         Raises:
-            ValueError: data that do not fit those of ``fit``.
+            ValueError: data that do not fit those of ``fit``, or none of whose classes it had.
         """
         check_is_fitted(self)
-        return measured(self.tree_, self.samples(X, y, sample_weight))
+        found = check_training(self, X, plain_labels(y), sample_weight, reset=False)
+        known = np.isin(found.y, self.classes_)
+        asked = known if known.any() else ~known  # labels of another kind are refused
+        codes = np.full(len(known), -1)
+        codes[asked] = encode_labels(found.y[asked], self.classes_)[1]
+        return measured(self.tree_, found._replace(y=codes).samples(*self._scales()))
 
     def to_networkx(self) -> nx.DiGraph:
         """The tree as a networkx graph with all weights; see :func:`.tree_from_networkx`."""
@@ -194,11 +211,21 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         """What gives the place of a row's class, in one call if it can be."""
         if getattr(self, "_asking", None) is None:
             ask, arrays, inputs = self.tree_.predictor(), self.tree_.arrays, self.inputs_
-            self._asking = partial(_of_row, self._row, ask.class_of)
+            self._asking = partial(_of_row, self.n_features_in_, self._row, ask.class_of)
             if inputs is not None and not len(arrays.places):
                 scaled = arrays.table, arrays.weights, inputs.mean, inputs.sd
                 self._asking = partial(_kernels.class_of_scaled, *scaled)
         return self._asking
+
+    def _check_row(self, x: np.ndarray) -> None:
+        """Refuses what is no array of numbers ``[D]``."""
+        there = isinstance(x, np.ndarray)
+        if not (there and x.shape == (self.n_features_in_,) and x.dtype.kind in "buif"):
+            got = f"{list(x.shape)} of {x.dtype}" if there else type(x).__name__
+            raise ValueError(
+                f"x must be an array [{self.n_features_in_}], with as many numbers as the rows of "
+                f"fit. Got {got}."
+            ) from None
 
     def _row(self, x: np.ndarray) -> np.ndarray:
         x = x if self.inputs_ is None else (x - self.inputs_.mean) / self.inputs_.sd
@@ -239,8 +266,10 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         return self.tree_
 
 
-def _of_row(scaled: Callable, class_of: Callable, x: np.ndarray) -> int:
+def _of_row(number: int, scaled: Callable, class_of: Callable, x: np.ndarray) -> int:
     """The place of a row's class, by way of its scaled form."""
+    if len(x) != number:
+        raise ValueError(f"x must have {number} numbers")  # told in full by who asks
     return class_of(scaled(x))
 
 

@@ -56,8 +56,10 @@ class Measures:
 def measured(tree: SoftmaxTree, samples: Samples) -> Measures:
     """Error, size and cost of a tree on samples, each counted by its weight.
 
+    Samples of classes that the tree does not know, as -1, are wrong and not covered.
+
     Raises:
-        ValueError: samples of another shape, or classes that the tree does not know.
+        ValueError: samples of another shape.
     """
     x, y, counts = samples.x, samples.targets.cpu().numpy(), samples.counts()
     leaves, choices = tree.leaves_of(x), tree.choices(x)

@@ -66,7 +66,7 @@ def test_a_tree_that_does_not_grow_says_nothing_of_it(ax: Axes) -> None:
 def test_leaves_are_as_large_as_they_have_classes(ax: Axes) -> None:
     x = [[float(i)] for i in range(8)] * 4
     tree = train(x, list(range(8)) * 4, SoftmaxTreeSettings(depth=2, k=3)).tree
-    draw_widths(tree, GrowthSettings(alpha=0.5, start_depth=1), ax)
+    draw_widths(tree, GrowthSettings(alpha=0.5, start_depth=1, start_k=4), ax)
     sizes = tree.arrays.sizes()[tree.topology.leaves]
     [leaves] = [each for each in ax.collections if each.get_label() == "_leaves"]
     assert (leaves.get_sizes() / 400 * sizes.max()).tolist() == pytest.approx(sizes.tolist())
@@ -74,6 +74,15 @@ def test_leaves_are_as_large_as_they_have_classes(ax: Axes) -> None:
     told = [text.get_text() for text in ax.texts if "largest" in text.get_text()]
     assert told == [f"largest leaf {sizes.max()}\nat most 2 allowed"]  # growth begins with 4
     assert "8 classes" in ax.get_title() and "one leaf" not in ax.get_title()
+
+
+def test_of_a_beginning_that_is_not_known_no_limit_is_told(ax: Axes) -> None:
+    x = [[float(i)] for i in range(8)] * 4
+    tree = train(x, list(range(8)) * 4, SoftmaxTreeSettings(depth=2, k=3)).tree
+    draw_widths(tree, GrowthSettings(alpha=0.5, start_depth=1), ax)
+    texts = [text.get_text() for text in ax.texts]
+    assert any("largest leaf" in text for text in texts)
+    assert not any("allowed" in text for text in texts)
 
 
 def test_a_softmax_tree_of_one_leaf_says_so(ax: Axes) -> None:

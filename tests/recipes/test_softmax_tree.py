@@ -124,7 +124,8 @@ def test_trees_that_grow(tmp_path: Path) -> None:
     assert len(leaves) < len(records)  # in the end the validation examples are learnt from
     assert leaves == sorted(leaves) and records[-1]["round"] >= 1
     refused = call("train", "adaptive-softmax-tree", *CLUSTERS, "--depth", "1")
-    assert "--depth is for softmax-tree; adaptive-softmax-tree has --start-depth" in refused.err
+    expected = "--depth is for softmax-tree; adaptive-softmax-tree has --start-depth, --start-k"
+    assert expected in refused.err
 
 
 def test_sparse_rows(rows: Path, tmp_path: Path) -> None:
@@ -161,6 +162,7 @@ def test_tables(number: int, tmp_path: Path) -> None:
     errors = [row["error"]["ours"] for row in done.json["rows"].values()]
     assert all(0 <= error <= 1 for error in errors)
     assert len(done.json["pictures"]) == number
+    assert (number == 2) == ("AST: alpha 0.9, rho 0.95, start depth 3; k is the most" in done.out)
 
 
 def test_some_models_of_a_table(tmp_path: Path) -> None:

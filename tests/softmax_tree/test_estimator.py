@@ -47,9 +47,11 @@ def test_fit_and_ask(cls: type, sparse: bool, tmp_path: Path) -> None:
     assert [model.predict_one(row) for row in rows[:20]] == labels[:20].tolist()
     copied = pickle.loads(pickle.dumps(model))  # with what it has prepared
     assert copied.predict_one(rows[0]) == labels[0]
-    for other in () if sparse else (rows[0][:-1], np.append(rows[0], 1.0)):
-        with pytest.raises(ValueError, match="as many numbers as the rows of fit"):
-            model.predict_one(other)
+    row = rows[0]
+    for other in (row[:-1], np.append(row, 1.0), row[None], csr_matrix(row), np.full(6, "a")):
+        for ask in (model.predict_one, model.predict_proba_one):
+            with pytest.raises(ValueError, match=r"as many numbers as the rows of fit\. Got "):
+                ask(other)
     names, one = model.predict_proba_one(rows[0])
     np.testing.assert_allclose(one, prob[0][np.searchsorted(model.classes_, names)], rtol=1e-6)
     path = model.decision_path(x)
@@ -166,8 +168,13 @@ def test_bad_data(x: object, y: np.ndarray, message: str) -> None:
 
 def test_classes_that_training_did_not_have() -> None:
     model = quick().fit(X[Y < 5], NAMES[Y < 5])
-    with pytest.raises(ValueError, match="got the class 'fox', which is not in the y to learn"):
-        model.measure(X, NAMES)
+    found, known = model.measure(X, NAMES), model.measure(X[Y < 5], NAMES[Y < 5])
+    assert found.error == pytest.approx(1 - model.score(X, NAMES))
+    assert found.coverage == pytest.approx(known.coverage * (Y < 5).mean())
+    assert found.perplexity == pytest.approx(known.perplexity)
+    for others in (np.full(240, "gnu"), Y):
+        with pytest.raises(ValueError, match=r"got the class .*, which is not in the y to"):
+            model.measure(X, others)
     with pytest.raises(ValueError, match="X has 5 features"):
         model.predict(X[:, :5])
 

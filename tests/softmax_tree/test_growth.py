@@ -7,6 +7,7 @@ import pytest
 from softmax_trees import clusters, objective, points_of
 
 from structnet.softmax_tree import GrowthSettings, SoftmaxTreeSettings, train
+from structnet.softmax_tree.choice import _Search
 from structnet.softmax_tree.growth import trials
 from structnet.softmax_tree.optimisation import alternate
 from structnet.softmax_tree.points import Points
@@ -112,3 +113,17 @@ def test_classes_of_the_leaves_that_growth_begins_with(
     draft = first_draft(points, SETTINGS, growth)
     leaves = [draft.leaf(v) for v, below in enumerate(draft.children) if not below]
     assert {leaf.k for leaf in leaves} == {expected}
+
+
+def test_what_growth_began_with_is_recorded() -> None:
+    found = grown(max_rounds=1).growth
+    assert found is not None and found.start_k == int(0.6 * 12)
+
+
+def test_what_is_chosen_is_what_is_trained() -> None:
+    points, growth = points_of(300), GrowthSettings(start_k=2)
+    search = _Search(points, SETTINGS, growth)
+    flat = next(kind for kind in search._kinds() if kind.depth == 0)
+    [*_, (learn, test)] = search._parts
+    right = ~search._mistakes(flat, (learn, test))
+    assert 0 < len(set(test.y[right])) <= 2 < points.num_classes

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from structnet.checks import check_integer, check_number
 from structnet.recipes.paper import Member, Members, PaperTable, Row, Table
+from structnet.recipes.protocol import sizes_of
 from structnet.recipes.recipe import Place, Say, parts, values_of
 from structnet.recipes.softmax_tree.defaults import DEFAULTS
 from structnet.recipes.softmax_tree.settings import (
@@ -47,7 +48,7 @@ NAMES = {
 ADAPTIVE = ("adaptive-softmax-tree", "from-adaptive")
 DEPTHS = (1, 2, 3, 4, 5, 6, 7)
 START_KS = (25, 40, 60)  # of the trees that grow, as below
-GROWN: dict[str, Any] = {"alpha": 0.9, "start_depth": 3}
+GROWN: dict[str, Any] = {"alpha": 0.9, "rho": 0.95, "start_depth": 3}
 QUANTITIES = ("error", "FLOPs", "leaves", "depth", "coverage", "perplexity", "seconds")
 
 
@@ -146,8 +147,7 @@ def _trained(kind: str, settings: SoftmaxTreeRunSettings, say: Say) -> dict[str,
     say(f"{NAMES[kind]} ...")
     data, begin = load_data(settings), time.perf_counter()
     test, details = fitted(kind, settings, data)
-    sizes = {name: len(getattr(data, name)) for name in ("train", "validation", "test")}
-    described = data.describe()
+    sizes, described = sizes_of(data), data.describe()
     # What tells the data apart; what is held out differs by kind, and scales are long.
     known = {name: described[name] for name in ("name", "split", "test", "num_outputs")}
     if settings.data in GENERATED:
@@ -181,6 +181,8 @@ def made(number: int, choice: Choice, members: Members) -> Table:
     ]
     pictures = {}
     if number == 2:
+        grown = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in GROWN.items())
+        notes.append(f"AST: {grown}; k is the most classes of the leaves that growth begins with.")
         from structnet.recipes.softmax_tree.pictures import draw_costs
 
         pictures[f"table2-{_stem(choice)}-flops.png"] = partial(draw_costs, _pairs(members))

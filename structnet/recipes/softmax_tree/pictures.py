@@ -24,8 +24,8 @@ def draw_widths(
 
     Args:
         tree: the tree.
-        growth: settings of its growth, with alpha and the depth that it began with; with them, each
-            depth says how many classes a leaf may have there at most.
+        growth: settings of its growth, with alpha and the depth and the classes a leaf that it
+            began with; with them, each depth says how many classes a leaf may have there at most.
         ax: axes to draw on; by default new ones.
     """
     from structnet.softmax_tree.start import most_classes
@@ -55,7 +55,7 @@ def draw_widths(
         here = sizes[leaves][depth[leaves] == level]
         words = f"largest leaf {here.max():,}" if len(here) else ""
         most = ""
-        if growth and len(here):
+        if growth and growth.start_k and len(here):  # older runs do not say how they began
             most = f"at most {most_classes(growth, tree.num_classes, level):,} allowed"
         ax.annotate(
             "\n".join(filter(None, (words, most))),

@@ -156,8 +156,8 @@ class AdaptiveRunSettings(SoftmaxTreeRunSettings):
         for name in ("depth", "k"):
             if getattr(self.training, name) is not None:
                 raise ValueError(
-                    f"--{name} is for softmax-tree; adaptive-softmax-tree has --start-depth and "
-                    "--alpha"
+                    f"--{name} is for softmax-tree; adaptive-softmax-tree has --start-depth, "
+                    "--start-k and --alpha"
                 )
 
     @property
