@@ -21,6 +21,7 @@ from structnet.label_tree import (
     LabelTreeSettings,
     Training,
     begin,
+    choose,
     random_tree,
 )
 from structnet.routing import Samples
@@ -176,6 +177,15 @@ def test_who_speaks_of_reassignments_gets_them() -> None:
             LabelTreeSettings(embedding_size=8, start="groups", **{name: value}).begins == "groups"
         )
         assert LabelTreeSettings(embedding_size=0, **{name: value}).begins == "clusters"
+
+
+def test_who_is_given_another_way_than_the_default_is_told() -> None:
+    settings = LabelTreeSettings("learned", 3, 8, 1, 0.1)
+    with pytest.warns(UserWarning, match="gain, memory told of reassignments"):
+        found = choose(bags(), 9, replace(settings, memory=0.9, gain="exact"))
+    assert found.start == "huffman"
+    for told in ({}, {"start": "huffman", "memory": 0.9}, {"tree": "huffman", "memory": 0.9}):
+        choose(bags(), 9, replace(settings, **told))  # pytest makes errors of warnings
 
 
 def test_groups_that_are_too_deep_are_clusters() -> None:
