@@ -201,6 +201,11 @@ def test_a_language_model(tmp_path: Path) -> None:
     # Two of five words are one of six, the others are certain.
     assert 6**0.4 * 0.95 < done.json["test"]["perplexity"] < 6**0.4 * 1.3
     assert (folder / "neighbours.txt").read_text().count("\n") > 1
+    (folder / "result.json").unlink()  # as where the run was stopped after its last epoch
+    resumed = call("train", "--resume", folder).json
+    assert resumed["test"] == done.json["test"]
+    assert done.json["details"]["ms_training_batch"] > 0
+    assert not resumed["details"]["ms_training_batch"] >= 0
     again = call("evaluate", folder, "--data", text)
     assert again.json["test"]["perplexity"] < 6**0.4 * 1.3
     asked = call("predict", folder, "the cat", "--top", "1")
