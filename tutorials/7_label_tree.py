@@ -5,7 +5,8 @@
 # with a class at each leaf takes a few small decisions instead: the probability of a class is the
 # product of softmaxes on the way to it. Which classes should stand together? A label tree (Jernite
 # et al., ICML 2017) finds out while it learns: now and then each label moves to the child that
-# its examples prefer, so that every node's decision becomes balanced and pure.
+# its examples prefer, so that every node's decision becomes balanced and pure. On text the default
+# is simpler: after a fifth of the training, labels whose examples are alike are grouped once.
 #
 # Here it first learns points whose hierarchy we planted, and we watch it being found. Then it
 # predicts the next word in the help that comes with Python, and we ask what the learning is worth.
@@ -161,5 +162,6 @@ for node in np.argsort(-np.bincount(last, counts))[:12]:
 # Where the classes have a hierarchy that the features see, it decides everything: a tree at random
 # cannot separate what is mixed at its root. On text, the frequent words carry most of the
 # accuracy, and Huffman's tree has them near its root. The learned tree keeps them there and joins
-# what is alike among words about as frequent: it is about as accurate, and its perplexity is a few
-# percent lower. `LabelTreeClassifier()` tries both on samples held out.
+# what is alike among words about as frequent: it is about as accurate, and its perplexity is 1 to
+# 3 percent lower (on Brown, with 20 and 5 children). `LabelTreeClassifier()` tries both on samples
+# held out.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -30,7 +31,13 @@ def choose(examples: Examples, num_classes: int, settings: LabelTreeSettings) ->
     Args:
         settings: settings; what they say stays.
     """
-    settings = filled_in(examples, num_classes, settings)
+    told, settings = settings, filled_in(examples, num_classes, settings)
+    if told.start is None and told.tree in (None, "learned") and settings.start == "huffman":
+        warnings.warn(
+            f"{', '.join(settings.of_reassignments)} told of reassignments, so that a learned tree "
+            "starts from Huffman's and not by groups; give start to say which",
+            stacklevel=3,
+        )
     if settings.tree is not None and settings.learning_rate is not None:
         return settings
     tries = [*_tries(examples, num_classes, settings)]

@@ -140,6 +140,8 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
     ) -> LabelTreeClassifier:
         """Goes through some samples once, at a constant rate, and reassigns the labels.
 
+        A learned tree begins as Huffman's where ``start`` is "groups", as :meth:`fit` may choose.
+
         Args:
             X, y, sample_weight: samples, as of :meth:`fit`.
             classes: all classes that there will be; needed at the first call.
@@ -163,6 +165,8 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         if first:
             codes = self._own_tree()
             chosen = filled_in(examples, number, replace(settings, epochs=1))
+            if chosen.start == "groups":  # which are of a whole training
+                chosen = replace(chosen, start="huffman")
             kind = "huffman" if codes is not None else chosen.tree or "learned"
             rate = chosen.learning_rate or base_rate(examples, chosen)
             self.settings_ = replace(chosen, tree=kind, learning_rate=rate)

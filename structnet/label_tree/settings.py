@@ -22,9 +22,10 @@ class LabelTreeSettings:
     """How a label tree is trained; what is None is chosen from the data.
 
     Args:
-        tree: "learned" moves labels while it trains; "huffman", "clusters" (k-means of the labels'
-            mean examples), "complete" (by frequency) and "random" stay as they begin. None tries
-            a learned and a Huffman tree on samples held out.
+        tree: "learned" moves labels while it trains, or groups them once (see ``start``);
+            "huffman", "clusters" (k-means of the labels' mean examples), "complete" (by frequency)
+            and "random" stay as they begin. None tries a learned and a Huffman tree on samples
+            held out.
         arity: children of a node; None takes 20, or as many as there are labels.
         embedding_size: size of the features' vectors; 0 decides on the features themselves. None
             takes 0 for a table, 50 for what is sparse or text.
@@ -32,9 +33,12 @@ class LabelTreeSettings:
         learning_rate: rate of the steps, before it falls to 0; None tries some on samples held out.
         start: way to a learned tree: from "huffman" or "clusters" by reassignments, or by "groups",
             Huffman's tree for a fifth of the training, and then the tree of :func:`.grouped` by
-            what has been learnt of the labels' examples, without reassignments. None takes groups
-            where the features are learned, or Huffman's tree where something is said of
-            reassignments, else clusters.
+            what has been learnt of the labels' examples (that of k-means, where it is deeper than
+            ``max_depth``), without reassignments. None takes clusters where the features are not
+            learned; else groups, or Huffman's tree, with a warning, where one of ``rebuilds``,
+            ``gain``, ``prior``, ``prior_weight``, ``method`` and ``memory`` is other than its
+            default: whoever compares values of these gives a start, or two ways are compared.
+            ``partial_fit`` always reassigns, by default from Huffman's tree or clusters.
         rebuilds: number of reassignments, evenly over the first half of training.
         gain, prior, prior_weight, method, max_depth: rules of reassignments; see
             :func:`.reassign`. With many rare labels a prior weight of 10 and a memory of 0.9 keep
@@ -98,9 +102,13 @@ class LabelTreeSettings:
         """The way to a learned tree, as it is told or follows from the rest."""
         if self.start or not self.embedding_size:
             return self.start or "clusters"
-        of_reassignments = ("rebuilds", "gain", "prior", "prior_weight", "method", "memory")
-        told = any(getattr(self, name) != getattr(type(self), name) for name in of_reassignments)
-        return "huffman" if told else "groups"
+        return "huffman" if self.of_reassignments else "groups"
+
+    @property
+    def of_reassignments(self) -> list[str]:
+        """The names of what tells only of reassignments and is other than its default."""
+        names = ("rebuilds", "gain", "prior", "prior_weight", "method", "memory")
+        return [name for name in names if getattr(self, name) != getattr(type(self), name)]
 
     @property
     def rules(self) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from structnet.label_tree._kernels import EMPTY
 from structnet.label_tree.codes import LabelCodes, least_nodes
 
 SLACK = 1.5  # times the frequency that Huffman would take, up to which what is alike is taken
-WINDOW = 1_000  # nodes that are compared with the rarest one
+WINDOW = 1_000  # nodes that are compared with the rarest one, at most
+A_CHILD = 200  # of them a child: of few children there are many nodes, each with its window
 
 
 def huffman(counts: np.ndarray, arity: int = 2) -> LabelCodes:
@@ -96,9 +97,10 @@ def grouped(
     middle = np.append(vectors, np.zeros((number, vectors.shape[1])), axis=0)
     waiting = np.argsort(-counts, kind="stable").tolist()  # what is taken stands near the end
     keys = (-counts[waiting]).tolist()
+    most = max(min(WINDOW, A_CHILD * arity), arity)
     for new in range(labels, labels + number):
         room = arity - (1 - labels) % (arity - 1) if new == labels else arity
-        start = max(bisect_left(keys, keys[-room] * slack), len(keys) - max(WINDOW, room))
+        start = max(bisect_left(keys, keys[-room] * slack), len(keys) - most)
         window = np.array(waiting[start:])
         distance = ((middle[window] - middle[window[-1]]) ** 2).sum(1)
         distance[-1] = -1.0  # the rarest is taken

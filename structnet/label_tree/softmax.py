@@ -129,12 +129,7 @@ class TreeSoftmaxLoss(nn.Module):
                 codes = complete(counts, codes.arity)
         self.in_features, self.n_classes, self.max_depth = in_features, n_classes, max_depth
         check_number("prior_weight", prior_weight, 0, open=True, owner="TreeSoftmaxLoss")
-        self.rules = {
-            "gain": gain,
-            "prior": prior,
-            "prior_weight": prior_weight,
-            "method": method,
-        }
+        self.rules = {"gain": gain, "prior": prior, "prior_weight": prior_weight, "method": method}
         self.memory, self.sparse, self.ignore_index = memory, sparse, ignore_index
         shape = (codes.num_nodes, codes.arity)
         self.weight = nn.Parameter(torch.zeros(*shape, in_features))
@@ -242,6 +237,13 @@ class TreeSoftmaxLoss(nn.Module):
             plain = torch.from_numpy(getattr(self._codes, name))
             self._rows[name] = plain.to(self.weight.device, torch.int64)
         return self._rows[name]
+
+    def _apply(self, fn: Any, recurse: bool = True) -> TreeSoftmaxLoss:
+        counts, seen = self.counts, self.seen
+        super()._apply(fn, recurse)
+        if self.seen.dtype != seen.dtype:  # as of .float(), which stops counting at 2**24
+            self.counts, self.seen = counts.to(self.counts.device), seen.to(self.seen.device)
+        return self
 
     def _load_from_state_dict(self, state_dict: dict, prefix: str, *args: Any) -> None:
         for name in ("weight", "bias", "layout", "sums", "seen"):  # another tree has other sizes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import torch
@@ -35,6 +36,8 @@ class SparseAdagrad(Adagrad):
         [[3]]
     """
 
+    known_as = "Adagrad"  # in checkpoints: the state is the same, and either goes on from it
+
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:
         """Changes the weights by their gradients.
@@ -47,17 +50,19 @@ class SparseAdagrad(Adagrad):
             with torch.enable_grad():
                 loss = closure()
         sparse = []
-        for group in self.param_groups:
-            for weight in group["params"]:
-                grad = weight.grad
-                in_rows = grad is not None and grad.is_sparse and grad.sparse_dim() == 1
-                if in_rows and not group["weight_decay"]:
-                    self._change_rows(group, weight, grad.coalesce())
-                    sparse.append((weight, grad))
-                    weight.grad = None  # The others are left to torch.
-        super().step()
-        for weight, grad in sparse:
-            weight.grad = grad
+        try:
+            for group in self.param_groups:
+                for weight in group["params"]:
+                    grad = weight.grad
+                    in_rows = grad is not None and grad.is_sparse and grad.sparse_dim() == 1
+                    if in_rows and not group["weight_decay"]:
+                        self._change_rows(group, weight, grad.coalesce())
+                        sparse.append((weight, grad))
+                        weight.grad = None  # The others are left to torch.
+            _step_without_hooks(self)
+        finally:
+            for weight, grad in sparse:
+                weight.grad = grad
         return loss
 
     def _change_rows(self, group: dict[str, Any], weight: Tensor, grad: Tensor) -> None:
@@ -65,6 +70,8 @@ class SparseAdagrad(Adagrad):
         rate = float(group["lr"]) / (1 + float(state["step"]) * group["lr_decay"])
         state["step"] += 1
         rows, g, total = grad.indices()[0], grad.values(), state["sum"]
+        if not g.numel():
+            return
         g = -g if group["maximize"] else g
         compiled = g.device.type == "cpu" and g.dtype in (torch.float32, torch.float64)
         if compiled and all(a.is_contiguous() and a.dtype == g.dtype for a in (weight, total, g)):
@@ -75,3 +82,8 @@ class SparseAdagrad(Adagrad):
         new = total[rows].addcmul_(g, g)
         total.index_copy_(0, rows, new)
         weight.index_add_(0, rows, g / new.sqrt_().add_(group["eps"]), alpha=-rate)
+
+
+def _step_without_hooks(optimizer: Adagrad) -> None:
+    """Torch's step; the first optimizer of a class wraps the class's in one that calls hooks."""
+    inspect.unwrap(Adagrad.step, stop=lambda step: not hasattr(step, "hooked"))(optimizer)

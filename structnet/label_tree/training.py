@@ -93,6 +93,15 @@ def begin(
     ).float()  # whatever torch's default is: the kernels are of single precision
 
 
+def _moved(before: LabelCodes, after: LabelCodes) -> float:
+    """The share of the labels whose slots on the way to them are others."""
+    moved = before.depth != after.depth
+    rows = [codes.slots[~moved[codes.labels]] for codes in (before, after)]
+    labels = after.labels[~moved[after.labels]]
+    moved[labels[rows[0] != rows[1]]] = True
+    return float(moved.mean())
+
+
 def label_means(examples: Examples, num_classes: int, most: int = 100) -> np.ndarray:
     """The mean features of each label's examples; of many sparse ones, on random axes.
 
@@ -281,8 +290,9 @@ class Training:
         softmax = self.tree.softmax
         quality = softmax.node_report().mean()
         if self._groups and examples is not None:
+            before = softmax.codes
             self._group(examples)
-            moved = 1.0
+            moved = _moved(before, softmax.codes)
         else:
             moved = softmax.reassign().moved
         counts = softmax.counts.numpy() + 1e-12

@@ -106,7 +106,8 @@ class TreePredictor(nn.Module):
 
     def loss(self, batch: TreeExamples) -> Tensor:
         """The mean over the batch, of what each counts; errors as of :meth:`losses`."""
-        return weighted_mean(self.losses(batch), batch.weights)
+        losses, weights = self.losses(batch), batch.weights
+        return weighted_mean(losses, None if weights is None else weights.to(losses))
 
     def predict(self, batch: TreeExamples | Forest) -> Tensor:
         """The likeliest class ``[n]``; or the labels that are likelier than not, 0 or 1; or the

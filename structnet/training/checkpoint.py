@@ -202,7 +202,7 @@ def describe(name: str, part: Any) -> dict[str, Any]:
         >>> settings["optimizer"], settings["optimizer.0.lr"]
         ('SGD', 0.1)
     """
-    settings = {name: type(part).__name__}
+    settings = {name: getattr(part, "known_as", type(part).__name__)}
     # The state of a fresh optimizer is its groups of settings, that of a schedule its attributes.
     state = part.state_dict()
     if isinstance(part, torch.optim.Optimizer):

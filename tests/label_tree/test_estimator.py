@@ -184,6 +184,14 @@ def test_a_long_stream_goes_on_counting() -> None:
     assert float(model.tree_.softmax.seen.sum()) >= 0.4 * len(x)
 
 
+@pytest.mark.parametrize("start", [None, "groups"])
+def test_a_stream_of_tokens_is_reassigned(start: str | None) -> None:
+    lists, y = tokens()
+    model = LabelTreeClassifier(tokens=True, arity=4, start=start, memory=0.6, random_state=0)
+    model.partial_fit(lists, y, classes=np.unique(y))
+    assert model.settings_.start == "huffman" and len(model.training_.rebuilds) == 1
+
+
 def test_fitting_where_torch_is_told_to_compute_in_double_precision(tmp_path: Path) -> None:
     lists, y = tokens()
     before = torch.get_default_dtype()

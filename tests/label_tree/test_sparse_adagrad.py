@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
+
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.optim import Adagrad
 
 from structnet.label_tree import SparseAdagrad, TreeSoftmaxLoss
+from structnet.routing import Samples
+from structnet.training import fit
 
 
 class Model(nn.Module):
@@ -26,6 +31,16 @@ class Model(nn.Module):
 
     def loss(self, words: Tensor, target: Tensor) -> Tensor:
         return self.head(self.mix(self.vectors(words)), target).loss
+
+
+class Scored(Model):
+    """The same, as it is given to a training."""
+
+    def __init__(self) -> None:
+        super().__init__(sparse=True)
+
+    def loss(self, batch: Samples) -> Tensor:
+        return super().loss(batch.x[:, 0].long(), batch.targets)
 
 
 def trained(sparse: bool, kind: type[Adagrad], dtype: torch.dtype, **told) -> list[Tensor]:
@@ -77,6 +92,51 @@ def test_a_closure_is_asked_and_gradients_stay() -> None:
     first, second = optimizer.step(closure), optimizer.step(closure)
     assert second < first
     assert model.vectors.weight.grad.is_sparse and model.mix.weight.grad is not None
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (3, 4)])
+def test_a_gradient_of_no_rows(shape: tuple[int, int]) -> None:
+    weights = [nn.Parameter(torch.ones(shape)) for _ in range(2)]
+    for weight, kind in zip(weights, (SparseAdagrad, Adagrad), strict=True):
+        nothing = torch.zeros(1, 0, dtype=torch.int64), torch.zeros(0, 4)
+        weight.grad = torch.sparse_coo_tensor(*nothing, shape, check_invariants=True)
+        kind([weight], lr=0.1).step()
+        assert (weight == 1).all()
+
+
+def test_hooks_are_called_once_a_step() -> None:
+    model, called = Model(sparse=True), []
+    Adagrad(model.parameters())  # from now on torch calls the hooks of its own class's step
+    optimizer = SparseAdagrad(model.parameters())
+    optimizer.register_step_pre_hook(lambda *given: called.append("before"))
+    optimizer.register_step_post_hook(lambda *given: called.append("after"))
+    optimizer.step()
+    assert called == ["before", "after"]
+
+
+def test_gradients_stay_where_a_step_fails() -> None:
+    model = Model(sparse=True)
+    optimizer = SparseAdagrad(model.parameters())
+    model.loss(torch.tensor([1]), torch.tensor([2])).backward()
+    del optimizer.state[model.mix.weight]["sum"]
+    with pytest.raises(KeyError):
+        optimizer.step()
+    assert model.vectors.weight.grad is not None and model.head.weight.grad is not None
+
+
+def test_a_checkpoint_of_torchs_adagrad_goes_on(tmp_path: Path) -> None:
+    generator = torch.Generator().manual_seed(2)
+    pairs = torch.randint(23, (60, 2), generator=generator)
+    data = Samples(pairs[:, :1].float(), pairs[:, 1])
+    kinds, found = {"whole": [SparseAdagrad] * 2, "mixed": [Adagrad, SparseAdagrad]}, []
+    for name, (first, second) in kinds.items():
+        for kind, epochs in ((first, 1), (second, 2)):
+            model = Scored()
+            how = {"batch_size": 10, "checkpoint": tmp_path / name, "progress": False}
+            fit(model, data, epochs=epochs, optimizer=partial(kind, lr=0.3), resume=True, **how)
+        found.append([*model.parameters()])
+    for ours, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=1e-6, rtol=1e-6)
 
 
 def test_decay_beside_sparse_gradients_is_refused_as_torch_refuses_it() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -15,10 +16,12 @@ from structnet.label_tree import (
     CollapseError,
     Examples,
     Features,
+    LabelCodes,
     LabelTree,
     LabelTreeSettings,
     Training,
     begin,
+    choose,
     random_tree,
 )
 from structnet.routing import Samples
@@ -97,6 +100,27 @@ def test_the_hierarchy_is_found() -> None:
     assert min(kinds["learned"], kinds["clusters"]) > max(kinds["huffman"], kinds["random"]) + 0.1
 
 
+def test_what_is_counted_stays_in_double_precision(double_precision: None) -> None:
+    examples, settings = table(60), replace(SETTINGS, epochs=1)
+    tree = Training(begin(examples, 27, settings), settings).run(examples).tree.softmax
+    many = 2.0**24
+    tree.seen += many
+    tree.float().seen += 1
+    found = {name: value.dtype for name, value in tree.state_dict().items()}
+    assert found.pop("counts") == found.pop("seen") == torch.float64
+    assert found.pop("layout") == torch.int32
+    assert set(found.values()) == {torch.float32}
+    assert (tree.seen >= many + 1).all()
+
+
+@pytest.fixture
+def double_precision() -> Iterator[None]:
+    """As torch's default, while a test runs."""
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
 @pytest.mark.parametrize("start", ["huffman", "groups"])
 def test_an_interrupted_training_is_the_same(start: str) -> None:
     examples, settings = table(), replace(SETTINGS, start=start)
@@ -108,20 +132,39 @@ def test_an_interrupted_training_is_the_same(start: str) -> None:
         tree.load_state_dict(first.tree.state_dict())
         again = Training.of(tree, settings, first.state()).run(examples)
         for name, value in whole.tree.state_dict().items():
-            assert torch.equal(value, again.tree.state_dict()[name]), (until, name)
+            other = again.tree.state_dict()[name]
+            assert value.dtype == other.dtype and torch.equal(value, other), (until, name)
         assert again.rebuilds == whole.rebuilds
         for ours, theirs in zip(again.epochs, whole.epochs, strict=True):
             assert ours["loss"] == pytest.approx(theirs["loss"], rel=1e-12)
 
 
+def kinds_of_words(number: int = 2000) -> Examples:
+    """9 labels of 3 kinds: a word of the label's own, and 4 of 8 that its kind has."""
+    rng = np.random.default_rng(0)
+    labels = rng.permutation(np.arange(number) % 9)
+    lists = [[k, *(9 + 8 * (k % 3) + rng.integers(8, size=4))] for k in labels]
+    return Examples(Features.from_lists(lists, 9 + 3 * 8), labels)
+
+
+def share_that_moved(*trees: LabelCodes) -> float:
+    ways = (
+        [[slot for _, slot in codes.code(k)] for k in range(codes.num_labels)] for codes in trees
+    )
+    return np.mean([before != after for before, after in zip(*ways, strict=True)])
+
+
 def test_groups_of_labels_whose_examples_are_alike() -> None:
-    examples = bags(2000)  # the label is the first word modulo 9; other words are chance
+    examples = kinds_of_words()
     settings = LabelTreeSettings("learned", 3, 8, 10, 0.5, "groups")
+    start = begin(examples, 9, settings).codes
     training = Training(begin(examples, 9, settings), settings).run(examples)
-    huffman = replace(settings, tree="huffman")
-    start = begin(examples, 9, huffman)
-    assert [each["examples"] for each in training.rebuilds] == [len(examples) * 10 // 5]
-    assert training.tree.codes.to_nested() != start.codes.to_nested()
+    (record,), codes = training.rebuilds, training.tree.codes
+    assert record["examples"] == len(examples) * 10 // 5
+    last = codes.nodes[codes.offsets[1:] - 1]
+    kinds = {tuple(np.flatnonzero(last == node) % 3) for node in last}
+    assert kinds == {(0, 0, 0), (1, 1, 1), (2, 2, 2)}
+    assert record["moved"] == share_that_moved(start, codes) > 0.5
     assert training.epochs[-1]["loss"] < training.epochs[2]["loss"]
 
 
@@ -136,13 +179,28 @@ def test_who_speaks_of_reassignments_gets_them() -> None:
         assert LabelTreeSettings(embedding_size=0, **{name: value}).begins == "clusters"
 
 
+def test_who_is_given_another_way_than_the_default_is_told() -> None:
+    settings = LabelTreeSettings("learned", 3, 8, 1, 0.1)
+    with pytest.warns(UserWarning, match="gain, memory told of reassignments"):
+        found = choose(bags(), 9, replace(settings, memory=0.9, gain="exact"))
+    assert found.start == "huffman"
+    for told in ({}, {"start": "huffman", "memory": 0.9}, {"tree": "huffman", "memory": 0.9}):
+        choose(bags(), 9, replace(settings, **told))  # pytest makes errors of warnings
+
+
 def test_groups_that_are_too_deep_are_clusters() -> None:
     labels = np.repeat(np.arange(12), 2 ** np.arange(12))  # Huffman's tree is a comb
     x = np.random.default_rng(0).normal(size=(len(labels), 3)).astype(np.float32)
     examples = Examples(Features.from_table(x), labels)
-    settings = LabelTreeSettings("learned", 2, 0, 2, 0.1, "groups", max_depth=5)
-    tree = Training(begin(examples, 12, settings), settings).run(examples).tree
-    assert tree.codes.depth.max() <= 5
+    settings = LabelTreeSettings("learned", 2, 0, 2, 0.1, "groups")
+    comb = begin(examples, 12, settings).codes
+    for limit, most in ((None, 11), (5, 5)):
+        own = replace(settings, max_depth=limit)
+        training = Training(begin(examples, 12, own), own).run(examples)
+        codes = training.tree.codes
+        assert codes.depth.max() == most
+        if limit is None:  # nothing is about as frequent as another label
+            assert training.rebuilds[0]["moved"] == share_that_moved(comb, codes) < 0.5
 
 
 def test_same_seed_same_tree_and_threads_learn_too() -> None:

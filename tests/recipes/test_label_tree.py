@@ -11,7 +11,8 @@ from scipy.sparse import csr_matrix
 
 from structnet.label_tree.features import Features
 from structnet.recipes.label_tree.data import LabelledLines, load_data, wanted_labels
-from structnet.recipes.label_tree.settings import LabelTreeRunSettings
+from structnet.recipes.label_tree.paper import members
+from structnet.recipes.label_tree.settings import Choice, LabelTreeRunSettings
 from structnet.recipes.language_model.runs import load_data as load_text_data
 from structnet.recipes.language_model.settings import LanguageModelRunSettings
 from structnet.recipes.language_model.settings import Rows as LanguageRows
@@ -92,6 +93,7 @@ def test_labelled_text(lines: Path, tmp_path: Path) -> None:
     assert done.json["test"]["recall_at_5"] > 0.9
     asked = call("predict", folder, "the owls are2", "unheard words", "--top", "1")
     assert list(asked.json["answers"][0]["labels"]) == ["owl"]
+    assert not (folder / "learning.png").exists()  # labels were grouped once: there is no course
     other = tmp_path / "other.txt"
     other.write_text("__label__owl the owls\n__label__bat the bats\n")
     tested = call("evaluate", folder, "--data", other)
@@ -130,6 +132,17 @@ def test_a_language_model_knows_the_words_of_the_training_part_alone(tmp_path: P
     data = load_text_data(settings)
     learnt = {word for word in data.words.words if word.startswith("word")}
     assert len(learnt) == len(data.train) // 3 < 200
+
+
+def test_the_table_compares_trees_by_the_papers_method_and_groups() -> None:
+    made = {(each.key, each.folder): each.settings.training for each in members(Choice(), 3)}
+    ways = {key: (told.tree, told.start) for (key, _), told in made.items() if told.arity == 5}
+    assert ways == {
+        ("huffman", 5): ("huffman", "huffman"),
+        ("learned", 5): ("learned", "huffman"),
+        ("groups", 5): ("learned", "groups"),
+    }
+    assert len({folder for _, folder in made}) == len(made) == 6
 
 
 def test_sparse_rows(tmp_path: Path) -> None:
@@ -188,6 +201,11 @@ def test_a_language_model(tmp_path: Path) -> None:
     # Two of five words are one of six, the others are certain.
     assert 6**0.4 * 0.95 < done.json["test"]["perplexity"] < 6**0.4 * 1.3
     assert (folder / "neighbours.txt").read_text().count("\n") > 1
+    (folder / "result.json").unlink()  # as where the run was stopped after its last epoch
+    resumed = call("train", "--resume", folder).json
+    assert resumed["test"] == done.json["test"]
+    assert done.json["details"]["ms_training_batch"] > 0
+    assert not resumed["details"]["ms_training_batch"] >= 0
     again = call("evaluate", folder, "--data", text)
     assert again.json["test"]["perplexity"] < 6**0.4 * 1.3
     asked = call("predict", folder, "the cat", "--top", "1")

@@ -94,6 +94,8 @@ def test_losses_are_those_of_torch():
         torch.testing.assert_close(model.loss(TreeExamples(trees, targets)), expected.mean())
         weighted = model.loss(TreeExamples(trees, targets, weights))
         torch.testing.assert_close(weighted, (expected * weights).mean())
+        doubled = model.loss(TreeExamples(trees, targets, weights.double()))  # stays in the model's
+        torch.testing.assert_close(doubled, weighted)
         mine = TreePredictor(TreeReadout(encoder(), 3), kind, loss=lambda y, t: y.sum(1))
         torch.testing.assert_close(mine.losses(TreeExamples(trees, targets)), mine(trees).sum(1))
 

@@ -34,7 +34,7 @@ def pictures_of(run: Run) -> Mapping[str, Callable[[], Axes]]:
         return found
     model = opened(run, Place())
     rebuilds = _rebuilds(run)
-    if rebuilds:
+    if len(rebuilds) > 1:  # else there is no line to draw
         found["learning.png"] = lambda: plot_rebuilds(rebuilds)
     found["tree.png"] = lambda: plot_label_tree(model.tree, model.labels)
     return found

@@ -105,7 +105,7 @@ def _empty(content: dict[str, Any]) -> LabelTree:
         chosen.embedding_size or None,
         arity=chosen.arity,
         **chosen.rules,
-    )
+    ).float()
 
 
 def opened(run: Run, place: Place) -> Opened:

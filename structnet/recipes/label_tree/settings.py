@@ -55,9 +55,9 @@ class Training(LabelTreeSettings):
     """how the tree is made and trained
 
     Args:
-        tree: learned moves labels while it trains; huffman, clusters (k-means of the labels' mean
-            examples), complete (by frequency) and random stay as they begin (default: learned or
-            huffman, whichever is better on examples held out)
+        tree: learned moves labels while it trains, or groups them once (see start); huffman,
+            clusters (k-means of the labels' mean examples), complete (by frequency) and random stay
+            as they begin (default: learned or huffman, whichever is better on examples held out)
         arity: children of a node (default: 20, or as many as there are labels)
         embedding_size: size of the features' vectors; 0 decides on the features themselves
             (default: 0 for planted points, else 50)
@@ -65,8 +65,9 @@ class Training(LabelTreeSettings):
         learning_rate: rate of the steps, before it falls to 0 (default: the best of some on
             examples held out)
         start: way to a learned tree: by reassignments from huffman's or from clusters, or by groups
-            of labels after a fifth of the training (default: groups where features are learned,
-            else clusters)
+            of labels once, after a fifth of the training (default: clusters for planted points;
+            for text groups, or huffman where rebuilds, gain, prior, prior-weight, method or memory
+            is other than its default)
         rebuilds: number of reassignments, evenly over the first half of training
         gain: worth of a label's going to a child: margin, the exact gradient, or the paper's
         prior: observations that stand beside a label's own: anchored to its place, or not

@@ -113,7 +113,7 @@ def sweep(model: _Model, forest: Forest, nodes: np.ndarray | None) -> State:
     leaves = torch.addmm(bias, model.look_up(torch.from_numpy(tokens)), weight)
     keep = torch.is_grad_enabled() and any(x.requires_grad for x in (leaves, *inputs))
     call = _Call(FORMS[type(model.aggregator)], plan, model.layout, model.aggregator.gates, keep)
-    # As they may count from the end.
+    # A tensor is not indexed by negative numbers, which count from the end: numpy resolves them.
     chosen = roots if nodes is None else np.arange(forest.num_nodes)[nodes]
     h, c = _Sweep.apply(call, torch.from_numpy(chosen), leaves, *inputs)
     return {"h": h, "c": c}
@@ -121,20 +121,17 @@ def sweep(model: _Model, forest: Forest, nodes: np.ndarray | None) -> State:
 
 def _planned(forest: Forest, layout: Layout, whole: bool) -> tuple[Plan, np.ndarray, np.ndarray]:
     """A plan of the forest, maybe in parts, its rows of the roots, and its leaves' tokens."""
-
-    def part(roots: np.ndarray) -> tuple[Forest, Plan]:
-        own = forest[roots]
-        return own, make_plan(own, layout)
-
     chosen = [] if whole else cut(forest)
-    found = in_parallel([partial(part, roots) for roots in chosen]) if len(chosen) > 1 else []
-    nodes = [own.num_nodes for own, _ in found]
-    if not found or sum(nodes) > REPEATED * forest.num_nodes:
-        found, nodes = [(forest, make_plan(forest, layout))], [forest.num_nodes]
+    cuts = [partial(forest.__getitem__, roots) for roots in chosen]
+    parts = in_parallel(cuts) if len(cuts) > 1 else []
+    nodes = [own.num_nodes for own in parts]
+    if not parts or sum(nodes) > REPEATED * forest.num_nodes:
+        parts, nodes = [forest], [forest.num_nodes]
+    plans = in_parallel([partial(make_plan, own, layout) for own in parts])
     firsts = np.cumsum([0, *nodes])
-    roots = [own.roots + first for (own, _), first in zip(found, firsts, strict=False)]
-    tokens = [own.tokens[: plan.leaves[1]] for own, plan in found]
-    return joined([plan for _, plan in found]), np.concatenate(roots), np.concatenate(tokens)
+    roots = [own.roots + first for own, first in zip(parts, firsts, strict=False)]
+    tokens = [own.tokens[: plan.leaves[1]] for own, plan in zip(parts, plans, strict=True)]
+    return joined(plans), np.concatenate(roots), np.concatenate(tokens)
 
 
 class _Weights(NamedTuple):
