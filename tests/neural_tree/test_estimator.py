@@ -307,6 +307,17 @@ def test_copies_predict_the_same(fitted: NeuralTreeClassifier, blobs: tuple) -> 
     assert not hasattr(clone(fitted), "tree_")
 
 
+def test_a_pickle_that_lacks_a_parameter_has_its_default(
+    fitted: NeuralTreeClassifier, blobs: tuple
+) -> None:
+    state = fitted.__getstate__()
+    del state["stop_refinement"]
+    again = NeuralTreeClassifier.__new__(NeuralTreeClassifier)
+    again.__setstate__(state)
+    np.testing.assert_array_equal(again.predict_proba(blobs[0]), fitted.predict_proba(blobs[0]))
+    assert again.get_params() == fitted.get_params()
+
+
 def test_the_data_are_forgotten() -> None:
     X = np.random.default_rng(0).normal(size=(2000, 60))
     model = classifier(max_depth=0).set_params(epochs=1).fit(X, X[:, 0] > 0)

@@ -158,8 +158,11 @@ def test_trees_of_sarcos_learn_from_the_rows_held_out_in_the_end(
     told = json.loads(capsys.readouterr().out.splitlines()[-1])
     said = "refinement: 4 epochs, then 2 epochs with the validation examples as well;"
     assert any(said in note for note in told["notes"])
-    phases = Run(tmp_path / "out" / "sarcos-full-0").history["phase"]
-    assert phases[-6:] == ["refine"] * 4 + ["finish"] * 2
+    run = Run(tmp_path / "out" / "sarcos-full-0")
+    assert run.history["phase"][-6:] == ["refine"] * 4 + ["finish"] * 2
+    details, seconds = run.result["details"], run.history["seconds"]
+    assert details["refine_epochs"] == 6
+    assert details["refine_seconds"] == round(sum(seconds[-6:]), 1)
     data = load_data(settings_of(data="sarcos", data_dir=str(robot), train_size=80))
     joined = everything(data)
     assert len(data.train) == 72 and len(joined) == 80
