@@ -265,7 +265,8 @@ class NeuralTreeRunSettings:
         table = is_file(self.data, TABLES)
         known = (OF_TABLE if table else DEFAULTS[self.data])._asdict()
         modules, training = filled(self.modules, known), filled(self.training, known)
-        known["finish"] &= training.refine_epochs > 1  # else nothing is left for the end
+        epochs: Any = training.refine_epochs  # resolved: not None
+        known["finish"] &= epochs > 1  # else nothing is left for the end
         for name, known_to in SOME_HAVE.items():
             if getattr(modules, name) and modules.primitives not in known_to:
                 raise ValueError(
