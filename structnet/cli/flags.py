@@ -20,7 +20,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from structnet.recipes.recipe import S, did_you_mean
 
 KINDS = {int: "whole number", float: "number", str: "text", Path: "path"}
-NOTHING = re.compile(r"\s*\(default:\s+(none|True|False)\)")
+NOTHING = re.compile(r"\s*\(default:\s+(none|None|True|False)\)")
 RULER = re.compile(r"\n +-{5,} *(?=\n)")
 TITLE = re.compile(r"^ (.*options) *$", re.MULTILINE)
 RENAMED = {"--preset": "--primitives", "--problem": "--task", "--runs": "--seeds"}  # old -> new

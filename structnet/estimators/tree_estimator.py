@@ -154,6 +154,7 @@ class TreeEstimatorMixin(OneFileMixin):
             getattr(self, "feature_names_in_", None),
             None if inputs is None else inputs.inverse,
             None if targets is None else targets.inverse,
+            getattr(self, "target_names_", None),
         )
 
     def plot(self, X: Any = None, y: Any = None, **options: Any) -> Any:
@@ -298,6 +299,8 @@ class TreeRegressorMixin(RegressorMixin):
         found = check_training(self, X, plain_numbers(y), sample_weight, reset=reset, **kinds)
         if reset:
             self.target_shape_ = found.y.shape[1:]
+            named = [name for name in getattr(y, "columns", ()) if isinstance(name, str)]
+            self.target_names_ = tuple(named) if found.y.shape[1:] == (len(named),) else None
         elif found.y.shape[1:] != self.target_shape_:
             raise ValueError(
                 f"got targets of shape {list(found.y.shape)}; expected "

@@ -152,7 +152,6 @@ def train(
         *(tree, settings, train, validation),
         checkpoint=None if folder is None else folder / "refinement",
         callbacks=[lambda model, history: tell(history)],
-        patience=settings.waits(len(train)) if settings.stop_refinement else None,
         **shared,
     )
     last = History()
@@ -188,8 +187,8 @@ def go_on(
 
     Args:
         trained: tree and how it came to be, which stay as they are.
-        settings: those of refinement: ``refine_epochs``, ``batch_size``, ``learning_rate``,
-            ``seed``.
+        settings: those of refinement: ``refine_epochs``, ``stop_refinement`` with ``patience``,
+            ``batch_size``, ``learning_rate``, ``seed``.
         train, validation, device, progress: those of :func:`train`.
 
     Returns:
@@ -228,6 +227,7 @@ def _refined(
         batch_size=settings.batch(len(train)),
         seed=settings.seed,
         optimizer=settings.adam(),
+        patience=settings.waits(len(train)) if settings.stop_refinement else None,
         **fitting,
     )
 

@@ -6,6 +6,8 @@ from typing import Any
 
 TREES = ("listops", "lrt")
 RENAMED = {"preset": "primitives", "problem": "task"}
+# What runs of a model did before they could be told.
+UNSAID = {"neural-tree": {"stop_refinement": False, "finish": False}}
 
 
 def upgraded(config: dict[str, Any]) -> dict[str, Any]:
@@ -20,8 +22,11 @@ def upgraded(config: dict[str, Any]) -> dict[str, Any]:
         {'train': 90, 'vocabulary': {}, 'classes': []}
     """
     settings = config.get("settings")
-    if "model" in config or not isinstance(settings, dict) or "task" not in settings:
+    if not isinstance(settings, dict):
         return config
+    if "model" in config or "task" not in settings:
+        unsaid = UNSAID.get(str(config.get("model")), {})
+        return {**config, "settings": {**unsaid, **settings}} if unsaid else config
     settings = dict(settings)
     task = settings.pop("task")
     if task in TREES:
@@ -31,7 +36,8 @@ def upgraded(config: dict[str, Any]) -> dict[str, Any]:
     renamed = {RENAMED.get(name, name): value for name, value in settings.items()}
     for name in ("routers", "transformers"):
         renamed[name] = not renamed.pop(f"no_{name}", False)
-    return {"model": task, "settings": renamed, "data": config.get("data", {})}
+    settings = {**UNSAID.get(task, {}), **renamed}
+    return {"model": task, "settings": settings, "data": config.get("data", {})}
 
 
 def upgraded_result(result: dict[str, Any]) -> dict[str, Any]:

@@ -101,7 +101,8 @@ class Run:
         content = _content(file, status.st_mtime_ns, status.st_size)
         if not set(KEYS) <= content.keys():
             return None
-        return copy.deepcopy({key: content[key] for key in KEYS})  # the rest may be large
+        # Without the rest, which may be large.
+        return upgraded(copy.deepcopy({key: content[key] for key in KEYS}))
 
     def settings(self, cls: type[S], place: Place | None = None) -> S:
         """What the run was told, as an instance of its recipe's settings.

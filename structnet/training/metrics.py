@@ -215,11 +215,16 @@ def _batch(data: Any, indices: Any) -> Any:
 
 def _one_by_one(data: Any) -> bool:
     """Do data give single items, though no batch, as torch's Datasets and DataLoaders do?"""
-    if not hasattr(data, "__getitem__"):
-        return True
+    # Not of one number alone: what is made for items may take an array of one for a number.
+    if _gives(data, np.array([0, 0])):
+        return False
+    return not hasattr(data, "__getitem__") or _gives(data, 0)
+
+
+def _gives(data: Any, index: Any) -> bool:
     try:
-        data[0]
-    except Exception:  # then it is the data that are broken
+        data[index]
+    except Exception:  # what the data raise is their own affair
         return False
     return True
 

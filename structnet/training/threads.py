@@ -87,8 +87,8 @@ class Products(TorchDispatchMode):
 class Threads:
     """The number of threads of one training: one, until a step has shown that more gain.
 
-    Trainings within another one's :meth:`kept` choose among the threads that this found, and what
-    is computed between them has the number of the last.
+    Trainings within another one's :meth:`kept` choose among the threads that this found. What is
+    computed between them has its number, or where it has not chosen any, that of the last.
     """
 
     found: int
@@ -112,8 +112,10 @@ class Threads:
             yield
         finally:
             _around.reset(entered)
-            if self.free and around is None:
-                torch.set_num_threads(self.found)
+            if self.free:
+                number = self.found if around is None else around.number
+                if number is not None:  # else the last choice stays, until the one around has one
+                    torch.set_num_threads(number)
 
     @contextmanager
     def measured(self) -> Iterator[None]:

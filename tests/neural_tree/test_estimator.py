@@ -7,6 +7,7 @@ import inspect
 import pickle
 from dataclasses import fields
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -305,6 +306,45 @@ def test_copies_predict_the_same(fitted: NeuralTreeClassifier, blobs: tuple) -> 
     with pytest.raises(NotFittedError):
         clone(fitted).predict(X)
     assert not hasattr(clone(fitted), "tree_")
+
+
+def test_a_pickle_that_lacks_a_parameter_has_its_default(
+    fitted: NeuralTreeClassifier, blobs: tuple
+) -> None:
+    state = fitted.__getstate__()
+    del state["stop_refinement"]
+    again = NeuralTreeClassifier.__new__(NeuralTreeClassifier)
+    again.__setstate__(state)
+    np.testing.assert_array_equal(again.predict_proba(blobs[0]), fitted.predict_proba(blobs[0]))
+    assert again.get_params() == fitted.get_params()
+
+
+class Frame:
+    """Numbers whose columns have names, as data frames do."""
+
+    def __init__(self, values: np.ndarray, columns: list):
+        self.values, self.columns, self.shape = values, columns, values.shape
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        return np.array(self.values, dtype=dtype)
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"), [(["pull", "lift"], ("pull", "lift")), ([0, 1], None)]
+)
+def test_targets_with_names_are_read_by_them(
+    columns: list, expected: tuple | None, lines: tuple, tmp_path: Path
+) -> None:
+    X, y = lines
+    both = Frame(y, columns)
+    model = regressor(max_depth=0).set_params(epochs=1, refine_epochs=0).fit(X, both)
+    model.save(tmp_path / "model.safetensors")
+    for each in (model, NeuralTreeRegressor.load(tmp_path / "model.safetensors")):
+        assert each.read(X, both).target_names == expected
+    assert model.fit(X, y).read(X, y).target_names is None
 
 
 def test_the_data_are_forgotten() -> None:

@@ -24,6 +24,8 @@ from structnet.neural_tree import (
     Growth,
     Primitives,
 )
+from structnet.training.fitting import fit
+from structnet.training.history import History
 from structnet.training.loop import NonFiniteLossError
 from structnet.training.metrics import evaluate
 
@@ -231,3 +233,20 @@ def test_callbacks_watch_every_step() -> None:
         assert seen[-1] == (growth.undecided, decision)
         assert decision is growth.decisions[-1]
     assert [undecided for undecided, _ in seen] == [[0], [1, 2], [2], []]
+
+
+def test_a_root_waits_longer_than_what_begins_beside_a_leaf(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fitted = []
+
+    def spy(model: nn.Module, *data: object, **how: object) -> History:
+        fitted.append((model is growth.tree, how["patience"]))
+        return fit(model, *data, **how)
+
+    monkeypatch.setattr("structnet.neural_tree.growth.growth.fit", spy)
+    growth = make_growth()
+    growth.step(), growth.step()
+    # 60 samples in batches of 20 are 3 steps an epoch: 240 of them, and 120.
+    assert fitted[0] == (True, 80)
+    assert len(fitted) > 1 and set(fitted[1:]) == {(False, 40)}

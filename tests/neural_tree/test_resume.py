@@ -139,6 +139,19 @@ def test_killed_at_any_moment_it_ends_the_same(tmp_path: Path) -> None:
             assert torch.equal(value, resumed[name]), name
 
 
+@pytest.mark.parametrize("saved", [{}, {"stop_refinement": False, "cache_bytes": 1.0}])
+def test_settings_that_growth_does_not_depend_on_may_be_others_or_unknown(
+    tmp_path: Path, saved: dict
+) -> None:
+    growth = begin(tmp_path)
+    growth.step()
+    file = tmp_path / "growth.safetensors"
+    config = load_model(file)[1]
+    assert not {"stop_refinement", "cache_bytes"} & config["settings"].keys()
+    save_model(file, growth.tree, config | {"settings": config["settings"] | saved})
+    assert_same_growth(begin(tmp_path, resume=True), growth)
+
+
 # ---- what cannot be resumed
 
 

@@ -26,6 +26,7 @@ from structnet.neural_tree import (
     refine,
     train,
 )
+from structnet.neural_tree.training import go_on
 
 SHORT = NeuralTreeSettings(
     max_leaves=3,
@@ -85,6 +86,17 @@ def test_refinement_stops_without_a_new_best_unless_it_is_to_go_on(
     best = [record["epoch"] for record in found.refinement if record["best"]]
     assert len(found.refinement) == max(best, default=0) + 2 < 60
     whole = trained(replace(settings, stop_refinement=False), everything=make_samples(100, 60))
+    assert len(whole.refinement) == 60
+
+
+def test_going_on_stops_where_the_training_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(NeuralTreeSettings, "waits", lambda self, size, steps=0: 2)
+    settings = replace(SHORT, max_leaves=1, refine_epochs=60, prune=None)
+    first = trained(replace(settings, refine_epochs=0))
+    again = go_on(first, settings, TRAIN, VALIDATION)
+    best = [record["epoch"] for record in again.refinement if record["best"]]
+    assert len(again.refinement) == max(best, default=0) + 2 < 60
+    whole = go_on(first, replace(settings, stop_refinement=False), TRAIN, VALIDATION)
     assert len(whole.refinement) == 60
 
 

@@ -101,6 +101,22 @@ def test_models_of_images_learn_from_those_of_a_tree(name: str, tmp_path: Path) 
         assert torch.equal(parts[0].train.x[:200], parts[1].train.x)
 
 
+def test_a_class_without_training_rows_leaves_the_others_their_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data_dir = mnist(tmp_path / "data")
+    data = load_data(settings_of(data="mnist", data_dir=str(data_dir), train_size=300))
+    others = [
+        part[np.flatnonzero(part.targets.numpy() != 4)] for part in (data.train, data.validation)
+    ]
+    without = replace(data, train=others[0], validation=others[1])
+    monkeypatch.setattr("structnet.recipes.neural_tree.data.load_data", lambda settings: without)
+    given = baselines.Settings("mnist", "forest", Rows(train_size=300), place=Place(data_dir))
+    found = baselines.train(given, lambda line: None)
+    share = (data.test.targets != 4).double().mean().item()
+    assert share - 0.1 < found["test"]["accuracy"] <= share < 1
+
+
 def test_a_baseline_is_kept_for_the_same_data_and_refused_for_other(
     robot: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
@@ -142,8 +158,11 @@ def test_trees_of_sarcos_learn_from_the_rows_held_out_in_the_end(
     told = json.loads(capsys.readouterr().out.splitlines()[-1])
     said = "refinement: 4 epochs, then 2 epochs with the validation examples as well;"
     assert any(said in note for note in told["notes"])
-    phases = Run(tmp_path / "out" / "sarcos-full-0").history["phase"]
-    assert phases[-6:] == ["refine"] * 4 + ["finish"] * 2
+    run = Run(tmp_path / "out" / "sarcos-full-0")
+    assert run.history["phase"][-6:] == ["refine"] * 4 + ["finish"] * 2
+    details, seconds = run.result["details"], run.history["seconds"]
+    assert details["refine_epochs"] == 6
+    assert details["refine_seconds"] == round(sum(seconds[-6:]), 1)
     data = load_data(settings_of(data="sarcos", data_dir=str(robot), train_size=80))
     joined = everything(data)
     assert len(data.train) == 72 and len(joined) == 80

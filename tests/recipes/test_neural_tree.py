@@ -26,7 +26,13 @@ from structnet.recipes.neural_tree.answers import measured, output
 from structnet.recipes.neural_tree.baselines import NETWORKS
 from structnet.recipes.neural_tree.figures import ABLATIONS, BASELINES, ENSEMBLES, TREES
 from structnet.recipes.neural_tree.paper import NAMES, VARIANTS
-from structnet.recipes.neural_tree.settings import DEFAULTS, PATHS, PRIMITIVES
+from structnet.recipes.neural_tree.settings import (
+    DEFAULTS,
+    PATHS,
+    PRIMITIVES,
+    NeuralTreeRunSettings,
+)
+from structnet.recipes.recipe import values_of
 from structnet.recipes.run import Run
 from structnet.recipes.words import counted
 from structnet.routing.visits import shares
@@ -253,6 +259,25 @@ def test_a_run_of_before_is_read(digits: tuple[Path, Done], tmp_path: Path) -> N
     assert without_times(done.json) == without_times(digits[1].json)
 
 
+@pytest.mark.parametrize("data", ["digits", "sarcos"])
+def test_a_run_from_before_refinement_could_stop_goes_on_for_all_its_epochs(
+    data: str, tmp_path: Path
+) -> None:
+    run, now = Run(tmp_path), values_of(settings_of(data=data))
+    old = {n: v for n, v in now.items() if n not in ("stop_refinement", "finish")}
+    run.write("config.json", {"model": "neural-tree", "settings": old, "data": {"name": data}})
+    saved = run.settings(NeuralTreeRunSettings)
+    found = run.going_on(saved, saved)
+    assert (found.training.stop_refinement, found.rows.finish) == (False, False)
+    run.write("config.json", {"model": "neural-tree", "settings": now, "data": {"name": data}})
+    assert run.settings(NeuralTreeRunSettings) == settings_of(data=data)
+
+
+def test_few_epochs_leave_none_for_the_end_unless_it_is_asked_for() -> None:
+    found = [settings_of(data="sarcos", refine_epochs=epochs).rows.finish for epochs in (0, 1, 2)]
+    assert found == [False, False, True]
+
+
 def test_evaluate_gives_the_scores_of_the_training(digits: tuple[Path, Done]) -> None:
     folder, done = digits
     whole, expected = call("evaluate", folder), done.json["test"]
@@ -328,6 +353,15 @@ def test_a_squared_error_is_in_the_units_of_the_file(table: tuple[Path, Path]) -
         ("train neural-tree --data letters", "must be one of digits, mnist"),
         ("train neural-tree --data digits --primitives mnist_c --width 3", "--width is for"),
         ("train neural-tree --data digits --router-width 3", "--router-width is for table, mlp,"),
+        (
+            "train neural-tree --data sarcos --router-width 3 --no-routers",
+            "--router-width is for trees with routers; got 3 with --no-routers",
+        ),
+        (
+            "train neural-tree --data sarcos --finish True --refine-epochs 1",
+            "expected --refine-epochs of at least 2, got 1",
+        ),
+        ("reproduce neural-tree --table figure4 --only full", "all its lines; got full"),
         ("train neural-tree --data mnist --batch-norm", "--batch-norm is for conv, cifar10_a"),
         ("train neural-tree --data digits --learn-size 1700", "1,294 training examples are left"),
         ("train neural-tree --data digits --no-routers --no-transformers", "nothing to grow"),
@@ -336,7 +370,7 @@ def test_a_squared_error_is_in_the_units_of_the_file(table: tuple[Path, Path]) -
         (
             "train neural-tree --data digits --train-size 8",
             "digits has 10 classes; got 7 examples to train on, besides 1 for validation; "
-            "expected at least 10, one of each class",
+            "expected at least 10, as many as classes",
         ),
         ("train neural-tree --data digits --min-gain x", "--min-gain: must be a number; got 'x'"),
         ("train neural-tree --data digits --max-leaves 0", "--max-leaves must be an int in the"),

@@ -12,7 +12,7 @@ from neural_tree_runs import SIZES, mnist, of_run, trained
 from tree_lstm_runs import is_picture
 
 from structnet.recipes import execution
-from structnet.recipes.neural_tree import curves
+from structnet.recipes.neural_tree import curves, paper
 from structnet.recipes.neural_tree.answers import of_ensemble, output
 from structnet.recipes.neural_tree.runs import GROWN, tree_of
 from structnet.recipes.run import Run
@@ -92,6 +92,18 @@ def test_the_tables_share_their_trees(reproduced: tuple[list, Path, Done], numbe
         row = done.json["rows"]["ANT-MNIST-C: 2 trees together"]["error, all leaves"]
         assert row["ours"] == pytest.approx(wrong)
         assert 1 - of_ensemble(outputs, test.targets, data) == pytest.approx(wrong)
+
+
+def test_a_model_of_which_the_paper_says_nothing_has_its_own_figures(
+    reproduced: tuple[list, Path, Done],
+) -> None:
+    runs = [Run(reproduced[1] / "mnist_c-full-0")]
+    (row,) = paper.rows_of(paper.KINDS[3], "cifar10", "linear", runs)
+    assert row.paper == {}
+    assert row.ours == {
+        paper.MULTI: [1 - runs[0].result["test"]["accuracy"]],
+        paper.SIZE: [runs[0].result["details"]["parameters"]],
+    }
 
 
 def test_the_figure_of_sizes_has_all_models_on_the_same_validation(

@@ -156,3 +156,15 @@ def test_data_that_are_broken_say_so_themselves() -> None:
     data = rows(4)
     with pytest.raises(ValueError, match="the file is gone"):
         evaluate(Classifier(), Broken(data.inputs, data.targets))
+
+
+def test_data_that_fail_in_one_batch_are_not_taken_for_single_items() -> None:
+    class Damaged(Rows):
+        def __getitem__(self, indices: np.ndarray | int) -> Rows:
+            if 3 in np.ravel(indices):
+                raise ValueError("row 3 is damaged")
+            return Rows(self.inputs[indices], self.targets[indices])
+
+    data = rows(4)
+    with pytest.raises(ValueError, match="row 3 is damaged"):
+        evaluate(Classifier(), Damaged(data.inputs, data.targets))

@@ -114,6 +114,19 @@ def test_trainings_within_a_larger_one_choose_for_what_is_between(
     assert torch.get_num_threads() == 3
 
 
+@pytest.mark.parametrize("chosen", [1, 3])
+def test_a_training_within_one_that_has_chosen_leaves_its_number(
+    monkeypatch: pytest.MonkeyPatch, chosen: int
+) -> None:
+    monkeypatch.setattr(threads, "LARGE", 1 if chosen == 1 else 2**40)  # the inner one's is other
+    around = threads.Threads(torch.device("cpu"))
+    with around.kept():
+        around.choose(chosen)
+        assert numbers() == [1, *[4 - chosen] * 3]
+        assert torch.get_num_threads() == chosen
+    assert torch.get_num_threads() == 3
+
+
 def test_what_the_user_has_set_stays_within_a_larger_one() -> None:
     torch.set_num_threads(2)
     with threads.Threads(torch.device("cpu")).kept():

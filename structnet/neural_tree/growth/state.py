@@ -29,7 +29,7 @@ from structnet.training.seeding import random_states_kept
 
 FILE = "growth.safetensors"
 # What growth does not depend on; the learning rate stands in the optimizer's description.
-OTHERS = ("refine_epochs", "learning_rate", "cache_bytes")
+OTHERS = ("refine_epochs", "stop_refinement", "learning_rate", "cache_bytes")
 IN_FILE = {"warm_start_solvers": "warm_start"}  # where the file has another word for a setting
 
 
@@ -95,8 +95,9 @@ def restore(
     if "undecided" not in config:
         raise CheckpointError(f"{file} is no growth; expected one written by Growth")
     try:
+        saved = {name: value for name, value in config["settings"].items() if name not in OTHERS}
         # Before a split could look ahead, it brought two leaves.
-        check_settings(file, {"lookahead": 1, **config["settings"]}, settings)
+        check_settings(file, {"lookahead": 1, **saved}, settings)
         found = State(
             [Decision(**decision) for decision in config["decisions"]],
             History(config["history"]),

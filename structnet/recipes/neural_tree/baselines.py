@@ -169,9 +169,13 @@ def _of_sklearn(settings: Settings, data: ArrayData) -> tuple[float, int, dict[s
     x, y = (np.concatenate([getattr(part, what) for part in parts]) for what in ("x", "targets"))
     classes = data.arrays.classes is not None
     model = _model(settings.model, classes, settings.seed).fit(x.reshape(len(x), -1), y)
-    predict = model.predict_proba if classes else model.predict
-    predicted = torch.from_numpy(predict(data.test.x.flatten(1).numpy()))
-    found = score(predicted, data.test.targets, data.describe())
+    rows = data.test.x.flatten(1).numpy()
+    if classes:  # each column at its class, as some may be missing among the training rows
+        predicted = np.zeros((len(rows), data.arrays.num_outputs))
+        predicted[:, model.classes_] = model.predict_proba(rows)
+    else:
+        predicted = model.predict(rows)
+    found = score(torch.from_numpy(predicted), data.test.targets, data.describe())
     return found, _parameters(model), {"train": len(x), "validation": 0}
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from structnet.neural_tree.settings import NeuralTreeSettings
+from structnet.neural_tree.settings import BEGUN, WAIT, NeuralTreeSettings
 from structnet.recipes.neural_tree import baselines, paper
 from structnet.recipes.neural_tree import figures as known
 from structnet.recipes.neural_tree.settings import DEFAULTS, PRIMITIVES, Rows
@@ -89,6 +89,8 @@ def of_patience(choice: Choice, seed: int) -> list[Member]:
 
 
 def _tree(choice: Choice, seed: int, end: str) -> Member:
+    if choice.only is not None:
+        raise ValueError(f"--only is for tables; a figure has all its lines; got {choice.only}")
     default = DEFAULTS[choice.data].primitives
     primitives, *more = parts(choice.primitives, PRIMITIVES, "--primitives") or [default]
     if more:
@@ -124,6 +126,7 @@ def by_size(choice: Choice, members: Members) -> Table:
     notes = [
         *paper.what_was_run({sizes[-1]: trees[sizes[-1]]}),
         "Each row learns from so many examples; all have the same validation and test examples. "
+        "The batch and the minutes are those of the last row's trees; others take less. "
         f"{names[OTHERS[choice.data][0]]} and the linear model are trained as trees are refined.",
     ]
     quantities, file = [*error.values(), "leaves", count], f"figure3-{choice.data}"
@@ -146,7 +149,8 @@ def by_patience(choice: Choice, members: Members) -> Table:
     notes = [
         *paper.what_was_run({STANDARD: members[STANDARD]}),
         "The patience of the refinement has no limit. Where an epoch is short, growth waits longer "
-        "than its patience: until it has had 240 steps without a new best.",
+        f"than its patience: until a root has had {WAIT} steps without a new best, or a candidate "
+        f"{BEGUN}.",
     ]
     pictures = {f"figure4-{choice.data}.png": partial(draw_trajectories, curves)}
     return Table("Figure 4: patience", quantities, rows, notes, (paper.MULTI,), pictures)
@@ -172,9 +176,9 @@ def draw_errors(
         sizes: number of examples of each row.
         ax: axes to draw on; by default new ones.
     """
-    from structnet.plot.style import LINES, MARKERS, new_axes, percent_axis, tidy
+    from structnet.plot.style import LINES, MARKERS, one_axes, percent_axis, tidy
 
-    ax = ax if ax is not None else new_axes(1, width=6.0, height=4.0)[0]
+    ax = one_axes(ax, width=6.0, height=4.0)
     for place, quantity in enumerate(errors.values()):
         told = [over_seeds(row.ours[quantity]) for row in rows]
         ax.errorbar(
@@ -204,9 +208,9 @@ def draw_trajectories(runs: Mapping[str, Sequence[Run]], ax: Axes | None = None)
         runs: name of a line -> runs, the first of which is drawn.
         ax: axes to draw on; by default new ones.
     """
-    from structnet.plot.style import LINES, new_axes, percent_axis, tidy
+    from structnet.plot.style import LINES, one_axes, percent_axis, tidy
 
-    ax = ax if ax is not None else new_axes(1, width=7.0, height=4.0)[0]
+    ax = one_axes(ax, width=7.0, height=4.0)
     for place, (name, [run, *_]) in enumerate(runs.items()):
         color, (growth, refinement) = LINES[place % len(LINES)], trajectory(run)
         ax.plot([], [], color=color, label=name)

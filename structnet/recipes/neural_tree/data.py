@@ -46,7 +46,7 @@ def load_data(settings: NeuralTreeRunSettings) -> ArrayData:
         raise ValueError(
             f"{arrays.name} has {outputs(len(classes), True)}; got {counted(number, 'example')} to "
             f"train on, besides {held_out:,} for validation; expected at least {len(classes):,}, "
-            "one of each class"
+            "as many as classes"
         )
     test = _drawn(len(arrays.x_test), rows.test_size, 0, "test")
     labels = None if arrays.classes is None else arrays.y_train[order]

@@ -251,7 +251,7 @@ def rows_of(kind: Kind, data: str, key: Any, runs: Sequence[Run]) -> list[Row]:
     """
     if key in baselines.NAMES:
         known = of_paper(data, (MULTI, SIZE), paper.BASELINES[data][key])
-        return [Row(NAMES[key], known, ours(runs, known))]
+        return [Row(NAMES[key], known, ours(runs, (MULTI, SIZE)))]
     primitives, variant = key
     name = f"ANT-{primitives.upper().replace('_', '-')}"
     if variant == "full":

@@ -104,6 +104,7 @@ def details_of(size: Summary, trained: Trained) -> dict[str, Any]:
     """What the result says of a tree's size and its training."""
     assert size.visited_parameters is not None and size.visited_flops is not None  # of samples
     best = trained.refinement.best  # None if no epoch was better than the tree as it had grown
+    # What is learnt last from all examples counts to the refinement, epochs as seconds.
     later = [each for each in trained.history if each["phase"] in ("refine", "finish")]
     return {
         **{name: getattr(size, name) for name in ("leaves", "depth", "parameters", "flops")},
@@ -112,7 +113,7 @@ def details_of(size: Summary, trained: Trained) -> dict[str, Any]:
         "decided": size.decided,
         "decisions": len(trained.decisions),
         "growth_epochs": len(trained.growth),
-        "refine_epochs": len(trained.refinement),
+        "refine_epochs": len(later),
         "best_refine_epoch": best and best["epoch"],
         "growth_seconds": round(sum(decision.seconds for decision in trained.decisions), 1),
         "refine_seconds": round(sum(record["seconds"] for record in later), 1),

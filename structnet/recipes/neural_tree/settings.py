@@ -93,9 +93,10 @@ class Rows:
         test_size: test examples, drawn from all (default: all)
         validation_fraction: share of the training examples that decides instead of teaching
         learn_size: examples to learn from, of those that are not held out, as for a curve over the
-            number of examples with the same validation (default: all)
+            number of examples with the same validation; drawn whatever their classes, so that of
+            few one may be missing (default: all)
         finish: learn from those that were held out, too, in the end, for half as many epochs as
-            refinement has (default: no; for sarcos yes)
+            refinement may have (default: no; for sarcos yes)
     """
 
     target: str | None = None
@@ -146,6 +147,11 @@ class Modules:
             check_one_of("primitives", self.primitives, PRIMITIVES)
         if not self.routers and not self.transformers:
             raise ValueError("--no-routers and --no-transformers together leave nothing to grow")
+        if self.router_width is not None and not self.routers:
+            raise ValueError(
+                f"--router-width is for trees with routers; got {self.router_width} with "
+                "--no-routers"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,6 +239,12 @@ class NeuralTreeRunSettings:
                     raise ValueError(f"--{name} is for a table, FILE.csv, not {self.data}")
         if self.data == "digits" and self.place.data_dir is not None:
             raise ValueError("digits comes with scikit-learn; it has no files for --data-dir")
+        epochs = self.training.refine_epochs
+        if self.rows.finish and epochs is not None and epochs < 2:
+            raise ValueError(
+                "--finish takes half as many epochs as refinement may have; expected "
+                f"--refine-epochs of at least 2, got {epochs}"
+            )
 
     @property
     def name(self) -> str:
@@ -252,7 +264,9 @@ class NeuralTreeRunSettings:
         """
         table = is_file(self.data, TABLES)
         known = (OF_TABLE if table else DEFAULTS[self.data])._asdict()
-        modules = filled(self.modules, known)
+        modules, training = filled(self.modules, known), filled(self.training, known)
+        epochs: Any = training.refine_epochs  # resolved: not None
+        known["finish"] &= epochs > 1  # else nothing is left for the end
         for name, known_to in SOME_HAVE.items():
             if getattr(modules, name) and modules.primitives not in known_to:
                 raise ValueError(
@@ -264,7 +278,7 @@ class NeuralTreeRunSettings:
             data=whole_path(self.data, TABLES, self.place.data_dir),
             rows=filled(self.rows, known),
             modules=filled(modules, {"width": WIDTHS.get(str(modules.primitives))}),
-            training=filled(self.training, known),
+            training=training,
         )
 
 
