@@ -1,0 +1,103 @@
+"""What a run of a neural tree is told: its defaults, and what is refused."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from commands import call
+from neural_tree_runs import settings_of
+
+from structnet.neural_tree import NeuralTreeSettings
+from structnet.neural_tree import tree as library
+from structnet.neural_tree.presets import PRESETS
+from structnet.recipes.neural_tree.baselines import NETWORKS
+from structnet.recipes.neural_tree.figures import ABLATIONS, BASELINES, ENSEMBLES, TREES
+from structnet.recipes.neural_tree.paper import NAMES, VARIANTS
+from structnet.recipes.neural_tree.settings import (
+    DEFAULTS,
+    PATHS,
+    PRIMITIVES,
+)
+
+
+def test_what_is_known_without_torch_is_what_there_is() -> None:
+    assert PATHS == library.PATHS
+    assert set(PRIMITIVES) == {*PRESETS, "table", "mlp", "conv"}
+    assert set(TREES) == set(ABLATIONS) == set(PRESETS)
+    assert set(ENSEMBLES) <= set(TREES)
+    assert all(set(each) == set(VARIANTS) - {"full"} for each in ABLATIONS.values())
+    assert set(NAMES) == {*VARIANTS, *itertools.chain(*BASELINES.values())}
+    assert set(BASELINES) == set(NETWORKS) == {"sarcos", "mnist", "cifar10"}
+    assert all(set(NETWORKS[data]) <= set(BASELINES[data]) for data in NETWORKS)
+
+
+def test_few_epochs_leave_none_for_the_end_unless_it_is_asked_for() -> None:
+    found = [settings_of(data="sarcos", refine_epochs=epochs).rows.finish for epochs in (0, 1, 2)]
+    assert found == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("train neural-tree", "--data is missing: digits, mnist, cifar10, sarcos, or FILE.csv"),
+        ("train neural-tree --data letters", "must be one of digits, mnist"),
+        ("train neural-tree --data digits --primitives mnist_c --width 3", "--width is for"),
+        ("train neural-tree --data digits --router-width 3", "--router-width is for table, mlp,"),
+        (
+            "train neural-tree --data sarcos --router-width 3 --no-routers",
+            "--router-width is for trees with routers; got 3 with --no-routers",
+        ),
+        (
+            "train neural-tree --data sarcos --finish True --refine-epochs 1",
+            "expected --refine-epochs of at least 2, got 1",
+        ),
+        ("reproduce neural-tree --table figure4 --only full", "all its lines; got full"),
+        ("train neural-tree --data mnist --batch-norm", "--batch-norm is for conv, cifar10_a"),
+        ("train neural-tree --data digits --learn-size 1700", "1,294 training examples are left"),
+        ("train neural-tree --data digits --no-routers --no-transformers", "nothing to grow"),
+        ("train neural-tree --data digits --target 3", "--target is for a table"),
+        ("train neural-tree --data digits --train-size 9999", "9,999 were asked for"),
+        (
+            "train neural-tree --data digits --train-size 8",
+            "digits has 10 classes; got 7 examples to train on, besides 1 for validation; "
+            "expected at least 10, as many as classes",
+        ),
+        ("train neural-tree --data digits --min-gain x", "--min-gain: must be a number; got 'x'"),
+        ("train neural-tree --data digits --max-leaves 0", "--max-leaves must be an int in the"),
+        ("train neural-tree --data digits --prune 5", "a number in the range [0, 1]. Got 5"),
+        ("train neural-tree --data digits --validation-fraction 0.0001", "is 0; expected at least"),
+        (
+            "reproduce neural-tree --table 9",
+            "must be one of 3, 4, 5, 6, 7, 8, tabular, figure3, fig",
+        ),
+        ("reproduce neural-tree --table 6 --only linear", "leaves nothing of table 6"),
+        ("reproduce neural-tree --table 4 --primitives mnist_z", "must name some of"),
+        ("reproduce neural-tree --table 4 --data chess", "--data: must be one of mnist, sarcos"),
+    ],
+)
+def test_bad_arguments_are_said_in_one_line(
+    arguments: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = call(*arguments.split())
+    assert done.status == 2
+    assert message in done.err
+    assert len(done.err.splitlines()) == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_defaults_are_those_of_the_paper() -> None:
+    assert {name: DEFAULTS[name].refine_epochs for name in ("sarcos", "mnist", "cifar10")} == {
+        "sarcos": 300,
+        "mnist": 100,
+        "cifar10": 200,
+    }
+    training = settings_of(data="mnist").training
+    assert (training.patience, training.learning_rate, training.min_gain) == (5, 1e-3, 0)
+    assert training.told().batch(54_000) == 512
+    assert not training.prefer_split and not training.warm_start_solvers
+    table = settings_of(data="houses.csv").training.told()
+    assert replace(table, seed=0) == NeuralTreeSettings()  # as an estimator has it
