@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from structnet.plot.fonts import fonts_for
 from structnet.plot.style import cut
 from structnet.recipes.recipe import Place
-from structnet.recipes.run import Run
+from structnet.recipes.run import Run, history_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,12 +24,9 @@ TITLE = "The tree down to depth {}: each node's most frequent labels, and how ma
 
 def pictures_of(run: Run) -> Mapping[str, Callable[[], Axes]]:
     """File name -> what draws it, as far as the run has come."""
-    from structnet.plot import plot_history
     from structnet.recipes.label_tree.runs import opened
 
-    found: dict[str, Callable[[], Axes]] = {}
-    if len(run.history):
-        found["history.png"] = lambda: plot_history(run.history)[0]
+    found = history_picture(run)
     if not (run.folder / "model.safetensors").exists():
         return found
     model = opened(run, Place())
@@ -55,9 +52,9 @@ def plot_rebuilds(rebuilds: Sequence[Mapping[str, float]], ax: Axes | None = Non
         rebuilds: records, as :class:`.Training` keeps them.
         ax: axes; new ones by default.
     """
-    from structnet.plot.style import LINES, new_axes, percent_axis, tidy
+    from structnet.plot.style import LINES, one_axes, percent_axis, tidy
 
-    ax = ax or new_axes(1, 6, 4)[0]
+    ax = one_axes(ax, 6, 4)
     names = {
         "objective": "how good decisions are: J / J*, mean over nodes",
         "moved": "labels that move to another child",
@@ -86,7 +83,7 @@ def plot_label_tree(
         levels: depth of the last nodes that are drawn; of many children the most frequent.
         ax: axes; new ones by default.
     """
-    from structnet.plot.style import GREY, new_axes
+    from structnet.plot.style import GREY, one_axes
     from structnet.recipes.label_tree.runs import frequent
 
     counts, topology = tree.softmax.counts.numpy(), tree.topology
@@ -101,7 +98,7 @@ def plot_label_tree(
         kept |= set(below)
     rows = _from_top(topology, kept, levels)
     words = [_words(at_nodes, labels, node) for node in rows]
-    ax = ax or new_axes(1, 9, 0.25 * len(rows) + 0.9)[0]
+    ax = one_axes(ax, 9, 0.25 * len(rows) + 0.9)
     place = {row.node: number for number, row in enumerate(rows) if not row.hidden}
     family = list(fonts_for(words).families)
     for number, (row, text) in enumerate(zip(rows, words, strict=True)):

@@ -113,8 +113,8 @@ class LanguageModelRecipe(Recipe):
         Raises:
             ValueError: there is a text; language models draw none.
         """
-        from structnet.plot import plot_history
+        from structnet.recipes.run import history_picture
 
         if texts:
             raise ValueError(f"{run} is the run of a language model; leave out {texts[0]!r}")
-        return {"history.png": lambda: plot_history(run.history)[0]} if len(run.history) else {}
+        return history_picture(run)

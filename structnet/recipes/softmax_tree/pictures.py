@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from structnet.plot.model_tree.key import ONE_LEAF
-from structnet.plot.style import GREY, LEAF, LINES, MARKERS, percent_axis, tidy
+from structnet.plot.style import GREY, LEAF, LINES, MARKERS, one_axes, percent_axis, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from structnet.softmax_tree import GrowthSettings, SoftmaxTree
     from structnet.training.history import History
+
+SIZE = 6.4, 4.8  # of a figure, in inches
 
 
 def draw_widths(
@@ -30,7 +32,7 @@ def draw_widths(
     """
     from structnet.softmax_tree.start import most_classes
 
-    ax, topology, sizes = _axes(ax), tree.topology, tree.arrays.sizes()
+    ax, topology, sizes = one_axes(ax, *SIZE), tree.topology, tree.arrays.sizes()
     at = np.zeros(topology.num_nodes)
     at[topology.from_left()] = np.arange(len(topology.leaves))
     below = topology.sums_below((~topology.inner).astype(float))
@@ -75,7 +77,7 @@ def draw_widths(
 
 def draw_errors(history: History, ax: Axes | None = None) -> Axes:
     """The errors over the iterations, with a line where the tree was expanded (Fig. 2)."""
-    ax = _axes(ax)
+    ax = one_axes(ax, *SIZE)
     names = {"error": "training", "validation_error": "validation"}
     for (name, label), color in zip(names.items(), LINES, strict=False):
         told = [(record["epoch"], record[name]) for record in history if name in record]
@@ -102,7 +104,7 @@ def draw_costs(found: Mapping[str, Sequence[tuple[float, float]]], ax: Axes | No
         found: kind -> FLOPs and error of its trees.
         ax: axes to draw on; by default new ones.
     """
-    ax = _axes(ax)
+    ax = one_axes(ax, *SIZE)
     for number, (name, pairs) in enumerate(found.items()):
         flops, errors = np.array(sorted(pairs)).T
         style: dict[str, Any] = {
@@ -116,9 +118,3 @@ def draw_costs(found: Mapping[str, Sequence[tuple[float, float]]], ax: Axes | No
     ax.set_title("What a prediction costs, and how often it is wrong", fontsize=11)
     ax.legend(frameon=False)
     return ax
-
-
-def _axes(ax: Axes | None) -> Axes:
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(layout="constrained")[1] if ax is None else ax
