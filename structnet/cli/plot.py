@@ -35,11 +35,13 @@ def run(words: Sequence[str]) -> None:
     """Draws a run's pictures and prints where they are as JSON.
 
     Raises:
-        ValueError: there is nothing to draw yet.
+        ValueError: there is nothing to draw yet, or an input for a model that draws none.
     """
     recipe, run, drawn, _, texts = asked("plot RUN [INPUT...]", words, ABOUT, EXAMPLES, cls=Drawn)
     from structnet.recipes.run import save
 
+    if texts and not recipe.draws_inputs:
+        raise ValueError(f"the pictures of {run} are of its own data; leave out {texts[0]!r}")
     found = recipe.pictures(run, None, texts, drawn.place)
     if not found:
         raise ValueError(f"{run} has nothing to draw yet: its first epoch has not ended")

@@ -107,8 +107,7 @@ def recipe_for(name: str, data: object = None) -> Recipe:
         data: data set, file or folder; None if it is not known.
     """
     recipe = RECIPES[name]()
-    hand_over = getattr(recipe, "of_data", None)
-    return recipe if hand_over is None or not isinstance(data, str) else hand_over(data)
+    return recipe.of_data(data) if isinstance(data, str) else recipe
 
 
 EXAMPLES = """\

@@ -51,6 +51,7 @@ class Recipe(Protocol):
             ``reproduce``.
         files: the endings of users' files that it learns from.
         parallel: may several processes of a ``torchrun`` train one model?
+        draws_inputs: can pictures be of what a user types, and not only of the run's own data?
         Settings: a frozen dataclass with fields ``data`` and ``place`` and a method ``resolved``,
             which fills what was not said and refuses what does not go together.
         Ask: a subclass of :class:`Ask`.
@@ -63,10 +64,15 @@ class Recipe(Protocol):
     data_sets: ClassVar[Sequence[str]]
     files: ClassVar[Sequence[str]]
     parallel: ClassVar[bool] = False
+    draws_inputs: ClassVar[bool] = False
     Settings: ClassVar[type[Any]]
     Ask: ClassVar[type[Any]]
     Choice: ClassVar[type[Any]]
     tables: ClassVar[Mapping[Any, PaperTable]]
+
+    def of_data(self, data: str) -> Recipe:
+        """The recipe of some data: this one, or another that knows them."""
+        return self
 
     @abstractmethod
     def load(self, settings: Any, say: Say) -> RunData:
@@ -83,9 +89,26 @@ class Recipe(Protocol):
         """The trained model of a run."""
         ...
 
-    @abstractmethod
+    def own_data(self, run: Run, place: Place | None = None) -> Any:
+        """The data of a run, read once more.
+
+        Args:
+            place: place to read them at; None for the one that the run was trained at.
+
+        Raises:
+            CheckpointError: they are not the same.
+        """
+        data = self.load(run.settings(self.Settings, place), lambda line: None)
+        run.check_same_data(data.describe())
+        return data
+
     def examples_of(self, run: Run, file: str | None, place: Place) -> Any:
         """The run's own test examples, or those of a user's file."""
+        return self.own_data(run, place).test if file is None else self.read(run, file, place)
+
+    @abstractmethod
+    def read(self, run: Run, file: str, place: Place) -> Any:
+        """The examples of a user's file, which is like the one that the run learnt from."""
         ...
 
     @abstractmethod
@@ -102,5 +125,8 @@ class Recipe(Protocol):
     def pictures(
         self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
     ) -> Mapping[str, Callable[[], Axes]]:
-        """File name -> what draws it, as far as the run has come; data are loaded if needed."""
+        """File name -> what draws it, as far as the run has come; data are loaded if needed.
+
+        Texts are given to recipes that draw inputs alone.
+        """
         ...

@@ -15,6 +15,7 @@ from torch import nn
 from structnet.plot import plot_history
 from structnet.recipes import RECIPES
 from structnet.recipes.paper import Member, PaperTable, Row, Table, values_in
+from structnet.recipes.protocol import Recipe
 from structnet.recipes.recipe import Answer, Ask, Outcome, Place
 from structnet.training import fit
 
@@ -72,9 +73,8 @@ def make(choice: Choice, runs: Mapping) -> Table:
     return Table("Table 1: means", ["error"], [Row("mean", {"error": 0.5}, ours)], ["Toys."])
 
 
-class ToyRecipe:
+class ToyRecipe(Recipe):
     name, data_sets, files, Settings, Ask, Choice = "toy", ["ones"], (), ToySettings, Ask, Choice
-    parallel = False
     examples = dict.fromkeys(("train", "reproduce"), "  structnet train toy --data ones")
     tables = {1: PaperTable(["ones"], lambda choice: "table1", members, make)}  # noqa: RUF012
 
@@ -90,8 +90,8 @@ class ToyRecipe:
     def open(self, run, place):
         return run.load_model(lambda content: Mean())
 
-    def examples_of(self, run, file, place):
-        return torch.ones(5) if file else self.load(run.settings(ToySettings), print).test
+    def read(self, run, file, place):
+        return torch.ones(5)
 
     def measure(self, model, examples, ask):
         return {"mse": model.loss(examples).item()}

@@ -45,7 +45,6 @@ class LabelTreeRecipe(Recipe):
     }
     data_sets = NAMES
     files = FILES
-    parallel = False
     Settings = LabelTreeRunSettings
     Ask = AskOfLabels
     Choice = Choice
@@ -87,13 +86,11 @@ class LabelTreeRecipe(Recipe):
 
         return opened(run, place)
 
-    def examples_of(self, run: Run, file: str | None, place: Place) -> Examples:
-        """The run's own test examples, or those of a file of the same kind."""
-        from structnet.recipes.label_tree.data import load_data, read_examples
+    def read(self, run: Run, file: str, place: Place) -> Examples:
+        """The examples of a file of the kind that the run learnt from."""
+        from structnet.recipes.label_tree.data import read_examples
         from structnet.recipes.label_tree.runs import opened
 
-        if file is None:
-            return load_data(run.settings(LabelTreeRunSettings, place), lambda line: None).test
         model, learnt = opened(run, place), Path(run.settings(LabelTreeRunSettings).data)
         return read_examples(file, model.labels, model.text, model.tree.shape[0], learnt)
 
@@ -112,13 +109,7 @@ class LabelTreeRecipe(Recipe):
     def pictures(
         self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
     ) -> Mapping[str, Callable[[], Axes]]:
-        """The losses, the reassignments, and the tree with its most frequent labels.
-
-        Raises:
-            ValueError: there is a text; label trees draw none.
-        """
+        """The losses, the reassignments, and the tree with its most frequent labels."""
         from structnet.recipes.label_tree.pictures import pictures_of
 
-        if texts:
-            raise ValueError(f"{run} is the run of a label tree; leave out {texts[0]!r}")
         return pictures_of(run)

@@ -43,7 +43,6 @@ class LanguageModelRecipe(Recipe):
     }
     data_sets = NAMES
     files = TEXTS
-    parallel = False
     Settings = LanguageModelRunSettings
     Ask = AskOfWords
     Choice = Choice
@@ -80,12 +79,10 @@ class LanguageModelRecipe(Recipe):
 
         return opened(run)
 
-    def examples_of(self, run: Run, file: str | None, place: Place) -> NextWords:
-        """The places of the run's own test text, or of a file."""
-        from structnet.recipes.language_model.runs import load_data, opened, places
+    def read(self, run: Run, file: str, place: Place) -> NextWords:
+        """The places of a text."""
+        from structnet.recipes.language_model.runs import opened, places
 
-        if file is None:
-            return load_data(run.settings(LanguageModelRunSettings, place)).test
         return places(opened(run), file)
 
     def measure(
@@ -108,13 +105,7 @@ class LanguageModelRecipe(Recipe):
     def pictures(
         self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
     ) -> Mapping[str, Callable[[], Axes]]:
-        """The losses, epoch by epoch.
-
-        Raises:
-            ValueError: there is a text; language models draw none.
-        """
+        """The losses, epoch by epoch."""
         from structnet.recipes.run import history_picture
 
-        if texts:
-            raise ValueError(f"{run} is the run of a language model; leave out {texts[0]!r}")
         return history_picture(run)

@@ -106,13 +106,10 @@ class NaruRecipe(Recipe):
 
         return opened(run, own_device(place.device))
 
-    def examples_of(self, run: Run, file: str | None, place: Place) -> list[list[str]]:
-        """The run's own test sentences, or those of a user's file."""
-        from structnet.recipes.naru.text import load_data
+    def read(self, run: Run, file: str, place: Place) -> list[list[str]]:
+        """The sentences of a text."""
         from structnet.text import read_sentences
 
-        if file is None:
-            return load_data(run.settings(NaruRunSettings, place)).test
         return read_sentences(file)
 
     def measure(
@@ -143,13 +140,7 @@ class NaruRecipe(Recipe):
     def pictures(
         self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
     ) -> Mapping[str, Callable[[], Axes]]:
-        """The losses, the figures of the thesis, and the network with its traffic.
-
-        Raises:
-            ValueError: there is a text; these pictures are of all test sentences.
-        """
+        """The losses, the figures of the thesis, and the network with its traffic."""
         from structnet.recipes.naru import pictures
 
-        if texts:
-            raise ValueError(f"the pictures of {run} are of its test data; leave out {texts[0]!r}")
         return pictures.of_run(run)

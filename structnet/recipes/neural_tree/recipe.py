@@ -54,7 +54,6 @@ defaults of the data sets:
     }
     data_sets = tuple(DEFAULTS)
     files = FILES
-    parallel = False
     Settings = NeuralTreeRunSettings
     Ask = AskOfTree
     Choice = Choice
@@ -138,17 +137,14 @@ defaults of the data sets:
         tree = tree_of(run).to(own_device(place.device))
         return Opened(run, tree, place, run.config["data"])
 
-    def examples_of(self, run: Run, file: str | None, place: Place) -> Samples:
-        """The run's own test examples, or the rows of a table like the one that it learnt from.
+    def read(self, run: Run, file: str, place: Place) -> Samples:
+        """The rows of a table like the one that the run learnt from.
 
         Raises:
             ValueError: the run learnt from no table, or the file is none.
         """
         from structnet.recipes.arrays import labelled_rows
-        from structnet.recipes.neural_tree.runs import own_data
 
-        if file is None:
-            return own_data(run, place).test
         settings = run.settings(NeuralTreeRunSettings)
         if not is_file(settings.data, FILES):
             raise ValueError(
@@ -173,33 +169,26 @@ defaults of the data sets:
             ValueError: there is more than one file, or a file and a number.
         """
         from structnet.recipes.neural_tree.answers import of_example, of_rows
-        from structnet.recipes.neural_tree.runs import own_data
 
         path = ask.path or "multi"
         if len(texts) == 1 and is_file(texts[0], FILES):
             return of_rows(model, texts[0], path)
         if any(is_file(text, FILES) for text in texts):
             raise ValueError(f"expected one file, or numbers, not both; got {' '.join(texts)}")
-        test = own_data(model.run, model.place).test
+        test = self.own_data(model.run, model.place).test
         return [of_example(model, test, text, path) for text in texts]
 
     def pictures(
         self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
     ) -> Mapping[str, Callable[[], Axes]]:
-        """The tree before and after refinement, its growth, its leaves, and its regions of a plane.
-
-        Raises:
-            ValueError: there is a text; a tree of rows draws none.
-        """
+        """The tree as it grew and as it was refined, its leaves, and its regions of a plane."""
         from structnet import plot
         from structnet.neural_tree import Decision
         from structnet.recipes.neural_tree import runs
 
-        if texts:
-            raise ValueError(f"{run} is the run of a neural tree; leave out {texts[0]!r}")
         if not len(run.history):
             return {}
-        data = data or runs.own_data(run, place)
+        data = data or self.own_data(run, place)
         decisions = [Decision(**each) for each in runs.decisions_of(run)]
 
         @cache  # of two pictures

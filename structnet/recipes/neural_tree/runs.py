@@ -10,8 +10,6 @@ from typing import Any
 import torch
 
 from structnet.neural_tree import Categorical, NeuralTree, SquaredError, Trained, presets
-from structnet.recipes.arrays import ArrayData
-from structnet.recipes.neural_tree.data import load_data
 from structnet.recipes.neural_tree.settings import FOR_IMAGES, SOME_HAVE, NeuralTreeRunSettings
 from structnet.recipes.recipe import Place
 from structnet.recipes.run import MODEL, Run
@@ -87,17 +85,6 @@ def decisions_of(run: Run) -> list[dict[str, Any]]:
     """What was decided so far, as :class:`structnet.neural_tree.Decision` has it."""
     file = run.folder / GROWN
     return load_model(file)[1]["decisions"] if file.exists() else []
-
-
-def own_data(run: Run, place: Place | None = None) -> ArrayData:
-    """The data of a run, read once more, from the place that it was trained at or from another.
-
-    Raises:
-        CheckpointError: they are not the same.
-    """
-    data = load_data(run.settings(NeuralTreeRunSettings, place))
-    run.check_same_data(data.describe())
-    return data
 
 
 def details_of(size: Summary, trained: Trained) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from structnet.recipes.protocol import Recipe
 from structnet.recipes.recipe import Answer, Outcome, Place, Say, is_file
 from structnet.recipes.recipe import Ask as AskOfModel
 from structnet.recipes.softmax_tree.paper import TABLES, Choice
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from structnet.recipes.arrays import ArrayData
-    from structnet.recipes.paper import PaperTable
     from structnet.recipes.run import Run
     from structnet.routing import Samples
     from structnet.softmax_tree import SoftmaxTree
@@ -33,11 +33,11 @@ STATE = "training.safetensors"
 SHOWN = 0.01  # of the samples: branches that fewer take are folded in pictures
 
 
-class SoftmaxTreeRecipe:
+class SoftmaxTreeRecipe(Recipe):
     """Softmax trees of a fixed structure."""
 
-    name: ClassVar[str] = "softmax-tree"
-    examples: ClassVar[Mapping[str, str]] = {
+    name = "softmax-tree"
+    examples: ClassVar = {
         "train": """\
   structnet train softmax-tree --data digits --out runs/digits
   structnet train softmax-tree --data pydoc --classes 500 --depth 5 --k 60
@@ -47,13 +47,12 @@ class SoftmaxTreeRecipe:
   structnet reproduce softmax-tree --table 1 --data brown --data-dir data --seeds 3
   structnet reproduce softmax-tree --table defaults --data-dir data --seeds 3""",
     }
-    data_sets: ClassVar[Sequence[str]] = DATA_SETS
-    files: ClassVar[Sequence[str]] = FILES
-    parallel: ClassVar[bool] = False
-    Settings: ClassVar[type[Any]] = SoftmaxTreeRunSettings
-    Ask: ClassVar[type[Any]] = AskOfModel
-    Choice: ClassVar[type[Any]] = Choice
-    tables: ClassVar[Mapping[Any, PaperTable]] = TABLES
+    data_sets = DATA_SETS
+    files = FILES
+    Settings = SoftmaxTreeRunSettings
+    Ask = AskOfModel
+    Choice = Choice
+    tables = TABLES
 
     def load(self, settings: SoftmaxTreeRunSettings, say: Say) -> Any:
         """The data of a run, with a word on them; what does not go together is refused."""
@@ -121,8 +120,8 @@ class SoftmaxTreeRecipe:
         assert isinstance(tree, SoftmaxTree)
         return run, tree, place
 
-    def examples_of(self, run: Run, file: str | None, place: Place) -> Samples:
-        """The run's own test examples, or the rows of a file like the one that it learnt from.
+    def read(self, run: Run, file: str, place: Place) -> Samples:
+        """The rows of a file like the one that the run learnt from.
 
         Raises:
             ValueError: the file is of another kind, or the run learnt from none.
@@ -130,22 +129,12 @@ class SoftmaxTreeRecipe:
         from structnet.recipes.softmax_tree.data import rows_of_file
 
         settings: SoftmaxTreeRunSettings = run.settings(self.Settings, place)
-        if file is None:
-            return self._own_data(run, place).test
         if not (is_file(file, FILES) and is_file(settings.data, FILES)):
             raise ValueError(
                 f"--data must be FILE.csv or FILE.svm, for a run on such a file; {run} was trained "
                 f"on {settings.data}. Got {file!r}"
             )
         return rows_of_file(file, settings, run.config["data"])
-
-    def _own_data(self, run: Run, place: Place | None) -> ArrayData:
-        """The data of a run, read once more."""
-        from structnet.recipes.softmax_tree.data import load_data
-
-        data = load_data(run.settings(self.Settings, place))
-        run.check_same_data(data.describe())
-        return data
 
     def measure(self, model: Any, examples: Samples, ask: Any) -> dict[str, float]:
         """Accuracy, size and cost."""
@@ -177,7 +166,7 @@ class SoftmaxTreeRecipe:
 
         if is_file(file, TABLES):
             return inputs(read_table(file), run.config["data"]).numpy()
-        return self.examples_of(run, file, place).x
+        return self.read(run, file, place).x
 
     def _of_example(self, model: Any, text: str, names: Sequence[str]) -> Answer:
         from structnet.routing.explanation import explain
@@ -201,17 +190,11 @@ class SoftmaxTreeRecipe:
     def pictures(
         self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
     ) -> Mapping[str, Callable[[], Axes]]:
-        """Errors over iterations, how many classes are left at the leaves, and what the nodes ask.
-
-        Raises:
-            ValueError: there is a text; a tree of rows draws none.
-        """
+        """Errors over iterations, how many classes the leaves have, and what the nodes ask."""
         from structnet.plot import plot_neural_tree
         from structnet.recipes.softmax_tree.pictures import draw_errors, draw_widths
         from structnet.softmax_tree.settings import GrowthSettings
 
-        if texts:
-            raise ValueError(f"{run} is the run of a softmax tree; leave out {texts[0]!r}")
         if not len(run.history):
             return {}
         found: dict[str, Callable[[], Axes]] = {"errors.png": lambda: draw_errors(run.history)}
@@ -220,7 +203,7 @@ class SoftmaxTreeRecipe:
             growth = GrowthSettings(**told) if told else None
             tree = self.open(run, Place())[1]
             # Read before anything is drawn: where the data are gone, nothing is left half done.
-            reading = (data or self._own_data(run, place)).reading(tree)
+            reading = (data or self.own_data(run, place)).reading(tree)
             found["tree.png"] = lambda: draw_widths(tree, growth)
             found["nodes.png"] = lambda: plot_neural_tree(reading, min_share=SHOWN)
         return found
@@ -229,14 +212,14 @@ class SoftmaxTreeRecipe:
 class AdaptiveSoftmaxTreeRecipe(SoftmaxTreeRecipe):
     """Softmax trees that grow."""
 
-    name: ClassVar[str] = "adaptive-softmax-tree"
-    examples: ClassVar[Mapping[str, str]] = {
+    name = "adaptive-softmax-tree"
+    examples: ClassVar = {
         "train": """\
   structnet train adaptive-softmax-tree --data uneven --out runs/uneven
   structnet train adaptive-softmax-tree --data digits --alpha 0.6 --rho 0.9 --start-depth 1""",
         "reproduce": "  structnet reproduce adaptive-softmax-tree --table 1 --data uneven",
     }
-    Settings: ClassVar[type[Any]] = AdaptiveRunSettings
+    Settings = AdaptiveRunSettings
 
 
 def _write(trained: Trained, data: ArrayData, run: Run) -> None:

@@ -40,6 +40,7 @@ class TreeFileRecipe(Recipe):
     }
     data_sets = ()
     files = ENDINGS
+    draws_inputs = True
     Settings = TreeFileSettings
     Ask = AskOfModel
     Choice = TableChoice
@@ -86,17 +87,12 @@ class TreeFileRecipe(Recipe):
         model.set_params(device=place.device).model_.to(place.device)
         return Opened(model, told)
 
-    def examples_of(self, run: Run, file: str | None, place: Place) -> TreeFile:
-        """The run's own test trees, or those of a file like the one that it learnt from."""
+    def read(self, run: Run, file: str, place: Place) -> TreeFile:
+        """The trees of a file like the one that the run learnt from."""
         from structnet.recipes.tree_file.answers import told_of
-        from structnet.recipes.tree_file.data import load_data, read_like
+        from structnet.recipes.tree_file.data import read_like
 
-        told = told_of(run)
-        if file is not None:
-            return read_like(told, file)
-        data = load_data(run.settings(TreeFileSettings, place), lambda line: None)
-        run.check_same_data(data.describe())
-        return data.test
+        return read_like(told_of(run), file)
 
     def measure(self, model: Opened, examples: TreeFile, ask: Any) -> dict[str, Any]:
         """Accuracy, macro F1 and confusion matrix of all examples together; or the errors."""

@@ -66,6 +66,7 @@ models of the paper, which stand for what is not said:
     data_sets = DATA_SETS
     files = ENDINGS
     parallel = True
+    draws_inputs = True
     Settings = TreeLSTMRunSettings
     Ask = AskOfModel
     Choice = TableChoice
@@ -124,14 +125,9 @@ models of the paper, which stand for what is not said:
         of = OF_NAME[settings.data]
         return Opened(model, of, run.config["data"]["classes"], device)
 
-    def examples_of(self, run: Run, file: str | None, place: Place) -> Labelled:
-        """The run's own test examples, or those of a user's file."""
-        settings = run.settings(TreeLSTMRunSettings, place)
-        if file is not None:
-            return OF_NAME[settings.data].read(file)
-        data = load(settings.data, settings.sizes, settings.place.data_dir)
-        run.check_same_data(data.describe())
-        return data.test
+    def read(self, run: Run, file: str, place: Place) -> Labelled:
+        """The examples of a file like the published ones."""
+        return OF_NAME[run.settings(TreeLSTMRunSettings).data].read(file)
 
     def measure(self, model: Opened, examples: Labelled, ask: AskOfModel) -> dict[str, Any]:
         """The accuracy; of lrt also by operators, and the mean over these groups."""
