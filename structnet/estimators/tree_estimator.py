@@ -123,9 +123,7 @@ class TreeEstimatorMixin(OneFileMixin):
             ValueError: data that do not fit those of ``fit``.
         """
         check_is_fitted(self)
-        told = self.read(X, y, sample_weight)
-        columns: dict[str, Any] = {"feature_names": told.feature_names, "units": told.units}
-        return report.export_text(told.tree, told.samples, told.class_names, **columns)
+        return report.text_of(self.read(X, y, sample_weight))
 
     def read(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Reading:
         """The first tree, samples as it takes them, and what its numbers mean.

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from structnet.datasets import Arrays
+from structnet.datasets import Arrays, DownloadError, cache_dir, load
 from structnet.datasets.csv_file import Table, TableError, read
 from structnet.datasets.table import class_numbers, target_column
 from structnet.estimators import Standardizer
@@ -76,6 +77,33 @@ class ArrayData:
             f"{len(self.test):,} to test ({arrays.split}); "
             f"inputs of {' x '.join(map(str, arrays.x_train.shape[1:]))}, {predicted}"
         )
+
+
+def load_arrays(data: str, folder: Path | None, **options: Any) -> Arrays:
+    """A data set, or a user's file; options that are None are left to it.
+
+    Raises:
+        DownloadError: the files of the data set are not at hand; it says how to get them.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    try:
+        return load(data, folder, **given)
+    except DownloadError:
+        places = " or ".join(str(place) for place in (folder, cache_dir()) if place is not None)
+        raise DownloadError(
+            f"the files of {data} are not in {places}; get them with: structnet data {data}"
+        ) from None
+
+
+def drawn(available: int, size: int | None, seed: int, what: str) -> np.ndarray:
+    """So many places in random order, ``[size]``; all of them for None.
+
+    Raises:
+        ValueError: there are fewer.
+    """
+    if size is not None and size > available:
+        raise ValueError(f"there are {available:,} {what} examples; {size:,} were asked for")
+    return np.random.default_rng(seed).permutation(available)[:size]
 
 
 # ---- the rows of a user's file

@@ -164,14 +164,13 @@ def written(table: Table, path: Path) -> dict[str, Any]:
         path: path of the files, without the ending.
     """
     from structnet.recipes.run import Run, save
-    from structnet.training.files import replacing
 
-    with replacing(path.with_suffix(".md")) as file:
-        file.write(table.markdown().encode())
+    folder = Run(path.parent)
+    folder.write_text(path.with_suffix(".md").name, table.markdown())
     drawn = {path.with_suffix(".png").name: table.draw, **table.pictures}
     pictures = [str(save(draw(), path.parent / name)) for name, draw in drawn.items()]
     result = {**table.values(), "folder": str(path.parent), "pictures": pictures}
-    Run(path.parent).write(path.with_suffix(".json").name, result)
+    folder.write(path.with_suffix(".json").name, result)
     return result
 
 

@@ -173,6 +173,35 @@ def whole_path(data: str, files: Sequence[str], folder: Path | None = None) -> s
     return str(Path(folder or "", data).resolve()) if is_file(data, files) else data
 
 
+def one_file(texts: Sequence[str], files: Sequence[str]) -> str | None:
+    """The file that somebody asks about; None where there are numbers of examples.
+
+    Raises:
+        ValueError: there is more than one file, or a file and a number.
+    """
+    if len(texts) > 1 and any(is_file(text, files) for text in texts):
+        raise ValueError(f"expected one file, or numbers, not both; got {' '.join(texts)}")
+    return texts[0] if is_file(texts[0], files) else None
+
+
+def example_number(text: str, size: int, files: str = "") -> int:
+    """The number of one of so many test examples; files might be named instead.
+
+    Raises:
+        ValueError: there is no such example.
+
+    Example:
+        >>> example_number("9", 9, "FILE.csv, or ")
+        Traceback (most recent call last):
+            ...
+        ValueError: expected FILE.csv, or numbers of test examples, 0 to 8; got '9'
+    """
+    if not (text.isascii() and text.isdigit() and int(text) < size):
+        expected = f"{files}numbers of test examples, 0 to {size - 1}"
+        raise ValueError(f"expected {expected}; got {text!r}")
+    return int(text)
+
+
 def did_you_mean(word: str, known: Sequence[str]) -> str:
     """The end of a sentence on a word that is not known: the known one that is nearest, if any.
 

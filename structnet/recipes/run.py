@@ -154,9 +154,12 @@ class Run:
 
     def write(self, name: str, content: Mapping[str, Any]) -> None:
         """Writes one of the JSON files, whole or not at all."""
-        text = json.dumps(content, indent=2, ensure_ascii=False)
+        self.write_text(name, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+    def write_text(self, name: str, text: str) -> None:
+        """Writes a file, whole or not at all."""
         with replacing(self.folder / name) as file:
-            file.write(f"{text}\n".encode())
+            file.write(text.encode())
 
     def write_history(self, records: Iterable[Mapping[str, Any]]) -> None:
         """Writes the records of all phases, whole or not at all."""

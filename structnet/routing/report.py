@@ -11,6 +11,7 @@ import numpy as np
 from structnet.routing.asking import questions
 from structnet.routing.explanation import names_of
 from structnet.routing.protocol import RoutedTree
+from structnet.routing.reading import Reading
 from structnet.routing.samples import Samples, counted
 from structnet.routing.visits import passing, reach
 from structnet.routing.words import aligned, decided_words, percent
@@ -158,6 +159,12 @@ def summary(tree: RoutedTree, x: Any | Samples | None = None) -> Summary:
             for v, node in enumerate(facts)
         ),
     )
+
+
+def text_of(told: Reading) -> str:
+    """A tree as :func:`export_text` writes it, in the names and units that are known of it."""
+    columns: dict[str, Any] = {"feature_names": told.feature_names, "units": told.units}
+    return export_text(told.tree, told.samples, told.class_names, **columns)
 
 
 def export_text(

@@ -66,8 +66,7 @@ class LabelTreeRecipe(Recipe):
         training = runs.trained(settings, data, run, say)
         tree, report = training.tree, training.tree.softmax.node_report()
         run.save_model(tree, runs.content_of(data, training))
-        text = runs.first_levels(tree, data.labels)
-        (run.folder / "tree.txt").write_text(text + "\n", encoding="utf-8")
+        run.write_text("tree.txt", runs.first_levels(tree, data.labels) + "\n")
         seconds = sum(record["seconds"] for record in training.epochs)
         counts = tree.softmax.counts.numpy()
         details = {

@@ -20,7 +20,7 @@ from structnet.label_tree import (
 )
 from structnet.recipes.label_tree.data import LabelData, load_data, wanted_labels
 from structnet.recipes.label_tree.settings import AskOfLabels, LabelTreeRunSettings
-from structnet.recipes.recipe import Answer, Place, Say
+from structnet.recipes.recipe import Answer, Place, Say, example_number
 from structnet.recipes.run import Run
 from structnet.routing.words import percent
 from structnet.training.checkpoint import load_model, save_model
@@ -156,12 +156,7 @@ def answers(model: Opened, texts: Sequence[str], ask: AskOfLabels) -> list[Answe
         features = model.text.of([text.split() for text in texts])
         return _named(model, features, [f"{text!r}" for text in texts], ask)
     test = load_data(model.run.settings(LabelTreeRunSettings, model.place), print).test
-    for text in texts:
-        if not (text.isascii() and text.isdigit() and int(text) < len(test)):
-            raise ValueError(
-                f"expected numbers of test examples, 0 to {len(test) - 1}; got {text!r}"
-            )
-    rows = np.array([int(text) for text in texts])
+    rows = np.array([example_number(text, len(test)) for text in texts])
     names = [f"test example {row}, {model.labels[test.labels[row]]}" for row in rows]
     return _named(model, test.features[rows], names, ask)
 

@@ -69,8 +69,7 @@ class LanguageModelRecipe(Recipe):
         model = runs.model_of(settings, data.words, data.encoded)
         seconds, details = runs.trained(model, data, run, say)
         run.save_model(model, data.words.config())
-        text = runs.neighbours(model)
-        (run.folder / "neighbours.txt").write_text(text, encoding="utf-8")
+        run.write_text("neighbours.txt", runs.neighbours(model))
         return Outcome(seconds, details)
 
     def open(self, run: Run, place: Place) -> LogBilinearLM:

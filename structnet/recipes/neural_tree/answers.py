@@ -14,7 +14,7 @@ from structnet.neural_tree import NeuralTree
 from structnet.recipes.arrays import inputs, read_table, scale_of
 from structnet.recipes.neural_tree.runs import Described, Opened
 from structnet.recipes.neural_tree.settings import PATHS
-from structnet.recipes.recipe import Answer
+from structnet.recipes.recipe import Answer, example_number
 from structnet.routing import Samples
 from structnet.routing.batches import BATCH, ask
 from structnet.routing.explanation import Explanation, explain
@@ -97,11 +97,8 @@ def of_example(model: Opened, test: Samples, text: str, path: str) -> Answer:
     Raises:
         ValueError: there is no such example.
     """
-    if not text.isascii() or not text.isdigit() or int(text) >= len(test):
-        raise ValueError(
-            f"expected FILE.csv, or numbers of test examples, 0 to {len(test) - 1}; got {text!r}"
-        )
-    tree, data, example = model.tree, model.data, test[np.array([int(text)])]
+    number = example_number(text, len(test), "FILE.csv, or ")
+    tree, data, example = model.tree, model.data, test[np.array([number])]
     prediction, true = _prediction(output(tree, example, path)[0], data), _true(example, data)
     units = None if data["y_scale"] is None else lambda means: _in_units(means, data)
     told = explain(tree, example.x[0], data["classes"], units)
@@ -112,7 +109,7 @@ def of_example(model: Opened, test: Samples, text: str, path: str) -> Answer:
         lines.append(f"by the path {path}: leaf {leaf}, {in_words(prediction)}")
     lines.append(f"true: {in_words(true)}")
     (told_true,) = true.values()
-    values = {"example": int(text), **prediction, "leaf": leaf, "true": told_true}
+    values = {"example": number, **prediction, "leaf": leaf, "true": told_true}
     return Answer("\n".join(lines), values)
 
 

@@ -8,12 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from structnet.datasets import Arrays, DownloadError, cache_dir, load
-from structnet.datasets.catalogue import TABLES
 from structnet.estimators.held_out import hold_out
-from structnet.recipes.arrays import ArrayData
+from structnet.recipes.arrays import ArrayData, drawn, load_arrays
 from structnet.recipes.neural_tree.settings import NeuralTreeRunSettings
-from structnet.recipes.recipe import is_file
 from structnet.recipes.words import counted, outputs
 from structnet.routing import Samples
 
@@ -27,8 +24,9 @@ def load_data(settings: NeuralTreeRunSettings) -> ArrayData:
         DownloadError: the files of the data set are not at hand.
         ValueError: a file is not what it should be, or the settings do not go with the data.
     """
-    arrays, rows = _arrays(settings), settings.rows
-    order = _drawn(len(arrays.x_train), rows.train_size, settings.training.seed, "training")
+    rows = settings.rows
+    arrays = load_arrays(settings.data, settings.place.data_dir, target=rows.target, task=rows.task)
+    order = drawn(len(arrays.x_train), rows.train_size, settings.training.seed, "training")
     held_out = round(rows.validation_fraction * len(order))
     if not 0 < held_out < len(order):
         raise ValueError(
@@ -48,7 +46,7 @@ def load_data(settings: NeuralTreeRunSettings) -> ArrayData:
             f"train on, besides {held_out:,} for validation; expected at least {len(classes):,}, "
             "as many as classes"
         )
-    test = _drawn(len(arrays.x_test), rows.test_size, 0, "test")
+    test = drawn(len(arrays.x_test), rows.test_size, 0, "test")
     labels = None if arrays.classes is None else arrays.y_train[order]
     learn, held = hold_out(len(order), rows.validation_fraction, settings.training.seed, labels)
     augment = shifted_and_mirrored if arrays.name == "cifar10" else None
@@ -65,27 +63,6 @@ def everything(data: ArrayData) -> Samples:
     parts = data.train, data.validation
     x, targets = (torch.cat([getattr(part, name) for part in parts]) for name in ("x", "targets"))
     return Samples(x, targets, augment=data.train.augment)
-
-
-def _arrays(settings: NeuralTreeRunSettings) -> Arrays:
-    data, folder = settings.data, settings.place.data_dir
-    if is_file(data, TABLES):  # its path is whole
-        flags = {"target": settings.rows.target, "task": settings.rows.task}
-        return load(data, **{name: value for name, value in flags.items() if value is not None})
-    try:
-        return load(data, folder)
-    except DownloadError:
-        places = " or ".join(str(place) for place in (folder, cache_dir()) if place is not None)
-        raise DownloadError(
-            f"the files of {data} are not in {places}; get them with: structnet data {data}"
-        ) from None
-
-
-def _drawn(available: int, size: int | None, seed: int, what: str) -> np.ndarray:
-    """So many places in random order; all of them for None."""
-    if size is not None and size > available:
-        raise ValueError(f"there are {available:,} {what} examples; {size:,} were asked for")
-    return np.random.default_rng(seed).permutation(available)[:size]
 
 
 def _samples(x: np.ndarray, y: np.ndarray, places: np.ndarray, augment: Any = None) -> Samples:

@@ -20,7 +20,7 @@ from structnet.recipes.neural_tree.settings import (
     table_of_defaults,
 )
 from structnet.recipes.protocol import Recipe
-from structnet.recipes.recipe import Answer, Outcome, Place, Say, is_file
+from structnet.recipes.recipe import Answer, Outcome, Place, Say, is_file, one_file
 from structnet.recipes.words import counted
 
 if TYPE_CHECKING:
@@ -78,9 +78,9 @@ defaults of the data sets:
         from structnet.recipes.neural_tree import runs
         from structnet.recipes.neural_tree.answers import measured
         from structnet.recipes.neural_tree.data import everything
-        from structnet.routing.report import export_text, summary
+        from structnet.routing.report import summary, text_of
         from structnet.routing.visits import passing
-        from structnet.training import evaluate, replacing
+        from structnet.training import evaluate
         from structnet.training.processes import own_device
 
         described, device = data.describe(), own_device(settings.place.device)
@@ -111,12 +111,8 @@ defaults of the data sets:
             before = counted(grown.num_leaves, "leaf", "leaves")
             say(f"pruning: {tree.num_leaves:,} of {before} stay")
         run.save_model(tree, {"tree": tree.config()})
-        told = data.reading(tree)
-        columns: dict[str, Any] = {"feature_names": told.feature_names, "units": told.units}
-        text = export_text(tree, told.samples, told.class_names, **columns)
         size = summary(tree, data.test)
-        with replacing(run.folder / "summary.txt") as file:
-            file.write(f"{size}\n\n{text}\n".encode())
+        run.write_text("summary.txt", f"{size}\n\n{text_of(data.reading(tree))}\n")
         details = {
             "primitives": settings.modules.primitives,
             "validation_loss": evaluate(tree, data.validation, device=device)["loss"],
@@ -166,15 +162,14 @@ defaults of the data sets:
         """What a tree predicts for the rows of a file, or for test examples, and why.
 
         Raises:
-            ValueError: there is more than one file, or a file and a number.
+            ValueError: there is more than one file, or a file and a number, or no such example.
         """
         from structnet.recipes.neural_tree.answers import of_example, of_rows
 
         path = ask.path or "multi"
-        if len(texts) == 1 and is_file(texts[0], FILES):
-            return of_rows(model, texts[0], path)
-        if any(is_file(text, FILES) for text in texts):
-            raise ValueError(f"expected one file, or numbers, not both; got {' '.join(texts)}")
+        file = one_file(texts, FILES)
+        if file is not None:
+            return of_rows(model, file, path)
         test = self.own_data(model.run, model.place).test
         return [of_example(model, test, text, path) for text in texts]
 

@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from scipy.sparse import issparse
 
-from structnet.datasets import Arrays, DownloadError, cache_dir, clusters, load, next_word
+from structnet.datasets import Arrays, clusters, next_word
 from structnet.datasets import svmlight_file as sparse_rows
 from structnet.datasets.catalogue import SPARSE, TABLES
 from structnet.estimators.held_out import parted
-from structnet.recipes.arrays import ArrayData, labelled_rows
+from structnet.recipes.arrays import ArrayData, drawn, labelled_rows, load_arrays
 from structnet.recipes.recipe import is_file
 from structnet.recipes.softmax_tree.settings import GENERATED, TEXTS, SoftmaxTreeRunSettings
 from structnet.routing import Samples
@@ -33,13 +33,13 @@ def load_data(settings: SoftmaxTreeRunSettings) -> ArrayData:
             "--target names another column)"
         )
     seed = settings.training.seed
-    order = _drawn(arrays.y_train, told.train_size, seed, "training")
+    order = drawn(len(arrays.y_train), told.train_size, seed, "training")
     learn, held = order, order[:0]
     if settings.growth_told is not None:
         labels = arrays.y_train[order]
         places, aside = parted(len(order), told.validation_fraction, seed, labels)
         learn, held = order[places], order[:0] if aside is None else order[aside]
-    test = _drawn(arrays.y_test, told.test_size, 0, "test")
+    test = drawn(len(arrays.y_test), told.test_size, 0, "test")
     train, test_arrays = (arrays.x_train, arrays.y_train), (arrays.x_test, arrays.y_test)
     learnt, held_out = _samples(*train, learn), _samples(*train, held)
     return ArrayData(arrays, learnt, held_out, _samples(*test_arrays, test))
@@ -74,28 +74,11 @@ def _arrays(settings: SoftmaxTreeRunSettings) -> Arrays:
         sizes = {"num_train": told.train_size, "num_test": told.test_size, "classes": told.classes}
         given = {name: value for name, value in sizes.items() if value is not None}
         return clusters.generate(uneven=data == "uneven", seed=settings.training.seed, **given)
-    try:
-        if data in TEXTS:
-            return next_word.load(data, folder, classes=told.classes or 1000)
-        if is_file(data, SPARSE):
-            return load(data, task="classification", test=told.test_file)
-        if is_file(data, TABLES):
-            return load(data, **({} if told.target is None else {"target": told.target}))
-        return load(data, folder)
-    except DownloadError as error:
-        if data in TEXTS:
-            raise
-        places = " or ".join(str(place) for place in (folder, cache_dir()) if place is not None)
-        raise DownloadError(
-            f"the files of {data} are not in {places}; get them with: structnet data {data}"
-        ) from error
-
-
-def _drawn(y: np.ndarray, size: int | None, seed: int, what: str) -> np.ndarray:
-    """So many places in random order; all of them for None."""
-    if size is not None and size > len(y):
-        raise ValueError(f"there are {len(y):,} {what} examples; {size:,} were asked for")
-    return np.random.default_rng(seed).permutation(len(y))[:size]
+    if data in TEXTS:
+        return next_word.load(data, folder, classes=told.classes or 1000)
+    if is_file(data, SPARSE):
+        return load_arrays(data, folder, task="classification", test=told.test_file)
+    return load_arrays(data, folder, target=told.target)
 
 
 def _samples(x: Any, y: np.ndarray, places: np.ndarray) -> Samples:

@@ -9,7 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from structnet.recipes.protocol import Recipe
-from structnet.recipes.recipe import Answer, Outcome, Place, Say, is_file
+from structnet.recipes.recipe import (
+    Answer,
+    Outcome,
+    Place,
+    Say,
+    example_number,
+    is_file,
+    one_file,
+)
 from structnet.recipes.recipe import Ask as AskOfModel
 from structnet.recipes.softmax_tree.paper import TABLES, Choice
 from structnet.recipes.softmax_tree.settings import (
@@ -19,6 +27,7 @@ from structnet.recipes.softmax_tree.settings import (
     SoftmaxTreeRunSettings,
 )
 from structnet.recipes.words import counted
+from structnet.routing.words import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -151,14 +160,13 @@ class SoftmaxTreeRecipe(Recipe):
         """
         run, tree, place = model
         names = run.config["data"]["classes"]
-        if len(texts) == 1 and is_file(texts[0], FILES):
-            x = self._inputs(run, texts[0], place)
-            return [
-                _answer(f"row {i}", *each, names) for i, each in enumerate(_likeliest(tree, x), 1)
-            ]
-        if any(is_file(text, FILES) for text in texts):
-            raise ValueError(f"expected one file, or numbers, not both; got {' '.join(texts)}")
-        return [self._of_example(model, text, names) for text in texts]
+        file = one_file(texts, FILES)
+        if file is None:
+            test = self.own_data(run, place).test
+            return [_of_example(tree, test, text, names) for text in texts]
+        places, probability = tree.choices(self._inputs(run, file, place)).top(1)
+        pairs = zip(places[:, 0].tolist(), probability[:, 0].tolist(), strict=True)
+        return [_of_row(number, names[k], p) for number, (k, p) in enumerate(pairs, 1)]
 
     def _inputs(self, run: Run, file: str, place: Place) -> Any:
         from structnet.datasets.catalogue import TABLES
@@ -167,25 +175,6 @@ class SoftmaxTreeRecipe(Recipe):
         if is_file(file, TABLES):
             return inputs(read_table(file), run.config["data"]).numpy()
         return self.read(run, file, place).x
-
-    def _of_example(self, model: Any, text: str, names: Sequence[str]) -> Answer:
-        from structnet.routing.explanation import explain
-
-        run, tree, place = model
-        test = self.examples_of(run, None, place)
-        if not text.isascii() or not text.isdigit() or int(text) >= len(test):
-            raise ValueError(
-                f"expected FILE.csv or FILE.svm, or numbers of test examples, 0 to "
-                f"{len(test) - 1}; got {text!r}"
-            )
-        place_ = int(text)
-        true = names[int(test.targets[place_])]
-        told = explain(tree, test.x[place_], names)
-        best = max(range(len(names)), key=told.prediction.__getitem__)
-        lines = [f"test example {text}", *str(told).splitlines()[:-1], f"true: class {true}"]
-        values = {"class": names[best], "probability": told.prediction[best]}
-        more = {"example": place_, "leaf": told.leaf, "true": true}
-        return Answer("\n".join(lines), values | more)
 
     def pictures(
         self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
@@ -226,14 +215,11 @@ def _write(trained: Trained, data: ArrayData, run: Run) -> None:
     """Fills the folder of a run; with the tree last, as it says that the training has ended."""
     from dataclasses import asdict
 
-    from structnet.routing.report import export_text
+    from structnet.routing.report import text_of
     from structnet.softmax_tree import measured
 
     tree, trials = trained.tree, [asdict(trial) for trial in trained.trials]
-    size, told = measured(tree, data.test), data.reading(tree)
-    columns: dict[str, Any] = {"feature_names": told.feature_names, "units": told.units}
-    text = export_text(tree, told.samples, told.class_names, **columns)
-    (run.folder / "summary.txt").write_text(f"{size}\n\n{text}\n", encoding="utf-8")
+    run.write_text("summary.txt", f"{measured(tree, data.test)}\n\n{text_of(data.reading(tree))}\n")
     run.write_history(trained.history)
     details = {
         "chosen": asdict(trained.settings),
@@ -246,12 +232,19 @@ def _write(trained: Trained, data: ArrayData, run: Run) -> None:
     run.save_model(tree, {"tree": tree.config(), "trials": trials, "outcome": outcome._asdict()})
 
 
-def _likeliest(tree: SoftmaxTree, x: Any) -> list[tuple[int, float]]:
-    """The likeliest class of each row and its probability."""
-    places, prob = tree.choices(x).top(1)
-    return list(zip(places[:, 0].tolist(), prob[:, 0].tolist(), strict=True))
+def _of_row(number: int, name: str, probability: float) -> Answer:
+    words = f"row {number}: class {name}, {percent(probability, 1)}"
+    return Answer(words, {"class": name, "probability": probability})
 
 
-def _answer(what: str, place: int, probability: float, names: Sequence[str]) -> Answer:
-    words = f"{what}: class {names[place]}, {100 * probability:.1f} %"
-    return Answer(words, {"class": names[place], "probability": probability})
+def _of_example(tree: SoftmaxTree, test: Samples, text: str, names: Sequence[str]) -> Answer:
+    from structnet.routing.explanation import explain
+
+    number = example_number(text, len(test), "FILE.csv or FILE.svm, or ")
+    true = names[int(test.targets[number])]
+    told = explain(tree, test.x[number], names)
+    best = max(range(len(names)), key=told.prediction.__getitem__)
+    lines = [f"test example {text}", *str(told).splitlines()[:-1], f"true: class {true}"]
+    values = {"class": names[best], "probability": told.prediction[best]}
+    more = {"example": number, "leaf": told.leaf, "true": true}
+    return Answer("\n".join(lines), values | more)
