@@ -1,7 +1,8 @@
 """Flags from a dataclass: its fields are the flags, its docstring is the help.
 
 `tyro <https://brentyi.github.io/tyro/>`_ does the work. Here stand how a value is written (a whole
-number may have commas, and ``none`` is None), and that whatever is wrong is said in one line.
+number may have commas, several values have them between them, and ``none`` is None), and that
+whatever is wrong is said in one line.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from structnet.recipes.recipe import S, did_you_mean
+from structnet.recipes.recipe import S, did_you_mean, is_several
 
 KINDS = {int: "whole number", float: "number", str: "text", Path: "path"}
+LAST_DOT = re.compile(r"(?<!\.)\.(?=\s+\(default:|\n+(?:  -|\S)|$)")  # of what a flag is
 NOTHING = re.compile(r"\s*\(default:\s+(none|None|True|False)\)")
 RULER = re.compile(r"\n +-{5,} *(?=\n)")
 TITLE = re.compile(r"^ (.*options) *$", re.MULTILINE)
@@ -107,9 +109,10 @@ def _flags_of(cls: Any) -> Iterator[str]:
 
 
 def _options(page: str) -> str:
-    """The flags of a help page, without rulers and without defaults that say nothing."""
+    """The flags of a help page, without rulers, defaults that say nothing, and full stops."""
     flags = TITLE.sub(r"\1:", NOTHING.sub("", page[page.index(" options") :]))
-    return "\n".join(line.rstrip() for line in RULER.sub("", flags).strip().splitlines())
+    lines = (line.rstrip() for line in RULER.sub("", flags).strip().splitlines())
+    return LAST_DOT.sub("", "\n".join(lines))
 
 
 def _one_line(said: str) -> str:
@@ -132,23 +135,32 @@ def _registry() -> Any:
         kinds = get_args(info.type) if union else (info.type,)
         optional = NoneType in kinds
         kind = next((each for each in kinds if each is not NoneType), NoneType)
+        several = is_several(kind)
+        kind = get_args(kind)[0] if several else kind
         choices = get_args(kind) if get_origin(kind) is Literal else ()
         if len(kinds) > 1 + optional or not (choices or kind in KINDS):
             return None
         return PrimitiveConstructorSpec(
             nargs=1,
-            metavar="{" + ",".join(choices) + "}" if choices else kind.__name__.upper(),
-            instance_from_str=lambda words: _value(words[0], kind, choices, optional),
+            metavar=("{" + ",".join(choices) + "}" if choices else kind.__name__.upper())
+            + ",..." * several,
+            instance_from_str=lambda words: _value(words[0], kind, choices, optional, several),
             is_instance=lambda value: True,
-            str_from_instance=lambda value: ["none" if value is None else str(value)],
+            str_from_instance=lambda value: [
+                "none" if value is None else ",".join(map(str, value)) if several else str(value)
+            ],
         )
 
     return registry
 
 
-def _value(text: str, kind: Any, choices: Sequence[str], optional: bool) -> Any:
+def _value(
+    text: str, kind: Any, choices: Sequence[str], optional: bool = False, several: bool = False
+) -> Any:
     if optional and text.lower() == "none":
         return None
+    if several:
+        return tuple(_value(part.strip(), kind, choices) for part in text.split(","))
     if choices:
         if text not in choices:
             near = did_you_mean(text, choices)

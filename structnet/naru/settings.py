@@ -6,12 +6,15 @@ Nothing here imports torch, so that the command can say them at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from structnet.checks import check_bool, check_integer, check_number, check_one_of
 from structnet.naru.wiring import DIMS, MAX_CONE, SIZES
 
-LOSSES = ("regression", "cross-entropy")
-DECODINGS = ("likeliest", "nearest")
+Loss = Literal["regression", "cross-entropy"]
+Decoding = Literal["likeliest", "nearest"]
+LOSSES: tuple[str, ...] = get_args(Loss)
+DECODINGS: tuple[str, ...] = get_args(Decoding)
 SEEN = 60_000  # sentences that a training sees, if nothing is said of its epochs
 FEWEST, MOST = 2, 30  # epochs
 
@@ -33,8 +36,8 @@ class NaruSettings:
         min_count: fewest occurrences of a word that is known; the others are one unknown word.
         max_words: most words that are known.
         max_length: most words of a sentence; longer ones are cut into several.
-        epochs: passes through the text; None for so many that about 60,000 sentences are seen, from
-            2 to 30.
+        epochs: passes through the text; by default so many that about 60,000 sentences are seen,
+            from 2 to 30.
         patience: epochs in a row without a lower validation loss after which it stops; None never
             stops.
         batch_size: sentences a step.
@@ -66,8 +69,8 @@ class NaruSettings:
     sizes: tuple[int, ...] = SIZES
     dims: tuple[int, ...] = DIMS[1:-1]
     max_cone: int = MAX_CONE
-    objective: str = "regression"
-    decoding: str = "likeliest"
+    objective: Loss = "regression"
+    decoding: Decoding = "likeliest"
     vector_size: int = DIMS[0]
     min_count: int = 2
     max_words: int = 20_000

@@ -11,7 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    NamedTuple,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from structnet.checks import check_integer
 
@@ -94,9 +102,14 @@ def values_of(settings: Any) -> Values:
         if is_dataclass(value):
             found |= values_of(value)
         else:
-            # Whoever resumes may stand in another folder.
-            found[each.name] = str(value.resolve()) if isinstance(value, Path) else value
+            found[each.name] = _written(value)
     return found
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, Path):  # whole, as whoever resumes may stand in another folder
+        return str(value.resolve())
+    return ",".join(map(str, value)) if isinstance(value, tuple) else value
 
 
 def settings_from(cls: type[S], values: Mapping[str, Any]) -> S:
@@ -113,10 +126,28 @@ def settings_from(cls: type[S], values: Mapping[str, Any]) -> S:
         if is_dataclass(hint):
             given[each.name] = settings_from(hint, values)  # type: ignore[arg-type]  # a class
         elif each.name in values:
-            value = values[each.name]
-            is_path = isinstance(value, str) and Path in getattr(hint, "__args__", (hint,))
-            given[each.name] = Path(value) if is_path else value
+            given[each.name] = _read(values[each.name], hint)
     return cls(**given)
+
+
+def _read(value: Any, hint: Any) -> Any:
+    kinds = (hint, *get_args(hint))  # of one that may be None, too
+    if isinstance(value, str) and Path in kinds:
+        return Path(value)
+    parts = [get_args(kind)[0] for kind in kinds if is_several(kind)]
+    if isinstance(value, str) and parts:
+        return tuple(parts[0](part.strip()) for part in value.split(","))
+    return value
+
+
+def is_several(kind: Any) -> bool:
+    """Is it the type of values that a flag and ``config.json`` have with commas between them?
+
+    Example:
+        >>> is_several(tuple[int, ...]), is_several(str)
+        (True, False)
+    """
+    return get_origin(kind) in (tuple, Sequence)
 
 
 def filled(group: S, known: Mapping[str, Any]) -> S:

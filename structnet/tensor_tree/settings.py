@@ -53,17 +53,17 @@ class TreeLSTMSettings:
         hidden_size: numbers in a node's state.
         rank: rank of "tucker", "cp" and "tensor-train".
         pools: names of what is read of the nodes' states: that of the "root", and the "sum",
-            "mean", "max" or "attention" over all nodes; None takes root, max and attention, and for
+            "mean", "max" or "attention" over all nodes; by default root, max and attention, and for
             numbers the sum too.
-        bag: put a linear model of how often each label occurs beside it, mixed as the held-out
-            examples choose; of classes and numbers.
+        bag: linear model of how often each label occurs beside it, mixed as the held-out examples
+            choose; of classes and numbers.
         min_count: training trees that a label must occur in; others stand as the unknown one.
         dropout: share of the label vectors' numbers that is dropped in training.
-        label_dropout: share of the labels that stand as the unknown one in training; None takes
+        label_dropout: share of the labels that stand as the unknown one in training; by default
             3 / (3 + n) for a label that n trees have, so that rare ones are not learnt by heart; of
             numbers, to which all labels may add, 0.2 for each; or 0 of at most 100 labels.
-        epochs: passes through the examples; None takes 10, or more for few examples.
-        batch_size: examples a step; None takes 32, or 16 below 1000 examples.
+        epochs: passes through the examples; by default 10, or more for few examples.
+        batch_size: examples a step; by default 32, or 16 below 1000 examples.
         learning_rate: highest rate of AdamW; it rises in the first tenth of the steps and falls
             after a cosine.
         weight_decay: decay of the weights.
@@ -82,7 +82,7 @@ class TreeLSTMSettings:
         instead.
     """
 
-    cell: str = "child-sum"
+    cell: Cell = "child-sum"
     hidden_size: int = 64
     rank: int | None = None
     pools: Sequence[str] | None = None

@@ -77,7 +77,7 @@ def test_the_baseline(file: Path) -> None:
     [
         (["--data", "browm"], "did you mean 'brown'?"),
         (["--data", "text.csv"], "FILE.txt; got 'text.csv'"),
-        (["--data", "pydoc", "--sizes", "1,x,1"], "whole numbers, separated by commas"),
+        (["--data", "pydoc", "--sizes", "1,x,1"], "--sizes: must be a whole number; got 'x'"),
         (["--data", "pydoc", "--batch-size", "0"], "--batch-size must be an int"),
         (["--data", "pydoc", "--dims", "4,4"], "5 numbers, one a capsule"),
         (["--data", "pydoc", "--sizes", "1,2,3,2", "--dims", "4,4"], "1 at both ends"),

@@ -6,7 +6,7 @@ import io
 import json
 import random
 from pathlib import Path
-from typing import NamedTuple, get_args, get_type_hints
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -23,14 +23,15 @@ from structnet.datasets.tree_file_formats import NAMES
 from structnet.datasets.tree_file_targets import hide_nodes, hide_root
 from structnet.plot import plot_history
 from structnet.recipes import RECIPES, recipe_for
+from structnet.recipes.recipe import settings_from, values_of
 from structnet.recipes.tree_file.answers import relabelled
 from structnet.recipes.tree_file.data import load_data, read_like, read_typed
 from structnet.recipes.tree_file.measures import of_classes, of_numbers
 from structnet.recipes.tree_file.pictures import draw_confusion
 from structnet.recipes.tree_file.recipe import TreeFileRecipe
-from structnet.recipes.tree_file.settings import Format, Source, Task, Training, TreeFileSettings
+from structnet.recipes.tree_file.settings import Format, Source, Task, TreeFileSettings
 from structnet.recipes.words import metrics
-from structnet.tensor_tree.settings import CELLS, TreeLSTMSettings
+from structnet.tensor_tree.settings import TreeLSTMSettings
 from structnet.training.history import History
 from structnet.trees.tree import Tree
 
@@ -243,9 +244,13 @@ def test_the_help_says_how_trees_are_told(tmp_path: Path) -> None:
 def test_the_flags_have_the_choices_of_the_library() -> None:
     assert set(Format.__args__) == set(NAMES)
     assert set(Task.__args__) == set(TASKS)
-    assert get_args(get_type_hints(Training)["cell"]) == CELLS
-    assert Training().told() == TreeLSTMSettings()
-    assert Training(pools="root,sum", seed=3).arguments()["random_state"] == 3
+
+
+def test_several_values_have_commas_between_them() -> None:
+    settings = TreeFileSettings("x.tsv", training=TreeLSTMSettings(pools=("root", "sum")))
+    assert values_of(settings)["pools"] == "root,sum"
+    for written in ("root,sum", "root, sum"):
+        assert settings_from(TreeFileSettings, {"data": "x.tsv", "pools": written}) == settings
 
 
 @pytest.mark.parametrize("inner_tokens", [False, True])

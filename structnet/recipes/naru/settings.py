@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from structnet.checks import check_integer, wrong
+from structnet.checks import check_integer
 from structnet.estimators.hyper_parameters import settings_of
 from structnet.naru.settings import NaruSettings
 from structnet.recipes.recipe import Ask, Place, check_data, whole_path
@@ -47,22 +47,11 @@ class Training(NaruSettings):
 
     Args:
         network: naru, or as a baseline gru, with as many multiplications a word
-        sizes: bundles of each capsule, separated by commas; the first and the last have one
-        dims: numbers in the states of the capsules between the first and the last
-        epochs: passes through the text (default: so many that about 60,000 sentences are seen, from
-            2 to 30)
         learning_rate: learning rate of Adam (default: naru 3e-4, gru 1e-3)
-        objective: predict the vector of the next word, or the probability of each word
-        decoding: word that a predicted vector means: that of the nearest vector, or the likeliest:
-            of words as near, the more frequent
         seed: seed of the weights, of the order of sentences, and of which are drawn
     """
 
     network: Literal["naru", "gru"] = "naru"
-    sizes: str = ",".join(map(str, NaruSettings.sizes))  # type: ignore[assignment]  # as typed
-    dims: str = ",".join(map(str, NaruSettings.dims))  # type: ignore[assignment]  # as typed
-    objective: Literal["regression", "cross-entropy"] = "regression"
-    decoding: Literal["likeliest", "nearest"] = "likeliest"
     learning_rate: float | None = None  # type: ignore[assignment]  # until resolved
 
     def __post_init__(self) -> None:
@@ -71,8 +60,7 @@ class Training(NaruSettings):
     def told(self) -> NaruSettings:
         """The same as the library takes it."""
         rate = RATES[self.network] if self.learning_rate is None else self.learning_rate
-        sizes, dims = _numbers("sizes", self.sizes), _numbers("dims", self.dims)
-        return settings_of(self, NaruSettings, sizes=sizes, dims=dims, learning_rate=rate)
+        return settings_of(self, NaruSettings, learning_rate=rate)
 
 
 @dataclass(frozen=True)
@@ -139,10 +127,3 @@ class AskOfText(Ask):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_integer("top", self.top, 1)
-
-
-def _numbers(name: str, text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(part) for part in text.split(","))
-    except ValueError:
-        raise wrong(name, "whole numbers, separated by commas", text) from None

@@ -60,10 +60,9 @@ class TreeFileRecipe(Recipe):
         from structnet.recipes.tree_file.data import known_part
         from structnet.recipes.tree_file.pictures import as_nodes, choose_example
 
-        place, chosen = settings.place, settings.training.arguments()
-        model = estimator(data.train.task)(
-            **chosen, device=place.device, folder=run.folder, verbose=True
-        )
+        chosen = dict(vars(settings.training))
+        chosen |= {"random_state": chosen.pop("seed"), "device": settings.place.device}
+        model = estimator(data.train.task)(**chosen, folder=run.folder, verbose=True)
         held_out = known_part(data.validation, data.classes)
         validation = (held_out.trees, held_out.targets)
         model.fit(data.train.trees, data.train.targets, validation=validation)

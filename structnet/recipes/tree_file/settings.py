@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from structnet.checks import check_number
 from structnet.recipes.recipe import Place
-from structnet.tensor_tree.settings import Cell, TreeLSTMSettings
+from structnet.tensor_tree.settings import TreeLSTMSettings
 
 Format = Literal[
     "bracketed", "penn", "listops", "logic", "conllu", "json", "jsonl", "xml", "html", "python"
@@ -47,55 +47,6 @@ class Source:
             check_number(name, getattr(self, name), 0, 1, open=True)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Training(TreeLSTMSettings):
-    """the model, and how it is trained
-
-    Args:
-        cell: form in which a node combines its children; child-sum fits any trees, the others have
-            weights for each label, and are for few labels and few children
-        pools: nodes whose states are read, some of root, sum, mean, max and attention, separated by
-            commas (default: root,max,attention, and of numbers sum)
-        bag: without the linear model of labels and pairs of labels that is mixed in as the
-            held-out examples choose
-        label_dropout: share of the labels that stand as the unknown one in training (default:
-            3 / (3 + n) for a label that n trees have, of numbers 0.2, or 0 for at most 100
-            labels)
-        epochs: passes through the examples (default: 10, or more for few examples)
-        batch_size: examples a step (default: 32, or 16 below 1000 examples)
-    """
-
-    cell: Cell = "child-sum"
-    pools: str | None = None  # as it is written
-    bag: bool = True
-    label_dropout: float | None = None
-    epochs: int | None = None
-    batch_size: int | None = None
-
-    def __post_init__(self) -> None:
-        self.told()
-
-    def told(self) -> TreeLSTMSettings:
-        """The same as the estimator takes it.
-
-        Raises:
-            ValueError: a value is out of its range.
-
-        Example:
-            >>> Training(pools="root, mean").told().pools
-            ('root', 'mean')
-        """
-        pools = self.pools and tuple(name.strip() for name in self.pools.split(","))
-        return TreeLSTMSettings(**{**vars(self), "pools": pools})
-
-    def arguments(self) -> dict[str, Any]:
-        """The arguments of the estimator."""
-        told = vars(self.told())
-        return {name: value for name, value in told.items() if name != "seed"} | {
-            "random_state": self.seed
-        }
-
-
 @dataclass(frozen=True)
 class TreeFileSettings:
     """Trains a Tree-LSTM on trees of your own, and tests it.
@@ -119,7 +70,7 @@ class TreeFileSettings:
 
     data: str
     source: Source = field(default_factory=Source)
-    training: Training = field(default_factory=Training)
+    training: TreeLSTMSettings = field(default_factory=TreeLSTMSettings)
     place: Place = field(default_factory=Place)
 
     @property
