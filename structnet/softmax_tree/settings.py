@@ -9,15 +9,19 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from structnet.checks import check_integer, check_number, check_one_of, wrong
 
-STARTS = ("centroids", "rows", "random", "axes")
+Start = Literal["centroids", "rows", "random", "axes"]
+STARTS: tuple[str, ...] = get_args(Start)
 
 
 @dataclass(frozen=True)
 class SoftmaxTreeSettings:
     """The structure of a softmax tree, and how it is trained.
+
+    What is not said is chosen by the sizes of the data and by samples that are held out.
 
     Args:
         depth: decisions on each path of the tree to begin with; 0 is a flat softmax.
@@ -57,7 +61,7 @@ class SoftmaxTreeSettings:
     max_iter: int = 20
     tol: float = 1e-3
     solver_steps: int = 40
-    start: str | None = None
+    start: Start | None = None
     n_jobs: int = 1
     seed: int = 0
 
@@ -115,7 +119,8 @@ class GrowthSettings:
         ratio_of: "loss" compares losses, "objective" penalties as well.
         k_from: "actual" contracts the number of classes that a leaf has, "nominal" the most that
             it may have.
-        max_depth, max_leaves: limits of the tree; None is without limit.
+        max_depth: most decisions on a path; by default without limit.
+        max_leaves: most leaves of the tree; by default without limit.
         max_rounds: most rounds of growth.
         min_samples: samples that must come to a leaf for anything to be tried there.
 
@@ -137,8 +142,8 @@ class GrowthSettings:
     start_depth: int | None = None
     start_k: int | None = None
     step: int = 1
-    ratio_of: str = "loss"
-    k_from: str = "actual"
+    ratio_of: Literal["loss", "objective"] = "loss"
+    k_from: Literal["actual", "nominal"] = "actual"
     max_depth: int | None = None
     max_leaves: int | None = None
     max_rounds: int = 10

@@ -12,7 +12,6 @@ from structnet.recipes.softmax_tree.baselines import hierarchical, one_vs_all
 from structnet.recipes.softmax_tree.settings import SoftmaxTreeRunSettings
 from structnet.softmax_tree import (
     SoftmaxTree,
-    SoftmaxTreeSettings,
     leaves_trained,
     measured,
     retrained,
@@ -42,7 +41,7 @@ def fitted(
 def _tree(
     kind: str, settings: SoftmaxTreeRunSettings, data: ArrayData, classes: int
 ) -> tuple[SoftmaxTree, dict[str, Any]]:
-    told = SoftmaxTreeSettings(**vars(settings.training))
+    told = settings.training
     x, y, held_out = data.train.x, data.train.targets.numpy(), data.validation
     if kind == "flat":
         told = replace(told, k=classes)

@@ -111,13 +111,14 @@ def train(settings: Settings, say: Say) -> dict[str, Any]:
     from sklearn.exceptions import ConvergenceWarning
 
     from structnet.recipes.softmax_tree.data import load_data
-    from structnet.recipes.softmax_tree.settings import Samples, SoftmaxTreeRunSettings, Training
+    from structnet.recipes.softmax_tree.settings import Samples, SoftmaxTreeRunSettings
+    from structnet.softmax_tree.settings import SoftmaxTreeSettings
 
     say(f"{settings.data}: {settings.model} ...")
     sizes = {name: getattr(settings, name) for name in Source._fields}
     own = settings.data in ("digits", "uneven")  # no files
     place = Place() if own else settings.place
-    told = Samples(**sizes), Training(seed=settings.seed), place
+    told = Samples(**sizes), SoftmaxTreeSettings(seed=settings.seed), place
     data = load_data(SoftmaxTreeRunSettings(settings.data, *told))
     x, y = data.train.x, data.train.targets.numpy()
     begin, wall = time.process_time(), time.perf_counter()

@@ -28,10 +28,9 @@ from structnet.recipes.softmax_tree.settings import (
     GENERATED,
     AdaptiveRunSettings,
     SoftmaxTreeRunSettings,
-    Start,
-    Training,
 )
 from structnet.recipes.softmax_tree.settings import Samples as SamplesTold
+from structnet.softmax_tree.settings import SoftmaxTreeSettings, Start
 
 if TYPE_CHECKING:
     from structnet.recipes.run import Run
@@ -91,15 +90,11 @@ class Choice:
         """What tables 1 and 2 are about."""
         return self.data or "uneven"
 
-    def training(self, **told: Any) -> Training:
-        """The hyper-parameters of a tree."""
-        penalties: dict[str, Any] = {"decision_penalty": self.penalty, "leaf_penalty": self.penalty}
-        return Training(**penalties, start=self.start, **told)
-
     def run_of(self, kind: str, seed: int, **told: Any) -> SoftmaxTreeRunSettings:
         """The settings of one model; only those that grow hold examples out."""
         cls = AdaptiveRunSettings if kind in ADAPTIVE else SoftmaxTreeRunSettings
-        training = self.training(seed=seed, **told)
+        penalties: dict[str, Any] = {"decision_penalty": self.penalty, "leaf_penalty": self.penalty}
+        training = SoftmaxTreeSettings(**penalties, start=self.start, seed=seed, **told)
         return cls(self.data_set, self.samples, training, self.place).resolved()
 
 

@@ -94,7 +94,7 @@ class SoftmaxTreeRecipe(Recipe):
         self, settings: SoftmaxTreeRunSettings, data: ArrayData, run: Run, say: Say
     ) -> None:
         """Trains, iteration by iteration, and writes the tree in the end."""
-        from structnet.softmax_tree import SoftmaxTreeSettings, train
+        from structnet.softmax_tree import train
 
         state_file = run.folder / STATE
 
@@ -110,7 +110,7 @@ class SoftmaxTreeRecipe(Recipe):
         trained = train(
             data.train.x,
             data.train.targets.numpy(),
-            SoftmaxTreeSettings(**vars(settings.training)),
+            settings.training,
             settings.growth_told,
             num_classes=data.arrays.num_outputs,
             validation=(held_out.x, held_out.targets.numpy()) if len(held_out) else None,

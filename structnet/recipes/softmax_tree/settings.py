@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
 
 from structnet.checks import check_integer, check_number
 from structnet.datasets.catalogue import SPARSE, TABLES
@@ -13,7 +12,6 @@ from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
 
 FILES = TABLES + SPARSE
 DATA_SETS = ("digits", "mnist", "clusters", "uneven", "brown", "pydoc", "wikitext-2")
-Start = Literal["centroids", "rows", "random", "axes"]
 TEXTS = ("brown", "pydoc", "wikitext-2")
 GENERATED = ("clusters", "uneven")
 
@@ -45,34 +43,6 @@ class Samples:
         check_number("validation_fraction", self.validation_fraction, 0, 1, open=True)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Training(SoftmaxTreeSettings):
-    """the tree, and how it is trained; what is not said is chosen by held-out examples
-
-    Args:
-        start: tree to begin with: centroids parts the means of classes, rows the rows, random
-            draws directions, axes is a decision tree of single features
-        seed: seed of all that is drawn
-    """
-
-    start: Start | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Growth(GrowthSettings):
-    """how far it grows
-
-    Args:
-        max_depth: most decisions on a path (default: without limit)
-        max_leaves: most leaves of the tree (default: without limit)
-        ratio_of: quantity that rho is about: losses, or objectives with their penalties
-        k_from: number of classes that alpha contracts: those that a leaf has, or may have
-    """
-
-    ratio_of: Literal["loss", "objective"] = "loss"
-    k_from: Literal["actual", "nominal"] = "actual"
-
-
 @dataclass(frozen=True)
 class SoftmaxTreeRunSettings:
     """Trains a softmax tree, and tests it.
@@ -96,7 +66,7 @@ class SoftmaxTreeRunSettings:
 
     data: str
     samples: Samples = field(default_factory=Samples)
-    training: Training = field(default_factory=Training)
+    training: SoftmaxTreeSettings = field(default_factory=SoftmaxTreeSettings)
     place: Place = field(default_factory=Place)
 
     def __post_init__(self) -> None:
@@ -149,7 +119,7 @@ class AdaptiveRunSettings(SoftmaxTreeRunSettings):
         ValueError: a value is out of its range, or the settings do not go together.
     """
 
-    growth: Growth = field(default_factory=Growth)
+    growth: GrowthSettings = field(default_factory=GrowthSettings)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -163,4 +133,4 @@ class AdaptiveRunSettings(SoftmaxTreeRunSettings):
     @property
     def growth_told(self) -> GrowthSettings | None:
         """How the tree grows."""
-        return GrowthSettings(**vars(self.growth))
+        return self.growth
