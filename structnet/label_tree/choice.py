@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from structnet.estimators.held_out import hold_out
-from structnet.label_tree.settings import LabelTreeSettings
+from structnet.label_tree.settings import LabelTreeSettings, Tree
 from structnet.label_tree.training import CollapseError, Examples, Training, begin
 
 ARITY = 20
@@ -89,7 +89,7 @@ def _tries(
 ) -> Iterator[LabelTreeSettings]:
     """What may be chosen, the first kind of tree at all rates first."""
     assert settings.arity is not None
-    kinds = (settings.tree,) if settings.tree else ("learned", "huffman")
+    kinds: tuple[Tree, ...] = (settings.tree,) if settings.tree else ("learned", "huffman")
     if settings.tree is None and num_classes <= settings.arity:
         kinds = ("huffman",)  # a single node
     base = base_rate(examples, settings)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from structnet.checks import check_integer, check_number, check_one_of
-from structnet.label_tree.settings import GAINS
+from structnet.label_tree.settings import GAINS, Gain
 
 TREES = ("learned", "huffman", "clusters", "random")
-HEADS = (*TREES, "flat", "adaptive")
+Head = Literal["learned", "huffman", "clusters", "random", "flat", "adaptive"]
+HEADS: tuple[str, ...] = get_args(Head)
 
 
 @dataclass(frozen=True)
@@ -27,8 +29,9 @@ class LanguageModelSettings:
         batch_size: places a step.
         learning_rate: rate of Adagrad, which falls to a tenth in the last epoch.
         rebuilds: number of reassignments an epoch.
-        prior_weight, memory: weights of a label's place and of its past; see :func:`.reassign`.
-        gain: worth of a label's going to a child; see :func:`.decision_quality.gains`.
+        prior_weight: observations that hold a word in its place: the more, the fewer words move.
+        memory: share of the statistics that stays after a reassignment.
+        gain: worth of a word's going to a child: "margin", the "exact" gradient, or the "paper"'s.
         seed: number that everything random follows from.
 
     Raises:
@@ -39,19 +42,19 @@ class LanguageModelSettings:
         reassignments an epoch.
     """
 
-    head: str = "learned"
+    head: Head = "learned"
     context: int = 4
     size: int = 200
     arity: int = 65
     max_depth: int | None = 3
-    start: str = "huffman"
+    start: Literal["clusters", "huffman"] = "huffman"
     epochs: int = 5
     batch_size: int = 128
     learning_rate: float = 0.05
     rebuilds: int = 50
     prior_weight: float = 20.0
     memory: float = 0.5
-    gain: str = "margin"
+    gain: Gain = "margin"
     seed: int = 0
 
     def __post_init__(self) -> None:

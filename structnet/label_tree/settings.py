@@ -6,15 +6,17 @@ Nothing here imports torch, so that the command can say them at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 from structnet.checks import check_bool, check_integer, check_number, check_one_of
 
-TREES = ("learned", "huffman", "clusters", "complete", "random")
-GAINS = ("margin", "exact", "paper", "eq10")
-STARTS = ("huffman", "clusters", "groups")
-PRIORS = ("anchored", "uniform", "index")
-METHODS = ("greedy", "optimal")
+Tree = Literal["learned", "huffman", "clusters", "complete", "random"]
+Gain = Literal["margin", "exact", "paper", "eq10"]
+Start = Literal["huffman", "clusters", "groups"]
+Prior = Literal["anchored", "uniform", "index"]
+Method = Literal["greedy", "optimal"]
+TREES, GAINS, STARTS = get_args(Tree), get_args(Gain), get_args(Start)
+PRIORS, METHODS = get_args(Prior), get_args(Method)
 
 
 @dataclass(frozen=True)
@@ -22,29 +24,31 @@ class LabelTreeSettings:
     """How a label tree is trained; what is None is chosen from the data.
 
     Args:
-        tree: "learned" moves labels while it trains, or groups them once (see ``start``);
+        tree: "learned" moves labels while it trains, or groups them once (see start);
             "huffman", "clusters" (k-means of the labels' mean examples), "complete" (by frequency)
-            and "random" stay as they begin. None tries a learned and a Huffman tree on samples
-            held out.
-        arity: children of a node; None takes 20, or as many as there are labels.
-        embedding_size: size of the features' vectors; 0 decides on the features themselves. None
-            takes 0 for a table, 50 for what is sparse or text.
-        epochs: passes through the data; None takes 5, and of few samples more.
-        learning_rate: rate of the steps, before it falls to 0; None tries some on samples held out.
-        start: way to a learned tree: from "huffman" or "clusters" by reassignments, or by "groups",
-            Huffman's tree for a fifth of the training, and then the tree of :func:`.grouped` by
-            what has been learnt of the labels' examples (that of k-means, where it is deeper than
-            ``max_depth``), without reassignments. None takes clusters where the features are not
-            learned; else groups, or Huffman's tree, with a warning, where one of ``rebuilds``,
-            ``gain``, ``prior``, ``prior_weight``, ``method`` and ``memory`` is other than its
-            default: whoever compares values of these gives a start, or two ways are compared.
-            ``partial_fit`` always reassigns, by default from Huffman's tree or clusters.
+            and "random" stay as they begin. By default learned or Huffman's, whichever is better on
+            samples held out.
+        arity: children of a node; by default 20, or as many as there are labels.
+        embedding_size: size of the features' vectors; 0 decides on the features themselves. By
+            default 0 for a table, 50 for what is sparse or text.
+        epochs: passes through the data; by default 5, and of few samples more.
+        learning_rate: rate of the steps, before it falls to 0; by default the best of some on
+            samples held out.
+        start: way to a learned tree: by reassignments from that of "huffman" or of "clusters", or
+            by "groups" of labels once, after a fifth of the training. By default clusters where the
+            features are not learned; else groups, or huffman, with a warning, where rebuilds, gain,
+            prior, prior_weight, method or memory is other than its default: whoever compares values
+            of these gives a start, or two ways are compared.
         rebuilds: number of reassignments, evenly over the first half of training.
-        gain, prior, prior_weight, method, max_depth: rules of reassignments; see
-            :func:`.reassign`. With many rare labels a prior weight of 10 and a memory of 0.9 keep
-            them from moving by chance.
+        gain: worth of a label's going to a child: "margin", the "exact" gradient, or the "paper"'s.
+        prior: observations that stand beside a label's own, "anchored" to its place or not.
+        prior_weight: number of these observations: the more, the fewer labels move. With many rare
+            labels a weight of 10 and a memory of 0.9 keep them from moving by chance.
+        method: "greedy" takes pairs of a label and a child by falling gain; "optimal" tries all
+            ways where a node is small.
+        max_depth: most decisions on a path; by default without limit.
         memory: share of the statistics that stays after a reassignment.
-        bias: learn a bias a child?
+        bias: bias of each child, which is learned.
         seed: number that everything random follows from.
 
     Raises:
@@ -60,17 +64,17 @@ class LabelTreeSettings:
         instead.
     """
 
-    tree: str | None = None
+    tree: Tree | None = None
     arity: int | None = None
     embedding_size: int | None = None
     epochs: int | None = None
     learning_rate: float | None = None
-    start: str | None = None
+    start: Start | None = None
     rebuilds: int = 50
-    gain: str = "margin"
-    prior: str = "anchored"
+    gain: Gain = "margin"
+    prior: Prior = "anchored"
     prior_weight: float = 1.0
-    method: str = "greedy"
+    method: Method = "greedy"
     max_depth: int | None = None
     memory: float = 0.5
     bias: bool = True
@@ -98,8 +102,14 @@ class LabelTreeSettings:
             check_one_of(name, getattr(self, name), known)
 
     @property
-    def begins(self) -> str:
-        """The way to a learned tree, as it is told or follows from the rest."""
+    def begins(self) -> Start:
+        """The way to a learned tree, as it is told or follows from the rest.
+
+        Groups: Huffman's tree for a fifth of the training, and then the tree of :func:`.grouped` by
+        what has been learnt of the labels' examples (that of k-means, where it is deeper than
+        ``max_depth``), without reassignments. ``partial_fit`` always reassigns, by default from
+        Huffman's tree or clusters.
+        """
         if self.start or not self.embedding_size:
             return self.start or "clusters"
         return "huffman" if self.of_reassignments else "groups"

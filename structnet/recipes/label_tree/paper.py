@@ -10,7 +10,8 @@ from __future__ import annotations
 from itertools import product
 from typing import Literal
 
-from structnet.recipes.label_tree.settings import Choice, LabelTreeRunSettings, Training
+from structnet.label_tree.settings import LabelTreeSettings
+from structnet.recipes.label_tree.settings import Choice, LabelTreeRunSettings
 from structnet.recipes.paper import Member, Members, PaperTable, Row, Table, values_in
 
 MEASURED = {
@@ -33,7 +34,7 @@ def members(choice: Choice, seed: int) -> list[Member]:
     found = []
     for kind, arity in product(KINDS, (5, 20)):
         tree, start = KINDS[kind]
-        told = Training(
+        told = LabelTreeSettings(
             tree=tree,
             start=start,
             arity=arity,

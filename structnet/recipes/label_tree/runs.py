@@ -52,7 +52,7 @@ def trained(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say)
         training.tree.load_state_dict(weights)
         say(f"going on after {len(training.epochs)} of {chosen.epochs} epochs")
     else:
-        told = settings.training.told()
+        told = settings.training
         if told.tree is None or told.learning_rate is None:
             say("trying rates and trees on examples held out ...")
         chosen = choose(data.train, len(data.labels), told)

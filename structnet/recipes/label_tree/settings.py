@@ -50,47 +50,6 @@ class Rows:
         check_integer("char_ngrams", self.char_ngrams, 2, optional=True)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Training(LabelTreeSettings):
-    """how the tree is made and trained
-
-    Args:
-        tree: learned moves labels while it trains, or groups them once (see start); huffman,
-            clusters (k-means of the labels' mean examples), complete (by frequency) and random stay
-            as they begin (default: learned or huffman, whichever is better on examples held out)
-        arity: children of a node (default: 20, or as many as there are labels)
-        embedding_size: size of the features' vectors; 0 decides on the features themselves
-            (default: 0 for planted points, else 50)
-        epochs: passes through the data (default: 5, and of few examples more)
-        learning_rate: rate of the steps, before it falls to 0 (default: the best of some on
-            examples held out)
-        start: way to a learned tree: by reassignments from huffman's or from clusters, or by groups
-            of labels once, after a fifth of the training (default: clusters for planted points;
-            for text groups, or huffman where rebuilds, gain, prior, prior-weight, method or memory
-            is other than its default)
-        rebuilds: number of reassignments, evenly over the first half of training
-        gain: worth of a label's going to a child: margin, the exact gradient, or the paper's
-        prior: observations that stand beside a label's own: anchored to its place, or not
-        prior_weight: number of these observations: the more, the fewer labels move
-        method: greedy takes pairs of a label and a child by falling gain; optimal tries all ways
-            where a node is small
-        max_depth: most decisions on a path (default: without limit)
-        memory: share of the statistics that stays after a reassignment
-        bias: learn a bias a child
-        seed: seed of all that is random
-    """
-
-    tree: Literal["learned", "huffman", "clusters", "complete", "random"] | None = None
-    start: Literal["huffman", "clusters", "groups"] | None = None
-    gain: Literal["margin", "exact", "paper", "eq10"] = "margin"
-    prior: Literal["anchored", "uniform", "index"] = "anchored"
-    method: Literal["greedy", "optimal"] = "greedy"
-
-    def told(self) -> LabelTreeSettings:
-        """The same as the library takes it."""
-        return LabelTreeSettings(**vars(self))
-
-
 @dataclass(frozen=True)
 class LabelTreeRunSettings:
     """Learns a tree of labels, and tests it.
@@ -115,7 +74,7 @@ class LabelTreeRunSettings:
 
     data: str
     rows: Rows = field(default_factory=Rows)
-    training: Training = field(default_factory=Training)
+    training: LabelTreeSettings = field(default_factory=LabelTreeSettings)
     place: Place = field(default_factory=Place)
 
     def __post_init__(self) -> None:

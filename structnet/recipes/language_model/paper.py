@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from structnet.label_tree.language_settings import HEADS, TREES
+from structnet.label_tree.language_settings import HEADS, TREES, LanguageModelSettings
 from structnet.recipes.language_model.settings import (
     Choice,
     LanguageModelRunSettings,
     Rows,
-    Training,
 )
 from structnet.recipes.paper import Member, Members, PaperTable, Row, Table, values_in
 from structnet.recipes.recipe import parts
@@ -35,7 +34,7 @@ def members(choice: Choice, seed: int) -> list[Member]:
         settings = LanguageModelRunSettings(
             choice.data,
             Rows(train_size=choice.train_size),
-            Training(head=cast(Any, head), epochs=choice.epochs, seed=seed),
+            LanguageModelSettings(head=cast(Any, head), epochs=choice.epochs, seed=seed),
             choice.place,
         )
         found.append(Member(head, f"{choice.data}-{head}-{seed}", settings.resolved()))

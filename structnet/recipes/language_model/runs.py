@@ -74,7 +74,7 @@ def model_of(
     settings: LanguageModelRunSettings, words: Words, encoded: Encoded | None = None
 ) -> LogBilinearLM:
     """The model before it is trained."""
-    return LogBilinearLM(words, settings.training.told(), encoded)
+    return LogBilinearLM(words, settings.training, encoded)
 
 
 def trained(model: LogBilinearLM, data: TextData, run: Run, say: Say) -> tuple[float, dict]:

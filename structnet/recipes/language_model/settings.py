@@ -34,30 +34,6 @@ class Rows:
         check_integer("train_size", self.train_size, 1, optional=True)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Training(LanguageModelSettings):
-    """how the model is made and trained
-
-    Args:
-        head: end of the model, which gives the next word: a tree that is learned, huffman,
-            clusters (of words) or random, or a softmax over all words, flat or adaptive
-        max_depth: most decisions on a path
-        start: beginning of a learned tree
-        gain: worth of a word's going to a child: margin, the exact gradient, or the paper's
-        prior_weight: observations that hold a word in its place: the more, the fewer words move
-        memory: share of the statistics that stays after a reassignment
-        seed: seed of the weights and the order of places
-    """
-
-    head: Literal["learned", "huffman", "clusters", "random", "flat", "adaptive"] = "learned"
-    start: Literal["clusters", "huffman"] = "huffman"
-    gain: Literal["margin", "exact", "paper", "eq10"] = "margin"
-
-    def told(self) -> LanguageModelSettings:
-        """The same as the library takes it."""
-        return LanguageModelSettings(**vars(self))
-
-
 @dataclass(frozen=True)
 class LanguageModelRunSettings:
     """Learns to predict the next word, and tests it.
@@ -80,7 +56,7 @@ class LanguageModelRunSettings:
 
     data: str
     rows: Rows = field(default_factory=Rows)
-    training: Training = field(default_factory=Training)
+    training: LanguageModelSettings = field(default_factory=LanguageModelSettings)
     place: Place = field(default_factory=Place)
 
     def __post_init__(self) -> None:
