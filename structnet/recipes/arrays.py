@@ -16,6 +16,7 @@ from structnet.datasets import Arrays, DownloadError, cache_dir, load
 from structnet.datasets.csv_file import Table, TableError, read
 from structnet.datasets.table import class_numbers, target_column
 from structnet.estimators import Standardizer
+from structnet.recipes.protocol import sizes_in_words, sizes_of
 from structnet.recipes.words import outputs
 from structnet.routing import Reading, RoutedTree, Samples
 
@@ -54,9 +55,7 @@ class ArrayData:
         found = {
             "name": arrays.name,
             "split": arrays.split,
-            "train": len(self.train),
-            "validation": len(self.validation),
-            "test": len(self.test),
+            **sizes_of(self),
             "shape": list(self.train.x.shape[1:]),
             "num_outputs": arrays.num_outputs,
         }
@@ -73,8 +72,7 @@ class ArrayData:
         arrays = self.arrays
         predicted = outputs(arrays.num_outputs, arrays.classes is not None)
         return (
-            f"{len(self.train):,} to train on, {len(self.validation):,} for validation, "
-            f"{len(self.test):,} to test ({arrays.split}); "
+            f"{sizes_in_words(self)} ({arrays.split}); "
             f"inputs of {' x '.join(map(str, arrays.x_train.shape[1:]))}, {predicted}"
         )
 

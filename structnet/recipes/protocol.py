@@ -40,6 +40,12 @@ def sizes_of(data: RunData) -> dict[str, int]:
     return {"train": len(data.train), "validation": len(data.validation), "test": len(data.test)}
 
 
+def sizes_in_words(data: RunData) -> str:
+    """The same for people."""
+    what = {"train": "to train on", "validation": "for validation", "test": "to test"}
+    return ", ".join(f"{size:,} {what[part]}" for part, size in sizes_of(data).items())
+
+
 class Recipe(Protocol):
     """A family as the commands see it.
 

@@ -65,6 +65,21 @@ class Ask:
         check_integer("batch_size", self.batch_size, 1)
 
 
+@dataclass(frozen=True)
+class AskOfWords(Ask):
+    """What ``evaluate`` and ``predict`` may be told of a model of words, or of labels.
+
+    Args:
+        top: words, or labels, that are named, the likeliest first
+    """
+
+    top: int = 5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_integer("top", self.top, 1)
+
+
 class Answer(NamedTuple):
     """What a model says of one example.
 

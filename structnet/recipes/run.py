@@ -64,6 +64,11 @@ class Run:
         return (self.folder / "config.json").exists()
 
     @property
+    def model_file(self) -> Path:
+        """The file of the trained model, which need not be there."""
+        return self.folder / MODEL
+
+    @property
     def config(self) -> dict[str, Any]:
         """What the run was told, as runs are told it now; of a trained model, what it was told.
 
@@ -94,7 +99,7 @@ class Run:
 
     def _of_model(self) -> dict[str, Any] | None:
         """What stands beside the weights, if they are there and it does."""
-        file = self.folder / MODEL
+        file = self.model_file
         if not self.started or not file.exists() or not self._told:
             return None
         status = file.stat()
@@ -152,6 +157,12 @@ class Run:
         file = self.folder / "history.jsonl"
         return History.load(file) if file.exists() else History()
 
+    def history_picture(self) -> dict[str, Callable[[], Axes]]:
+        """``history.png`` and what draws it; nothing before the first epoch has ended."""
+        from structnet.plot import plot_history
+
+        return {"history.png": lambda: plot_history(self.history)[0]} if len(self.history) else {}
+
     def write(self, name: str, content: Mapping[str, Any]) -> None:
         """Writes one of the JSON files, whole or not at all."""
         self.write_text(name, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
@@ -167,7 +178,7 @@ class Run:
 
     def save_model(self, model: nn.Module, more: Mapping[str, Any] | None = None) -> None:
         """Writes the weights, with the configuration beside them in the same file."""
-        save_model(self.folder / MODEL, model, {**self._told, **(more or {})})
+        save_model(self.model_file, model, {**self._told, **(more or {})})
 
     def trained_file(self, name: str = MODEL) -> Path:
         """The file of the trained model.
@@ -313,13 +324,6 @@ def _different(saved: Any, settings: Any) -> Iterator[tuple[str, Any, Any]]:
     for name, value in values_of(settings).items():
         if name not in PLACES and before[name] != value:
             yield name.replace("_", "-"), before[name], value
-
-
-def history_picture(run: Run) -> dict[str, Callable[[], Axes]]:
-    """``history.png`` and what draws it; nothing before the first epoch has ended."""
-    from structnet.plot import plot_history
-
-    return {"history.png": lambda: plot_history(run.history)[0]} if len(run.history) else {}
 
 
 def save(ax: Axes, path: Path) -> Path:

@@ -18,6 +18,7 @@ from structnet.datasets.svmlight_file import read as read_svmlight
 from structnet.estimators.held_out import hold_out
 from structnet.label_tree import Examples, Features, TextFeatures
 from structnet.recipes.label_tree.settings import LABELLED, LabelTreeRunSettings
+from structnet.recipes.protocol import sizes_in_words, sizes_of
 from structnet.recipes.recipe import Say, is_file
 from structnet.recipes.words import counted
 
@@ -50,17 +51,14 @@ class LabelData:
             "name": self.name,
             "labels": len(self.labels),
             "features": self.train.features.size,
-            "train": len(self.train),
-            "validation": len(self.validation),
-            "test": len(self.test),
+            **sizes_of(self),
             "most_frequent": int(counts.max()),
         }
 
     def in_words(self) -> str:
         """How many there are, and of what kind."""
         return (
-            f"{len(self.train):,} to train on, {len(self.validation):,} for validation, "
-            f"{len(self.test):,} to test; {counted(len(self.labels), 'label')}, "
+            f"{sizes_in_words(self)}; {counted(len(self.labels), 'label')}, "
             f"{counted(self.train.features.size, 'feature')}"
         )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from structnet.plot.fonts import fonts_for
 from structnet.plot.style import cut
 from structnet.recipes.recipe import Place
-from structnet.recipes.run import Run, history_picture
+from structnet.recipes.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,8 +26,8 @@ def pictures_of(run: Run) -> Mapping[str, Callable[[], Axes]]:
     """File name -> what draws it, as far as the run has come."""
     from structnet.recipes.label_tree.runs import opened
 
-    found = history_picture(run)
-    if not (run.folder / "model.safetensors").exists():
+    found = run.history_picture()
+    if not run.model_file.exists():
         return found
     model = opened(run, Place())
     rebuilds = _rebuilds(run)

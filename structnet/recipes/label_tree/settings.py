@@ -9,7 +9,7 @@ from typing import Literal
 from structnet.checks import check_integer, check_number
 from structnet.datasets.catalogue import SPARSE
 from structnet.label_tree.settings import LabelTreeSettings
-from structnet.recipes.recipe import Ask, Place, check_data, is_file, whole_path
+from structnet.recipes.recipe import AskOfWords, Place, check_data, is_file, whole_path
 
 NAMES = ("planted", "brown", "pydoc")
 LABELLED = (".txt", ".ft")  # how the name of a file of labelled text ends
@@ -93,22 +93,19 @@ class LabelTreeRunSettings:
 
 
 @dataclass(frozen=True)
-class AskOfLabels(Ask):
+class AskOfLabels(AskOfWords):
     """What ``evaluate`` and ``predict`` may be told of a label tree.
 
     Args:
-        top: labels that are named, the likeliest first
         beam: most nodes that go on at each depth (default: all that may matter)
         threshold: least probability of a label that is named
     """
 
-    top: int = 5
     beam: int | None = None
     threshold: float = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_integer("top", self.top, 1)
         check_integer("beam", self.beam, 1, optional=True)
         check_number("threshold", self.threshold, 0, 1)
 

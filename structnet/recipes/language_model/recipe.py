@@ -12,12 +12,11 @@ from structnet.datasets.catalogue import TEXTS
 from structnet.recipes.language_model.paper import TABLES
 from structnet.recipes.language_model.settings import (
     NAMES,
-    AskOfWords,
     Choice,
     LanguageModelRunSettings,
 )
 from structnet.recipes.protocol import Recipe
-from structnet.recipes.recipe import Answer, Outcome, Place, Say
+from structnet.recipes.recipe import Answer, AskOfWords, Outcome, Place, Say
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -105,6 +104,4 @@ class LanguageModelRecipe(Recipe):
         self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
     ) -> Mapping[str, Callable[[], Axes]]:
         """The losses, epoch by epoch."""
-        from structnet.recipes.run import history_picture
-
-        return history_picture(run)
+        return run.history_picture()

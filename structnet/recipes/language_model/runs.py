@@ -22,6 +22,7 @@ from structnet.label_tree import (
 )
 from structnet.label_tree.language_model import Context
 from structnet.recipes.language_model.settings import LanguageModelRunSettings
+from structnet.recipes.protocol import sizes_in_words, sizes_of
 from structnet.recipes.recipe import Say
 from structnet.recipes.run import Run
 from structnet.text import Encoded, Words, read_sentences
@@ -42,15 +43,11 @@ class TextData:
 
     def describe(self) -> dict[str, Any]:
         """What ``config.json`` says of them, by which they are known again."""
-        sizes = {part: len(getattr(self, part)) for part in ("train", "validation", "test")}
-        return {"name": self.name, "words": len(self.words), **sizes}
+        return {"name": self.name, "words": len(self.words), **sizes_of(self)}
 
     def in_words(self) -> str:
         """How many there are."""
-        return (
-            f"{len(self.train):,} words to learn from, {len(self.validation):,} for validation, "
-            f"{len(self.test):,} to test; {len(self.words):,} different ones"
-        )
+        return f"words: {sizes_in_words(self)}; {len(self.words):,} different ones"
 
 
 def load_data(settings: LanguageModelRunSettings) -> TextData:

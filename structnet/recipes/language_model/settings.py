@@ -9,7 +9,7 @@ from typing import Literal
 from structnet.checks import check_integer
 from structnet.datasets.catalogue import TEXT_SETS, TEXTS
 from structnet.label_tree.language_settings import HEADS, LanguageModelSettings
-from structnet.recipes.recipe import Ask, Place, check_data, parts, whole_path
+from structnet.recipes.recipe import Place, check_data, parts, whole_path
 
 NAMES = tuple(TEXT_SETS)
 
@@ -70,21 +70,6 @@ class LanguageModelRunSettings:
     def resolved(self) -> LanguageModelRunSettings:
         """The same with the whole path of a file."""
         return replace(self, data=whole_path(self.data, TEXTS, self.place.data_dir))
-
-
-@dataclass(frozen=True)
-class AskOfWords(Ask):
-    """What ``evaluate`` and ``predict`` may be told of a language model.
-
-    Args:
-        top: words that are named, the likeliest first
-    """
-
-    top: int = 5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_integer("top", self.top, 1)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from structnet.plot.style import GREY, LINES, one_axes, percent_axis, tidy
-from structnet.recipes.run import Run, history_picture
+from structnet.recipes.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def of_run(run: Run) -> dict[str, Callable[[], Axes]]:
     """What there is to draw of a run: name -> what draws it."""
-    found = history_picture(run)
+    found = run.history_picture()
     if not found or run.config["settings"]["network"] != "naru":
         return found
     changes = [(each["epoch"], each["route_changes"]) for each in run.history]

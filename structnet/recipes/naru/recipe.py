@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from structnet.recipes.naru.paper import TABLES
 from structnet.recipes.naru.paper import Choice as FigureChoice
-from structnet.recipes.naru.settings import DATA_SETS, FILES, AskOfText, NaruRunSettings
+from structnet.recipes.naru.settings import DATA_SETS, FILES, NaruRunSettings
 from structnet.recipes.protocol import Recipe
-from structnet.recipes.recipe import Answer, Outcome, Place, Say
+from structnet.recipes.recipe import Answer, AskOfWords, Outcome, Place, Say
 from structnet.recipes.words import counted
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class NaruRecipe(Recipe):
     data_sets = DATA_SETS
     files = FILES
     Settings = NaruRunSettings
-    Ask = AskOfText
+    Ask = AskOfWords
     Choice = FigureChoice
     tables = TABLES
 
@@ -113,7 +113,7 @@ class NaruRecipe(Recipe):
         return read_sentences(file)
 
     def measure(
-        self, model: Opened, examples: Sequence[list[str]], ask: AskOfText
+        self, model: Opened, examples: Sequence[list[str]], ask: AskOfWords
     ) -> dict[str, float]:
         """The mean loss, and the share of next words that are predicted right.
 
@@ -127,7 +127,7 @@ class NaruRecipe(Recipe):
             raise ValueError("there is nothing to predict: no sentence has two words or more")
         return measured(model.model, sentences.to(model.model.vectors.device))
 
-    def answer(self, model: Opened, texts: Sequence[str], ask: AskOfText) -> list[Answer]:
+    def answer(self, model: Opened, texts: Sequence[str], ask: AskOfWords) -> list[Answer]:
         """The likeliest next words of each beginning of a sentence.
 
         Raises:

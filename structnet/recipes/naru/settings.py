@@ -9,7 +9,7 @@ from typing import Literal
 from structnet.checks import check_integer
 from structnet.estimators.hyper_parameters import settings_of
 from structnet.naru.settings import NaruSettings
-from structnet.recipes.recipe import Ask, Place, check_data, whole_path
+from structnet.recipes.recipe import Place, check_data, whole_path
 
 DATA_SETS = ("brown", "wikitext-2", "pydoc")
 FILES = (".txt",)
@@ -112,18 +112,3 @@ class NaruRunSettings:
             sentences=replace(self.sentences, vectors=vectors and vectors.resolve()),
             training=replace(self.training, learning_rate=rate),
         )
-
-
-@dataclass(frozen=True)
-class AskOfText(Ask):
-    """What ``evaluate`` and ``predict`` may be told of a language model.
-
-    Args:
-        top: words that are told, the likeliest first
-    """
-
-    top: int = 5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_integer("top", self.top, 1)

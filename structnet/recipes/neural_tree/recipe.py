@@ -194,7 +194,7 @@ defaults of the data sets:
             "growth.png": lambda: plot.plot_growth(run.history, decisions)[0],
             "tree_grown.png": lambda: plot.plot_neural_tree(grown(), min_share=SHOWN),
         }
-        if not (run.folder / "model.safetensors").exists():
+        if not run.model_file.exists():
             return found
         told = data.reading(runs.tree_of(run))
         found["tree.png"] = lambda: plot.plot_neural_tree(told, min_share=SHOWN)

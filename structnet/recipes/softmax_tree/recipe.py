@@ -77,10 +77,9 @@ class SoftmaxTreeRecipe(Recipe):
         self, settings: SoftmaxTreeRunSettings, data: ArrayData, run: Run, say: Say
     ) -> Outcome:
         """Trains a tree, or goes on from the last iteration; one that is trained stays as it is."""
-        from structnet.recipes.run import MODEL
         from structnet.training.checkpoint import load_model
 
-        file = run.folder / MODEL
+        file = run.model_file
         # A file of before does not say how its training went: it is made anew.
         if not file.exists() or "outcome" not in load_model(file)[1]:
             self._trained(settings, data, run, say)
@@ -187,7 +186,7 @@ class SoftmaxTreeRecipe(Recipe):
         if not len(run.history):
             return {}
         found: dict[str, Callable[[], Axes]] = {"errors.png": lambda: draw_errors(run.history)}
-        if (run.folder / "model.safetensors").exists():
+        if run.model_file.exists():
             told = (run.result or {}).get("details", {}).get("growth")
             growth = GrowthSettings(**told) if told else None
             tree = self.open(run, Place())[1]

@@ -17,7 +17,7 @@ from structnet.datasets.tree_file import read_text
 from structnet.datasets.tree_file_sources import FOLDERS
 from structnet.datasets.tree_file_targets import INSIDE, class_of
 from structnet.estimators.held_out import hold_out
-from structnet.recipes.protocol import sizes_of
+from structnet.recipes.protocol import sizes_in_words, sizes_of
 from structnet.recipes.recipe import Say
 from structnet.recipes.tree_file.settings import Source, TreeFileSettings
 from structnet.recipes.tree_lstm.trees import DATA_SEED
@@ -206,11 +206,9 @@ def _parted(data: TreeFile, share: float) -> tuple[TreeFile, TreeFile]:
 
 
 def _say_split(data: TreeFileData, source: Source, say: Say) -> None:
-    sizes = {"to train on": data.train, "for validation": data.validation, "to test": data.test}
-    said = ", ".join(f"{len(part):,} {what}" for what, part in sizes.items())
     unit = "pairs of trees" if data.train.pairs else "trees"
     drawn = f"; {source.test_fraction:.0%} drawn, seed {DATA_SEED}" * (source.test_file is None)
-    say(f"data: {unit}, {said}{drawn}")
+    say(f"data: {unit}, {sizes_in_words(data)}{drawn}")
     if data.classes is None:
         say(f"numbers to predict; their mean is {data.baseline:.4g}")
     else:

@@ -55,7 +55,6 @@ class TreeFileRecipe(Recipe):
 
     def train(self, settings: TreeFileSettings, data: TreeFileData, run: Run, say: Say) -> Outcome:
         """Trains a model from the beginning: it is a matter of minutes."""
-        from structnet.recipes.run import MODEL
         from structnet.recipes.tree_file.answers import estimator
         from structnet.recipes.tree_file.data import known_part
         from structnet.recipes.tree_file.pictures import as_nodes, choose_example
@@ -66,7 +65,7 @@ class TreeFileRecipe(Recipe):
         held_out = known_part(data.validation, data.classes)
         validation = (held_out.trees, held_out.targets)
         model.fit(data.train.trees, data.train.targets, validation=validation)
-        model.save(run.folder / MODEL)
+        model.save(run.model_file)
         parameters = sum(weights.numel() for weights in model.model_.parameters())
         details = {
             "chosen": dict(vars(model.trained_.settings)),
@@ -115,7 +114,6 @@ class TreeFileRecipe(Recipe):
         self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
     ) -> Mapping[str, Callable[[], Axes]]:
         """``history.png``, ``confusion.png``, ``tree.png``, ``why.png``, as far as it has come."""
-        from structnet.recipes.run import history_picture
         from structnet.recipes.tree_file.answers import asked
         from structnet.recipes.tree_file.pictures import (
             draw_confusion,
@@ -124,7 +122,7 @@ class TreeFileRecipe(Recipe):
             from_nodes,
         )
 
-        found = history_picture(run)
+        found = run.history_picture()
         result = run.result or {}
         confusion = result.get("test", {}).get("confusion")
         if confusion:

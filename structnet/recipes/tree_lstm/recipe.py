@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from structnet.datasets.tree_file_formats import ENDINGS
-from structnet.recipes.protocol import Recipe
+from structnet.recipes.protocol import Recipe, sizes_in_words
 from structnet.recipes.recipe import Answer, Outcome, Place, Say
 from structnet.recipes.recipe import Ask as AskOfModel
 from structnet.recipes.tree_file.recipe import TreeFileRecipe
@@ -82,8 +82,7 @@ models of the paper, which stand for what is not said:
         of = OF_NAME[settings.data]
         say(f"reading or generating the data of {of.name} ...")
         data = load(of.name, settings.sizes, settings.place.data_dir)
-        sizes = f"{len(data.train):,} to train on, {len(data.validation):,} for validation"
-        say(f"data: {data.origin} {of.unit}, {sizes}, {len(data.test):,} to test")
+        say(f"data: {data.origin} {of.unit}, {sizes_in_words(data)}")
         asked = not settings.sizes.generate and settings.sizes.max_depth in (None, 20)
         if data.origin == "generated" and asked:
             say(f"(the published files are not at hand: structnet data {of.name} downloads them)")
@@ -163,10 +162,9 @@ models of the paper, which stand for what is not said:
         self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
     ) -> Mapping[str, Callable[[], Axes]]:
         """``history.png``, ``tree.png`` and, of lrt, ``by_operators.png``."""
-        from structnet.recipes.run import history_picture
         from structnet.recipes.tree_lstm.pictures import draw_by_operators, draw_tree
 
-        found = history_picture(run)
+        found = run.history_picture()
         # A training that goes on has a history, and no model yet.
         result = run.result or {}
         typed = texts or result.get("details", {}).get("example")
