@@ -53,6 +53,23 @@ def percent_axis(ax: Axes) -> None:
     ax.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
 
 
+def labelled(ax: Axes, x: str, y: str, title: str = "", *, shares: bool = True) -> Axes:
+    """Axes on which all is drawn, with words, a light grid and, where lines have names, a legend.
+
+    Args:
+        x, y, title: words for the axes and above them.
+        shares: is what the y axis shows shares, which stand in percent?
+    """
+    tidy(ax)
+    if shares:
+        percent_axis(ax)
+    ax.set(xlabel=x, ylabel=y)
+    ax.set_title(title, fontsize=11)
+    if ax.get_legend_handles_labels()[0]:
+        ax.legend(frameon=False)
+    return ax
+
+
 def as_written(*texts: Text) -> None:
     """Draws words of users letter by letter: two dollars in them are not mathematics."""
     for text in texts:

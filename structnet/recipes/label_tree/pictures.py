@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structnet.plot.fonts import fonts_for
-from structnet.plot.style import cut
+from structnet.plot.style import GREY, LINES, cut, labelled, one_axes
 from structnet.recipes.recipe import Place
 from structnet.recipes.run import Run
 
@@ -52,8 +52,6 @@ def plot_rebuilds(rebuilds: Sequence[Mapping[str, float]], ax: Axes | None = Non
         rebuilds: records, as :class:`.Training` keeps them.
         ax: axes; new ones by default.
     """
-    from structnet.plot.style import LINES, one_axes, percent_axis, tidy
-
     ax = one_axes(ax, 6, 4)
     names = {
         "objective": "how good decisions are: J / J*, mean over nodes",
@@ -62,14 +60,10 @@ def plot_rebuilds(rebuilds: Sequence[Mapping[str, float]], ax: Axes | None = Non
     at = range(1, len(rebuilds) + 1)
     for (name, label), color in zip(names.items(), LINES, strict=False):
         ax.plot(at, [each[name] for each in rebuilds], label=label, color=color)
-    ax.set(xlabel="reassignment of labels", ylabel="share of the best, or of all labels")
-    tidy(ax)
-    percent_axis(ax)
     ax.set_ylim(0, 1)
     ax.locator_params("x", integer=True)
-    ax.set_title("Labels on the move while a label tree learns", fontsize=11)
-    ax.legend(frameon=False, loc="best")
-    return ax
+    shares, title = "share of the best, or of all labels", "Labels on the move while a tree learns"
+    return labelled(ax, "reassignment of labels", shares, title)
 
 
 def plot_label_tree(
@@ -83,7 +77,6 @@ def plot_label_tree(
         levels: depth of the last nodes that are drawn; of many children the most frequent.
         ax: axes; new ones by default.
     """
-    from structnet.plot.style import GREY, one_axes
     from structnet.recipes.label_tree.runs import frequent
 
     counts, topology = tree.softmax.counts.numpy(), tree.topology

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from structnet.plot.style import GREY, LINES, one_axes, percent_axis, tidy
+from structnet.plot.style import GREY, LINES, labelled, one_axes
 from structnet.recipes.run import Run
 
 if TYPE_CHECKING:
@@ -52,15 +52,11 @@ def plot_utilisation(curves: Mapping[str, Sequence[float]], ax: Axes | None = No
     ax = one_axes(ax, 5.5, 3.6)
     for color, (name, curve) in zip(LINES, curves.items(), strict=False):
         ax.plot(range(1, len(curve) + 1), curve, label=name, color=color)
-    tidy(ax)
-    percent_axis(ax)
     ax.set_ylim(bottom=0)
     ax.locator_params(axis="x", integer=True)
-    ax.set_xlabel("step (a word a step, then until the last one is through)")
-    ax.set_ylabel("bundles visited so far")
-    ax.set_title("Share of the network that a sentence uses", fontsize=11)
-    ax.legend(frameon=False)
-    return ax
+    steps = "step (a word a step, then until the last one is through)"
+    title = "Share of the network that a sentence uses"
+    return labelled(ax, steps, "bundles visited so far", title)
 
 
 def plot_route_changes(changes: Sequence[tuple[int, float]], ax: Axes | None = None) -> Axes:
@@ -73,14 +69,10 @@ def plot_route_changes(changes: Sequence[tuple[int, float]], ax: Axes | None = N
     ax = one_axes(ax, 5.5, 3.6)
     epochs, shares = zip(*changes, strict=True)
     ax.plot(epochs, shares, color=LINES[0], marker="o", markersize=4)
-    tidy(ax)
-    percent_axis(ax)
     ax.set_ylim(bottom=0)
     ax.locator_params(axis="x", integer=True)
-    ax.set_xlabel("epoch")
-    ax.set_ylabel("elections that changed")
-    ax.set_title("Elections that end otherwise than an epoch before", fontsize=11)
-    return ax
+    title = "Elections that end otherwise than an epoch before"
+    return labelled(ax, "epoch", "elections that changed", title)
 
 
 def plot_load(shares: Mapping[str, Sequence[Sequence[float]]], ax: Axes | None = None) -> Axes:
@@ -103,12 +95,9 @@ def plot_load(shares: Mapping[str, Sequence[Sequence[float]]], ax: Axes | None =
     ax.axhline(1, color=GREY, linestyle=":", label="even share")
     ax.set_xticks(ends - np.array(sizes) / 2 - 0.5, [f"{p}" for p in range(len(sizes))])
     ax.tick_params(axis="x", length=0)
-    tidy(ax)
-    ax.set_xlabel("bundles, one bar each; numbers: their capsules")
-    ax.set_ylabel("visits; 1 is an even share")
-    ax.set_title("Load: how often each bundle is visited, within its capsule", fontsize=11)
-    ax.legend(frameon=False)
-    return ax
+    bundles = "bundles, one bar each; numbers: their capsules"
+    title = "Load: how often each bundle is visited, within its capsule"
+    return labelled(ax, bundles, "visits; 1 is an even share", title, shares=False)
 
 
 def plot_traffic(traversals: Sequence[Any], visits: Sequence[Any], ax: Axes | None = None) -> Axes:

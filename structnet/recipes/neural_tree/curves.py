@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structnet.neural_tree.settings import BEGUN, WAIT, NeuralTreeSettings
+from structnet.plot.style import LINES, MARKERS, labelled, one_axes
 from structnet.recipes.neural_tree import baselines, paper
 from structnet.recipes.neural_tree import figures as known
 from structnet.recipes.neural_tree.settings import DEFAULTS, PRIMITIVES, Rows
@@ -176,8 +177,6 @@ def draw_errors(
         sizes: number of examples of each row.
         ax: axes to draw on; by default new ones.
     """
-    from structnet.plot.style import LINES, MARKERS, one_axes, percent_axis, tidy
-
     ax = one_axes(ax, width=6.0, height=4.0)
     for place, quantity in enumerate(errors.values()):
         told = [over_seeds(row.ours[quantity]) for row in rows]
@@ -190,15 +189,10 @@ def draw_errors(
             marker=MARKERS[place],
             capsize=3,
         )
-    tidy(ax)
-    percent_axis(ax)
-    ax.set(
-        xscale="log", xlabel="training examples, logarithmic", ylabel="test error", ylim=(0, None)
-    )
+    ax.set(xscale="log", ylim=(0, None))
     ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
     ax.minorticks_off()
-    ax.legend(frameon=False)
-    return ax
+    return labelled(ax, "training examples, logarithmic", "test error")
 
 
 def draw_trajectories(runs: Mapping[str, Sequence[Run]], ax: Axes | None = None) -> Axes:
@@ -208,8 +202,6 @@ def draw_trajectories(runs: Mapping[str, Sequence[Run]], ax: Axes | None = None)
         runs: name of a line -> runs, the first of which is drawn.
         ax: axes to draw on; by default new ones.
     """
-    from structnet.plot.style import LINES, one_axes, percent_axis, tidy
-
     ax = one_axes(ax, width=7.0, height=4.0)
     for place, (name, [run, *_]) in enumerate(runs.items()):
         color, (growth, refinement) = LINES[place % len(LINES)], trajectory(run)
@@ -220,9 +212,5 @@ def draw_trajectories(runs: Mapping[str, Sequence[Run]], ax: Axes | None = None)
         if refinement:
             ax.plot(*zip(*refinement, strict=True), color=color)
             ax.axvline(refinement[0][0], color=color, linestyle=":", linewidth=1)
-    tidy(ax)
-    percent_axis(ax)
     words = "epoch: growth in steps, decision by decision; dotted: refinement begins"
-    ax.set(xlabel=words, ylabel="validation accuracy")
-    ax.legend(frameon=False)
-    return ax
+    return labelled(ax, words, "validation accuracy")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from structnet.plot.model_tree.key import ONE_LEAF
-from structnet.plot.style import GREY, LEAF, LINES, MARKERS, one_axes, percent_axis, tidy
+from structnet.plot.style import GREY, LEAF, LINES, MARKERS, labelled, one_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,14 +87,9 @@ def draw_errors(history: History, ax: Axes | None = None) -> Axes:
     for number, place in enumerate(np.flatnonzero(np.diff(rounds) > 0)):
         label = "_expanded" if number else "the tree is expanded"
         ax.axvline(history.records[place + 1]["epoch"], color=GREY, linestyle=":", label=label)
-    tidy(ax)
-    percent_axis(ax)
     ax.locator_params("x", integer=True)
     ax.set_ylim(bottom=0)
-    ax.set(xlabel="iteration", ylabel="error")
-    ax.set_title("Training of a softmax tree", fontsize=11)
-    ax.legend(frameon=False)
-    return ax
+    return labelled(ax, "iteration", "error", "Training of a softmax tree")
 
 
 def draw_costs(found: Mapping[str, Sequence[tuple[float, float]]], ax: Axes | None = None) -> Axes:
@@ -112,9 +107,6 @@ def draw_costs(found: Mapping[str, Sequence[tuple[float, float]]], ax: Axes | No
             "marker": MARKERS[number % len(MARKERS)],
         }
         ax.plot(flops, errors, label=name, **style)
-    tidy(ax)
-    percent_axis(ax)
-    ax.set(xscale="log", xlabel="FLOPs of one prediction", ylabel="test error")
-    ax.set_title("What a prediction costs, and how often it is wrong", fontsize=11)
-    ax.legend(frameon=False)
-    return ax
+    ax.set_xscale("log")
+    title = "What a prediction costs, and how often it is wrong"
+    return labelled(ax, "FLOPs of one prediction", "test error", title)
