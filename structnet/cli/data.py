@@ -20,18 +20,8 @@ def run(words: Sequence[str]) -> None:
     examples = f"{EXAMPLES}\n\ndata sets:\n{listed()}"
     prog = "structnet data NAME"
     told, _, names = parse(DataSettings, words, prog, examples=examples, inputs=True)
-    name, made, file = " ".join(names), told.generated, vars(told.file)
+    name = " ".join(names)
     kind = kind_of(name, told)
-    from structnet.recipes import data_sets
+    from structnet.recipes.data_sets import TELL
 
-    if kind == "trees":
-        result = data_sets.own_trees(name, told.data_dir, file, print)
-    elif kind == "sets of trees":
-        given = (made.out, made.num, made.seed or 0) if made.generate else None
-        result = data_sets.trees(name, told.data_dir, given, print)
-    elif kind == "texts":
-        result = data_sets.text(name, told.data_dir, print)
-    else:
-        table = {flag: value for flag, value in file.items() if flag != "format"}
-        result = data_sets.arrays(name, told.data_dir, table, print)
-    print(json.dumps(result, ensure_ascii=False))
+    print(json.dumps(TELL[kind](name, told, print), ensure_ascii=False))

@@ -1,9 +1,13 @@
-"""What is in a data set and where it lies, as ``structnet data`` tells it."""
+"""What is in a data set and where it lies, as ``structnet data`` tells it.
+
+Each function takes the name of a data set, or the path of a file, what the command is told, and a
+function for lines to the user; it gives what is printed last, as JSON.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -14,6 +18,7 @@ from structnet import datasets
 from structnet.datasets import Arrays, DownloadError, load
 from structnet.datasets.named import LOADERS
 from structnet.datasets.source import Source, is_published
+from structnet.recipes.data_settings import DataSettings
 from structnet.recipes.recipe import Say
 from structnet.recipes.tree_lstm.model import OF_NAME
 from structnet.recipes.words import counted, outputs
@@ -24,24 +29,16 @@ from structnet.training.files import locked
 SHOWN = 20  # classes that are told in words
 
 
-def trees(
-    name: str, data_dir: str | None, made: tuple[Path | None, int | None, int] | None, say: Say
-) -> dict[str, Any]:
-    """Finds, downloads or generates a data set of trees.
-
-    Args:
-        name: listops or lrt.
-        data_dir: folder that is looked into before the cache.
-        made: folder, number and seed of generated examples; None for the published ones.
-        say: function that takes a line for the user.
-    """
-    of = OF_NAME[name]
-    if made is not None:
-        out = made[0] or Path("data", "cache", name)
+def trees(name: str, told: DataSettings, say: Say) -> dict[str, Any]:
+    """Finds, downloads or generates a data set of trees."""
+    of, made = OF_NAME[name], told.generated
+    if made.generate:
+        out = made.out or Path("data", "cache", name)
         with locked(out):  # which shows at once whether it can be written into
-            paths, origin = of.generate(out, *made[1:]), "generated"
+            paths, origin = of.generate(out, made.num, made.seed or 0), "generated"
     else:
-        paths, origin = [datasets.fetch(source, data_dir) for source in of.sources()], "published"
+        paths = [datasets.fetch(source, told.data_dir) for source in of.sources()]
+        origin = "published"
         _say_source(of.sources()[0], say)
         say(f"the content of all {len(paths)} files is the published one")
     files = {}
@@ -54,20 +51,11 @@ def trees(
     return {"data": name, "origin": origin, "files": files}
 
 
-def own_trees(
-    name: str, data_dir: str | None, options: Mapping[str, str | None], say: Say
-) -> dict[str, Any]:
-    """What is in a user's file of trees, or a folder of such files.
-
-    Args:
-        name: its path.
-        data_dir: folder that the path is taken from.
-        options: format, target and task; None for what the content says.
-        say: function that takes a line for the user.
-    """
-    path = Path(data_dir or "", name)
-    asked = [options[flag] for flag in ("format", "target", "task")]
-    data = datasets.read_trees(path, *asked, targets_needed=options["target"] is not None)
+def own_trees(name: str, told: DataSettings, say: Say) -> dict[str, Any]:
+    """What is in a user's file of trees, or a folder of such files."""
+    path, file = Path(told.data_dir or "", name), told.file
+    asked = file.format, file.target, file.task
+    data = datasets.read_trees(path, *asked, targets_needed=file.target is not None)
     found = datasets.summarize_trees(data)
     for line in (*data.guesses, *_of_trees(found)):
         say(line)
@@ -109,18 +97,9 @@ def _spread(values: Mapping[str, float]) -> str:
     return f"{values['least']:g} to {values['most']:g}, half of them at most {values['median']:g}"
 
 
-def arrays(
-    name: str, data_dir: str | None, options: Mapping[str, str | None], say: Say
-) -> dict[str, Any]:
-    """What is in a data set of images or rows, and where its files lie.
-
-    Args:
-        name: a name, or the path of a table or of a file of sparse rows.
-        data_dir: folder that is looked into before the cache.
-        options: target, task, header and delimiter of a table; None for what its content says.
-        say: function that takes a line for the user.
-    """
-    data, module = _loaded(name, data_dir, options, say), getattr(datasets, name, None)
+def arrays(name: str, told: DataSettings, say: Say) -> dict[str, Any]:
+    """What is in a data set of images or rows, and where its files lie."""
+    data, module = _loaded(name, told, say), getattr(datasets, name, None)
     sources = {source.name: source for source in getattr(module, "SOURCES", ())}
     if sources:
         _say_source(next(iter(sources.values())), say)
@@ -149,15 +128,9 @@ def arrays(
     }
 
 
-def text(name: str, data_dir: str | None, say: Say) -> dict[str, Any]:
-    """How many sentences and words a text has.
-
-    Args:
-        name: a name, or the path of a file.
-        data_dir: folder that is looked into before the cache.
-        say: function that takes a line for the user.
-    """
-    found = datasets.load_text(name, data_dir)
+def text(name: str, told: DataSettings, say: Say) -> dict[str, Any]:
+    """How many sentences and words a text has."""
+    found = datasets.load_text(name, told.data_dir)
     parts = {part: getattr(found, part) for part in ("train", "validation", "test")}
     sizes = {part: (len(each), sum(map(len, each))) for part, each in parts.items()}
     for part, (sentences, tokens) in sizes.items():
@@ -177,21 +150,19 @@ def _say_source(source: Source, say: Say) -> None:
     say(f"published at {source.url.rpartition('/')[0]}; licence: {source.licence}")
 
 
-def _loaded(name: str, data_dir: str | None, options: Mapping[str, str | None], say: Say) -> Arrays:
+def _loaded(name: str, told: DataSettings, say: Say) -> Arrays:
     if name == "digits":
         return load(name)
     if name not in LOADERS:
-        given: dict[str, Any] = {
-            flag: value for flag, value in options.items() if value is not None
-        }
+        given = {flag: value for flag, value in vars(told.file).items() if value is not None}
         if "header" in given:
             given["header"] = given["header"] == "yes"
-        return load(name, data_dir, **given)
+        return load(name, told.data_dir, **given)
     try:
-        return load(name, data_dir, download=True)
+        return load(name, told.data_dir, download=True)
     except DownloadError as error:
         try:
-            data = load(name, data_dir)  # sarcos can do without its training file
+            data = load(name, told.data_dir)  # sarcos can do without its training file
         except DownloadError:
             raise error from None
         say(f"{error}; so what is at hand is used")
@@ -204,3 +175,12 @@ def _class_counts(data: Arrays) -> dict[str, int] | None:
     labels = np.concatenate([data.y_train, data.y_test])
     counts = np.bincount(labels, minlength=len(data.classes)).tolist()
     return dict(zip(data.classes, counts, strict=True))
+
+
+# What is told of a data set of each kind; see :func:`structnet.recipes.data_settings.kind_of`.
+TELL: dict[str, Callable[[str, DataSettings, Say], dict[str, Any]]] = {
+    "sets of trees": trees,
+    "trees": own_trees,
+    "texts": text,
+    "arrays": arrays,
+}
