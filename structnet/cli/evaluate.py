@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from structnet.cli.flags import parse
 from structnet.cli.names import recipe_of
-from structnet.recipes.recipe import Ask
+from structnet.recipes.recipe import Ask, result_of
 
 if TYPE_CHECKING:
     from structnet.recipes.protocol import Recipe
@@ -43,7 +43,6 @@ class Measured:
 def run(words: Sequence[str]) -> None:
     """Measures a trained model and prints what came out as JSON."""
     recipe, run, ask, own, _ = asked("evaluate RUN", words, ABOUT, EXAMPLES, Measured)
-    from structnet.recipes.execution import result_of
     from structnet.recipes.words import metrics
 
     begin = time.perf_counter()
@@ -51,8 +50,10 @@ def run(words: Sequence[str]) -> None:
     tested = recipe.measure(recipe.open(run, ask.place), examples, ask)
     seconds = time.perf_counter() - begin
     print(*metrics(tested), sep="\n")
-    data = str(Path(own.data).resolve()) if own.data else run.config["settings"]["data"]
-    print(json.dumps(result_of(recipe, run, data, {"test": len(examples)}, tested, seconds)))
+    settings, sizes = run.config["settings"], {"test": len(examples)}
+    data = str(Path(own.data).resolve()) if own.data else settings["data"]
+    result = result_of(recipe.name, data, settings, sizes, tested, seconds)
+    print(json.dumps(result | {"run": str(run)}))
 
 
 def asked(

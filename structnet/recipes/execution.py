@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from structnet.recipes.paper import Member, Members
 from structnet.recipes.protocol import Recipe, sizes_of
-from structnet.recipes.recipe import Place, Say, values_of
+from structnet.recipes.recipe import Place, Say, result_of, values_of
 from structnet.recipes.run import Run, save
 from structnet.recipes.words import metrics
 from structnet.training import set_threads
@@ -74,35 +74,19 @@ def _carried_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str,
     tested = recipe.measure(model, data.test, recipe.Ask(place=settings.place))
     for line in metrics(tested):
         say(line)
-    result = result_of(recipe, run, settings.data, sizes_of(data), tested, outcome.seconds)
-    result |= {"details": outcome.details}
+    result = result_of(
+        recipe.name,
+        settings.data,
+        run.config["settings"],
+        sizes_of(data),
+        tested,
+        outcome.seconds,
+    )
+    result |= {"run": str(run), "details": outcome.details}
     run.write("result.json", result)
     for name, draw in recipe.pictures(run, data).items():
         _draw(run, name, draw)
     return result
-
-
-def result_of(
-    recipe: Recipe, run: Run, data: str, sizes: Mapping[str, int], tested: Any, seconds: float
-) -> dict[str, Any]:
-    """The one form that results have, of ``train`` as of ``evaluate``.
-
-    Args:
-        recipe, run: recipe and run of the model.
-        data: the data set's name, or a file's.
-        sizes: examples of each part.
-        tested: metric -> value.
-        seconds: time that it took.
-    """
-    return {
-        "model": recipe.name,
-        "data": data,
-        "sizes": dict(sizes),
-        "test": tested,
-        "settings": run.config["settings"],
-        "seconds": round(seconds, 1),
-        "run": str(run),
-    }
 
 
 def speaker() -> Say:

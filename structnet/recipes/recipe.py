@@ -104,6 +104,34 @@ class Outcome(NamedTuple):
     details: dict[str, Any]
 
 
+def result_of(
+    model: str,
+    data: Any,
+    settings: Any,
+    sizes: Mapping[str, int],
+    tested: Mapping[str, Any],
+    seconds: float,
+) -> dict[str, Any]:
+    """The one form that results have: of ``train``, of ``evaluate``, of other models of a table.
+
+    Args:
+        model: its name.
+        data: name of the data set or file, or what else ``config.json`` is to say of the data.
+        settings: settings, or the values of such.
+        sizes: examples of each part.
+        tested: metric -> value.
+        seconds: time that it took.
+    """
+    return {
+        "model": model,
+        "data": data,
+        "sizes": dict(sizes),
+        "test": tested,
+        "settings": values_of(settings) if is_dataclass(settings) else settings,
+        "seconds": round(seconds, 1),
+    }
+
+
 def values_of(settings: Any) -> Values:
     """Settings as ``config.json`` has them: the fields of groups beside the others.
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from structnet.recipes.neural_tree.settings import NeuralTreeRunSettings, Rows
-from structnet.recipes.recipe import Place, Say, settings_from, values_of
+from structnet.recipes.recipe import Place, Say, result_of, settings_from, values_of
 
 if TYPE_CHECKING:
     from structnet.recipes.arrays import ArrayData
@@ -71,15 +71,10 @@ def train(settings: Settings, say: Say) -> dict[str, Any]:
     network = settings.model in NETWORKS[settings.data]
     begin = time.perf_counter()
     score, parameters, sizes = (_network if network else _of_sklearn)(settings, data)
-    return {
-        "model": settings.model,
-        "data": data.arrays.name,
-        "sizes": {**sizes, "test": len(data.test)},
-        "test": {"mse" if data.arrays.classes is None else "accuracy": score},
-        "settings": values_of(settings),
-        "seconds": round(time.perf_counter() - begin, 1),
-        "details": {"parameters": parameters},
-    }
+    sizes["test"], took = len(data.test), time.perf_counter() - begin
+    tested = {"mse" if data.arrays.classes is None else "accuracy": score}
+    result = result_of(settings.model, data.arrays.name, settings, sizes, tested, took)
+    return result | {"details": {"parameters": parameters}}
 
 
 # ---- networks

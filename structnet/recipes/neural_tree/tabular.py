@@ -18,7 +18,7 @@ from structnet.recipes.paper import (
     over_seeds,
     values_in,
 )
-from structnet.recipes.recipe import Place, Say, values_of
+from structnet.recipes.recipe import Place, Say, result_of
 
 if TYPE_CHECKING:
     from structnet.recipes.run import Run
@@ -68,15 +68,9 @@ def train(settings: Settings, say: Say) -> dict[str, Any]:
         scores[name] = model.score(x_test, y_test)
         if name == "neural tree":
             details = _shape_of(model, x)
-    return {
-        "model": "tabular",
-        "data": settings.data,
-        "sizes": {"train": len(x), "test": len(x_test)},
-        "test": scores,
-        "settings": values_of(settings),
-        "seconds": round(sum(seconds.values()), 1),
-        "details": {"seconds": seconds, **details},
-    }
+    sizes, took = {"train": len(x), "test": len(x_test)}, sum(seconds.values())
+    result = result_of("tabular", settings.data, settings, sizes, scores, took)
+    return result | {"details": {"seconds": seconds, **details}}
 
 
 def _models(classes: bool, seed: int) -> dict[str, Any]:

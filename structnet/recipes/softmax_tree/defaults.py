@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structnet.recipes.paper import Member, Members, PaperTable, Row, Table, values_in
-from structnet.recipes.recipe import Place, Say, check_data, values_of
+from structnet.recipes.recipe import Place, Say, check_data, result_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -115,10 +115,10 @@ def train(settings: Settings, say: Say) -> dict[str, Any]:
     from structnet.softmax_tree.settings import SoftmaxTreeSettings
 
     say(f"{settings.data}: {settings.model} ...")
-    sizes = {name: getattr(settings, name) for name in Source._fields}
+    drawn = {name: getattr(settings, name) for name in Source._fields}
     own = settings.data in ("digits", "uneven")  # no files
     place = Place() if own else settings.place
-    told = Samples(**sizes), SoftmaxTreeSettings(seed=settings.seed), place
+    told = Samples(**drawn), SoftmaxTreeSettings(seed=settings.seed), place
     data = load_data(SoftmaxTreeRunSettings(settings.data, *told))
     x, y = data.train.x, data.train.targets.numpy()
     begin, wall = time.process_time(), time.perf_counter()
@@ -128,15 +128,10 @@ def train(settings: Settings, say: Say) -> dict[str, Any]:
         model.fit(x, y)
     seconds = time.process_time() - begin
     found = figures_of(model, data.test.x, data.test.targets.numpy())
-    return {
-        "model": settings.model,
-        "data": settings.data,
-        "sizes": {"train": len(y), "test": len(data.test)},
-        "test": found | {"fit, s": seconds},
-        "settings": values_of(settings),
-        "seconds": round(time.perf_counter() - wall, 1),
-        "details": {"classes": data.arrays.num_outputs} | _chosen(model),
-    }
+    sizes, tested = {"train": len(y), "test": len(data.test)}, found | {"fit, s": seconds}
+    took = time.perf_counter() - wall
+    result = result_of(settings.model, settings.data, settings, sizes, tested, took)
+    return result | {"details": {"classes": data.arrays.num_outputs} | _chosen(model)}
 
 
 def _model(name: str, seed: int) -> Any:

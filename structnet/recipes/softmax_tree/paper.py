@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from structnet.checks import check_integer, check_number
 from structnet.recipes.paper import Member, Members, PaperTable, Row, Table
 from structnet.recipes.protocol import sizes_of
-from structnet.recipes.recipe import Place, Say, parts, values_of
+from structnet.recipes.recipe import Place, Say, parts, result_of
 from structnet.recipes.softmax_tree.defaults import DEFAULTS
 from structnet.recipes.softmax_tree.settings import (
     DATA_SETS,
@@ -147,15 +147,9 @@ def _trained(kind: str, settings: SoftmaxTreeRunSettings, say: Say) -> dict[str,
     known = {name: described[name] for name in ("name", "split", "test", "num_outputs")}
     if settings.data in GENERATED:
         known["split"] = "drawn anew with each seed"
-    return {
-        "model": kind,
-        "data": known | {"learnt_from": sizes["train"] + sizes["validation"]},
-        "sizes": sizes,
-        "test": test,
-        "settings": values_of(settings),
-        "seconds": round(time.perf_counter() - begin, 1),
-        "details": details,
-    }
+    known["learnt_from"] = sizes["train"] + sizes["validation"]
+    took = time.perf_counter() - begin
+    return result_of(kind, known, settings, sizes, test, took) | {"details": details}
 
 
 def made(number: int, choice: Choice, members: Members) -> Table:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from structnet.recipes.paper import Member, Members, PaperTable, Row, Table
-from structnet.recipes.recipe import Place, Say, parts, values_of
+from structnet.recipes.recipe import Place, Say, parts, result_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -109,14 +109,10 @@ def trained(settings: Settings, say: Say) -> dict[str, Any]:
     learn, test = parted(of, settings.seed, settings.train_size, settings.test_size)
     fit = _tree if settings.model == "tree" else _baseline
     said = fit(settings, of, learn, test)
-    return {
-        "model": settings.model,
-        "data": settings.data,
-        "sizes": {"train": len(learn), "test": len(test)},
-        "test": {"error" if of.of_numbers else "accuracy": score(said, of.y[test])},
-        "settings": values_of(settings),
-        "seconds": round(time.perf_counter() - begin, 1),
-    }
+    sizes = {"train": len(learn), "test": len(test)}
+    tested = {"error" if of.of_numbers else "accuracy": score(said, of.y[test])}
+    took = time.perf_counter() - begin
+    return result_of(settings.model, settings.data, settings, sizes, tested, took)
 
 
 def parted(
