@@ -30,7 +30,7 @@ from structnet.recipes.softmax_tree.settings import (
     SoftmaxTreeRunSettings,
 )
 from structnet.recipes.softmax_tree.settings import Samples as SamplesTold
-from structnet.softmax_tree.settings import SoftmaxTreeSettings, Start
+from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings, Start
 
 if TYPE_CHECKING:
     from structnet.recipes.run import Run
@@ -106,20 +106,20 @@ def compared(choice: Choice, seed: int) -> list[Member]:
 
 def grid(choice: Choice, seed: int) -> list[Member]:
     """The trees of Table 2 that have one seed."""
+    grown = choice.run_of("adaptive-softmax-tree", seed)
+    assert isinstance(grown, AdaptiveRunSettings)
+    runs: list[tuple[str, int, SoftmaxTreeRunSettings]] = [
+        ("softmax-tree", depth, choice.run_of("softmax-tree", seed, depth=depth))
+        for depth in DEPTHS
+    ]
+    runs += [
+        ("adaptive-softmax-tree", k, replace(grown, growth=GrowthSettings(start_k=k, **GROWN)))
+        for k in START_KS
+    ]
     found = [_member("flat", choice, seed)]
-    for depth in DEPTHS:
-        settings = choice.run_of("softmax-tree", seed, depth=depth)
-        key = ("softmax-tree", depth)
-        folder = f"{settings.name}-softmax-tree-{depth}-{seed}"
-        found.append(Member(key, folder, settings, partial(_trained, "softmax-tree")))
-    for start_k in START_KS:
-        settings = choice.run_of("adaptive-softmax-tree", seed)
-        assert isinstance(settings, AdaptiveRunSettings)
-        growth = replace(settings.growth, start_k=start_k, **GROWN)
-        settings = replace(settings, growth=growth)
-        key = ("adaptive-softmax-tree", start_k)
-        folder = f"{settings.name}-adaptive-{start_k}-{seed}"
-        found.append(Member(key, folder, settings, partial(_trained, "adaptive-softmax-tree")))
+    for kind, value, settings in runs:
+        folder = f"{settings.name}-{kind.removesuffix('-softmax-tree')}-{value}-{seed}"
+        found.append(Member((kind, value), folder, settings, partial(_trained, kind)))
     asked = parts(choice.only, tuple(NAMES), "--only") or NAMES
     return [each for each in found if (each.key if each.key in NAMES else each.key[0]) in asked]
 
@@ -223,7 +223,7 @@ def _table(number: int, members: Any) -> PaperTable:
     return PaperTable(
         DATA_SETS,
         lambda choice: f"table{number}-{_stem(choice)}",
-        lambda choice, seed: members(choice, seed),
+        members,
         partial(made, number),
     )
 
