@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from structnet.recipes.recipe import Answer, Outcome, Place, Say
+from structnet.recipes.recipe import Answer, Outcome, Pictures, Place, Say
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from structnet.recipes.paper import PaperTable
     from structnet.recipes.run import Run
 
@@ -130,7 +128,7 @@ class Recipe(Protocol):
     @abstractmethod
     def pictures(
         self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
-    ) -> Mapping[str, Callable[[], Axes]]:
+    ) -> Pictures:
         """File name -> what draws it, as far as the run has come; data are loaded if needed.
 
         Texts are given to recipes that draw inputs alone.

@@ -25,9 +25,11 @@ from structnet.checks import check_integer
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+    from matplotlib.axes import Axes
 
 S = TypeVar("S", bound="DataclassInstance")
 Say = Callable[[str], None]  # what to do with a line for the user
+Pictures = dict[str, Callable[[], "Axes"]]  # file name -> what draws it
 Values = dict[str, Any]  # settings as JSON has them: name -> value, without groups
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from structnet.recipes.older import upgraded, upgraded_result
-from structnet.recipes.recipe import Place, S, settings_from, values_of
+from structnet.recipes.recipe import Pictures, Place, S, settings_from, values_of
 from structnet.training.checkpoint import (
     MALFORMED,
     CheckpointError,
@@ -157,7 +157,7 @@ class Run:
         file = self.folder / "history.jsonl"
         return History.load(file) if file.exists() else History()
 
-    def history_picture(self) -> dict[str, Callable[[], Axes]]:
+    def history_picture(self) -> Pictures:
         """``history.png`` and what draws it; nothing before the first epoch has ended."""
         from structnet.plot import plot_history
 

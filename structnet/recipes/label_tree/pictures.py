@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structnet.plot.fonts import fonts_for
 from structnet.plot.style import GREY, LINES, cut, labelled, one_axes
-from structnet.recipes.recipe import Place
+from structnet.recipes.recipe import Pictures, Place
 from structnet.recipes.run import Run
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ APART = " · "  # labels may be commas
 TITLE = "The tree down to depth {}: each node's most frequent labels, and how many it has in all"
 
 
-def pictures_of(run: Run) -> Mapping[str, Callable[[], Axes]]:
+def pictures_of(run: Run) -> Pictures:
     """File name -> what draws it, as far as the run has come."""
     from structnet.recipes.label_tree.runs import opened
 

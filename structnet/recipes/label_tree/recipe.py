@@ -5,7 +5,7 @@ Nothing here imports torch before it is needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,11 +18,9 @@ from structnet.recipes.label_tree.settings import (
     LabelTreeRunSettings,
 )
 from structnet.recipes.protocol import Recipe
-from structnet.recipes.recipe import Answer, Outcome, Place, Say
+from structnet.recipes.recipe import Answer, Outcome, Pictures, Place, Say
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from structnet.label_tree import Examples
     from structnet.recipes.label_tree.data import LabelData
     from structnet.recipes.label_tree.runs import Opened
@@ -107,7 +105,7 @@ class LabelTreeRecipe(Recipe):
 
     def pictures(
         self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
-    ) -> Mapping[str, Callable[[], Axes]]:
+    ) -> Pictures:
         """The losses, the reassignments, and the tree with its most frequent labels."""
         from structnet.recipes.label_tree.pictures import pictures_of
 

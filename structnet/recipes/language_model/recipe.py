@@ -5,7 +5,7 @@ Nothing here imports torch before it is needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from structnet.datasets.catalogue import TEXTS
@@ -16,11 +16,9 @@ from structnet.recipes.language_model.settings import (
     LanguageModelRunSettings,
 )
 from structnet.recipes.protocol import Recipe
-from structnet.recipes.recipe import Answer, AskOfWords, Outcome, Place, Say
+from structnet.recipes.recipe import Answer, AskOfWords, Outcome, Pictures, Place, Say
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from structnet.label_tree import LogBilinearLM, NextWords
     from structnet.recipes.language_model.runs import TextData
     from structnet.recipes.run import Run
@@ -102,6 +100,6 @@ class LanguageModelRecipe(Recipe):
 
     def pictures(
         self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
-    ) -> Mapping[str, Callable[[], Axes]]:
+    ) -> Pictures:
         """The losses, epoch by epoch."""
         return run.history_picture()

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from structnet.plot.style import GREY, LINES, labelled, one_axes
+from structnet.recipes.recipe import Pictures
 from structnet.recipes.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def of_run(run: Run) -> dict[str, Callable[[], Axes]]:
+def of_run(run: Run) -> Pictures:
     """What there is to draw of a run: name -> what draws it."""
     found = run.history_picture()
     if not found or run.config["settings"]["network"] != "naru":

@@ -5,19 +5,17 @@ Nothing here imports torch before it is needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from structnet.recipes.naru.paper import TABLES
 from structnet.recipes.naru.paper import Choice as FigureChoice
 from structnet.recipes.naru.settings import DATA_SETS, FILES, NaruRunSettings
 from structnet.recipes.protocol import Recipe
-from structnet.recipes.recipe import Answer, AskOfWords, Outcome, Place, Say
+from structnet.recipes.recipe import Answer, AskOfWords, Outcome, Pictures, Place, Say
 from structnet.recipes.words import counted
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from structnet.recipes.naru.text import Opened, TextData
     from structnet.recipes.run import Run
 
@@ -139,7 +137,7 @@ class NaruRecipe(Recipe):
 
     def pictures(
         self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
-    ) -> Mapping[str, Callable[[], Axes]]:
+    ) -> Pictures:
         """The losses, the figures of the thesis, and the network with its traffic."""
         from structnet.recipes.naru import pictures
 

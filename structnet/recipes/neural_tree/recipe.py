@@ -5,7 +5,7 @@ Nothing here imports torch before it is needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -20,12 +20,10 @@ from structnet.recipes.neural_tree.settings import (
     table_of_defaults,
 )
 from structnet.recipes.protocol import Recipe
-from structnet.recipes.recipe import Answer, Outcome, Place, Say, is_file, one_file
+from structnet.recipes.recipe import Answer, Outcome, Pictures, Place, Say, is_file, one_file
 from structnet.recipes.words import counted
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from structnet.recipes.arrays import ArrayData
     from structnet.recipes.neural_tree.runs import Opened
     from structnet.recipes.run import Run
@@ -175,7 +173,7 @@ defaults of the data sets:
 
     def pictures(
         self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
-    ) -> Mapping[str, Callable[[], Axes]]:
+    ) -> Pictures:
         """The tree as it grew and as it was refined, its leaves, and its regions of a plane."""
         from structnet import plot
         from structnet.neural_tree import Decision

@@ -5,13 +5,14 @@ Nothing here imports torch before it is needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from structnet.recipes.protocol import Recipe
 from structnet.recipes.recipe import (
     Answer,
     Outcome,
+    Pictures,
     Place,
     Say,
     example_number,
@@ -30,8 +31,6 @@ from structnet.recipes.words import counted
 from structnet.routing.words import percent
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from structnet.recipes.arrays import ArrayData
     from structnet.recipes.run import Run
     from structnet.routing import Samples
@@ -177,7 +176,7 @@ class SoftmaxTreeRecipe(Recipe):
 
     def pictures(
         self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
-    ) -> Mapping[str, Callable[[], Axes]]:
+    ) -> Pictures:
         """Errors over iterations, how many classes the leaves have, and what the nodes ask."""
         from structnet.plot import plot_neural_tree
         from structnet.recipes.softmax_tree.pictures import draw_errors, draw_widths
@@ -185,7 +184,7 @@ class SoftmaxTreeRecipe(Recipe):
 
         if not len(run.history):
             return {}
-        found: dict[str, Callable[[], Axes]] = {"errors.png": lambda: draw_errors(run.history)}
+        found: Pictures = {"errors.png": lambda: draw_errors(run.history)}
         if run.model_file.exists():
             told = (run.result or {}).get("details", {}).get("growth")
             growth = GrowthSettings(**told) if told else None

@@ -5,21 +5,19 @@ Nothing here imports torch before it is needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from structnet.datasets.tree_file_formats import ENDINGS
 from structnet.recipes.protocol import Recipe
-from structnet.recipes.recipe import Answer, Outcome, Place, Say
+from structnet.recipes.recipe import Answer, Outcome, Pictures, Place, Say
 from structnet.recipes.recipe import Ask as AskOfModel
 from structnet.recipes.tree_file.settings import TreeFileSettings
 from structnet.recipes.tree_lstm.paper import TABLES
 from structnet.recipes.tree_lstm.paper import Choice as TableChoice
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from structnet.datasets import TreeFile
     from structnet.recipes.run import Run
     from structnet.recipes.tree_file.answers import Opened
@@ -112,7 +110,7 @@ class TreeFileRecipe(Recipe):
 
     def pictures(
         self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
-    ) -> Mapping[str, Callable[[], Axes]]:
+    ) -> Pictures:
         """``history.png``, ``confusion.png``, ``tree.png``, ``why.png``, as far as it has come."""
         from structnet.recipes.tree_file.answers import asked
         from structnet.recipes.tree_file.pictures import (

@@ -5,14 +5,14 @@ Nothing here imports torch before it is needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from structnet.datasets.tree_file_formats import ENDINGS
 from structnet.recipes.protocol import Recipe, sizes_in_words
-from structnet.recipes.recipe import Answer, Outcome, Place, Say
+from structnet.recipes.recipe import Answer, Outcome, Pictures, Place, Say
 from structnet.recipes.recipe import Ask as AskOfModel
 from structnet.recipes.tree_file.recipe import TreeFileRecipe
 from structnet.recipes.tree_lstm.model import (
@@ -34,8 +34,6 @@ from structnet.recipes.tree_lstm.trees import Labelled, TreeData, nearest_size
 from structnet.routing.words import percent
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from structnet.recipes.run import Run
     from structnet.trees.tree import Tree
 
@@ -160,7 +158,7 @@ models of the paper, which stand for what is not said:
 
     def pictures(
         self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
-    ) -> Mapping[str, Callable[[], Axes]]:
+    ) -> Pictures:
         """``history.png``, ``tree.png`` and, of lrt, ``by_operators.png``."""
         from structnet.recipes.tree_lstm.pictures import draw_by_operators, draw_tree
 
