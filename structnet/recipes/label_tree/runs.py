@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -178,10 +179,10 @@ def _named(
 # ---- the tree in words
 
 
-def first_levels(tree: LabelTree, labels: Sequence[str], levels: int = LEVELS) -> str:
+def first_levels(tree: LabelTree, labels: Sequence[str]) -> str:
     """The most frequent labels at each node of the first levels, one line a node."""
     topology, lines, stack = tree.topology, [], [0]
-    at_nodes = frequent(tree, levels)
+    at_nodes = frequent(tree, LEVELS)
     while stack:
         v = stack.pop()
         depth = int(topology.depth[v])
@@ -189,33 +190,23 @@ def first_levels(tree: LabelTree, labels: Sequence[str], levels: int = LEVELS) -
         named = ", ".join(labels[k] for k in most)
         more = f", ... ({number:,} labels)" if number > len(most) else ""
         lines.append(f"{'|   ' * depth}|--- {named}{more}")
-        if depth < levels:
+        if depth < LEVELS:
             stack += reversed(topology.children_of(v))
     return "\n".join(lines)
 
 
 def frequent(tree: LabelTree, levels: int, shown: int = SHOWN) -> dict[int, tuple[int, list[int]]]:
     """For each node down to a depth, how many labels are below, and the most frequent ones."""
-    numbering, counts = tree.codes.numbering, tree.softmax.counts.numpy()
-    found = {}
+    numbering, topology = tree.codes.numbering, tree.topology
+    order = np.argsort(-tree.softmax.counts.numpy(), kind="stable")
     leaf = np.zeros(tree.num_outputs, np.int64)
-    leaf[numbering.label[numbering.topology.leaves]] = numbering.topology.leaves
-    order = np.argsort(-counts, kind="stable")
+    leaf[numbering.label[topology.leaves]] = topology.leaves
     above = leaf[order]  # each label's ancestor, while we go up
-    depth = numbering.topology.depth
-    for _ in range(int(depth.max()) + 1):
-        for v in np.unique(above[(depth[above] <= levels) & (above >= 0)]):
-            if v not in found:
-                here = order[_below(numbering.topology, leaf[order], v)]
-                found[int(v)] = (len(here), here[:shown].tolist())
-        above = np.where(above > 0, numbering.topology.parent[above], above)
-    return found
-
-
-def _below(topology: Any, leaves: np.ndarray, node: int) -> np.ndarray:
-    """Which leaves are at or below a node."""
-    above = leaves.copy()
-    while (topology.depth[above] > topology.depth[node]).any():
-        deeper = topology.depth[above] > topology.depth[node]
-        above[deeper] = topology.parent[above[deeper]]
-    return above == node
+    found: defaultdict[int, list[np.ndarray]] = defaultdict(list)
+    while (above >= 0).any():
+        high = (above >= 0) & (topology.depth[above] <= levels)
+        for node in np.unique(above[high]).tolist():
+            found[node].append(np.flatnonzero(above == node))
+        above = np.where(above >= 0, topology.parent[above], above)
+    places = {node: np.sort(np.concatenate(parts)) for node, parts in found.items()}
+    return {node: (len(each), order[each[:shown]].tolist()) for node, each in places.items()}
