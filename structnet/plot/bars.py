@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 REFERENCE, FOUND = "#BBBBBB", "#4477AA"
+NAMES = "paper", "ours"  # of these two, in the legend
 WIDE = 100  # figures further apart than this are drawn on a logarithmic scale
 
 
@@ -27,7 +28,6 @@ class Bar(NamedTuple):
 def plot_bars(
     quantities: Mapping[str, Mapping[str, Bar]],
     title: str = "",
-    names: tuple[str, str] = ("paper", "ours"),
     axes: Sequence[Axes] | None = None,
 ) -> list[Axes]:
     """Draws quantities side by side, each with a pair of bars a row, seeds as dots.
@@ -35,8 +35,6 @@ def plot_bars(
     Args:
         quantities: quantity -> row -> its bars; all have the same rows.
         title: title of the figure.
-        names: words for the reference and for the found figures, of which the legend has those
-            that are drawn.
         axes: axes to draw on, one a quantity; new ones by default.
 
     Returns:
@@ -62,7 +60,7 @@ def plot_bars(
     whole.suptitle(title, fontsize=11)
     every = [bar for bars in quantities.values() for bar in bars.values()]
     drawn = any(bar.reference is not None for bar in every), any(bar.found for bar in every)
-    told = [each for each in zip(names, (REFERENCE, FOUND), drawn, strict=True) if each[2]]
+    told = [each for each in zip(NAMES, (REFERENCE, FOUND), drawn, strict=True) if each[2]]
     handles = [Patch(color=color, label=name) for name, color, _ in told]
     beside: dict[str, Any] = {
         "loc": "upper left",

@@ -27,6 +27,7 @@ from structnet.recipes.recipe import Say
 from structnet.recipes.run import Run
 from structnet.text import Encoded, Words, read_sentences
 
+SHOWN = 40  # nodes in neighbours.txt
 TIMED = 20  # batches whose test time is measured
 
 
@@ -132,7 +133,7 @@ def places(model: LogBilinearLM, file: str) -> NextWords:
     return NextWords(coded, model.boundary, model.settings.context)
 
 
-def neighbours(model: LogBilinearLM, shown: int = 40) -> str:
+def neighbours(model: LogBilinearLM) -> str:
     """Words whose last node is the same, the most frequent first, one node a line (Table 4)."""
     if not isinstance(model.head, TreeSoftmaxLoss):
         return ""
@@ -144,4 +145,4 @@ def neighbours(model: LogBilinearLM, shown: int = 40) -> str:
         here = here[np.argsort(-counts[here], kind="stable")][:12]
         if len(here) > 1:
             lines.append(" ".join(model.words.words[k] for k in here))
-    return "\n".join(lines[:shown]) + "\n"
+    return "\n".join(lines[:SHOWN]) + "\n"

@@ -59,7 +59,7 @@ class NaruRecipe(Recipe):
         from structnet.naru import train
         from structnet.naru.preparation import known_words, vectors_of
         from structnet.recipes.naru import figures
-        from structnet.recipes.naru.text import Opened, model_of, saved
+        from structnet.recipes.naru.text import Opened, model_of
         from structnet.training import set_threads
         from structnet.training.processes import own_device
         from structnet.training.threads import threads_are_set
@@ -85,7 +85,7 @@ class NaruRecipe(Recipe):
             folder=run.folder,
             progress=True,
         )
-        saved(run, model.to("cpu"), words)
+        run.save_model(model.to("cpu"), {**words.config(), "dim": model.vectors.shape[1]})
         details = {
             "parameters": sum(each.numel() for each in model.network.parameters()),
             "multiply_adds": figures.multiply_adds(model),

@@ -99,11 +99,6 @@ def model_of(training: Training, words: Words, vectors: Tensor) -> NextWord:
         return over_words(network, settings, words, vectors)
 
 
-def saved(run: Run, model: NextWord, words: Words) -> None:
-    """Writes the model of a run with its vocabulary."""
-    run.save_model(model, {**words.config(), "dim": model.vectors.shape[1]})
-
-
 def opened(run: Run, device: torch.device | str = "cpu") -> Opened:
     """The trained model of a run."""
     training, found = run.settings(NaruRunSettings).training, []
