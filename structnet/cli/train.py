@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunFlags:
-    """the run folder
+    """the run folder, which gets config.json, model.safetensors, history.jsonl, result.json,
+    pictures, and what a run that was killed goes on from; last, result.json is printed on one line
 
     Args:
         out: folder of a new run (default: runs/MODEL-DATA-...)

@@ -58,10 +58,8 @@ class LabelTreeRunSettings:
     node; while it trains, labels move to the children that their examples prefer. What is not said
     is chosen on examples held out of those to learn from.
 
-    The run folder gets config.json, training.safetensors (the state after the last epoch: a run
-    that was killed goes on from there), model.safetensors, history.jsonl, result.json, tree.txt
-    (the first levels) and pictures. The last line printed is result.json on one line; in "test",
-    accuracy is precision at 1, nodes_visited what branch and bound computed an example.
+    The run folder also gets tree.txt (the first levels). In "test" of the result, accuracy is
+    precision at 1, nodes_visited what branch and bound computed an example.
 
     Args:
         data: planted (points of a hierarchy that is known), brown or pydoc (the next word from the

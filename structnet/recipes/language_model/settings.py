@@ -42,9 +42,7 @@ class LanguageModelRunSettings:
     the next word is a leaf of a tree of softmaxes, and while it trains, words move to the children
     that their contexts prefer.
 
-    The run folder gets config.json, checkpoint.safetensors (a run that was killed goes on from
-    there), model.safetensors, history.jsonl, result.json, neighbours.txt (words that share a last
-    node) and a picture. The last line printed is result.json on one line.
+    The run folder also gets neighbours.txt, words that share a last node.
 
     Args:
         data: brown, wikitext-2, gutenberg (books in plain text), pydoc (the help that every Python

@@ -71,10 +71,8 @@ class NaruRunSettings:
     which elects the next; all others cost nothing. It learns to predict the vector of the next
     word; the nearest vector says which word it means.
 
-    The run folder gets config.json, the checkpoint, model.safetensors (the weights of the epoch
-    best on validation, and the vocabulary), history.jsonl, result.json, routing.json and
-    routing.npz (which bundles the test sentences visit) and pictures. The last line printed is
-    result.json on one line.
+    The weights of the epoch best on validation are kept. The run folder also gets routing.json and
+    routing.npz, which bundles the test sentences visit.
 
     Args:
         data: brown, wikitext-2, pydoc (the help on Python's language), or FILE.txt: one sentence a

@@ -212,10 +212,9 @@ class NeuralTreeRunSettings:
     example takes (--prune) are then cut. The test data decide nothing; they are measured before and
     after refinement.
 
-    The run folder gets config.json, growth.safetensors (the tree so far: a run that was killed goes
-    on from there), model.safetensors, history.jsonl, result.json, summary.txt and pictures. The
-    last line printed is result.json on one line; in "test", accuracy (or mse, of numbers) is that
-    of the mixture of all leaves, accuracy_greedy that of each router's likelier side, and so on.
+    The run folder also gets growth.safetensors (the tree so far) and summary.txt. In "test" of the
+    result, accuracy (or mse, of numbers) is that of the mixture of all leaves, accuracy_greedy that
+    of each router's likelier side, and so on.
 
     Args:
         data: digits, mnist, cifar10, sarcos, or FILE.csv (or .tsv): a table of numbers with a

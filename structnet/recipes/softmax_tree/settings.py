@@ -51,10 +51,9 @@ class SoftmaxTreeRunSettings:
     classes. Tree alternating optimisation trains its nodes one after the other, deepest first,
     until the objective hardly falls; what no example comes to is pruned.
 
-    The run folder gets config.json, model.safetensors, history.jsonl, result.json, summary.txt and
-    pictures. The last line printed is result.json on one line; in "test", flops are the weights on
-    an example's path and in its leaf, coverage is the share of examples whose class has a
-    probability above 0, and the perplexity is that of these.
+    The run folder also gets summary.txt. In "test" of the result, flops are the weights on an
+    example's path and in its leaf, coverage is the share of examples whose class has a probability
+    above 0, and the perplexity is that of these.
 
     Args:
         data: digits, mnist; clusters, uneven (generated); brown, pydoc, wikitext-2 (the next word);
@@ -106,17 +105,8 @@ class AdaptiveRunSettings(SoftmaxTreeRunSettings):
     An adaptive softmax tree (Kairgeldin et al., UAI 2024) begins as a complete softmax tree. Round
     by round, a small subtree is tried in the place of every leaf, and takes it if the loss falls
     below a share rho of the leaf's; then tree alternating optimisation trains the whole tree. The
-    round with the lowest error on held-out examples is kept, and then learns from them, too.
-
-    The run folder gets config.json, model.safetensors, history.jsonl, result.json, summary.txt and
-    pictures. The last line printed is result.json on one line, as of softmax-tree.
-
-    Args:
-        data: digits, mnist; clusters, uneven (generated); brown, pydoc, wikitext-2 (the next word);
-            or FILE.csv, FILE.svm (or .tsv, .libsvm): rows and a class
-
-    Raises:
-        ValueError: a value is out of its range, or the settings do not go together.
+    round with the lowest error on held-out examples is kept, and then learns from them, too. The
+    folder and the result have what those of softmax-tree have.
     """
 
     growth: GrowthSettings = field(default_factory=GrowthSettings)

@@ -55,11 +55,10 @@ class TreeFileSettings:
     objects with a tree and a label (.jsonl), trees in brackets (.mrg) or sentences (.conllu), whose
     labels can be the target; or it is a folder with a folder of files for each class.
 
-    The run folder gets config.json, model.safetensors (the weights of the epoch best on
-    validation), history.jsonl, result.json, history.png, confusion.png, tree.png (a test tree with
-    what the model says) and why.png (which of its parts that depends on). The last line printed is
-    result.json on one line: accuracy, macro F1 and confusion matrix of all test trees together, or
-    the errors of numbers, beside what the most frequent class or the mean would give.
+    The weights of the epoch best on validation are kept; tree.png is a test tree with what the
+    model says, why.png which of its parts that depends on. The result has accuracy, macro F1 and
+    confusion matrix of all test trees together, or the errors of numbers, beside what the most
+    frequent class or the mean would give.
 
     Args:
         data: FILE or FOLDER of trees

@@ -182,10 +182,8 @@ def table_of_defaults() -> str:
 class TreeLSTMRunSettings:
     """Trains a Tree-LSTM on parses, and tests it.
 
-    The run folder gets config.json, the checkpoint, model.safetensors (the weights of the epoch
-    best on validation), history.jsonl, result.json, history.png and tree.png (a test expression
-    with the model's prediction). The test data are used once, at the end. The last line printed is
-    result.json on one line.
+    The weights of the epoch best on validation are kept; tree.png is a test expression with the
+    model's prediction. The test data are used once, at the end.
 
     Args:
         data: listops, the value (0-9) of a list expression; or lrt, the relation, one of seven, of
