@@ -1,4 +1,4 @@
-"""The models of a comparison: what each learns, and what comes of it."""
+"""How a tree is trained on the data of a run, and the models of a comparison."""
 
 from __future__ import annotations
 
@@ -18,8 +18,28 @@ from structnet.softmax_tree import (
     train,
 )
 from structnet.softmax_tree.points import stacked
+from structnet.softmax_tree.training import Trained
 
 BASELINES = {"one-vs-all": one_vs_all, "hierarchical": hierarchical}
+
+
+def trained(settings: SoftmaxTreeRunSettings, data: ArrayData, **more: Any) -> Trained:
+    """Trains a tree on a run's data; one that grows learns from those held out, too, in the end.
+
+    Args:
+        more: further arguments of :func:`structnet.softmax_tree.train`.
+    """
+    held_out = data.validation
+    return train(
+        data.train.x,
+        data.train.targets.numpy(),
+        settings.training,
+        settings.growth_told,
+        num_classes=data.arrays.num_outputs,
+        validation=(held_out.x, held_out.targets.numpy()) if len(held_out) else None,
+        refit=True,
+        **more,
+    )
 
 
 def fitted(
@@ -41,24 +61,15 @@ def fitted(
 def _tree(
     kind: str, settings: SoftmaxTreeRunSettings, data: ArrayData, classes: int
 ) -> tuple[SoftmaxTree, dict[str, Any]]:
-    told = settings.training
     x, y, held_out = data.train.x, data.train.targets.numpy(), data.validation
-    if kind == "flat":
-        told = replace(told, k=classes)
     if kind == "leaves":
-        tree, chosen = leaves_trained(x, y, told, classes)
+        tree, chosen = leaves_trained(x, y, settings.training, classes)
         return tree, {"chosen": asdict(chosen)}
-    trained = train(
-        x,
-        y,
-        told,
-        settings.growth_told,
-        num_classes=classes,
-        validation=(held_out.x, held_out.targets.numpy()) if len(held_out) else None,
-        refit=True,
-    )
-    details = {"chosen": asdict(trained.settings), "iterations": len(trained.history) - 1}
+    if kind == "flat":
+        settings = replace(settings, training=replace(settings.training, k=classes))
+    found = trained(settings, data)
+    details = {"chosen": asdict(found.settings), "iterations": len(found.history) - 1}
     if kind != "from-adaptive":
-        return trained.tree, details
+        return found.tree, details
     both = stacked(x, held_out.x), np.append(y, held_out.targets.numpy())
-    return retrained(trained.tree, *both, trained.settings), details
+    return retrained(found.tree, *both, found.settings), details

@@ -92,7 +92,7 @@ class SoftmaxTreeRecipe(Recipe):
         self, settings: SoftmaxTreeRunSettings, data: ArrayData, run: Run, say: Say
     ) -> None:
         """Trains, iteration by iteration, and writes the tree in the end."""
-        from structnet.softmax_tree import train
+        from structnet.recipes.softmax_tree.comparison import trained
 
         state_file = run.folder / STATE
 
@@ -104,19 +104,7 @@ class SoftmaxTreeRecipe(Recipe):
 
         if state_file.exists():
             say(f"going on after iteration {len(run.history) - 1}")
-        held_out = data.validation
-        trained = train(
-            data.train.x,
-            data.train.targets.numpy(),
-            settings.training,
-            settings.growth_told,
-            num_classes=data.arrays.num_outputs,
-            validation=(held_out.x, held_out.targets.numpy()) if len(held_out) else None,
-            refit=True,
-            callbacks=[tell],
-            state_file=state_file,
-        )
-        _write(trained, data, run)
+        _write(trained(settings, data, callbacks=[tell], state_file=state_file), data, run)
         state_file.unlink(missing_ok=True)
 
     def open(self, run: Run, place: Place) -> tuple[Run, SoftmaxTree, Place]:
