@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from structnet.recipes.recipe import Answer, Outcome, Pictures, Place, Say
+from structnet.recipes.recipe import Ask as AskOfModel
 
 if TYPE_CHECKING:
     from structnet.recipes.paper import PaperTable
@@ -58,7 +59,7 @@ class Recipe(Protocol):
         draws_inputs: can pictures be of what a user types, and not only of the run's own data?
         Settings: a frozen dataclass with fields ``data`` and ``place`` and a method ``resolved``,
             which fills what was not said and refuses what does not go together.
-        Ask: a subclass of :class:`Ask`.
+        Ask: a subclass of :class:`.recipe.Ask`, which itself is the default.
         Choice: frozen dataclass of what ``reproduce`` may be told.
         tables: the papers' tables by number, others by name.
     """
@@ -70,7 +71,7 @@ class Recipe(Protocol):
     parallel: ClassVar[bool] = False
     draws_inputs: ClassVar[bool] = False
     Settings: ClassVar[type[Any]]
-    Ask: ClassVar[type[Any]]
+    Ask: ClassVar[type[Any]] = AskOfModel
     Choice: ClassVar[type[Any]]
     tables: ClassVar[Mapping[Any, PaperTable]]
 

@@ -19,7 +19,6 @@ from structnet.recipes.recipe import (
     is_file,
     one_file,
 )
-from structnet.recipes.recipe import Ask as AskOfModel
 from structnet.recipes.softmax_tree.paper import TABLES, Choice
 from structnet.recipes.softmax_tree.settings import (
     DATA_SETS,
@@ -58,7 +57,6 @@ class SoftmaxTreeRecipe(Recipe):
     data_sets = DATA_SETS
     files = FILES
     Settings = SoftmaxTreeRunSettings
-    Ask = AskOfModel
     Choice = Choice
     tables = TABLES
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from structnet.datasets.tree_file_formats import ENDINGS
 from structnet.recipes.protocol import Recipe
 from structnet.recipes.recipe import Answer, Outcome, Pictures, Place, Say
-from structnet.recipes.recipe import Ask as AskOfModel
 from structnet.recipes.tree_file.settings import TreeFileSettings
 from structnet.recipes.tree_lstm.paper import TABLES
 from structnet.recipes.tree_lstm.paper import Choice as TableChoice
@@ -40,7 +39,6 @@ class TreeFileRecipe(Recipe):
     files = ENDINGS
     draws_inputs = True
     Settings = TreeFileSettings
-    Ask = AskOfModel
     Choice = TableChoice
     tables = TABLES
 

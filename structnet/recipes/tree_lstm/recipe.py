@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from structnet.datasets.tree_file_formats import ENDINGS
 from structnet.recipes.protocol import Recipe, sizes_in_words
 from structnet.recipes.recipe import Answer, Outcome, Pictures, Place, Say
-from structnet.recipes.recipe import Ask as AskOfModel
 from structnet.recipes.tree_file.recipe import TreeFileRecipe
 from structnet.recipes.tree_lstm.model import (
     OF_NAME,
@@ -66,7 +65,6 @@ models of the paper, which stand for what is not said:
     parallel = True
     draws_inputs = True
     Settings = TreeLSTMRunSettings
-    Ask = AskOfModel
     Choice = TableChoice
     tables = TABLES
 
@@ -126,7 +124,7 @@ models of the paper, which stand for what is not said:
         """The examples of a file like the published ones."""
         return OF_NAME[run.settings(TreeLSTMRunSettings).data].read(file)
 
-    def measure(self, model: Opened, examples: Labelled, ask: AskOfModel) -> dict[str, Any]:
+    def measure(self, model: Opened, examples: Labelled, ask: Any) -> dict[str, Any]:
         """The accuracy; of lrt also by operators, and the mean over these groups."""
         import numpy as np
 
@@ -141,7 +139,7 @@ models of the paper, which stand for what is not said:
             result["accuracy_by_operators"] = {str(n): list(group) for n, group in groups.items()}
         return result
 
-    def answer(self, model: Opened, texts: Sequence[str], ask: AskOfModel) -> list[Answer]:
+    def answer(self, model: Opened, texts: Sequence[str], ask: Any) -> list[Answer]:
         """What the model takes one example to be, and what it is."""
         trees = model.of.parse(texts)
         predicted, probability = model.ask(trees)
