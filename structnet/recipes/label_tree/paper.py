@@ -8,11 +8,10 @@ Reference:
 from __future__ import annotations
 
 from itertools import product
-from typing import Literal
 
-from structnet.label_tree.settings import LabelTreeSettings
 from structnet.recipes.label_tree.settings import Choice, LabelTreeRunSettings
 from structnet.recipes.paper import Member, Members, PaperTable, Row, Table, values_in
+from structnet.recipes.recipe import settings_from, values_of
 
 MEASURED = {
     "accuracy": "test.accuracy",
@@ -22,7 +21,7 @@ MEASURED = {
     "seconds": "seconds",
 }
 # A tree, and its start.
-KINDS: dict[str, tuple[Literal["huffman", "learned"], Literal["huffman", "groups"]]] = {
+KINDS = {
     "huffman": ("huffman", "huffman"),
     "learned": ("learned", "huffman"),
     "groups": ("learned", "groups"),
@@ -34,16 +33,8 @@ def members(choice: Choice, seed: int) -> list[Member]:
     found = []
     for kind, arity in product(KINDS, (5, 20)):
         tree, start = KINDS[kind]
-        told = LabelTreeSettings(
-            tree=tree,
-            start=start,
-            arity=arity,
-            epochs=choice.epochs,
-            embedding_size=choice.embedding_size,
-            learning_rate=choice.learning_rate,
-            seed=seed,
-        )
-        settings = LabelTreeRunSettings(choice.data, training=told, place=choice.place)
+        own = {"tree": tree, "start": start, "arity": arity, "seed": seed}
+        settings = settings_from(LabelTreeRunSettings, values_of(choice) | own)
         folder = f"{choice.data}-{kind}-{arity}-{seed}"
         found.append(Member((kind, arity), folder, settings.resolved()))
     return found

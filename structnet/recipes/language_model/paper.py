@@ -7,16 +7,13 @@ Reference:
 
 from __future__ import annotations
 
-from typing import Any, cast
-
-from structnet.label_tree.language_settings import HEADS, TREES, LanguageModelSettings
+from structnet.label_tree.language_settings import HEADS, TREES
 from structnet.recipes.language_model.settings import (
     Choice,
     LanguageModelRunSettings,
-    Rows,
 )
 from structnet.recipes.paper import Member, Members, PaperTable, Row, Table, values_in
-from structnet.recipes.recipe import parts
+from structnet.recipes.recipe import parts, settings_from, values_of
 from structnet.recipes.words import counted
 
 MEASURED = {
@@ -31,12 +28,8 @@ def members(choice: Choice, seed: int) -> list[Member]:
     """The runs that have one seed."""
     found = []
     for head in parts(choice.only, HEADS, "--only") or HEADS:
-        settings = LanguageModelRunSettings(
-            choice.data,
-            Rows(train_size=choice.train_size),
-            LanguageModelSettings(head=cast(Any, head), epochs=choice.epochs, seed=seed),
-            choice.place,
-        )
+        own = {"head": head, "seed": seed}
+        settings = settings_from(LanguageModelRunSettings, values_of(choice) | own)
         found.append(Member(head, f"{choice.data}-{head}-{seed}", settings.resolved()))
     return found
 

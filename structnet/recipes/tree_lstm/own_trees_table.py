@@ -12,11 +12,12 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from structnet.recipes.paper import Member, Members, PaperTable, Row, Table
-from structnet.recipes.recipe import Place, Say, parts, result_of
+from structnet.recipes.recipe import Place, Say, parts, result_of, settings_from, values_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,30 +75,21 @@ def members(choice: Any, seed: int) -> list[Member]:
         raise ValueError("table own is of models with no setting touched; leave out --epochs")
     if choice.sizes.max_depth is not None or choice.sizes.generate or choice.place.data_dir:
         raise ValueError("--max-depth, --generate and --data-dir are for tables 1 and 2")
-    asked, sizes = parts(choice.only, tuple(TASKS), "--only") or TASKS, choice.sizes
+    asked = parts(choice.only, tuple(TASKS), "--only") or TASKS
     if choice.treebank is not None and not choice.treebank.is_file():
         raise ValueError(f"--treebank must be a file of sentences; got {choice.treebank}")
     if choice.treebank is None and choice.only is not None and set(asked) & set(OF_SENTENCES):
         raise ValueError(f"--only {choice.only} needs --treebank FILE, bracketed sentences")
-    return [
-        Member(
-            model,
-            f"own-{task}-{model}-{seed}",
-            Settings(
-                task,
-                model,
-                sizes.train_size,
-                sizes.test_size,
-                choice.treebank if task in OF_SENTENCES else None,
-                seed,
-                choice.place,
-            ),
-            trained,
-        )
-        for task in asked
-        if choice.treebank is not None or task not in OF_SENTENCES
-        for model in NAMES
-    ]
+    found, told = [], values_of(choice)
+    for task, model in product(asked, NAMES):
+        own = {"data": task, "model": model, "seed": seed}
+        if task in OF_SENTENCES and choice.treebank is None:
+            continue
+        if task not in OF_SENTENCES:
+            own["treebank"] = None
+        settings = settings_from(Settings, told | own)
+        found.append(Member(model, f"own-{task}-{model}-{seed}", settings, trained))
+    return found
 
 
 def trained(settings: Settings, say: Say) -> dict[str, Any]:

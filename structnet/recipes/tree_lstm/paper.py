@@ -16,14 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from structnet.checks import check_integer
 from structnet.recipes.paper import Member, Members, PaperTable, Row, Table, values_in
-from structnet.recipes.recipe import Place, parts
+from structnet.recipes.recipe import Place, parts, settings_from, values_of
 from structnet.recipes.tree_lstm.own_trees_table import OWN, TASKS
 from structnet.recipes.tree_lstm.settings import (
     AGGREGATORS,
     WARM_UP,
-    Model,
     Sizes,
-    Training,
     TreeLSTMRunSettings,
 )
 from structnet.routing.words import percent
@@ -90,10 +88,9 @@ def members(data: str, choice: Choice, seed: int) -> list[Member]:
     found = []
     if choice.treebank is not None:
         raise ValueError("--treebank is for table own")
-    name: Any  # of AGGREGATORS
     for name in parts(choice.only, AGGREGATORS, "--only") or PAPER[data]:
-        training = Training(epochs=choice.epochs, seed=seed)
-        settings = TreeLSTMRunSettings(data, choice.sizes, Model(name), training, choice.place)
+        own = {"data": data, "aggregator": name, "seed": seed}
+        settings = settings_from(TreeLSTMRunSettings, values_of(choice) | own)
         found.append(Member(name, f"{data}-{name}-{seed}", settings.resolved()))
     return found
 
