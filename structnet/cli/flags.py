@@ -63,7 +63,7 @@ def parse(
     """
     import tyro
 
-    about = about or (inspect.getdoc(cls) or "").partition("\nArgs:")[0].strip()
+    about = about or re.split(r"\n(?:Args|Raises):", inspect.getdoc(cls) or "")[0].strip()
     extra = [] if own is None else [("run", own)]
     also = {name: kind() for name, kind in extra} if default else {}
     whole = make_dataclass("Flags", extra, bases=(cls,), kw_only=True, frozen=True)

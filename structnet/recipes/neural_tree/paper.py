@@ -302,10 +302,12 @@ def _figure(result: Mapping[str, Any], name: str) -> float:
 def together(runs: Sequence[Run]) -> dict[str, float]:
     """The errors of all trees together on their test data, by the way through them."""
     from structnet.recipes.neural_tree.answers import of_ensemble, output
-    from structnet.recipes.neural_tree.recipe import NeuralTreeRecipe
+    from structnet.recipes.neural_tree.data import load_data
     from structnet.recipes.neural_tree.runs import tree_of
 
-    data, test = runs[0].config["data"], NeuralTreeRecipe().own_data(runs[0]).test
+    data, loaded = runs[0].config["data"], load_data(runs[0].settings(NeuralTreeRunSettings))
+    runs[0].check_same_data(loaded.describe())
+    test = loaded.test
     trees, found = [tree_of(run) for run in runs], {}
     for name, path in {MULTI: "multi", SINGLE: "greedy"}.items():
         score = of_ensemble([output(tree, test, path) for tree in trees], test.targets, data)

@@ -107,6 +107,9 @@ class AdaptiveRunSettings(SoftmaxTreeRunSettings):
     below a share rho of the leaf's; then tree alternating optimisation trains the whole tree. The
     round with the lowest error on held-out examples is kept, and then learns from them, too. The
     folder and the result have what those of softmax-tree have.
+
+    Raises:
+        ValueError: a value is out of its range, or the settings do not go together.
     """
 
     growth: GrowthSettings = field(default_factory=GrowthSettings)
