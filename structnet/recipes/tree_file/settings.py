@@ -58,6 +58,8 @@ class Training(TreeLSTMSettings):
             commas (default: root,max,attention, and of numbers sum)
         bag: without the linear model of labels and pairs of labels that is mixed in as the
             held-out examples choose
+        numbers: take leaves that are numbers by their values, or as words (default: by their values
+            where the training trees have many different ones; digits stay words)
         label_dropout: share of the labels that stand as the unknown one in training (default:
             3 / (3 + n) for a label that n trees have, of numbers 0.2, or 0 for at most 100
             labels)
@@ -68,6 +70,7 @@ class Training(TreeLSTMSettings):
     cell: Cell = "child-sum"
     pools: str | None = None  # as it is written
     bag: bool = True
+    numbers: bool | None = None
     label_dropout: float | None = None
     epochs: int | None = None
     batch_size: int | None = None
