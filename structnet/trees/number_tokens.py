@@ -1,8 +1,8 @@
 """Numbers at leaves that enter by their value: which labels are numbers, and their tokens.
 
-A token below ``FIRST`` is the number of a word in a table. From there on it is a number itself: the
-32 bits of its value as a float, after ``FIRST``. So a forest, a graph and a slice of one hold values
-as they hold words, and a value that was never seen is a token like any other.
+A token below ``FIRST`` is the number of a word in a table. From there on it is a number itself:
+the 32 bits of its value as a float, after ``FIRST``. So a forest, a graph and a slice of one hold
+values as they hold words, and a value that was never seen is a token like any other.
 """
 
 from __future__ import annotations
