@@ -232,7 +232,9 @@ def _of_rows(rows: Rows, asked: Asked) -> Found:
     options = asked.options(chosen)
     for number, row in enumerate(rows.rows):
         try:
-            found.examples.append(tuple(tree_of(row[column], chosen, **options) for column in columns))
+            found.examples.append(
+                tuple(tree_of(row[column], chosen, **options) for column in columns)
+            )
         except ValueError as error:
             found.unreadable.append((rows.lines[number], one_line(error)))
             continue

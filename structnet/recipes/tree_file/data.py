@@ -81,9 +81,7 @@ def load_data(settings: TreeFileSettings, say: Say) -> TreeFileData:
         OSError: there is no such file.
     """
     source, path = settings.source, Path(settings.data)
-    data = read_trees(
-        path, source.format, source.target, source.task, node_label=source.node_label
-    )
+    data = read_trees(path, source.format, source.target, source.task, node_label=source.node_label)
     _say_read(data, say)
     _refuse_one_class(data)
     files = [source.test_file, source.validation_file]
