@@ -65,9 +65,9 @@ class NumberEmbedding(nn.Embedding):
 
     def features(self, values: np.ndarray) -> np.ndarray:
         """1 and the features of values, ``[n]`` -> ``[n, 3 + BINS]``."""
-        mean, deviation = self.moments.cpu().numpy().T
+        mean, deviation = self.moments.double().cpu().numpy().T
         both = (np.stack((values, signed_log(values, self.unit.item())), 1) - mean) / deviation
-        edges = self.edges.cpu().numpy()
+        edges = self.edges.double().cpu().numpy()
         width = np.diff(edges)
         come = (values[:, None] - edges[:-1]) / np.where(width > 0, width, 1)
         come = np.where(width > 0, come, values[:, None] > edges[:-1])

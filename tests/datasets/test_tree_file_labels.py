@@ -41,7 +41,7 @@ def test_a_column_labels_the_nodes(label: str | None, tmp_path: Path):
 
 def test_a_column_that_is_none_is_refused(tmp_path: Path):
     (tmp_path / "own.tsv").write_text("yes\t(S (NP it))\nno\t(S (NP he))\n")
-    with pytest.raises(ValueError, match="'node_label' parameter of read_trees must be .*'pos'"):
+    with pytest.raises(ValueError, match=r"'node_label' parameter of read_trees .*'pos'"):
         read_trees(tmp_path / "own.tsv", node_label="pos")
     with pytest.raises(TreeFileError, match="for conllu; the trees are bracketed"):
         read_trees(tmp_path / "own.tsv", node_label="upos")

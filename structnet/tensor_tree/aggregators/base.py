@@ -54,8 +54,8 @@ class Aggregator(nn.Module):
         ...
         ...     def __init__(self, *args, **sizes):
         ...         super().__init__(*args, **sizes)
-        ...         c = self.hidden_size
-        ...         self.weight = nn.Parameter(torch.randn(self.num_types, c, self.gates * c) / c**0.5)
+        ...         c, t = self.hidden_size, self.num_types
+        ...         self.weight = nn.Parameter(torch.randn(t, c, self.gates * c) / c**0.5)
         ...
         ...     def message_weight(self):
         ...         return None  # a child sends its state as it is
