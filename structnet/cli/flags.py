@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import fields, is_dataclass, make_dataclass
@@ -63,6 +65,7 @@ def parse(
     """
     import tyro
 
+    _say_repeated(words)
     about = about or re.split(r"\n(?:Args|Raises):", inspect.getdoc(cls) or "")[0].strip()
     extra = [] if own is None else [("run", own)]
     also = {name: kind() for name, kind in extra} if default else {}
@@ -95,6 +98,14 @@ def parse(
             raise ValueError(f"what is {word!r}? (see {prog} --help)")
     settings = cls(**{each.name: getattr(found, each.name) for each in fields(cls)})
     return settings, getattr(found, "run", None), rest
+
+
+def _say_repeated(words: Sequence[str]) -> None:
+    """A word on flags that are given several times, of which the last one counts."""
+    given = Counter(word.partition("=")[0].replace("_", "-") for word in words if word[:2] == "--")
+    for flag, count in given.items():
+        if count > 1:
+            print(f"note: {flag} is given {count} times; the last one counts", file=sys.stderr)
 
 
 def _flags_of(cls: Any) -> Iterator[str]:

@@ -89,6 +89,13 @@ def read_fasttext(
         LabelledText(2 lines, 3 words, 2 labels)
         >>> text.labels, text.words, text.ids.tolist()
         (('cat', 'dog'), ('it', 'purrs', 'barks'), [0, 1, 0, 2])
+
+        As samples of :class:`structnet.LabelTreeClassifier` with ``tokens=True``:
+
+        >>> X = np.split(text.ids, text.offsets[1:-1])
+        >>> y = np.take(text.labels, text.one_label())
+        >>> [line.tolist() for line in X], y.tolist()
+        ([[0, 1], [0, 2]], ['cat', 'dog'])
     """
     try:
         text = Path(path).read_bytes()

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from structnet.checks import check_one_of
 from structnet.datasets.csv_file import is_number, number
-from structnet.datasets.tree_file_formats import FORMATS, NAMES, whole
+from structnet.datasets.tree_file_formats import FORMATS, NAMES, NODE_LABELS, whole
 from structnet.datasets.tree_file_rows import (
     SEVERAL_LINES,
     TreeFileError,
@@ -48,6 +48,7 @@ class TreeFile:
         target: source of the targets: a column, comments, the trees, or folders.
         unreadable: line and fault of each example that was left out.
         guesses: choices that nobody asked for, in words.
+        node_label: column of CoNLL-U that the nodes are labelled by; None by their relations.
     """
 
     path: Path
@@ -58,6 +59,7 @@ class TreeFile:
     target: str | None
     unreadable: Unreadable
     guesses: tuple[str, ...]
+    node_label: str | None = None
 
     def __len__(self) -> int:
         return len(self.trees)
@@ -76,7 +78,8 @@ class TreeFile:
     def told(self) -> dict[str, Any]:
         """How others like it are read: format, target, task, and whether they are pairs."""
         kind = {"format": self.format, "target": self.target, "task": self.task}
-        return kind | {"pairs": self.pairs}
+        label = {} if self.node_label is None else {"node_label": self.node_label}
+        return kind | {"pairs": self.pairs} | label
 
     @property
     def each_tree(self) -> list[Tree]:
@@ -102,6 +105,7 @@ def read_trees(
     *,
     targets_needed: bool = True,
     pairs: bool = False,
+    node_label: str | None = None,
 ) -> TreeFile:
     """The trees of a file, or of a folder, with what is to be predicted of each.
 
@@ -131,6 +135,8 @@ def read_trees(
         targets_needed: False takes a file without targets, too.
         pairs: True says that an example is two trees, also where all of a column are leaves, as
             the task "pairs" does.
+        node_label: column of CoNLL-U that labels a word's node: "upos", "xpos", "lemma", "feats",
+            "form", "deps", "misc", or "deprel" as by default; the word itself is the token.
 
     Raises:
         TreeFileError: the file is empty, most of it cannot be read, it has no such column, or no
@@ -153,11 +159,13 @@ def read_trees(
         check_one_of("format", format, NAMES, "read_trees")
     if task is not None:
         check_one_of("task", task, TASKS, "read_trees")
+    if node_label is not None:
+        check_one_of("node_label", node_label, NODE_LABELS, "read_trees")
     path = Path(path)
-    asked = Asked(format, target, targets_needed, pairs or task == PAIRS)
+    asked = Asked(format, target, targets_needed, pairs or task == PAIRS, node_label)
     found = found_in(path, asked)
     _refuse_mostly_bad(path, found)
-    return _checked(path, found, task, targets_needed)
+    return replace(_checked(path, found, task, targets_needed), node_label=node_label)
 
 
 def read_text(
@@ -167,13 +175,14 @@ def read_text(
     task: str | None = None,
     *,
     pairs: bool = False,
+    node_label: str | None = None,
 ) -> TreeFile:
     """The trees of a text of which something is asked, as somebody typed them.
 
     Args:
         text: trees, or lines as a file has them, with targets or without; of several texts each by
             itself, and what cannot be read of one costs no other; its place is its number.
-        format, target, task, pairs: arguments of :func:`read_trees`.
+        format, target, task, pairs, node_label: arguments of :func:`read_trees`.
 
     Raises:
         TreeFileError: it holds no trees of the format.
@@ -183,14 +192,14 @@ def read_text(
         [<Tree (MAX 2 4)>]
     """
     path, texts = Path("the input"), [text] if isinstance(text, str) else text
-    asked = Asked(format, target, False, pairs or task == PAIRS)
+    asked = Asked(format, target, False, pairs or task == PAIRS, node_label)
     if not any(each.strip() for each in texts):
         raise TreeFileError("the input is empty; expected a tree")
     reader = _typed if len(texts) == 1 else _typed_or_fault
     found = joined([reader(path, each, asked) for each in texts])
     if not found.examples:
         _refuse_mostly_bad(path, found)
-    return _checked(path, found, task, False)
+    return replace(_checked(path, found, task, False), node_label=node_label)
 
 
 def _typed(path: Path, text: str, asked: Asked) -> Found:

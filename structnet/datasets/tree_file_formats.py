@@ -26,7 +26,7 @@ class Format(NamedTuple):
         split: function from the text of a whole file to the texts of its trees.
     """
 
-    parse: Callable[[str], Tree]
+    parse: Callable[..., Tree]
     endings: tuple[str, ...]
     split: Callable[[str], Iterator[Text]]
 
@@ -110,6 +110,8 @@ FORMATS: dict[str, Format] = {
     "html": Format(parse.html, (".html", ".htm"), whole),
     "python": Format(parse.python, (".py",), whole),
 }
+# The columns of CoNLL-U that a node can be labelled by.
+NODE_LABELS = ("form", "lemma", "upos", "xpos", "feats", "deprel", "deps", "misc")
 LINES = "jsonl"  # a file of this form has fields, whose trees are of any format
 LINES_ENDINGS = (".jsonl", ".ndjson")
 NAMES = (*FORMATS, LINES)
@@ -163,30 +165,34 @@ def tree_or_none(text: object, format_: str) -> Tree | None:
         return None
 
 
-def tree_of(text: object, format_: str) -> Tree:
+def tree_of(text: object, format_: str, **options: Any) -> Tree:
     """A field as a tree.
 
     Args:
         text: text of the tree; JSON that has been read already may be lists and dicts.
         format_: name of the format.
+        options: arguments of the format's parser by name.
 
     Raises:
         ParseError: the text is not of the format.
         ValueError: it is no text.
     """
     if isinstance(text, str):
-        return FORMATS[format_].parse(text)
+        return FORMATS[format_].parse(text, **options)
     if format_ == "json" and isinstance(text, (list, dict)):
         return parse.json(text)
     raise ValueError(f"expected the text of a tree; got {text!r:.40}")
 
 
-def trees_in(text: str, format_: str) -> Iterator[tuple[int, str, Tree | ParseError]]:
+def trees_in(
+    text: str, format_: str, **options: Any
+) -> Iterator[tuple[int, str, Tree | ParseError]]:
     """The trees of a text that holds nothing else.
 
     Args:
         text: text of any number of trees.
         format_: name of the format.
+        options: arguments of the format's parser by name.
 
     Returns:
         For each tree its line, its text, and itself, or what is wrong with it.
@@ -202,7 +208,7 @@ def trees_in(text: str, format_: str) -> Iterator[tuple[int, str, Tree | ParseEr
                 for tree in parse.bracketed_many(one, **(PENN if format_ == "penn" else {})):
                     yield line, one, tree
             else:
-                yield line, one, of.parse(one)
+                yield line, one, of.parse(one, **options)
         except ParseError as error:
             place = line + error.line - 1
             yield line, one, ParseError(error.message, place, error.column, error.source)

@@ -45,12 +45,29 @@ class Asked(NamedTuple):
     Attributes:
         format, target, needed: arguments of :func:`.tree_file.read_trees`.
         pairs: is an example said to be two trees?
+        node_label: argument of :func:`.tree_file.read_trees`.
     """
 
     format: str | None
     target: str | None
     needed: bool
     pairs: bool
+    node_label: str | None = None
+
+    def options(self, format_: str) -> dict[str, Any]:
+        """The arguments of a format's parser.
+
+        Raises:
+            TreeFileError: its nodes have no columns to choose a label from.
+        """
+        if self.node_label is None:
+            return {}
+        if format_ != "conllu":
+            raise TreeFileError(
+                f"a column that labels the nodes is for conllu; the trees are {format_}. Got "
+                f"--node-label {self.node_label}"
+            )
+        return {"label": self.node_label}
 
 
 class Found(NamedTuple):
@@ -168,12 +185,12 @@ def found_in_text(path: Path, text: str, asked: Asked) -> Found:
     inside = target in INSIDE
     if not (target is None or inside or format_ == "conllu"):
         if not asked.needed:
-            return _of_trees(text, format_)
+            return _of_trees(text, format_, asked)
         raise TreeFileError(
             f"{path} has no columns: it holds trees and nothing else; the target is {ROOT} or "
             f"{NODES}, or give each tree a line LABEL<TAB>TREE. Got --target {target}"
         )
-    found = _of_trees(text, format_)
+    found = _of_trees(text, format_, asked)
     if format_ == "conllu" and not inside:
         found = _commented(path, found, asked)
     return found._replace(guesses=guesses + found.guesses, target=target or found.target)
@@ -195,7 +212,7 @@ def _rows(path: Path, text: str, ending: str | None, format_: str | None) -> Row
 
 
 def _of_rows(rows: Rows, asked: Asked) -> Found:
-    format_, target, needed, pairs = asked
+    format_, target, needed, pairs, _ = asked
     if not rows.rows:
         line, fault = rows.unreadable[0]
         raise TreeFileError(f"{rows.path}, line {line}: {fault}")
@@ -212,9 +229,12 @@ def _of_rows(rows: Rows, asked: Asked) -> Found:
         column = None
     place = None if column is None else rows.column(column)
     found = Found([], [], [], rows.unreadable, chosen, target or column, guesses)
+    options = asked.options(chosen)
     for number, row in enumerate(rows.rows):
         try:
-            found.examples.append(tuple(tree_of(row[column], chosen) for column in columns))
+            found.examples.append(
+                tuple(tree_of(row[column], chosen, **options) for column in columns)
+            )
         except ValueError as error:
             found.unreadable.append((rows.lines[number], one_line(error)))
             continue
@@ -223,10 +243,10 @@ def _of_rows(rows: Rows, asked: Asked) -> Found:
     return found
 
 
-def _of_trees(text: str, format_: str) -> Found:
+def _of_trees(text: str, format_: str, asked: Asked) -> Found:
     """The trees of a text that holds nothing else; for targets, what the comments of each say."""
     found = Found([], [], [], [], format_, None, [])
-    for line, one, tree in trees_in(text, format_):
+    for line, one, tree in trees_in(text, format_, **asked.options(format_)):
         if isinstance(tree, ParseError):
             found.unreadable.append((tree.line, one_line(tree)))
             continue
@@ -260,7 +280,7 @@ def _only_key(comments: Sequence[dict[str, str]], known: Sequence[str]) -> str |
 
 def _folder(path: Path, asked: Asked) -> Found:
     """A class a folder; the files of a folder hold its trees."""
-    format_, target, needed, _ = asked
+    format_, target, needed, *_ = asked
     files = [each for each in sorted(path.glob("*/**/*" if needed else "**/*")) if each.is_file()]
     files = [each for each in files if "/." not in f"/{each.relative_to(path).as_posix()}"]
     formats = [format_ or format_of_ending(each) for each in files]
@@ -285,14 +305,15 @@ def _folder(path: Path, asked: Asked) -> Found:
     for each, of in zip(files, formats, strict=True):
         if of == chosen:
             *folders, _ = each.relative_to(path).parts
-            _add(found, each, folders[0] if folders else None)
+            _add(found, each, folders[0] if folders else None, asked)
     return found
 
 
-def _add(found: Found, file: Path, name: str | None) -> None:
+def _add(found: Found, file: Path, name: str | None, asked: Asked) -> None:
     """Adds the trees of a class's file."""
+    asked.options(found.format)
     try:
-        part = _of_trees(_read(file), found.format)
+        part = _of_trees(_read(file), found.format, asked)
     except TreeFileError as error:
         found.unreadable.append((1, str(error)))
         return

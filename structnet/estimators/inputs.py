@@ -100,12 +100,29 @@ def check_training(
             "X must be [samples, features] or images [samples, channels, height, width]. Got an "
             f"array of shape {list(X.shape)}."
         )
+    if X.ndim == 4 and reset:
+        _refuse_channels_last(X.shape)
     _check_finite(X, names)
     if reset:
         estimator.sample_shape_ = X.shape[1:]
     arrays = Checked(_canonical(X), y, check_weights(sample_weight, X.shape[0]))
     kept = counting_places(arrays.weights, least)
     return arrays if kept is None else arrays.take(kept)
+
+
+def _refuse_channels_last(shape: tuple[int, ...]) -> None:
+    """Refuses images whose channels stand last, which would be taken for rows of pixels.
+
+    Raises:
+        ValueError: they are ``[n, height, width, 3]``, or square ones of one channel; a map that
+            is 1 wide may be a series in time.
+    """
+    _, height, width, channels = shape
+    if min(height, width) > 4 and (channels == 3 or (channels == 1 and height == width)):
+        raise ValueError(
+            f"X looks like images with their channels last, {list(shape)}; expected [samples, "
+            "channels, height, width], as X.transpose(0, 3, 1, 2) gives them."
+        )
 
 
 def _formats(estimator: BaseEstimator) -> list[str] | bool:

@@ -61,6 +61,10 @@ class Reassigned:
     is_new: np.ndarray
     moved: float
 
+    def __repr__(self) -> str:
+        new, size = f"{int(self.is_new.sum())} of {len(self.is_new)}", self.codes.num_labels
+        return f"Reassigned({self.moved:.1%} of {size:,} labels moved, {new} nodes are new)"
+
 
 def reassign(
     codes: LabelCodes,

@@ -262,8 +262,10 @@ class TreeSoftmaxLoss(nn.Module):
         """The log-probabilities of targets, and their mean loss.
 
         Raises:
-            ValueError: shapes that do not fit, or a target that is no label.
+            ValueError: shapes that do not fit, or a target that is no label, or no whole number.
         """
+        if target.is_floating_point() or target.is_complex() or target.dtype == torch.bool:
+            raise ValueError(f"target must be whole numbers, as int64. Got {target.dtype}.")
         batch = input.reshape(-1, input.shape[-1])
         labels = target.reshape(-1)
         if len(batch) != len(labels) or batch.shape[1] != self.in_features:

@@ -55,6 +55,9 @@ class Primitives:
         >>> transformer, shape = primitives.make_transformer((4,), index=0)
         >>> shape
         (8,)
+        >>> questions_alone = Primitives(  # a tree of routers and solvers
+        ...     router=primitives.router, transformer=None, solver=primitives.solver
+        ... )
     """
 
     router: Make | None

@@ -24,6 +24,8 @@ Tai et al.   labels as vectors, shared weights           :class:`ChildSumTreeLST
 ``heads``               the classifiers on top, as the paper has them
 ``child_sum_tree_lstm`` labels as vectors and one set of weights, for trees of any kind
 ``readout``             what is read of a tree's nodes, from the root to attention over all
+``number_embedding``,   numbers at leaves: vectors that follow from their values, and sums of them
+``number_sums``         for the linear model
 ``predictor``           classes, labels or numbers of trees, classes of nodes
 ``label_bag``           counts of labels and pairs, and a linear model of them
 ``settings``            the hyper-parameters of a model of users' trees

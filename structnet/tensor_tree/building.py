@@ -17,6 +17,7 @@ from structnet.checks import wrong
 from structnet.estimators.checked import mean_one
 from structnet.tensor_tree.aggregators.names import AGGREGATORS
 from structnet.tensor_tree.child_sum_tree_lstm import ChildSumTreeLSTM
+from structnet.tensor_tree.number_embedding import NumberEmbedding
 from structnet.tensor_tree.predictor import NodePredictor, TreePredictor
 from structnet.tensor_tree.readout import TreeReadout
 from structnet.tensor_tree.settings import TreeLSTMSettings
@@ -25,6 +26,7 @@ from structnet.text.vectors import read_vectors
 from structnet.text.words import Words
 from structnet.trees.examples import NodeExamples, TreeExamples
 from structnet.trees.forest import Forest
+from structnet.trees.number_tokens import FIRST, values_of
 from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary
 
@@ -117,6 +119,7 @@ def bag_sizes(vocabulary: Vocabulary, question: Question) -> dict[str, Any]:
     return {
         "num_types": vocabulary.num_types,
         "num_tokens": vocabulary.num_tokens,
+        "numbers": vocabulary.numbers,
         "num_outputs": question.num_outputs,
         "roots": question.roots,
         "logarithm": question.kind == "classes",
@@ -181,7 +184,7 @@ def labels_of_trees(forest: Forest, vocabulary: Vocabulary) -> tuple[np.ndarray,
 
     def counted(numbers: np.ndarray, size: int) -> np.ndarray:
         label = numbers[order.nodes]
-        there = label >= 0
+        there = (label >= 0) & (label < FIRST)
         once = np.unique(tree[there] * size + label[there]) % size
         return np.bincount(once, minlength=size).astype(float)
 
@@ -189,6 +192,14 @@ def labels_of_trees(forest: Forest, vocabulary: Vocabulary) -> tuple[np.ndarray,
         counted(forest.types, vocabulary.num_types),
         counted(forest.tokens, vocabulary.num_tokens),
     )
+
+
+def fit_number_scale(model: nn.Module, forest: Forest) -> None:
+    """Takes the scale of numbers, in a model that knows such, from those of a forest."""
+    tokens = forest.tokens[forest.preorder().nodes]
+    for table in model.modules():
+        if isinstance(table, NumberEmbedding) and (tokens >= FIRST).any():
+            table.fit_scale(values_of(tokens[tokens >= FIRST]))
 
 
 def child_sum(model: nn.Module) -> ChildSumTreeLSTM:
@@ -208,6 +219,7 @@ def _encoder(
             question.input_size,
             dropout=settings.dropout,
             label_dropout=settings.label_dropout or 0.0,
+            numbers=vocabulary.numbers,
         )
     aggregator: Any = AGGREGATORS[settings.cell]
     if aggregator.ranked:
@@ -221,7 +233,7 @@ def _encoder(
             c,
             num_types,
             vocabulary.arity,
-            nn.Embedding(num_tokens, c),
+            (NumberEmbedding if vocabulary.numbers else nn.Embedding)(num_tokens, c),
             aggregator,
             inner_inputs=question.carried,
         )

@@ -18,8 +18,10 @@ from structnet.message_passing.scheduling import Layout
 from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT
 from structnet.tensor_tree.compiled.child_sum_sweep import covers, make_plan, sweep
 from structnet.tensor_tree.gates import lstm_state
+from structnet.tensor_tree.number_embedding import NumberEmbedding, check_known
 from structnet.tensor_tree.parameters import Shape, allocate, check_shapes
 from structnet.trees.forest import Forest
+from structnet.trees.number_tokens import FIRST
 
 LEAF_SCALE = 0.1  # of the vectors of words, beside those of inner labels
 
@@ -55,7 +57,9 @@ class ChildSumTreeLSTM(nn.Module):
         dropout: share of the numbers of label vectors that are dropped in training.
         label_dropout: share of the nodes whose label stands as the last type or token in training:
             the unknown one, of a vocabulary with ``unknown=True``, learns so what to say. See
-            :meth:`drop_rare_labels` too.
+            :meth:`drop_rare_labels` too. Numbers are never dropped.
+        numbers: True if tokens may be numbers (``vocabulary.numbers``), whose vectors follow from
+            their values: see :class:`~structnet.tensor_tree.number_embedding.NumberEmbedding`.
 
     Raises:
         ValueError: a size below 1, or a share outside of [0, 1).
@@ -98,6 +102,7 @@ class ChildSumTreeLSTM(nn.Module):
         places: int = 5,
         dropout: float = 0.0,
         label_dropout: float = 0.0,
+        numbers: bool = False,
     ):
         super().__init__()
         sizes = {"hidden_size": hidden_size, "places": places, "num_tokens": num_tokens}
@@ -111,7 +116,7 @@ class ChildSumTreeLSTM(nn.Module):
         self.order, self.dropout, self.label_dropout = order, dropout, label_dropout
         c, e = hidden_size, input_size or hidden_size
         self.type_vectors = nn.Embedding(num_types, e)
-        self.token_vectors = nn.Embedding(num_tokens, e)
+        self.token_vectors = (NumberEmbedding if numbers else nn.Embedding)(num_tokens, e)
         for name in ("type_dropout", "token_dropout"):  # nothing yet
             self.register_buffer(name, None, persistent=False)
         shapes: dict[str, Shape] = {
@@ -137,6 +142,8 @@ class ChildSumTreeLSTM(nn.Module):
         """Draw the first weights."""
         self.type_vectors.weight.normal_()
         self.token_vectors.weight.normal_(std=LEAF_SCALE)
+        if isinstance(self.token_vectors, NumberEmbedding):
+            self.token_vectors.number_weight.normal_(std=LEAF_SCALE)
         e, c = len(self.weight), self.hidden_size
         self.weight.normal_(std=e**-0.5)
         self.forget_weight.normal_(std=0.5 * e**-0.5)
@@ -226,17 +233,16 @@ class ChildSumTreeLSTM(nn.Module):
             raise GraphError(f"node {empty.argmax()} has neither type nor token; it needs one")
         found = []
         for name, numbers in (("type", forest.types), ("token", forest.tokens)):
-            count = len(getattr(self, f"{name}_vectors").weight)
-            if numbers.max() >= count:
-                raise GraphError(
-                    f"the forest has {name} {numbers.max()}; the model has {count} {name}s"
-                )
+            table = getattr(self, f"{name}_vectors")
+            count = len(table.weight)
+            check_known(numbers, table, f"the forest has {name} {{}}; the model has {{}} {name}s")
             found.append(self._dropped(name, numbers, count - 1) if self.training else numbers)
         return found[0], found[1]
 
     def _dropped(self, name: str, numbers: np.ndarray, unknown: int) -> np.ndarray:
         """The same types, or tokens, of nodes, but for those that are dropped."""
-        has, shares = (numbers >= 0).nonzero()[0], getattr(self, f"{name}_dropout")
+        is_word = (numbers >= 0) & (numbers < FIRST)
+        has, shares = is_word.nonzero()[0], getattr(self, f"{name}_dropout")
         if not len(has) or (not self.label_dropout and shares is None):
             return numbers
         found = numbers.copy()
@@ -284,8 +290,10 @@ class ChildSumTreeLSTM(nn.Module):
         check_shapes(self, self.shapes)
         types, tokens = self.labels(forest)
         apart = self.training and self.dropout > 0  # each node's numbers are dropped by themselves
-        weights = self._weights()
-        if backend == "levels" and self._compiles(forest, weights):
+        if backend == "levels" and self._compiles(forest, weights := self._weights()):
+            if isinstance(self.token_vectors, NumberEmbedding):
+                table, tokens = self.token_vectors.extended(tokens)
+                weights = (weights[0], table, *weights[2:])
             plan = make_plan(forest, types, tokens, apart)
             mask = self._mask(len(plan.types)) if apart else None
             return sweep(plan, mask, *weights)

@@ -56,6 +56,7 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
         rank: int | None = TreeLSTMSettings.rank,
         pools: Sequence[str] | None = TreeLSTMSettings.pools,
         bag: bool = TreeLSTMSettings.bag,
+        numbers: bool | None = TreeLSTMSettings.numbers,
         min_count: int = TreeLSTMSettings.min_count,
         dropout: float = TreeLSTMSettings.dropout,
         label_dropout: float | None = TreeLSTMSettings.label_dropout,

@@ -39,8 +39,8 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
     bracketed text, or a parse of nltk, spaCy, conllu or networkx.
 
     Args:
-        cell, hidden_size, rank, pools, bag, min_count, dropout, label_dropout, epochs, batch_size,
-        learning_rate, weight_decay, patience: hyper-parameters of
+        cell, hidden_size, rank, pools, bag, numbers, min_count, dropout, label_dropout, epochs,
+        batch_size, learning_rate, weight_decay, patience: hyper-parameters of
             :class:`structnet.tensor_tree.settings.TreeLSTMSettings`, with its defaults.
         vectors: file of words' vectors, as GloVe and word2vec write them as text, for the tokens.
         train_vectors: train these further.
@@ -65,6 +65,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         rank: int | None = TreeLSTMSettings.rank,
         pools: Sequence[str] | None = TreeLSTMSettings.pools,
         bag: bool = TreeLSTMSettings.bag,
+        numbers: bool | None = TreeLSTMSettings.numbers,
         min_count: int = TreeLSTMSettings.min_count,
         dropout: float = TreeLSTMSettings.dropout,
         label_dropout: float | None = TreeLSTMSettings.label_dropout,
@@ -118,6 +119,8 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             f"{told.cell} cell of hidden size {told.hidden_size}, {number:,} parameters",
             f"{types:,} labels of inner nodes, {tokens:,} of leaves or tokens, beside the unknown",
         ]
+        if vocabulary.numbers:
+            lines.append("numbers at leaves enter by their values")
         if self.trained_.question.kind != "nodes":
             *first, last = told.pools or ("root",)
             read = f"{', '.join(first)} and {last}" if first else last

@@ -14,10 +14,11 @@ from torch import Tensor, nn
 from structnet.tensor_tree.child_sum_tree_lstm import ChildSumTreeLSTM
 from structnet.training.metrics import evaluating
 from structnet.trees.forest import Forest
+from structnet.trees.replacement import each_replaced
 from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary
 
-BATCH = 200  # trees with something hidden that are asked about at once
+MOST_NODES = 2**17  # of trees with something hidden that are asked about at once, written out
 LISTED = 8  # subtrees in the text
 SHOWN = 50  # characters of one
 
@@ -108,36 +109,38 @@ def explain(
     tree, device = _apart(tree), next(model.parameters()).device
     with evaluating(model):
         score = scored(model(Forest.from_trees([tree], vocabulary).to(device))).item()
-        without: list[float] = []
-        variants = hidden_one_by_one(tree)
-        while batch := list(itertools.islice(variants, BATCH)):
-            forest = Forest.from_trees(batch, vocabulary).to(device)
-            without += scored(model(forest)).tolist()
+        variants = (forest.to(device) for forest in hidden_one_by_one(tree, vocabulary))
+        without = [value for forest in variants for value in scored(model(forest)).tolist()]
         gradient = _gradient(model, vocabulary, tree, scored)
     return TreeExplanation(tree, answer, score, score - np.array(without), gradient)
 
 
-def hidden_one_by_one(tree: Tree) -> Iterator[Tree]:
-    """The tree with each of its subtrees hidden in turn, in preorder.
+def hidden_one_by_one(
+    tree: Tree, vocabulary: Vocabulary, most: int = MOST_NODES
+) -> Iterator[Forest]:
+    """Forests of the tree with each of its subtrees hidden in turn, in preorder.
+
+    A node has a copy only where something below it is hidden, so that a model computes anew what
+    that changes, and no more.
+
+    Args:
+        tree: the tree.
+        vocabulary: the numbers of its labels, and one of what is unknown.
+        most: nodes of a forest's trees, written out, but for the first tree.
 
     Example:
-        >>> [str(each) for each in hidden_one_by_one(Tree("f", [Tree("x"), Tree("y")]))]
-        ['<hidden>', '(f <hidden> y)', '(f x <hidden>)']
+        >>> tree = Tree("f", [Tree("x"), Tree("y")])
+        >>> vocabulary = Vocabulary.from_trees([tree], unknown=True)
+        >>> (forest,) = hidden_one_by_one(tree, vocabulary)
+        >>> [str(forest.tree(i)) for i in range(3)], forest.num_nodes
+        (['<unknown>', '(f <unknown> y)', '(f x <unknown>)'], 6)
     """
-    # Each node with the way down to it: its parent's entry, and its place there.
-    stack: list[tuple[Tree, Any, int]] = [(tree, None, 0)]
-    while stack:
-        entry = stack.pop()
-        node, above, place = entry
-        built = HIDDEN
-        while above is not None:
-            parent = above[0]
-            below = [*parent.children[:place], built, *parent.children[place + 1 :]]
-            built = Tree(parent.label, below, parent.token)
-            above, place = above[1], above[2]
-        yield built
-        children = list(enumerate(node.children))
-        stack.extend((child, entry, j) for j, child in reversed(children))
+    whole = Forest.from_trees([tree, HIDDEN], vocabulary, share=False)
+    order = whole.preorder().nodes[:-1]
+    written = tree.size + 1 - np.array([node.size for node in tree.preorder()])
+    number = np.cumsum(written) // most  # of the forest of each
+    for start, end in itertools.pairwise([0, *np.flatnonzero(np.diff(number)) + 1, len(order)]):
+        yield each_replaced(whole, order[start:end])
 
 
 def _apart(tree: Tree) -> Tree:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from structnet.errors import GraphError
 from structnet.message_passing.cell import Nodes
 from structnet.tensor_tree.aggregators.base import Aggregator
+from structnet.tensor_tree.number_embedding import check_known
 from structnet.tensor_tree.parameters import Shape, check_shapes
 from structnet.trees.forest import Forest
 
@@ -95,11 +96,8 @@ class WithInputs(nn.Module):
             GraphError: a token that is not in the table, a node with neither type nor token, or
                 one with both.
         """
-        known = len(self.input_table())
-        if len(forest.tokens) and forest.tokens.max() >= known:
-            raise GraphError(
-                f"the forest has token {forest.tokens.max()}; the model has {known} input vectors"
-            )
+        table = self.embedding if self.learned_inputs else self.inputs
+        check_known(forest.tokens, table, "the forest has token {}; the model has {} input vectors")
         empty = (forest.types < 0) & (forest.tokens < 0)
         if empty.any():
             raise GraphError(f"node {empty.argmax()} has neither type nor token; it needs one")

@@ -13,13 +13,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, hstack
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import KFold
 from torch import Tensor, nn
 
+from structnet.tensor_tree.number_sums import NumberSums
 from structnet.trees.forest import Forest, Preorder
+from structnet.trees.number_tokens import FIRST
 
 FOLDS = 5
 PENALTIES = np.logspace(-2, 4, 7)
@@ -39,9 +41,12 @@ class LabelBag(nn.Module):
         logarithm: take ``log(1 + count)``, as for classes, in place of the count.
         num_pairs: pairs of labels of a parent and a child that are counted; :meth:`knowing` finds
             which.
+        numbers: tokens may be numbers (``vocabulary.numbers``): count them as one label, and add
+            up their values, too, by themselves and by the label of the node that they are below.
 
     Shapes:
-        weight: ``[roots * (num_types + num_tokens + num_pairs), num_outputs]``; bias:
+        weight: ``[roots * width, num_outputs]``, where the width is ``num_types + num_tokens +
+            num_pairs``, and with numbers 1 and the width of their sums more; bias:
             ``[num_outputs]``.
         pairs: ``[num_pairs]``, int64, ascending: parent times the number of labels, plus child.
         output: ``[len(forest) / roots, num_outputs]``.
@@ -59,11 +64,15 @@ class LabelBag(nn.Module):
         roots: int,
         logarithm: bool,
         num_pairs: int = 0,
+        numbers: bool = False,
     ):
         super().__init__()
-        self.num_types, self.num_labels = num_types, num_types + num_tokens
-        self.roots, self.logarithm, self.width = roots, logarithm, self.num_labels + num_pairs
+        self.num_types, self.num_labels = num_types, num_types + num_tokens + numbers
+        self.roots, self.logarithm = roots, logarithm
+        self.num_counts = self.num_labels + num_pairs
         self.register_buffer("pairs", torch.zeros(num_pairs, dtype=torch.int64))
+        self.sums = NumberSums(num_types) if numbers else None
+        self.width = self.num_counts + (self.sums.width if self.sums else 0)
         self.register_buffer("weight", torch.zeros(roots * self.width, num_outputs))
         self.register_buffer("bias", torch.zeros(num_outputs))
 
@@ -82,13 +91,15 @@ class LabelBag(nn.Module):
         known = torch.from_numpy(code[count >= 2])
         bag = cls(**sizes, num_pairs=len(known))
         bag.pairs.copy_(known)
+        if bag.sums is not None:
+            bag.sums.fit_scale(forest)
         return bag
 
     def counts(self, forest: Forest) -> csr_matrix:
-        """The counts, or their logarithms: ``[len(forest) / roots, roots * (labels + pairs)]``."""
+        """The counts, or their logarithms, and sums: ``[len(forest) / roots, roots * width]``."""
         order = forest.preorder()
         tree = order.trees
-        kinds, tokens = forest.types[order.nodes], forest.tokens[order.nodes]
+        kinds, tokens = forest.types[order.nodes], self._words(forest.tokens[order.nodes])
         parent, code = self._edges(forest, order)
         pairs = self.pairs.cpu().numpy()
         place = np.searchsorted(pairs, code)
@@ -107,11 +118,22 @@ class LabelBag(nn.Module):
         found.sum_duplicates()
         if self.logarithm:
             found.data = np.log1p(found.data)
-        return found
+        if self.sums is None:
+            return found
+        parts, sums = [], self.sums(forest)
+        for i in range(self.roots):
+            parts += [found[:, i * self.width :][:, : self.num_counts], sums[i :: self.roots]]
+        return hstack(parts, format="csr")
+
+    def _words(self, tokens: np.ndarray) -> np.ndarray:
+        """Tokens with one for all numbers, the last."""
+        return np.where(tokens >= FIRST, self.num_labels - self.num_types - 1, tokens)
 
     def _edges(self, forest: Forest, order: Preorder) -> tuple[np.ndarray, np.ndarray]:
         """Of all edges of all trees: the tree, and the pair of labels as one number."""
-        label = np.where(forest.types >= 0, forest.types, self.num_types + forest.tokens)
+        label = np.where(
+            forest.types >= 0, forest.types, self.num_types + self._words(forest.tokens)
+        )
         count = np.diff(forest.offsets)[order.nodes]  # children of each node of each tree
         first = np.repeat(forest.offsets[:-1][order.nodes] - np.cumsum(count) + count, count)
         child = forest.children[first + np.arange(len(first))]
@@ -149,7 +171,8 @@ class LabelBag(nn.Module):
             model says that was fitted to the other folds.
         """
         x = self.counts(forest)
-        labels = np.flatnonzero(np.arange(x.shape[1]) % self.width < self.num_labels)
+        place = np.arange(x.shape[1]) % self.width
+        labels = np.flatnonzero((place < self.num_labels) | (place >= self.num_counts))
         folds = list(KFold(min(FOLDS, len(y)), shuffle=True, random_state=seed).split(y))
         count = np.ones(len(y)) if weights is None else weights
         least, best, guess = np.inf, (0.0, labels), np.empty(y.shape)

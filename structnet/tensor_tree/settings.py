@@ -57,6 +57,9 @@ class TreeLSTMSettings:
             numbers the sum too.
         bag: linear model of how often each label occurs beside it, mixed as the held-out examples
             choose; of classes and numbers.
+        numbers: take leaves and tokens that are numbers by their values, as features of the number,
+            which one that was never seen has too; by default if training trees have many different
+            ones (a perplexity above 20), while few, such as digits, are words.
         min_count: training trees that a label must occur in; others stand as the unknown one.
         dropout: share of the label vectors' numbers that is dropped in training.
         label_dropout: share of the labels that stand as the unknown one in training; by default
@@ -87,6 +90,7 @@ class TreeLSTMSettings:
     rank: int | None = None
     pools: Sequence[str] | None = None
     bag: bool = True
+    numbers: bool | None = None
     min_count: int = 2
     dropout: float = 0.0
     label_dropout: float | None = None
@@ -109,6 +113,8 @@ class TreeLSTMSettings:
         check_number("learning_rate", self.learning_rate, 0, open=True)
         check_number("weight_decay", self.weight_decay, 0)
         check_bool("bag", self.bag)
+        if self.numbers is not None:
+            check_bool("numbers", self.numbers)
         check_pools(self.pools, optional=True)
         if self.rank is not None and self.cell not in ("tucker", "cp", "tensor-train"):
             raise wrong("rank", f"None, as the cell {self.cell!r} has no rank", self.rank)

@@ -16,6 +16,7 @@ from structnet.tensor_tree.building import (
     bag_sizes,
     build,
     child_sum,
+    fit_number_scale,
     known_vectors,
     labels_of_trees,
 )
@@ -118,9 +119,11 @@ def train(
         unknown=True,
         min_count=settings.min_count,
         any_arity=settings.cell == "child-sum",
+        numbers=settings.numbers,
     )
     labels = vocabulary.num_types + vocabulary.num_tokens
     given = settings.resolved(len(learn.answers), labels, question.kind)
+    given = replace(given, numbers=vocabulary.numbers)
     known = None if vectors is None else known_vectors(vectors, vocabulary, given)
     if known is not None:
         question = replace(question, input_size=known[0].shape[1])
@@ -129,6 +132,7 @@ def train(
     with random_states_kept(torch.device(device)):
         torch.manual_seed(given.seed)
         model = build(given, vocabulary, question)
+        fit_number_scale(model, examples.forest)
         if known is not None:
             child_sum(model).set_vectors(*known, frozen=not train_vectors)
     if given.cell == "child-sum" and given.label_dropout is None:

@@ -6,7 +6,9 @@
 ``spans``               :func:`leaf_spans`: which leaves a node covers
 ``binarization``        :func:`binarize` and :func:`unbinarize`: at most two children a node
 ``vocabulary``          :class:`Vocabulary`: the labels of inner nodes as types, of leaves as tokens
+``number_tokens``       numbers at leaves, which are tokens by their values
 ``forest``              :class:`Forest`: many trees in one graph, equal subtrees stored once
+``replacement``         one tree many times, each time with another subtree replaced
 ``arrays``              what the arrays of a forest must hold
 ``schema``              the fields of every DGL graph, and the only ``import dgl``
 ``networkx_graph``      to networkx and back

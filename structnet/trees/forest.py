@@ -18,6 +18,7 @@ from structnet.errors import GraphError
 from structnet.trees import _kernels
 from structnet.trees.arrays import MAX_PLACE, check_arrays, check_numbers
 from structnet.trees.memory import collector_paused
+from structnet.trees.number_tokens import FIRST, values_of
 from structnet.trees.numbering import add_shared, add_unshared, positions, renumbered
 from structnet.trees.schema import edges_by_place, make_graph
 from structnet.trees.tree import Tree
@@ -307,6 +308,8 @@ class Forest:
 def _label(number: int, labels: list | None) -> object:
     if number == NONE:
         return None
+    if number >= FIRST:
+        return float(str(values_of(np.array([number])).astype(np.float32)[0]))  # the shortest
     if labels is None:
         return int(number)
     return labels[number] if number < len(labels) else "<unknown>"

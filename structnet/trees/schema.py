@@ -4,7 +4,8 @@
 ``edges``                   child -> parent
 ``edata["pos"]``   int64    the child's place among its siblings, from 0
 ``ndata["type"]``  int64    which parameters a node uses (operator, tag, relation); -1 for none
-``ndata["token"]`` int64    which input vector a node carries (word, digit, variable); -1 for none
+``ndata["token"]`` int64    which input vector a node carries (word, digit, variable); -1 for none;
+                            from 2**32 on, a number by its value (``trees.number_tokens``)
 =================  =======  =====================================================================
 
 Order is data: nothing relies on the order of edges. This is the one module that imports dgl.

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Hashable, Iterable, Sequence
 from numbers import Integral
 
+from structnet.trees.number_tokens import are_many, number_of, token_of_number
 from structnet.trees.tree import Tree
 
 NONE = -1  # the type of a node without parameters, the token of a node without input
@@ -25,6 +26,8 @@ class Vocabulary:
             parameters of their own for each place.
         unknown: map labels not listed to one extra type and one extra token, the last of each,
             instead of raising.
+        numbers: take a token that is not listed and is a number, or spells one, by its value; see
+            :mod:`structnet.trees.number_tokens`.
 
     Raises:
         VocabularyError: a label is listed twice, or the arity is no number of children.
@@ -43,6 +46,7 @@ class Vocabulary:
     tokens: dict[Hashable, int]
     arity: int | None
     unknown: bool
+    numbers: bool
 
     def __init__(
         self,
@@ -50,6 +54,7 @@ class Vocabulary:
         tokens: Sequence[Hashable],
         arity: int | None,
         unknown: bool = False,
+        numbers: bool = False,
     ):
         if arity is not None:
             if isinstance(arity, bool) or not isinstance(arity, Integral) or arity < 0:
@@ -58,7 +63,7 @@ class Vocabulary:
         self.types = None if types is None else _numbered(types, "inner label")
         self.tokens = _numbered(tokens, "token")
         self.arity = arity
-        self.unknown = unknown
+        self.unknown, self.numbers = unknown, numbers
 
     @classmethod
     def from_trees(
@@ -68,6 +73,7 @@ class Vocabulary:
         unknown: bool = False,
         min_count: int = 1,
         any_arity: bool = False,
+        numbers: bool | None = False,
     ) -> Vocabulary:
         """All labels that occur in ``trees``, in the order in which they first occur.
 
@@ -79,6 +85,8 @@ class Vocabulary:
             min_count: leave out labels that fewer trees have; with ``unknown`` these stand for
                 those that are never seen, whose parameters are trained so.
             any_arity: do not limit nodes to as many children as they have in ``trees``.
+            numbers: take tokens that are numbers by their values; None does if there are many
+                different ones (:func:`structnet.trees.number_tokens.are_many`).
 
         Raises:
             VocabularyError: labels would be left out that could not be unknown.
@@ -114,9 +122,12 @@ class Vocabulary:
                     if label not in here:
                         here.add(label)
                         counts[label] = counts.get(label, 0) + 1
+        numbers = are_many(tokens) if numbers is None else numbers
+        if numbers:
+            tokens = {label: n for label, n in tokens.items() if number_of(label) is None}
         listed = ([x for x, n in counts.items() if n >= min_count] for counts in (types, tokens))
         kept, words = listed
-        return cls(kept if typed else None, words, None if any_arity else arity, unknown)
+        return cls(kept if typed else None, words, None if any_arity else arity, unknown, numbers)
 
     @property
     def num_types(self) -> int:
@@ -144,6 +155,10 @@ class Vocabulary:
         Raises:
             VocabularyError: the label is not listed and there is no unknown token.
         """
+        if self.numbers and label not in self.tokens:
+            value = number_of(label)
+            if value is not None:
+                return token_of_number(value)
         return self._look_up(label, self.tokens, "token")
 
     def encode(self, node: Tree) -> tuple[int, int]:
@@ -170,6 +185,7 @@ class Vocabulary:
             "tokens": list(self.tokens),
             "arity": self.arity,
             "unknown": self.unknown,
+            "numbers": self.numbers,
         }
 
     @classmethod
@@ -184,7 +200,8 @@ class Vocabulary:
         return (
             f"Vocabulary({self.num_types} types, {self.num_tokens} tokens, "
             f"{'any arity' if self.arity is None else f'arity {self.arity}'}"
-            f"{', unknown allowed' if self.unknown else ''})"
+            f"{', unknown allowed' if self.unknown else ''}"
+            f"{', numbers by value' if self.numbers else ''})"
         )
 
     def _look_up(self, label: Hashable, numbers: dict[Hashable, int], kind: str) -> int:

@@ -202,6 +202,15 @@ def test_every_command_is_a_module_of_its_name() -> None:
     assert {path.stem for path in folder.glob("*.py")} >= set(COMMANDS)
 
 
+def test_a_flag_that_is_given_twice_is_told() -> None:
+    words = ["--data", "listops", "--device", "cpu", "--epochs=3", "--epochs", 4]
+    told = call("train", "tree-lstm", *words, "--device", "abacus").err
+    assert "note: --epochs is given 2 times; the last one counts\n" in told
+    assert told.count("note: ") == 2 and "abacus" in told
+    once = call("train", "tree-lstm", "--data", "listops", "--device", "abacus").err
+    assert "note: " not in once and "abacus" in once
+
+
 def test_a_resumed_run_may_repeat_its_settings(listops_run: Path) -> None:
     words = ["tree-lstm", "--data", "listops", "--resume", listops_run, "--epochs", 3]
     again = call("train", *words, "--threads", 1)

@@ -8,7 +8,7 @@ import torch
 from sklearn.base import clone
 from small_estimators import X4, Y4, classifier, regressor, weights_of
 
-from structnet.estimators.inputs import MISSING
+from structnet.estimators.inputs import MISSING, _refuse_channels_last
 from structnet.neural_tree.estimator import NeuralTreeClassifier
 
 
@@ -35,6 +35,14 @@ from structnet.neural_tree.estimator import NeuralTreeClassifier
 def test_bad_data(arguments: tuple, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         classifier().fit(*arguments)
+
+
+def test_images_whose_channels_stand_last() -> None:
+    for shape in ((6, 8, 9, 3), (6, 8, 8, 1)):
+        with pytest.raises(ValueError, match=r"channels last, \[6, 8, .*transpose\(0, 3, 1, 2\)"):
+            classifier().fit(np.zeros(shape), Y4)
+    for shape in ((6, 3, 8, 8), (6, 1, 9, 3), (6, 3, 5, 1), (6, 16, 8, 1)):  # maps, and series
+        _refuse_channels_last(shape)
 
 
 def test_samples_with_an_axis_more(fitted: NeuralTreeClassifier, blobs: tuple) -> None:

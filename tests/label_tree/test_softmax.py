@@ -269,6 +269,18 @@ def test_copies_are_independent() -> None:
     assert twin.softmax.sums.sum() == 0
 
 
+def test_targets_that_are_no_whole_numbers() -> None:
+    loss = TreeSoftmaxLoss(4, 6)
+    for target in (torch.zeros(5), torch.zeros(5, dtype=torch.bool)):
+        with pytest.raises(ValueError, match=r"must be whole numbers, as int64. Got torch\."):
+            loss(torch.randn(5, 4), target)
+
+
+def test_what_moved_is_told_in_a_line() -> None:
+    found = TreeSoftmaxLoss(4, 6, arity=2).reassign()
+    assert repr(found) == "Reassigned(0.0% of 6 labels moved, 0 of 5 nodes are new)"
+
+
 def test_a_tree_with_spare_nodes_stays_as_it_is() -> None:
     loss = TreeSoftmaxLoss(4, 6, tree=LabelCodes.from_nested([[0, 1], [2, 3], [4, 5]]))
     loss(torch.randn(5, 4), torch.arange(5)).loss.backward()

@@ -19,7 +19,7 @@ from tree_lstm_runs import is_picture, without_times
 from structnet import parse
 from structnet.datasets import read_trees
 from structnet.datasets.tree_file import TASKS
-from structnet.datasets.tree_file_formats import NAMES
+from structnet.datasets.tree_file_formats import NAMES, NODE_LABELS
 from structnet.datasets.tree_file_targets import hide_nodes, hide_root
 from structnet.plot import plot_history
 from structnet.recipes import RECIPES, recipe_for
@@ -29,7 +29,13 @@ from structnet.recipes.tree_file.data import load_data, read_like, read_typed
 from structnet.recipes.tree_file.measures import of_classes, of_numbers
 from structnet.recipes.tree_file.pictures import draw_confusion
 from structnet.recipes.tree_file.recipe import TreeFileRecipe
-from structnet.recipes.tree_file.settings import Format, Source, Task, TreeFileSettings
+from structnet.recipes.tree_file.settings import (
+    Format,
+    NodeLabel,
+    Source,
+    Task,
+    TreeFileSettings,
+)
 from structnet.recipes.words import metrics
 from structnet.tensor_tree.settings import TreeLSTMSettings
 from structnet.training.history import History
@@ -152,6 +158,25 @@ def test_what_can_be_learnt_is_learnt(tmp_path: Path) -> None:
     assert "guessed format: bracketed, by the first lines" in done.out
 
 
+def test_words_are_labelled_by_the_column_that_is_named(tmp_path: Path) -> None:
+    row = "{}\t{}\tl\t{}\tx\t_\t{}\t{}\t_\t_\n".format
+    text = "".join(
+        f"# mood = {tag}\n{row(1, 'a', tag, 2, 'dep')}{row(2, 'b', 'V', 0, 'root')}\n"
+        for tag in ("N", "ADJ") * 8
+    )
+    (tmp_path / "own.conllu").write_text(text)
+    words = ["--data", tmp_path / "own.conllu", "--node-label", "upos", *SMALL]
+    done = call("train", "tree-lstm", *words, "--out", tmp_path / "run")
+    assert done.status == 0, done.err
+    data = read_trees(tmp_path / "own.conllu", node_label="upos")
+    assert str(data.trees[0]) == "(V/b N/a)"
+    assert read_like(data.told, tmp_path / "own.conllu").trees == data.trees
+    asked = call("predict", tmp_path / "run", row(1, "a", "N", 0, "root"))
+    assert asked.json["answers"][0]["tree"] == "N/a"
+    wrong = call("train", "tree-lstm", "--data", "own.conllu", "--node-label", "pos")
+    assert "--node-label must be one of form, lemma, upos" in wrong.err.replace(": must", " must")
+
+
 def test_labels_of_nodes_that_stand_beside_the_trees(tmp_path: Path) -> None:
     rows = [
         {"tree": tree, "depths": [0, 1, 2, 1, 2] if tree[1] == "P" else [0, None, 2, None, 2]}
@@ -244,6 +269,7 @@ def test_the_help_says_how_trees_are_told(tmp_path: Path) -> None:
 def test_the_flags_have_the_choices_of_the_library() -> None:
     assert set(Format.__args__) == set(NAMES)
     assert set(Task.__args__) == set(TASKS)
+    assert set(NodeLabel.__args__) == set(NODE_LABELS)
 
 
 def test_several_values_have_commas_between_them() -> None:

@@ -10,11 +10,13 @@ import pytest
 import torch
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from random_trees import random_trees
 
 from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor
 from structnet.plot import plot_explanation
 from structnet.tensor_tree.explanation import HIDDEN, hidden_one_by_one
 from structnet.trees.forest import Forest
+from structnet.trees.vocabulary import Vocabulary
 
 NOISE = "uvwxyz"
 
@@ -34,14 +36,40 @@ def model() -> TreeLSTMClassifier:
     return TreeLSTMClassifier(bag=False, epochs=6, hidden_size=16, random_state=0).fit(X, y)
 
 
-def test_each_subtree_is_hidden_in_turn():
-    rng = random.Random(0)
-    tree = planted(rng, "good")
-    variants = list(hidden_one_by_one(tree))
-    assert len(variants) == tree.size and variants[0] is HIDDEN
-    for node, variant in zip(tree.preorder(), variants, strict=True):
-        assert variant.size == tree.size - node.size + 1
-        assert sum(each is HIDDEN for each in variant.preorder()) == 1
+def without(tree: Tree, place: int) -> Tree:
+    """The tree without the subtree whose root is the node at a place in preorder, by recursion."""
+    if place == 0:
+        return HIDDEN
+    children, start = [], 1
+    for child in tree.children:
+        inside = start <= place < start + child.size
+        children.append(without(child, place - start) if inside else child)
+        start += child.size
+    return Tree(tree.label, children, tree.token)
+
+
+@pytest.mark.parametrize("most", [1, 60, 10**6])
+@pytest.mark.parametrize("inner_tokens", [False, True])
+def test_each_subtree_is_hidden_in_turn(inner_tokens: bool, most: int):
+    for tree in random_trees(random.Random(0), inner_tokens):
+        vocabulary = Vocabulary.from_trees([tree], unknown=True)
+        forests = list(hidden_one_by_one(tree, vocabulary, most))
+        expected = Forest.from_trees([without(tree, i) for i in range(tree.size)], vocabulary)
+        found = [forest.tree(i) for forest in forests for i in range(len(forest))]
+        assert found == [expected.tree(i) for i in range(tree.size)]
+        for forest in forests:
+            assert forest.sizes()[1:].sum() <= most
+
+
+def test_a_chain_is_explained_as_its_parts_are_predicted(model: TreeLSTMClassifier):
+    rng = random.Random(5)
+    tree = Tree("good")
+    for _ in range(60):
+        tree = Tree(rng.choice("SLR"), [tree, Tree("u")])
+    explained = model.explain(tree, "good")
+    log_prob = model.predict_log_proba([without(tree, i) for i in range(tree.size)])
+    bad, good = log_prob.T
+    np.testing.assert_allclose(explained.score - explained.occlusion, good - bad, atol=1e-4)
 
 
 def test_the_word_that_decides_matters_most(model: TreeLSTMClassifier):
@@ -67,7 +95,7 @@ def test_the_score_is_the_log_odds(model: TreeLSTMClassifier):
     tree = planted(random.Random(2), "bad")
     for i, name in enumerate(model.classes_):
         explained = model.explain(tree, name)
-        log_prob = model.predict_log_proba([tree, list(hidden_one_by_one(tree))[3]])
+        log_prob = model.predict_log_proba([tree, without(tree, 3)])
         expected = log_prob[:, i] - log_prob[:, 1 - i]
         assert explained.score == pytest.approx(expected[0], rel=1e-4)
         assert explained.occlusion[3] == pytest.approx(expected[0] - expected[1], abs=1e-3)

@@ -81,7 +81,7 @@ def load_data(settings: TreeFileSettings, say: Say) -> TreeFileData:
         OSError: there is no such file.
     """
     source, path = settings.source, Path(settings.data)
-    data = read_trees(path, source.format, source.target, source.task)
+    data = read_trees(path, source.format, source.target, source.task, node_label=source.node_label)
     _say_read(data, say)
     _refuse_one_class(data)
     files = [source.test_file, source.validation_file]
@@ -113,7 +113,8 @@ def read_like(told: Mapping[str, Any], file: str | Path, needed: bool = True) ->
     if target not in INSIDE and (target == FOLDERS) != Path(file).is_dir():
         target = None  # the targets of a folder are its folders, and those of a file never
     asked = told["format"], target, told["task"]
-    found = read_trees(file, *asked, targets_needed=needed, pairs=told["pairs"])
+    others = {"pairs": told["pairs"], "node_label": told.get("node_label")}
+    found = read_trees(file, *asked, targets_needed=needed, **others)
     return _of_a_kind(found, told)
 
 
@@ -124,7 +125,8 @@ def read_typed(told: Mapping[str, Any], text: str | Sequence[str]) -> TreeFile:
         ValueError: they are not.
     """
     asked = told["format"], told["target"], told["task"]
-    return _of_a_kind(read_text(text, *asked, pairs=told["pairs"]), told)
+    others = {"pairs": told["pairs"], "node_label": told.get("node_label")}
+    return _of_a_kind(read_text(text, *asked, **others), told)
 
 
 def known_part(data: TreeFile, classes: list[str] | None) -> TreeFile:

@@ -13,6 +13,7 @@ from structnet.tensor_tree.settings import TreeLSTMSettings
 Format = Literal[
     "bracketed", "penn", "listops", "logic", "conllu", "json", "jsonl", "xml", "html", "python"
 ]
+NodeLabel = Literal["form", "lemma", "upos", "xpos", "feats", "deprel", "deps", "misc"]
 Task = Literal["classification", "regression", "pairs", "nodes"]
 
 
@@ -28,6 +29,8 @@ class Source:
             (default: the first column, or that called label)
         task: classification, regression, pairs (two trees a line) or nodes, a label for every node
             (default: regression for numbers, unless they are a few whole ones)
+        node_label: column of CoNLL-U that labels a word's node, beside the word itself (default:
+            deprel)
         test_file: file to test on (default: a share of the trees is drawn, of every class)
         validation_file: file by which the best epoch is chosen (default: a share is drawn)
         test_fraction: share of the trees that is drawn to test on
@@ -37,6 +40,7 @@ class Source:
     format: Format | None = None
     target: str | None = None
     task: Task | None = None
+    node_label: NodeLabel | None = None
     test_file: Path | None = None
     validation_file: Path | None = None
     test_fraction: float = 0.2

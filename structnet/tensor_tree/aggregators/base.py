@@ -46,6 +46,28 @@ class Aggregator(nn.Module):
         summed: True if messages are only ever added up.
         shapes: the shape of each parameter, by name, as ``parameters.allocate`` gives them; what is
             not named is not checked.
+
+    Example:
+        >>> from structnet import Forest, Tree, TreeLSTM, Vocabulary
+        >>> class Largest(Aggregator):
+        ...     positional = False  # wherever a child stands, what it sends has the same weights
+        ...
+        ...     def __init__(self, *args, **sizes):
+        ...         super().__init__(*args, **sizes)
+        ...         c, t = self.hidden_size, self.num_types
+        ...         self.weight = nn.Parameter(torch.randn(t, c, self.gates * c) / c**0.5)
+        ...
+        ...     def message_weight(self):
+        ...         return None  # a child sends its state as it is
+        ...
+        ...     def reduce(self, nodes, received, x):
+        ...         h = nodes.split(received).amax(2)  # of all places: [runs, length, c]
+        ...         return nodes.product(h, self.weight).unflatten(-1, (self.gates, -1)).unbind(-2)
+        >>> trees = [Tree.fromstring("(MAX 2 (MIN 4 7))")]
+        >>> vocabulary = Vocabulary.from_trees(trees)
+        >>> encoder = TreeLSTM(8, vocabulary.num_types, vocabulary.arity, torch.eye(3), Largest)
+        >>> encoder(Forest.from_trees(trees, vocabulary)).shape
+        torch.Size([1, 8])
     """
 
     name = ""

@@ -1,0 +1,72 @@
+"""Sums of the numbers in a tree: what a linear model of it reads of their values."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from scipy.sparse import csr_matrix, diags
+from torch import Tensor, nn
+
+from structnet.tensor_tree.number_embedding import signed_log, unit_of
+from structnet.trees.forest import Forest
+from structnet.trees.number_tokens import FIRST, values_of
+
+
+class NumberSums(nn.Module):
+    """Adds up the numbers of each tree, and their logarithms: of all, and of those in each field.
+
+    The field of a number is the type of the node that carries it or, of a leaf, of its parent: the
+    key of a JSON object, or the operator of an expression. Sums are in units of their deviation
+    between the trees to learn from.
+
+    Args:
+        num_types: number of fields.
+
+    Shapes:
+        output: ``[len(forest), width]``, in a sparse matrix, where the width is
+            ``2 (1 + num_types)``.
+    """
+
+    unit: Tensor
+    scale: Tensor
+
+    def __init__(self, num_types: int):
+        super().__init__()
+        self.width = 2 * (1 + num_types)
+        self.register_buffer("unit", torch.ones(()).double())
+        self.register_buffer("scale", torch.ones(self.width).double())
+
+    def fit_scale(self, forest: Forest) -> None:
+        """Take the units from trees to learn from."""
+        tokens = forest.tokens[forest.preorder().nodes]
+        self.unit.fill_(unit_of(values_of(tokens[tokens >= FIRST])))
+        self.scale.fill_(1.0)
+        sums = self(forest)
+        mean, square = (np.asarray(x.mean(axis=0)).ravel() for x in (sums, sums.multiply(sums)))
+        deviation = np.sqrt(np.maximum(square - mean**2, 0))
+        self.scale.copy_(torch.from_numpy(np.where(deviation > 0, deviation, 1.0)))
+
+    def forward(self, forest: Forest) -> csr_matrix:
+        order = forest.preorder()
+        tree, tokens, types = order.trees, forest.tokens[order.nodes], forest.types[order.nodes]
+        count = np.diff(forest.offsets)[order.nodes]  # children of each node of each tree
+        first = np.repeat(forest.offsets[:-1][order.nodes] - np.cumsum(count) + count, count)
+        child = forest.children[first + np.arange(len(first))]
+        leaf = (forest.tokens[child] >= FIRST) & (forest.types[child] < 0)
+        number, own = tokens >= FIRST, (tokens >= FIRST) & (types >= 0)
+        nothing = np.zeros(int(number.sum()), np.int64)
+        rows = (tree[number], np.repeat(tree, count)[leaf], tree[own])
+        fields = (nothing, 1 + np.repeat(types, count)[leaf], 1 + types[own])
+        values = values_of(
+            np.concatenate((tokens[number], forest.tokens[child[leaf]], tokens[own]))
+        )
+        row, column = np.tile(np.concatenate(rows), 2), 2 * np.concatenate(fields)
+        found = csr_matrix(
+            (
+                np.concatenate((values, signed_log(values, self.unit.item()))),
+                (row, np.concatenate((column, column + 1))),
+            ),
+            (len(forest), self.width),
+        )
+        found.sum_duplicates()
+        return found @ diags(1 / self.scale.cpu().numpy())

@@ -1,0 +1,79 @@
+"""Numbers at leaves that enter by their value: which labels are numbers, and their tokens.
+
+A token below ``FIRST`` is the number of a word in a table. From there on it is a number itself:
+the 32 bits of its value as a float, after ``FIRST``. So a forest, a graph and a slice of one hold
+values as they hold words, and a value that was never seen is a token like any other.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Hashable, Mapping
+from numbers import Real
+
+import numpy as np
+
+FIRST = 2**32  # tokens from here on are numbers
+MANY = 20.0  # different numbers, were all as frequent, above which they are no categories
+_WRITTEN = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+def number_of(label: Hashable) -> float | None:
+    """The value of a label that is a finite number, or text that spells one; None of others.
+
+    Example:
+        >>> number_of("-1.5e3"), number_of(7), number_of("nan"), number_of("1,000"), number_of(True)
+        (-1500.0, 7.0, None, None, None)
+    """
+    if isinstance(label, str):
+        if not _WRITTEN.fullmatch(label):
+            return None
+    elif not isinstance(label, Real) or isinstance(label, bool):
+        return None
+    try:
+        value = float(label)
+    except OverflowError:  # an int that no float can hold
+        return None
+    return value if math.isfinite(value) else None
+
+
+def token_of_number(value: float) -> int:
+    """The token of a finite number, in single precision.
+
+    Example:
+        >>> values_of(np.array([token_of_number(2.5), token_of_number(-1e300)])).tolist()
+        [2.5, -3.4028234663852886e+38]
+    """
+    within = min(max(value, -_LARGEST), _LARGEST) + 0.0  # of two zeros the one without a sign
+    return FIRST + int(np.float32(within).view(np.uint32))
+
+
+def values_of(tokens: np.ndarray) -> np.ndarray:
+    """The values of tokens that are numbers.
+
+    Shapes:
+        tokens ``[n]``, int64 -> ``[n]``, float64.
+    """
+    return (tokens - FIRST).astype(np.uint32).view(np.float32).astype(np.float64)
+
+
+def are_many(counts: Mapping[Hashable, int]) -> bool:
+    """Whether labels that are numbers are too many to be categories.
+
+    They are if their perplexity, the number of equally frequent ones of the same entropy, is above
+    ``MANY``: 0 and 1 in most trees are categories, whatever else a few trees have.
+
+    Args:
+        counts: trees that each label is in.
+
+    Example:
+        >>> are_many({str(digit): 100 for digit in range(10)})
+        False
+        >>> are_many({str(i / 8): 1 for i in range(100)})
+        True
+    """
+    count = np.array([n for label, n in counts.items() if number_of(label) is not None], float)
+    share = count / count.sum()
+    return bool(len(count)) and float(np.exp(-(share * np.log(share)).sum())) > MANY

@@ -1,0 +1,59 @@
+"""One tree many times, each time with another of its subtrees replaced."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from structnet.trees.forest import Forest
+from structnet.trees.vocabulary import NONE
+
+
+def each_replaced(forest: Forest, nodes: np.ndarray) -> Forest:
+    """The first tree of a forest, once for each of some nodes, there replaced by the second tree.
+
+    What is below and beside the way down to the node is shared by all of them; only the nodes on
+    the way have a copy a tree.
+
+    Args:
+        forest: two trees, in which no subtree is shared.
+        nodes: nodes of the first tree.
+
+    Shapes:
+        nodes ``[n]`` -> a forest of n trees.
+
+    Example:
+        >>> from structnet.trees.tree import Tree
+        >>> from structnet.trees.vocabulary import Vocabulary
+        >>> trees = [Tree.fromstring("(f (g x) y)"), Tree("z")]
+        >>> pair = Forest.from_trees(trees, Vocabulary.from_trees(trees), share=False)
+        >>> found = each_replaced(pair, pair.preorder().nodes[:4])
+        >>> [str(found.tree(i)) for i in range(4)], found.num_nodes
+        (['z', '(f z y)', '(f (g z) y)', '(f (g x) z)'], 9)
+    """
+    n, sizes = forest.num_nodes, np.diff(forest.offsets)
+    parent, edge = np.full(n, NONE), np.full(n, NONE)  # of each node; the edge to its parent
+    parent[forest.children] = np.repeat(np.arange(n), sizes)
+    edge[forest.children] = np.arange(len(forest.children))
+    # Of each tree, all of which go up a step at a time: the node that it has come to, what stands
+    # in its place, and the tree's own number.
+    at, instead, tree = nodes, np.full(len(nodes), forest.roots[1]), np.arange(len(nodes))
+    roots, count = instead.copy(), n
+    copied, edges, below = [np.arange(n)], [edge[:0]], [edge[:0]]
+    while len(at):
+        roots[tree] = instead
+        going = parent[at] != NONE
+        at, instead, tree = at[going], instead[going], tree[going]
+        edges.append(edge[at])
+        below.append(instead)
+        at = parent[at]
+        copied.append(at)
+        instead = count + np.arange(len(at))
+        count += len(at)
+    of = np.concatenate(copied)  # [count] the node that each is a copy of
+    offsets = np.concatenate(([0], np.cumsum(sizes[of])))
+    shift = offsets[:-1] - forest.offsets[of]  # of the edges of each
+    source = np.arange(offsets[-1]) - np.repeat(shift, sizes[of])
+    children = forest.children[source]
+    children[np.concatenate(edges) + shift[n:]] = np.concatenate(below)
+    arrays = forest.types[of], forest.tokens[of], offsets, children, forest.pos[source], roots
+    return Forest._sorted(arrays, forest.arity, forest.vocabulary).to(forest.device)

@@ -1,0 +1,200 @@
+"""Trees whose leaves carry numbers: vectors and sums of values, and estimators that read them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from functools import partial
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+
+from structnet import TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier, parse
+from structnet.errors import GraphError
+from structnet.tensor_tree import ChildSumTreeLSTM, RecursiveNetwork, TreeLSTM
+from structnet.tensor_tree.number_embedding import FURTHEST, NumberEmbedding
+from structnet.tensor_tree.number_sums import NumberSums
+from structnet.trees.forest import Forest
+from structnet.trees.number_tokens import number_of, token_of_number
+from structnet.trees.tree import Tree
+from structnet.trees.vocabulary import Vocabulary
+
+
+def expressions(count: int, seed: int, inner: bool = False) -> tuple[list[Tree], np.ndarray]:
+    """Sums and differences of numbers and x, which is 1, and their values."""
+    rng = random.Random(seed)
+
+    def draw(depth: int) -> tuple[Tree, float]:
+        if depth == 0:
+            value = round(rng.uniform(-5, 5), 2)
+            return (Tree("x"), 1.0) if rng.random() < 0.2 else (Tree(str(value)), value)
+        (left, a), (right, b) = draw(depth - 1), draw(depth - 1)
+        token = rng.choice([None, "x", "0.5"]) if inner else None
+        if rng.random() < 0.5:
+            return Tree("+", [left, right], token), a + b
+        return Tree("-", [left, right], token), a - b
+
+    trees, values = zip(*(draw(rng.randint(1, 2)) for _ in range(count)), strict=True)
+    return list(trees), np.array(values)
+
+
+def test_features_follow_the_equation():
+    table = NumberEmbedding(2, 3)
+    values = np.arange(-8.0, 9.0)
+    table.fit_scale(values)
+    found = table.features(np.array([-8.0, -3.0, 8.0, 1e9]))
+    logarithm = np.sign(values) * np.log1p(np.abs(values) / 4.5)
+    at = np.sign([-3]) * np.log1p(3 / 4.5)
+    np.testing.assert_allclose(found[1, :3], [1, -3 / values.std(), at[0] / logarithm.std()])
+    np.testing.assert_allclose(found[:, 3:][:3], [[0] * 8, [1, 1, 0.5] + [0] * 5, [1] * 8])
+    assert found[3, 1] == FURTHEST and np.isfinite(found).all()
+    with torch.no_grad():
+        rows = table(torch.tensor([1, token_of_number(-3.0)]))
+        expected = torch.from_numpy(found[1]).float() @ table.number_weight
+    torch.testing.assert_close(rows, torch.stack([table.weight[1], expected]))
+
+
+def test_values_that_do_not_differ_have_finite_features():
+    table = NumberEmbedding(1, 2)
+    for values in (np.zeros(3), np.full(5, 7.0), np.array([0.0, 0.0, 0.0, 1e30])):
+        table.fit_scale(values)
+        assert np.isfinite(table.features(np.array([0.0, 7.0, -1e38]))).all()
+
+
+def encoders(vocabulary: Vocabulary, inner: bool) -> list[torch.nn.Module]:
+    size = vocabulary.num_types, vocabulary.num_tokens
+    made = [ChildSumTreeLSTM(4, *size, numbers=True)]
+    for kind in (TreeLSTM, RecursiveNetwork):
+        inputs = NumberEmbedding(vocabulary.num_tokens, 3)
+        made.append(kind(4, vocabulary.num_types, vocabulary.arity, inputs, inner_inputs=inner))
+    return made
+
+
+@pytest.mark.parametrize("inner", [False, True])
+@pytest.mark.parametrize("which", range(3))
+def test_both_backends_give_the_same_with_numbers(which: int, inner: bool):
+    torch.manual_seed(0)
+    trees, _ = expressions(30, 0, inner)
+    vocabulary = Vocabulary.from_trees(trees, numbers=True)
+    forest, model = Forest.from_trees(trees, vocabulary), encoders(vocabulary, inner)[which]
+    model.double()
+    found = []
+    for backend in ("levels", "dgl"):
+        model.zero_grad()
+        states = model(forest, backend)
+        (states * torch.linspace(-1, 1, 4, dtype=torch.float64)).sum().backward()
+        found.append([states, *(p.grad for p in model.parameters())])
+    for a, b in zip(*found, strict=True):
+        torch.testing.assert_close(a, b)
+    table = next(part for part in model.modules() if isinstance(part, NumberEmbedding))
+    assert table.number_weight.grad.abs().min() > 0  # every feature counts
+
+
+def test_a_model_without_numbers_refuses_them():
+    trees, _ = expressions(5, 0)
+    forest = Forest.from_trees(trees, Vocabulary.from_trees(trees, numbers=True))
+    with pytest.raises(GraphError, match="the model has 1 tokens"):
+        ChildSumTreeLSTM(4, 2, 1)(forest)
+    with pytest.raises(GraphError, match="the model has 1 input vectors"):
+        TreeLSTM(4, 2, 2, torch.eye(1))(forest)
+
+
+@pytest.mark.parametrize("inner", [False, True])
+def test_sums_are_those_of_the_trees(inner: bool):
+    trees, _ = expressions(20, 1, inner)
+    vocabulary = Vocabulary.from_trees(trees, numbers=True)
+    sums = NumberSums(vocabulary.num_types)
+    found = sums(Forest.from_trees(trees, vocabulary)).toarray()
+    expected = np.zeros((20, 2 * (1 + vocabulary.num_types)))
+
+    def add(row: np.ndarray, field: int, label: object) -> None:
+        value = number_of(label)
+        if value is not None:
+            row[[0, 2 + 2 * field]] += value
+            row[[1, 3 + 2 * field]] += np.sign(value) * np.log1p(abs(value))
+
+    for row, tree in zip(expected, trees, strict=True):
+        for node in tree.preorder():
+            if node.children:
+                field = vocabulary.type_of(node.label)
+                add(row, field, node.token)
+                for child in node.children:
+                    if not child.children:
+                        add(row, field, child.label)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    sums.fit_scale(Forest.from_trees(trees, vocabulary))
+    scaled = sums(Forest.from_trees(trees, vocabulary)).toarray()
+    np.testing.assert_allclose(scaled.std(axis=0), 1.0)
+
+
+fitted = partial(TreeLSTMRegressor, hidden_size=24, epochs=10, random_state=0)
+
+
+def test_values_are_learnt_and_those_never_seen_are_known(tmp_path: Path):
+    trees, y = expressions(600, 0)
+    model = fitted().fit(trees[:450], y[:450])
+    assert model.trained_.settings.numbers is True
+    assert "numbers at leaves enter by their values" in model.summary()
+    assert model.score(trees[450:], y[450:]) > 0.8
+    words = fitted(numbers=False).fit(trees[:450], y[:450])
+    assert words.score(trees[450:], y[450:]) < 0.5
+    model.save(tmp_path / "model")
+    again = TreeLSTMRegressor.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict(trees), model.predict(trees))
+    new = model.predict(["(+ 3.14159 x)", "(+ 3.1416 x)", "(+ -3.14159 x)", "(+ 1e30 -1e-30)"])
+    assert abs(new[0] - new[1]) < 1e-3 < abs(new[0] - new[2]) and np.isfinite(new).all()
+    why = model.explain(trees[0])
+    assert why.gradient is not None and np.isfinite(why.gradient).all()
+
+
+def test_all_kinds_of_trees_have_the_same_numbers():
+    rng = np.random.default_rng(0)
+    values = rng.uniform(0, 100, (60, 2)).round(3).tolist()
+    texts = [json.dumps({"a": a, "b": b}) for a, b in values]
+    graphs = []
+    for a, b in values:
+        graph = nx.DiGraph([("object", "a"), ("object", "b"), ("a", 0), ("b", 1)])
+        nx.set_node_attributes(graph, {0: a, 1: b}, "label")
+        graphs.append(graph)
+    brackets = [f"(object (a {a}) (b {b}))" for a, b in values]
+    y = [a - b for a, b in values]
+    model = TreeLSTMRegressor(hidden_size=4, epochs=2, random_state=0).fit(brackets, y)
+    expected = model.predict(brackets)
+    for same in ([parse.json(text) for text in texts], graphs):
+        np.testing.assert_array_equal(model.predict(same), expected)
+
+
+@pytest.mark.parametrize("kind", ["classes", "pairs", "nodes", "sum"])
+def test_every_question_can_be_asked_of_numbers(kind: str):
+    trees, y = expressions(80, 2)
+    few = {"hidden_size": 4, "epochs": 2, "random_state": 0}
+    if kind == "nodes":
+        model = TreeNodeClassifier(**few)
+        labels = [["n" if number_of(n.label) else "o" for n in t.preorder()] for t in trees]
+        model.fit(trees, labels)
+        assert len(model.predict(trees)[0]) == trees[0].size
+    elif kind == "pairs":
+        model = TreeLSTMClassifier(**few).fit(list(itertools.pairwise(trees)), y[1:] > 0)
+        assert len(model.predict([("(+ 0.123 x)", "(- x 7)")])) == 1
+    elif kind == "sum":
+        model = TreeLSTMRegressor(cell="sum", **few).fit(trees, y)
+        assert np.isfinite(model.predict(["(+ 0.123 x)"])).all()
+    else:
+        model = TreeLSTMClassifier(**few).fit(trees, y > 0)
+        assert model.score(trees, y > 0) > 0.8
+    assert model.trained_.vocabulary.numbers
+
+
+def test_digits_stay_words_bit_by_bit():
+    rng = random.Random(0)
+    trees = [Tree("+", [Tree(rng.choice("0123456789")) for _ in range(3)]) for _ in range(60)]
+    y = [sum(int(str(leaf.label)) for leaf in tree.children) for tree in trees]
+    few = {"hidden_size": 4, "epochs": 2, "random_state": 0}
+    guessed, told = (TreeLSTMRegressor(numbers=n, **few).fit(trees, y) for n in (None, False))
+    assert guessed.trained_.settings.numbers is False
+    assert not any("number" in name for name in guessed.model_.state_dict())
+    np.testing.assert_array_equal(guessed.predict(trees), told.predict(trees))
