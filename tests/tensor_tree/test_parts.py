@@ -22,7 +22,7 @@ from torch import Tensor
 
 from structnet.message_passing.scheduling import Layout
 from structnet.tensor_tree import ChildSumTreeLSTM, TreeLSTM
-from structnet.tensor_tree.compiled import child_sum_sweep, parts, tree_sweep
+from structnet.tensor_tree.compiled import parts, tree_sweep
 from structnet.tensor_tree.compiled.kernels.steps import share_of
 from structnet.tensor_tree.compiled.plan import Order, Plan, make_plan
 from structnet.trees._kernels import grouped
@@ -40,8 +40,7 @@ def cut_into(model: TreeLSTM, forest: Forest) -> np.ndarray:
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for sweep in (tree_sweep, child_sum_sweep):
-        monkeypatch.setattr(sweep, "_NODES", 5)
+    monkeypatch.setattr(parts, "_NODES", 5)
     monkeypatch.setattr(parts, "_REPEATED", 3.0)
     threads = torch.get_num_threads()
     yield
@@ -73,7 +72,7 @@ def of_child_sums(options: dict, share: bool, dtype: torch.dtype) -> dict[str, T
     torch.manual_seed(0)
     model = ChildSumTreeLSTM(5, len(TYPES), len(TOKENS), 4, **options).to(dtype)
     forest = Forest.from_trees(random_trees(random.Random(1), True), VOCABULARY, share=share)
-    assert (len(parts.split(forest, child_sum_sweep._NODES).forests) > 1) == (parts._MOST > 1)
+    assert (len(parts.split(forest).forests) > 1) == (parts._MOST > 1)
     return with_gradients(model, {"h": model.node_states(forest)})
 
 
@@ -103,30 +102,31 @@ def test_the_number_of_threads_changes_no_bit_of_child_sums(options: dict):
 
 def test_nodes_below_no_root_are_swept_too():
     forest = Forest.from_trees(random_trees(random.Random(0)), VOCABULARY, share=False)
-    assert len(parts.split(forest, 5).forests) > 1
+    assert len(parts.split(forest).forests) > 1
     forest.roots = forest.roots[1:]
-    cut = parts.split(forest, 5)
+    cut = parts.split(forest)
     assert cut.forests == [forest]
     assert np.array_equal(cut.rows, np.arange(forest.num_nodes))
 
 
 def test_the_roots_keep_their_order():
     forest = Forest.from_trees(random_trees(random.Random(0)), VOCABULARY)
-    assert np.array_equal(np.concatenate(parts.cut(forest, 5)), np.arange(len(forest)))
+    assert np.array_equal(np.concatenate(parts.cut(forest)), np.arange(len(forest)))
 
 
-def test_parts_have_about_equally_many_nodes():
+def test_parts_have_about_equally_many_nodes(monkeypatch: pytest.MonkeyPatch):
     """Also where the trees differ in size: those of the first half are small."""
+    monkeypatch.setattr(parts, "_NODES", 300)
     trees = [random_tree(random.Random(seed), 1 + 4 * (seed >= 100), 3) for seed in range(200)]
     forest = Forest.from_trees(trees, VOCABULARY, share=False)
-    sizes = [forest[roots].num_nodes for roots in parts.cut(forest, 300)]
+    sizes = [forest[roots].num_nodes for roots in parts.cut(forest)]
     assert len(sizes) == forest.num_nodes // 300 > 2
     assert max(sizes) < 1.5 * min(sizes)
 
 
 def test_one_large_tree_is_one_part():
     trees = [chain(100), Tree("x"), Tree("y")]
-    first, *_ = parts.cut(Forest.from_trees(trees, VOCABULARY, share=False), 5)
+    first, *_ = parts.cut(Forest.from_trees(trees, VOCABULARY, share=False))
     assert first.tolist() == [0]
 
 

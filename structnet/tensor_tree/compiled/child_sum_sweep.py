@@ -16,9 +16,6 @@ from structnet.tensor_tree.compiled.kernels.label_vectors import distinct, look_
 from structnet.tensor_tree.compiled.parts import in_parallel, split
 from structnet.trees.forest import Forest
 
-# Nodes of a part, of which a step on one thread takes hardly longer than of the whole.
-_NODES = 500
-
 
 class Weights(NamedTuple):
     """The parameters, by the letters of the model's equations, or their gradients.
@@ -145,14 +142,13 @@ def sweep(
     Shapes:
         types, tokens ``[num_nodes]``; mask ``[num_nodes, e]``.
     """
-    cut = split(forest, _NODES)
+    cut = split(forest)
     parts = list(zip(cut.forests, cut.nodes, strict=True))
     plans = in_parallel(
         [partial(make_plan, own, types[i], tokens[i], mask is not None) for own, i in parts]
     )
     masks = [None if mask is None else _numpy(mask)[nodes] for nodes in cut.nodes]
-    h = _Sweep.apply(plans, masks, *weights)
-    return h if len(plans) == 1 else _Chosen.apply(h, cut.rows)
+    return _Sweep.apply(cut.rows if len(parts) > 1 else None, plans, masks, *weights)
 
 
 def _numpy(x: Tensor) -> np.ndarray:
@@ -237,25 +233,30 @@ def _down(
 class _Sweep(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, plans: list[Plan], masks: list[np.ndarray | None], *weights: Tensor
+        ctx: Any,
+        rows: np.ndarray | None,
+        plans: list[Plan],
+        masks: list[np.ndarray | None],
+        *weights: Tensor,
     ) -> Tensor:
         w = Weights(*map(_numpy, weights))
         ends = np.cumsum([len(plan.label) for plan in plans])
         H = weights[0].new_empty(int(ends[-1]), w.V.shape[1])
         each = zip(plans, masks, np.split(H.numpy(), ends[:-1]), strict=True)
         blocks = in_parallel([partial(_up, plan, w, mask, own, H) for plan, mask, own in each])
-        ctx.plans, ctx.ends, ctx.masked = plans, ends, masks[0] is not None
+        ctx.rows, ctx.plans, ctx.ends, ctx.masked = rows, plans, ends, masks[0] is not None
         ctx.save_for_backward(*weights, H, *blocks)
-        return H
+        return H if rows is None else torch.from_numpy(np.take(H.numpy(), rows, 0))
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple:
         if torch.is_grad_enabled():  # create_graph=True; otherwise a backward records nothing
             raise RuntimeError("the levels backend has no second derivatives; backend='dgl' has")
         saved = ctx.saved_tensors  # raises if one was changed in place since
-        n, asked = len(Weights._fields), ctx.needs_input_grad[2:]
+        n, asked = len(Weights._fields), ctx.needs_input_grad[3:]
         w, H, blocks = Weights(*map(_numpy, saved[:n])), _numpy(saved[n]), saved[n + 1 :]
-        DH = gradient.numpy().copy()
+        DH = np.zeros_like(H)
+        DH[slice(None) if ctx.rows is None else ctx.rows] = gradient.numpy()
         rows = (np.split(x, ctx.ends[:-1]) for x in (H, DH))
         each = zip(ctx.plans, *rows, blocks, strict=True)
         found = in_parallel(
@@ -271,19 +272,9 @@ class _Sweep(torch.autograd.Function):
             for x, more in zip(total[2:], d[2:] if d is not total else (), strict=False):
                 x += more
         gradients = map(torch.from_numpy, (*tables, *total[2:]))
-        return None, None, *(x if yes else None for x, yes in zip(gradients, asked, strict=True))
-
-
-class _Chosen(torch.autograd.Function):
-    """Some rows, each once; torch's own gradient adds them up, one after the other."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, rows: np.ndarray) -> Tensor:
-        ctx.rows, ctx.shape = rows, x.shape
-        return torch.from_numpy(x.detach().numpy()[rows])
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple:
-        whole = gradient.new_zeros(ctx.shape)
-        whole.numpy()[ctx.rows] = gradient.numpy()
-        return whole, None
+        return (
+            None,
+            None,
+            None,
+            *(x if yes else None for x, yes in zip(gradients, asked, strict=True)),
+        )

@@ -31,10 +31,6 @@ from structnet.trees.forest import Forest
 
 logger = logging.getLogger(__name__)
 
-# Each part is planned by itself, and reads all weights for its rows alone: of half as many nodes, a
-# step on one thread takes a seventh longer, and two threads at best gain 1.3 times.
-_NODES = 2000
-
 
 class _Model(Protocol):
     """What is read of a :class:`~structnet.tensor_tree.TreeLSTM`."""
@@ -123,7 +119,7 @@ def sweep(model: _Model, forest: Forest, nodes: np.ndarray | None) -> State:
 
 def _planned(forest: Forest, layout: Layout) -> tuple[Plan, np.ndarray, np.ndarray]:
     """A plan of the forest, maybe in parts, its row of each node, and its leaves' tokens."""
-    parts = split(forest, _NODES)
+    parts = split(forest)
     plans = in_parallel([partial(make_plan, own, layout) for own in parts.forests])
     tokens = [own.tokens[: plan.leaves[1]] for own, plan in zip(parts.forests, plans, strict=True)]
     return joined(plans), parts.rows, np.concatenate(tokens)
