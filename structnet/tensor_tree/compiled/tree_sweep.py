@@ -26,7 +26,7 @@ from structnet.tensor_tree.compiled.forms import FORMS, Form, fold, zeros_like
 from structnet.tensor_tree.compiled.kernels.steps import add_rows
 from structnet.tensor_tree.compiled.parts import in_parallel, split
 from structnet.tensor_tree.compiled.plan import Plan, by_key, by_type, joined, make_plan
-from structnet.tensor_tree.compiled.states import Messages, States
+from structnet.tensor_tree.compiled.states import Linear, Messages, States
 from structnet.trees.forest import Forest
 
 logger = logging.getLogger(__name__)
@@ -129,7 +129,6 @@ class _Weights(NamedTuple):
     """The weights of one sweep as its two functions take them, or their gradients."""
 
     messages: Messages
-    width: int
     form: Any
 
 
@@ -148,31 +147,33 @@ class _Call(NamedTuple):
         return list(parameters[:n]), list(parameters[n:])
 
     def weights(self, forget: np.ndarray, bias: np.ndarray, *parameters: np.ndarray) -> _Weights:
-        """Copies of all weights, side by side; a loss that somebody keeps must not keep them."""
+        """The weights as the loops take them; a loss that somebody keeps must not keep copies."""
         sent, others = self.split(parameters)
-        width = sum(x.shape[-1] for x in sent[:1])
-        ones = sent[1:] or [np.zeros((len(forget), width), forget.dtype)]
+        weight = np.ascontiguousarray(sent[0] if sent else forget[..., :0])
+        ones = sent[1] if sent[1:] else np.zeros((len(weight), weight.shape[-1]), weight.dtype)
         by_key = np.repeat(bias, len(forget) // max(len(bias), 1), 0)
         messages = Messages(
-            np.concatenate([*sent[:1], forget], -1), np.concatenate([*ones, by_key], -1)
+            Linear(weight, np.ascontiguousarray(ones)),
+            Linear(np.ascontiguousarray(forget), by_key),
         )
-        return _Weights(messages, width, self.form.weights(self.layout.arity, others))
+        return _Weights(messages, self.form.weights(self.layout.arity, others))
 
     def states(self, weights: _Weights) -> States:
         """Room for the states, not set yet."""
-        plan, (c, columns) = self.plan, weights.messages.weight.shape[1:]
+        plan, ((weight, _), (forget, _)) = self.plan, weights.messages
+        c = weight.shape[1]
         rows = len(plan.types) + self.num_parts
         shapes = {
             **dict.fromkeys(("h", "c", "tanh"), (rows, c)),
             "gates": (rows, self.gates * c),
-            "sent": (len(plan.sources), columns),
+            "sent": (len(plan.sources), weight.shape[-1]),
+            "forget": (len(plan.sources), forget.shape[-1]),
             "reduced": (0, 0),
             "products": (0, 0, 0),
             "partial": (0, 0),
             **self.form.room(weights.form, plan, self.keep),
         }
-        dtype = weights.messages.weight.dtype
-        return States(**{name: np.empty(shape, dtype) for name, shape in shapes.items()})
+        return States(**{name: np.empty(shape, weight.dtype) for name, shape in shapes.items()})
 
     @property
     def num_parts(self) -> int:
@@ -199,23 +200,22 @@ class _Call(NamedTuple):
         plan, weights = self.plan, self.weights(forget, bias, *parameters)
         self.in_parts(self.form.loops.sweep_down, plan, s, *weights, d)
         d_messages, d_form = self._of_weights(s, d, weights)
-        (sent, others), width = self.split(parameters), weights.width
-        of_sent = [x[: len(forget), ..., :width] for x in d_messages][: len(sent)]
-        d_forget, d_bias = (x[: len(forget), ..., width:] for x in d_messages)
+        sent, others = self.split(parameters)
+        of_sent, (d_forget, d_bias) = ([x[: len(forget)] for x in own] for own in d_messages)
         places = len(forget) // max(len(bias), 1)
         d_bias = d_bias.reshape(len(bias), places, bias.shape[-1]).sum(1)
         leaves = d.gates[np.flatnonzero(plan.types < 0), : 3 * forget.shape[1]]
         bottom = np.stack([x[len(plan.types) :].sum(0, keepdims=True) for x in d[:2]])
         gradients = self.form.gradients(d_form, others)
-        return [leaves, bottom, d_forget, d_bias, *of_sent, *gradients]
+        return [leaves, bottom, d_forget, d_bias, *of_sent[: len(sent)], *gradients]
 
     def _of_weights(self, s: States, d: States, weights: _Weights) -> tuple[Messages, Any]:
         """The weights' gradients, with rows behind them that were needed to add them up."""
-        plan, layout, (messages, width, form) = self.plan, self.layout, weights
+        plan, layout, (messages, form) = self.plan, self.layout, weights
         orders = by_type(plan, layout.num_types), by_key(plan, layout.num_keys)
         of_form, of_messages = (zeros_like(x, self.num_parts - 1) for x in (form, messages))
         down = self.form.loops.weights_down
-        self.in_parts(down, plan, s, width, form, d, *orders, of_messages, of_form)
+        self.in_parts(down, plan, s, form, d, *orders, of_messages, of_form)
         for order, gradients in zip(orders, (of_form, of_messages), strict=True):
             fold(gradients, order.begun_before(self.num_parts))
         return of_messages, of_form
