@@ -16,7 +16,7 @@ from structnet.message_passing.propagation import propagate
 from structnet.message_passing.rows import with_own_rows
 from structnet.message_passing.scheduling import Layout
 from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT
-from structnet.tensor_tree.compiled.child_sum_sweep import covers, make_plan, sweep
+from structnet.tensor_tree.compiled.child_sum_sweep import covers, sweep
 from structnet.tensor_tree.gates import lstm_state
 from structnet.tensor_tree.number_embedding import NumberEmbedding, check_known
 from structnet.tensor_tree.parameters import Shape, allocate, check_shapes
@@ -294,9 +294,8 @@ class ChildSumTreeLSTM(nn.Module):
             if isinstance(self.token_vectors, NumberEmbedding):
                 table, tokens = self.token_vectors.extended(tokens)
                 weights = (weights[0], table, *weights[2:])
-            plan = make_plan(forest, types, tokens, apart)
-            mask = self._mask(len(plan.types)) if apart else None
-            return sweep(plan, mask, *weights)
+            mask = self._mask(len(types)) if apart else None
+            return sweep(forest, types, tokens, mask, *weights)
         x = self.vectors(types, tokens)
         if apart:
             x = x * self._mask(len(x))

@@ -52,6 +52,15 @@ def threads_are_set() -> bool:
     return _set_by_user or named or torch.get_num_threads() not in {cores, cores // 2}
 
 
+def coarse_threads() -> int:
+    """Threads for long calls of which none waits for one that has not begun.
+
+    These are torch's, also within a training that computes on one because its products are small.
+    """
+    around = _around.get()
+    return torch.get_num_threads() if around is None else around.found
+
+
 class Products(TorchDispatchMode):
     """Sees the products of matrices and the convolutions that are computed in it.
 

@@ -215,6 +215,12 @@ class Forest:
 
     def __getitem__(self, indices: int | slice | Sequence[int] | np.ndarray) -> Forest:
         """The sub-forest at and below the chosen roots, in the order in which they are named."""
+        return self.with_nodes(indices)[0]
+
+    def with_nodes(
+        self, indices: int | slice | Sequence[int] | np.ndarray
+    ) -> tuple[Forest, np.ndarray]:
+        """The sub-forest ``forest[indices]``, and the number of each of its nodes in this one."""
         chosen = self.roots[positions(indices, len(self))]
         nodes = _kernels.below(chosen, self.offsets, self.children)
         offsets, children, edges, roots = _kernels.restrict(
@@ -222,9 +228,10 @@ class Forest:
         )
         of_nodes = (self.types[nodes], self.tokens[nodes], self.height[nodes])
         lists = (offsets, children, self.pos[edges], roots)
-        return Forest.__new__(Forest)._hold(
+        cut = Forest.__new__(Forest)._hold(
             *of_nodes, *lists, self.arity, self.vocabulary, self.device
         )
+        return cut, nodes
 
     def sizes(self) -> np.ndarray:
         """How many nodes each tree has, shared ones as often as they stand there.

@@ -15,11 +15,13 @@ from configurations import (
     assert_equal,
     forest_for,
     values_and_gradients,
+    with_gradients,
 )
-from random_trees import VOCABULARY, chain, doubled, random_tree, random_trees
+from random_trees import TOKENS, TYPES, VOCABULARY, chain, doubled, random_tree, random_trees
+from torch import Tensor
 
 from structnet.message_passing.scheduling import Layout
-from structnet.tensor_tree import TreeLSTM
+from structnet.tensor_tree import ChildSumTreeLSTM, TreeLSTM
 from structnet.tensor_tree.compiled import parts, tree_sweep
 from structnet.tensor_tree.compiled.kernels.steps import share_of
 from structnet.tensor_tree.compiled.plan import Order, Plan, make_plan
@@ -32,14 +34,14 @@ COVERED = [c for c in CONFIGURATIONS if not c.inner]
 
 def cut_into(model: TreeLSTM, forest: Forest) -> np.ndarray:
     """The first level of each part."""
-    plan, _, _ = tree_sweep._planned(forest, model.layout, whole=False)
+    plan, _, _ = tree_sweep._planned(forest, model.layout)
     return plan.parts[:-1]
 
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(parts, "_NODES", 5)
-    monkeypatch.setattr(tree_sweep, "REPEATED", 3.0)
+    monkeypatch.setattr(parts, "_REPEATED", 3.0)
     threads = torch.get_num_threads()
     yield
     torch.set_num_threads(threads)
@@ -63,6 +65,48 @@ def test_the_number_of_threads_changes_no_bit(configuration: Configuration):
         found.append(values_and_gradients(model, forest))
     for other in found[1:]:
         assert all(torch.equal(x, other[name]) for name, x in found[0].items())
+
+
+def of_child_sums(options: dict, share: bool, dtype: torch.dtype) -> dict[str, Tensor]:
+    """The states of all nodes, and the gradients of a sum of them."""
+    torch.manual_seed(0)
+    model = ChildSumTreeLSTM(5, len(TYPES), len(TOKENS), 4, **options).to(dtype)
+    forest = Forest.from_trees(random_trees(random.Random(1), True), VOCABULARY, share=share)
+    assert (len(parts.split(forest).forests) > 1) == (parts._MOST > 1)
+    return with_gradients(model, {"h": model.node_states(forest)})
+
+
+CHILD_SUMS = pytest.mark.parametrize("options", [{}, {"dropout": 0.5}, {"order": False}], ids=str)
+
+
+@CHILD_SUMS
+@pytest.mark.parametrize("share", [True, False])
+def test_parts_of_child_sums_are_the_whole(
+    options: dict, share: bool, monkeypatch: pytest.MonkeyPatch
+):
+    """Of all nodes, also of those that several parts have."""
+    found = of_child_sums(options, share, torch.float64)
+    monkeypatch.setattr(parts, "_MOST", 1)
+    assert_equal(found, of_child_sums(options, share, torch.float64), 1e-12)
+
+
+@CHILD_SUMS
+def test_the_number_of_threads_changes_no_bit_of_child_sums(options: dict):
+    found = []
+    for threads in (1, 2, 3):
+        torch.set_num_threads(threads)
+        found.append(of_child_sums(options, True, torch.float32))
+    for other in found[1:]:
+        assert all(torch.equal(x, other[name]) for name, x in found[0].items())
+
+
+def test_nodes_below_no_root_are_swept_too():
+    forest = Forest.from_trees(random_trees(random.Random(0)), VOCABULARY, share=False)
+    assert len(parts.split(forest).forests) > 1
+    forest.roots = forest.roots[1:]
+    cut = parts.split(forest)
+    assert cut.forests == [forest]
+    assert np.array_equal(cut.rows, np.arange(forest.num_nodes))
 
 
 def test_the_roots_keep_their_order():
@@ -108,7 +152,7 @@ def test_trees_that_share_most_of_their_nodes_are_not_cut(monkeypatch: pytest.Mo
     model, trees = COVERED[0].model(), [Tree("A", [doubled(20, "B"), Tree(x)]) for x in "xyz"]
     forest = Forest.from_trees(trees, VOCABULARY)
     assert len(cut_into(model, forest)) > 1
-    monkeypatch.setattr(tree_sweep, "REPEATED", 1.25)
+    monkeypatch.setattr(parts, "_REPEATED", 1.25)
     planned = []
 
     def plan(own: Forest, layout: Layout) -> Plan:

@@ -127,6 +127,16 @@ def test_a_training_within_one_that_has_chosen_leaves_its_number(
     assert torch.get_num_threads() == 3
 
 
+def test_long_calls_may_have_the_threads_that_a_training_leaves() -> None:
+    assert threads.coarse_threads() == 3
+    with threads.Threads(torch.device("cpu")).kept():
+        assert (torch.get_num_threads(), threads.coarse_threads()) == (1, 3)
+    torch.set_num_threads(2)
+    assert threads.coarse_threads() == 2
+    with threads.Threads(torch.device("cpu")).kept():
+        assert threads.coarse_threads() == 2
+
+
 def test_what_the_user_has_set_stays_within_a_larger_one() -> None:
     torch.set_num_threads(2)
     with threads.Threads(torch.device("cpu")).kept():

@@ -106,3 +106,14 @@ def test_a_tuple_of_indices():
 
 def test_an_empty_array_of_indices():
     assert len(forest_of(PAIR)[np.array([])]) == 0
+
+
+@pytest.mark.parametrize("name", SELECTIONS)
+def test_the_nodes_of_a_sub_forest_are_known(name: str):
+    trees = random_trees(random.Random(0))
+    forest = forest_of(trees)
+    cut, nodes = forest.with_nodes(SELECTIONS[name](len(trees)))
+    for v, node in enumerate(nodes):
+        assert (cut.types[v], cut.tokens[v]) == (forest.types[node], forest.tokens[node])
+        below = forest.children[forest.offsets[node] : forest.offsets[node + 1]]
+        assert np.array_equal(nodes[cut.children[cut.offsets[v] : cut.offsets[v + 1]]], below)

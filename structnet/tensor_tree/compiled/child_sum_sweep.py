@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +12,8 @@ import torch
 from torch import Tensor
 
 from structnet.tensor_tree.compiled.kernels import child_sum as kernels
-from structnet.tensor_tree.compiled.kernels.label_vectors import distinct
-from structnet.tensor_tree.compiled.one_thread import ONE_THREAD
+from structnet.tensor_tree.compiled.kernels.label_vectors import distinct, look_up_backward
+from structnet.tensor_tree.compiled.parts import in_parallel, split
 from structnet.trees.forest import Forest
 
 
@@ -71,7 +72,7 @@ class States(NamedTuple):
 
     Attributes:
         mask: factors of the vectors of labels; no rows for none.
-        x: these vectors.
+        x: these vectors; no rows of gradients where none is asked for.
         X, P: part that they give to the gates i, o, u, and to the forget gates of their nodes'
             children.
         Y: the gates i, o, u, side by side.
@@ -127,18 +128,27 @@ def make_plan(forest: Forest, types: np.ndarray, tokens: np.ndarray, apart: bool
     return Plan(forest.offsets, forest.children, forest.pos, starts, *labels)
 
 
-def sweep(plan: Plan, mask: Tensor | None, *weights: Tensor) -> Tensor:
+def sweep(
+    forest: Forest, types: np.ndarray, tokens: np.ndarray, mask: Tensor | None, *weights: Tensor
+) -> Tensor:
     """The hidden states of all nodes, ``[num_nodes, c]``.
 
     Args:
-        plan: the trees.
-        mask: factors of the vectors of labels, if any.
+        forest: the trees.
+        types, tokens: those of its nodes, -1 for none.
+        mask: factors of the vectors of each node's label, if any.
         weights: those of :class:`Weights`.
 
     Shapes:
-        mask ``[labels, e]``.
+        types, tokens ``[num_nodes]``; mask ``[num_nodes, e]``.
     """
-    return _Sweep.apply(plan, mask, *weights)
+    cut = split(forest)
+    parts = list(zip(cut.forests, cut.nodes, strict=True))
+    plans = in_parallel(
+        [partial(make_plan, own, types[i], tokens[i], mask is not None) for own, i in parts]
+    )
+    masks = [None if mask is None else _numpy(mask)[nodes] for nodes in cut.nodes]
+    return _Sweep.apply(cut.rows if len(parts) > 1 else None, plans, masks, *weights)
 
 
 def _numpy(x: Tensor) -> np.ndarray:
@@ -179,51 +189,92 @@ _ADDED_TO = ("X", "P", "Q", "C")
 _SET = [name for name in _HELD if name not in _ADDED_TO]
 
 
+def _up(plan: Plan, w: Weights, mask: np.ndarray | None, H: np.ndarray, like: Tensor) -> Tensor:
+    """Sets H of one part; gives all else that is computed."""
+    shapes = _shapes(plan, w, mask is not None)
+    block = _block(like.new_empty, shapes, _HELD)
+    s = States(**_cut(block, shapes, _HELD), H=H)
+    if mask is not None:
+        s.mask[:] = mask
+    kernels.sweep_up(plan, w, s)
+    return block
+
+
+def _down(
+    plan: Plan, w: Weights, masked: bool, asked: bool, H: np.ndarray, block: Tensor, DH: np.ndarray
+) -> tuple[Weights, np.ndarray]:
+    """The gradients of one part's weights, without the tables, and of the labels' vectors.
+
+    DH, that of H, is added to.
+    """
+    shapes = _shapes(plan, w, masked)
+    s = States(**_cut(block, shapes, _HELD), H=H)
+    no_vectors, no_gates = (0, w.Wf.shape[0]), (0, w.Wf.shape[1])
+    shapes |= {"mask": no_vectors, "F": no_gates} | ({} if asked else {"x": no_vectors})
+    ds = States(
+        **_cut(_block(block.new_zeros, shapes, _ADDED_TO), shapes, _ADDED_TO),
+        **_cut(_block(block.new_empty, shapes, _SET), shapes, _SET),
+        H=DH,
+    )
+    tables = (x[:0] for x in w[:2])
+    d = Weights(*tables, *map(np.empty_like, w[2:-2]), *map(np.zeros_like, w[-2:]))
+    kernels.sweep_down(plan, w, s, d, ds)
+    leaves, inner = plan.starts[1], plan.inner
+    for product, left, right in (
+        (d.W, s.x, ds.X),
+        (d.Wf, s.x[inner:], ds.P),
+        (d.U, s.A, ds.Y[leaves:]),
+        (d.V, s.H, ds.Q),
+    ):
+        np.dot(left.T, right, out=product)
+    return d, ds.x
+
+
 class _Sweep(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, plan: Plan, mask: Tensor | None, *weights: Tensor) -> Tensor:
+    def forward(
+        ctx: Any,
+        rows: np.ndarray | None,
+        plans: list[Plan],
+        masks: list[np.ndarray | None],
+        *weights: Tensor,
+    ) -> Tensor:
         w = Weights(*map(_numpy, weights))
-        shapes = _shapes(plan, w, mask is not None)
-        H = weights[0].new_empty(shapes["H"])
-        block = _block(H.new_empty, shapes, _HELD)
-        s = States(**_cut(block, shapes, _HELD), H=H.numpy())
-        if mask is not None:
-            s.mask[:] = _numpy(mask)
-        with ONE_THREAD:
-            kernels.sweep_up(plan, w, s)
-        ctx.plan, ctx.shapes = plan, shapes
-        ctx.save_for_backward(*weights, H, block)
-        return H
+        ends = np.cumsum([len(plan.label) for plan in plans])
+        H = weights[0].new_empty(int(ends[-1]), w.V.shape[1])
+        each = zip(plans, masks, np.split(H.numpy(), ends[:-1]), strict=True)
+        blocks = in_parallel([partial(_up, plan, w, mask, own, H) for plan, mask, own in each])
+        ctx.rows, ctx.plans, ctx.ends, ctx.masked = rows, plans, ends, masks[0] is not None
+        ctx.save_for_backward(*weights, H, *blocks)
+        return H if rows is None else torch.from_numpy(np.take(H.numpy(), rows, 0))
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple:
         if torch.is_grad_enabled():  # create_graph=True; otherwise a backward records nothing
             raise RuntimeError("the levels backend has no second derivatives; backend='dgl' has")
-        *weights, H, block = ctx.saved_tensors  # raises if one was changed in place since
-        plan, shapes, w = ctx.plan, ctx.shapes, Weights(*map(_numpy, weights))
-        s = States(**_cut(block, shapes, _HELD), H=_numpy(H))
-        d_tables = [
-            x.new_zeros(x.shape if asked else (0, 0))
-            for x, asked in zip(weights[:2], ctx.needs_input_grad[2:], strict=False)
-        ]
-        zeros = map(np.zeros_like, w[-2:])  # of g and s, which are added to
-        d = Weights(*map(_numpy, d_tables), *map(np.empty_like, w[2:-2]), *zeros)
-        ds = States(
-            **_cut(_block(block.new_zeros, shapes, _ADDED_TO), shapes, _ADDED_TO),
-            **_cut(_block(block.new_empty, shapes, _SET), shapes, _SET),
-            H=gradient.numpy().copy(),
+        saved = ctx.saved_tensors  # raises if one was changed in place since
+        n, asked = len(Weights._fields), ctx.needs_input_grad[3:]
+        w, H, blocks = Weights(*map(_numpy, saved[:n])), _numpy(saved[n]), saved[n + 1 :]
+        DH = np.zeros_like(H)
+        DH[slice(None) if ctx.rows is None else ctx.rows] = gradient.numpy()
+        rows = (np.split(x, ctx.ends[:-1]) for x in (H, DH))
+        each = zip(ctx.plans, *rows, blocks, strict=True)
+        found = in_parallel(
+            [
+                partial(_down, plan, w, ctx.masked, any(asked[:2]), own, block, d_own)
+                for plan, own, d_own, block in each
+            ]
         )
-        with ONE_THREAD:
-            kernels.sweep_down(plan, w, s, d, ds)
-        found = Weights(*d_tables, *map(torch.from_numpy, d[2:]))
-        # Torch's library is the faster one for products of many rows to few.
-        leaves, inner = plan.starts[1], plan.inner
-        for product, left, right in (
-            (found.W, s.x, ds.X),
-            (found.Wf, s.x[inner:], ds.P),
-            (found.U, s.A, ds.Y[leaves:]),
-            (found.V, s.H, ds.Q),
-        ):
-            torch.mm(torch.from_numpy(left).t(), torch.from_numpy(right), out=product)
-        asked = ctx.needs_input_grad[2:]
-        return None, None, *(x if yes else None for x, yes in zip(found, asked, strict=True))
+        tables = [np.zeros_like(x if yes else x[:0]) for x, yes in zip(w[:2], asked, strict=False)]
+        total = found[0][0]
+        for plan, (d, dx) in zip(ctx.plans, found, strict=True):
+            look_up_backward(plan.types, plan.tokens, dx, *tables)
+            for x, more in zip(total[2:], d[2:] if d is not total else (), strict=False):
+                x += more
+        gradients = map(torch.from_numpy, (*tables, *total[2:]))
+        return (
+            None,
+            None,
+            None,
+            *(x if yes else None for x, yes in zip(gradients, asked, strict=True)),
+        )

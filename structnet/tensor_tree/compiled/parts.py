@@ -9,22 +9,55 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
-from typing import TypeVar
+from functools import lru_cache, partial
+from typing import NamedTuple, TypeVar
 
 import numpy as np
-import torch
 
+from structnet.tensor_tree.compiled.one_thread import ONE_THREAD
+from structnet.training.threads import coarse_threads
 from structnet.trees import _kernels
 from structnet.trees.forest import Forest
 
 T = TypeVar("T")
 
-# Of a part. Each is cut and planned by itself, and reads all weights for its rows alone: of half as
-# many nodes, a step on one thread takes a seventh longer, and two threads at best gain 1.3 times.
+# Nodes of a part. Each is cut and planned by itself, has its own copy of what several share, and of
+# typed models reads all weights for its rows alone: of half as many, a step on one thread takes a
+# seventh longer, and two threads at best gain 1.3 times.
 _NODES = 2000
 _MOST = 8
-REPEATED = 1.25  # times the nodes, where parts share subtrees, each of which sweeps its own
+_REPEATED = 1.25  # times the nodes, where parts share subtrees, each of which sweeps its own
+
+
+class Parts(NamedTuple):
+    """A forest in parts.
+
+    Attributes:
+        forests: the parts, each at and below some of the roots.
+        nodes: number in the whole of each part's nodes.
+        rows: place of each node of the whole among those of all parts, one part after the other;
+            of a node that several have, the last.
+
+    Shapes:
+        nodes ``[n]`` a part; rows ``[num_nodes]``.
+    """
+
+    forests: list[Forest]
+    nodes: list[np.ndarray]
+    rows: np.ndarray
+
+
+def split(forest: Forest) -> Parts:
+    """A forest in parts, or whole where it is small or they would share too much."""
+    roots = cut(forest)
+    found = in_parallel([partial(forest.with_nodes, own) for own in roots if len(roots) > 1])
+    numbers = np.concatenate([nodes for _, nodes in found] or [np.arange(forest.num_nodes)])
+    if not found or len(numbers) > _REPEATED * forest.num_nodes:
+        whole = np.arange(forest.num_nodes)
+        return Parts([forest], [whole], whole)
+    rows = np.empty(forest.num_nodes, np.int64)
+    rows[numbers] = np.arange(len(numbers))
+    return Parts([own for own, _ in found], [nodes for _, nodes in found], rows)
 
 
 def cut(forest: Forest) -> list[np.ndarray]:
@@ -36,23 +69,29 @@ def cut(forest: Forest) -> list[np.ndarray]:
     roots, count = np.arange(len(forest)), min(forest.num_nodes // _NODES, _MOST)
     if count < 2:
         return [roots]
-    _, ends = _kernels.reached(forest.roots, forest.offsets, forest.children)
+    found, ends = _kernels.reached(forest.roots, forest.offsets, forest.children)
+    if len(found) < forest.num_nodes:  # some are below no root, and would be in no part
+        return [roots]
     ideal = np.arange(1, count) * forest.num_nodes / count
     parts = np.split(roots, np.searchsorted(ends, ideal) + 1)
     return [part for part in parts if len(part)]
 
 
 def in_parallel(calls: Sequence[Callable[[], T]]) -> list[T]:
-    """What the calls give, made by up to ``torch.get_num_threads()`` threads."""
-    threads = min(torch.get_num_threads(), len(calls))
-    if threads < 2:
-        return [call() for call in calls]
-    waiting = [_pool(os.getpid(), threads - 1).submit(call) for call in calls[1:]]
-    found = [calls[0]()]
-    for call, future in zip(calls[1:], waiting, strict=True):
-        # Not begun, as on a busy machine: no need to wait for another thread.
-        found.append(call() if future.cancel() else future.result())
-    return found
+    """What the calls give, made by up to :func:`~.coarse_threads` threads.
+
+    Each has numpy's matrix library on one thread.
+    """
+    threads = min(coarse_threads(), len(calls))
+    with ONE_THREAD:
+        if threads < 2:
+            return [call() for call in calls]
+        waiting = [_pool(os.getpid(), threads - 1).submit(call) for call in calls[1:]]
+        found = [calls[0]()]
+        for call, future in zip(calls[1:], waiting, strict=True):
+            # Not begun, as on a busy machine: no need to wait for another thread.
+            found.append(call() if future.cancel() else future.result())
+        return found
 
 
 @lru_cache

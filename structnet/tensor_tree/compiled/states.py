@@ -15,16 +15,17 @@ class States(NamedTuple):
         tanh: tanh of c.
         gates: i, o, u side by side and, if the aggregator gives them, f of each place; first what
             goes into their nonlinearity, then what comes out.
-        sent: messages: what the aggregator makes of a child's h, then, if each child opens its
-            own, the forget gate.
+        sent: messages: what the aggregator makes of a child's h.
+        forget: their forget gates, if each child opens its own.
         reduced: numbers that a low-rank form makes of what was received, not yet mapped out.
         products: left times the core, of all nodes with a type.
         partial: a tensor train's vector before each slot's matrix.
 
     Shapes:
         h, c, tanh ``[num_nodes + parts, c]``; gates ``[num_nodes + parts, G c]``; sent
-        ``[num_messages, width (+ c)]``; reduced ``[num_nodes, G r]``; products
-        ``[parts of the core, typed nodes, b k]``; partial ``[slots, G r]``.
+        ``[num_messages, width]``; forget ``[num_messages, c]``, or 0 for c; reduced
+        ``[num_nodes, G r]``; products ``[parts of the core, typed nodes, b k]``; partial
+        ``[slots, G r]``.
     """
 
     h: np.ndarray
@@ -32,28 +33,32 @@ class States(NamedTuple):
     tanh: np.ndarray
     gates: np.ndarray
     sent: np.ndarray
+    forget: np.ndarray
     reduced: np.ndarray
     products: np.ndarray
     partial: np.ndarray
 
     def for_gradients(self) -> States:
         """Room for those: zeros for what is added to, and nothing for what has none."""
-        h, c, sent = (np.zeros(x.shape, x.dtype) for x in (self.h, self.c, self.sent))
+        zeros = {name: np.zeros_like(getattr(self, name)) for name in ("h", "c", "sent", "forget")}
         gates, reduced = np.empty_like(self.gates), np.empty_like(self.reduced)
-        return States(
-            h, c, self.tanh[:0], gates, sent, reduced, self.products[:0], self.partial[:0]
-        )
+        none = {name: getattr(self, name)[:0] for name in ("tanh", "products", "partial")}
+        return States(**zeros, **none, gates=gates, reduced=reduced)
 
 
-class Messages(NamedTuple):
-    """The weights that turn a child's h into its messages, or their gradients.
-
-    Attributes:
-        weight, bias: a matrix and a vector for each key, the forget gates' columns last.
+class Linear(NamedTuple):
+    """A matrix and a vector for each key, or their gradients.
 
     Shapes:
-        weight ``[num_keys, c, width (+ c)]``; bias ``[num_keys, width (+ c)]``.
+        weight ``[num_keys, c, n]``; bias ``[num_keys, n]``.
     """
 
     weight: np.ndarray
     bias: np.ndarray
+
+
+class Messages(NamedTuple):
+    """The weights that turn a child's h into its messages and its forget gates."""
+
+    sent: Linear
+    forget: Linear

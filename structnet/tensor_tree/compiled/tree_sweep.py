@@ -24,10 +24,9 @@ from structnet.message_passing.scheduling import Layout
 from structnet.tensor_tree.aggregators.base import Aggregator
 from structnet.tensor_tree.compiled.forms import FORMS, Form, fold, zeros_like
 from structnet.tensor_tree.compiled.kernels.steps import add_rows
-from structnet.tensor_tree.compiled.one_thread import ONE_THREAD
-from structnet.tensor_tree.compiled.parts import REPEATED, cut, in_parallel
+from structnet.tensor_tree.compiled.parts import in_parallel, split
 from structnet.tensor_tree.compiled.plan import Plan, by_key, by_type, joined, make_plan
-from structnet.tensor_tree.compiled.states import Messages, States
+from structnet.tensor_tree.compiled.states import Linear, Messages, States
 from structnet.trees.forest import Forest
 
 logger = logging.getLogger(__name__)
@@ -108,37 +107,28 @@ def sweep(model: _Model, forest: Forest, nodes: np.ndarray | None) -> State:
         GraphError: types or places that the model does not have.
     """
     model.layout.check(forest)
-    plan, roots, tokens = _planned(forest, model.layout, whole=nodes is not None)
+    plan, rows, tokens = _planned(forest, model.layout)
     weight, bias, *inputs = _inputs(model)
     leaves = torch.addmm(bias, model.look_up(torch.from_numpy(tokens)), weight)
     keep = torch.is_grad_enabled() and any(x.requires_grad for x in (leaves, *inputs))
     call = _Call(FORMS[type(model.aggregator)], plan, model.layout, model.aggregator.gates, keep)
-    # A tensor is not indexed by negative numbers, which count from the end: numpy resolves them.
-    chosen = roots if nodes is None else np.arange(forest.num_nodes)[nodes]
+    chosen = rows[forest.roots if nodes is None else nodes]
     h, c = _Sweep.apply(call, torch.from_numpy(chosen), leaves, *inputs)
     return {"h": h, "c": c}
 
 
-def _planned(forest: Forest, layout: Layout, whole: bool) -> tuple[Plan, np.ndarray, np.ndarray]:
-    """A plan of the forest, maybe in parts, its rows of the roots, and its leaves' tokens."""
-    chosen = [] if whole else cut(forest)
-    cuts = [partial(forest.__getitem__, roots) for roots in chosen]
-    parts = in_parallel(cuts) if len(cuts) > 1 else []
-    nodes = [own.num_nodes for own in parts]
-    if not parts or sum(nodes) > REPEATED * forest.num_nodes:
-        parts, nodes = [forest], [forest.num_nodes]
-    plans = in_parallel([partial(make_plan, own, layout) for own in parts])
-    firsts = np.cumsum([0, *nodes])
-    roots = [own.roots + first for own, first in zip(parts, firsts, strict=False)]
-    tokens = [own.tokens[: plan.leaves[1]] for own, plan in zip(parts, plans, strict=True)]
-    return joined(plans), np.concatenate(roots), np.concatenate(tokens)
+def _planned(forest: Forest, layout: Layout) -> tuple[Plan, np.ndarray, np.ndarray]:
+    """A plan of the forest, maybe in parts, its row of each node, and its leaves' tokens."""
+    parts = split(forest)
+    plans = in_parallel([partial(make_plan, own, layout) for own in parts.forests])
+    tokens = [own.tokens[: plan.leaves[1]] for own, plan in zip(parts.forests, plans, strict=True)]
+    return joined(plans), parts.rows, np.concatenate(tokens)
 
 
 class _Weights(NamedTuple):
     """The weights of one sweep as its two functions take them, or their gradients."""
 
     messages: Messages
-    width: int
     form: Any
 
 
@@ -157,31 +147,33 @@ class _Call(NamedTuple):
         return list(parameters[:n]), list(parameters[n:])
 
     def weights(self, forget: np.ndarray, bias: np.ndarray, *parameters: np.ndarray) -> _Weights:
-        """Copies of all weights, side by side; a loss that somebody keeps must not keep them."""
+        """The weights as the loops take them; a loss that somebody keeps must not keep copies."""
         sent, others = self.split(parameters)
-        width = sum(x.shape[-1] for x in sent[:1])
-        ones = sent[1:] or [np.zeros((len(forget), width), forget.dtype)]
+        weight = np.ascontiguousarray(sent[0] if sent else forget[..., :0])
+        ones = sent[1] if sent[1:] else np.zeros((len(weight), weight.shape[-1]), weight.dtype)
         by_key = np.repeat(bias, len(forget) // max(len(bias), 1), 0)
         messages = Messages(
-            np.concatenate([*sent[:1], forget], -1), np.concatenate([*ones, by_key], -1)
+            Linear(weight, np.ascontiguousarray(ones)),
+            Linear(np.ascontiguousarray(forget), by_key),
         )
-        return _Weights(messages, width, self.form.weights(self.layout.arity, others))
+        return _Weights(messages, self.form.weights(self.layout.arity, others))
 
     def states(self, weights: _Weights) -> States:
         """Room for the states, not set yet."""
-        plan, (c, columns) = self.plan, weights.messages.weight.shape[1:]
+        plan, ((weight, _), (forget, _)) = self.plan, weights.messages
+        c = weight.shape[1]
         rows = len(plan.types) + self.num_parts
         shapes = {
             **dict.fromkeys(("h", "c", "tanh"), (rows, c)),
             "gates": (rows, self.gates * c),
-            "sent": (len(plan.sources), columns),
+            "sent": (len(plan.sources), weight.shape[-1]),
+            "forget": (len(plan.sources), forget.shape[-1]),
             "reduced": (0, 0),
             "products": (0, 0, 0),
             "partial": (0, 0),
             **self.form.room(weights.form, plan, self.keep),
         }
-        dtype = weights.messages.weight.dtype
-        return States(**{name: np.empty(shape, dtype) for name, shape in shapes.items()})
+        return States(**{name: np.empty(shape, weight.dtype) for name, shape in shapes.items()})
 
     @property
     def num_parts(self) -> int:
@@ -189,8 +181,7 @@ class _Call(NamedTuple):
 
     def in_parts(self, function: Callable, *arguments: Any) -> None:
         """Calls it for each part."""
-        with ONE_THREAD:
-            in_parallel([partial(function, *arguments, part) for part in range(self.num_parts)])
+        in_parallel([partial(function, *arguments, part) for part in range(self.num_parts)])
 
     def up(self, leaves: np.ndarray, bottom: np.ndarray, *parameters: np.ndarray) -> States:
         """All states."""
@@ -209,23 +200,22 @@ class _Call(NamedTuple):
         plan, weights = self.plan, self.weights(forget, bias, *parameters)
         self.in_parts(self.form.loops.sweep_down, plan, s, *weights, d)
         d_messages, d_form = self._of_weights(s, d, weights)
-        (sent, others), width = self.split(parameters), weights.width
-        of_sent = [x[: len(forget), ..., :width] for x in d_messages][: len(sent)]
-        d_forget, d_bias = (x[: len(forget), ..., width:] for x in d_messages)
+        sent, others = self.split(parameters)
+        of_sent, (d_forget, d_bias) = ([x[: len(forget)] for x in own] for own in d_messages)
         places = len(forget) // max(len(bias), 1)
         d_bias = d_bias.reshape(len(bias), places, bias.shape[-1]).sum(1)
         leaves = d.gates[np.flatnonzero(plan.types < 0), : 3 * forget.shape[1]]
         bottom = np.stack([x[len(plan.types) :].sum(0, keepdims=True) for x in d[:2]])
         gradients = self.form.gradients(d_form, others)
-        return [leaves, bottom, d_forget, d_bias, *of_sent, *gradients]
+        return [leaves, bottom, d_forget, d_bias, *of_sent[: len(sent)], *gradients]
 
     def _of_weights(self, s: States, d: States, weights: _Weights) -> tuple[Messages, Any]:
         """The weights' gradients, with rows behind them that were needed to add them up."""
-        plan, layout, (messages, width, form) = self.plan, self.layout, weights
+        plan, layout, (messages, form) = self.plan, self.layout, weights
         orders = by_type(plan, layout.num_types), by_key(plan, layout.num_keys)
         of_form, of_messages = (zeros_like(x, self.num_parts - 1) for x in (form, messages))
         down = self.form.loops.weights_down
-        self.in_parts(down, plan, s, width, form, d, *orders, of_messages, of_form)
+        self.in_parts(down, plan, s, form, d, *orders, of_messages, of_form)
         for order, gradients in zip(orders, (of_form, of_messages), strict=True):
             fold(gradients, order.begun_before(self.num_parts))
         return of_messages, of_form

@@ -17,7 +17,7 @@
 In each aggregator's file ``sweep_up`` computes all states of a part from the leaves up,
 ``sweep_down`` their gradients from the roots down, and ``weights_down`` a share of the gradients of
 the weights. Their arguments are a ``Plan``, the ``States`` and what ``Messages`` and the form's own
-weights are, as the modules of these names say; ``width``, how many numbers a child sends apart from
-its forget gate; behind a ``d``, gradients, each in a tuple like that of what it belongs to; and of
-``weights_down``, the nodes and the messages by their weights' keys, each an ``Order``.
+weights are, as the modules of these names say; behind a ``d``, gradients, each in a tuple like that
+of what it belongs to; and of ``weights_down``, the nodes and the messages by their weights' keys,
+each an ``Order``.
 """

@@ -21,7 +21,7 @@ from structnet.tensor_tree.compiled.kernels.gates import (
     internal,
     open_gates,
 )
-from structnet.tensor_tree.compiled.kernels.label_vectors import look_up, look_up_backward
+from structnet.tensor_tree.compiled.kernels.label_vectors import look_up
 
 
 @internal
@@ -104,7 +104,7 @@ def sweep_up(plan, w, s):
 
 @compiled
 def sweep_down(plan, w, s, d, d_states):
-    """All gradients but for those of W, Wf, U and V; what is added to comes in as zeros."""
+    """All gradients but for those of W, Wf, U, V and the tables; what is added to begins at 0."""
     ds, (n, size, leaves) = d_states, (s.H.shape[1], len(s.H), plan.starts[1])
     gates, d_gates = by_gate(s.Y, n), by_gate(ds.Y, n)
     U, V = w.U.T.copy(), w.V.T.copy()  # else transposed anew at each level
@@ -152,7 +152,7 @@ def _of_labels_backward(plan, w, s, d, ds):
     inner = plan.inner
     _sums(ds.X, d.b)
     _sums(ds.P, d.bf)
-    if len(d.types) or len(d.tokens):
+    if len(ds.x):
         np.dot(ds.X, w.W.T, ds.x)
         more = np.dot(ds.P, w.Wf.T)
         for i in range(len(more)):
@@ -161,4 +161,3 @@ def _of_labels_backward(plan, w, s, d, ds):
         for i in range(len(s.mask)):
             for j in range(s.x.shape[1]):
                 ds.x[i, j] *= s.mask[i, j]
-        look_up_backward(plan.types, plan.tokens, ds.x, d.types, d.tokens)

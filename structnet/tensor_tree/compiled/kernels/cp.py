@@ -14,30 +14,30 @@ from structnet.tensor_tree.compiled.kernels.low_rank import (
 
 
 @compiled
-def sweep_up(plan, s, messages, width, weights, part):
+def sweep_up(plan, s, messages, weights, part):
     """All states of a part, from the leaves up."""
     for level in range(plan.parts[part], plan.parts[part + 1]):
         if level > plan.parts[part]:
             lo, hi = steps.rows_of(plan.nodes, plan.node_levels, level)
             for v in range(lo, hi):
-                for j in range(width):
+                for j in range(s.sent.shape[1]):
                     s.reduced[v, j] = 1
                 for e in range(plan.offsets[v], plan.offsets[v + 1]):
                     m = plan.inbox[e]
-                    for j in range(width):
+                    for j in range(s.sent.shape[1]):
                         s.reduced[v, j] *= s.sent[m, j]
             map_out(plan, s, weights, level)
-        steps.close_nodes(plan, s, width, level)
-        steps.send(plan, s, messages, width, level)
+        steps.close_nodes(plan, s, level)
+        steps.send(plan, s, messages, level)
 
 
 @compiled
-def sweep_down(plan, s, messages, width, weights, d, part):
+def sweep_down(plan, s, messages, weights, d, part):
     """All gradients of a part's states, from the roots down."""
-    entry = np.empty(width, s.h.dtype)
+    entry = np.empty(s.sent.shape[1], s.h.dtype)
     for level in range(plan.parts[part + 1] - 1, plan.parts[part] - 1, -1):
-        steps.send_backward(plan, s, d, messages, width, level)
-        steps.close_nodes_backward(plan, s, d, width, level)
+        steps.send_backward(plan, s, d, messages, level)
+        steps.close_nodes_backward(plan, s, d, level)
         if level == plan.parts[part]:
             break
         map_out_backward(plan, s, weights, d, level)
@@ -45,21 +45,21 @@ def sweep_down(plan, s, messages, width, weights, d, part):
         for v in range(lo, hi):
             first, end = plan.offsets[v], plan.offsets[v + 1]
             for e in range(first, end):
-                for j in range(width):
+                for j in range(s.sent.shape[1]):
                     entry[j] = d.reduced[v, j]
                 # Not divided out of the whole product: an entry may be zero.
                 for other in range(first, end):
                     if other != e:
                         m = plan.inbox[other]
-                        for j in range(width):
+                        for j in range(s.sent.shape[1]):
                             entry[j] *= s.sent[m, j]
                 m = plan.inbox[e]
-                for j in range(width):
+                for j in range(s.sent.shape[1]):
                     d.sent[m, j] += entry[j]
 
 
 @compiled
-def weights_down(plan, s, width, weights, d, nodes, messages, d_messages, d_weights, share):
+def weights_down(plan, s, weights, d, nodes, messages, d_messages, d_weights, share):
     """A share of the gradients of the weights."""
     steps.weights_backward(plan, s, d, messages, share, d_messages)
     output_backward(plan, s, d, nodes, share, d_weights)

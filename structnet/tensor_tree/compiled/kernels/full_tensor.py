@@ -8,21 +8,21 @@ from structnet.tensor_tree.compiled.kernels.gates import compiled
 
 
 @compiled
-def sweep_up(plan, s, messages, width, core, part):
+def sweep_up(plan, s, messages, core, part):
     """All states of a part, from the leaves up."""
     for level in range(plan.parts[part], plan.parts[part + 1]):
         if level > plan.parts[part]:
             products.contract(plan, plan.children, part, level, core, s.h, s.products, s.gates)
-        steps.close_nodes(plan, s, width, level)
-        steps.send(plan, s, messages, width, level)
+        steps.close_nodes(plan, s, level)
+        steps.send(plan, s, messages, level)
 
 
 @compiled
-def sweep_down(plan, s, messages, width, core, d, part):
+def sweep_down(plan, s, messages, core, d, part):
     """All gradients of a part's states, from the roots down."""
     for level in range(plan.parts[part + 1] - 1, plan.parts[part] - 1, -1):
-        steps.send_backward(plan, s, d, messages, width, level)
-        steps.close_nodes_backward(plan, s, d, width, level)
+        steps.send_backward(plan, s, d, messages, level)
+        steps.close_nodes_backward(plan, s, d, level)
         if level > plan.parts[part]:
             products.contract_backward(
                 plan, plan.children, part, level, core, s.h, s.products, d.gates, d.h
@@ -30,7 +30,7 @@ def sweep_down(plan, s, messages, width, core, d, part):
 
 
 @compiled
-def weights_down(plan, s, width, core, d, nodes, messages, d_messages, d_core, share):
+def weights_down(plan, s, core, d, nodes, messages, d_messages, d_core, share):
     """A share of the gradients of the weights."""
     steps.weights_backward(plan, s, d, messages, share, d_messages)
     products.core_backward(plan, plan.children, nodes, share, core, s.h, d.gates, d_core.weight)

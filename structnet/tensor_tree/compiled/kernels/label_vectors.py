@@ -61,7 +61,7 @@ def look_up(types, tokens, of_types, of_tokens, x):
                 x[i, j] += of_tokens[token, j]
 
 
-@internal
+@compiled
 def look_up_backward(types, tokens, dx, d_types, d_tokens):
     """Its gradient, added to those of the vectors, which have no rows where none is asked for."""
     for i in range(len(dx)):

@@ -1,8 +1,7 @@
 """The steps of a compiled sweep that all aggregators share: nodes close, messages are sent.
 
 Each is for the rows of one level, or for a share of the gradients of the weights. ``plan`` is a
-:class:`..plan.Plan`, ``s`` the :class:`..states.States`, ``d`` their gradients, ``width`` how many
-numbers a child sends apart from its forget gate.
+:class:`..plan.Plan`, ``s`` the :class:`..states.States`, ``d`` their gradients.
 
 Rows are named by their numbers, not cut out: an array that is cut out is counted, by a locked
 instruction, which takes as long as a short row's loop, and longer where another thread counts too.
@@ -52,10 +51,10 @@ def rows_of(runs, levels, level):
 
 
 @internal
-def close_nodes(plan, s, width, level):
+def close_nodes(plan, s, level):
     """Eq. (11), from what goes into the gates and the messages received."""
     lo, hi = rows_of(plan.nodes, plan.node_levels, level)
-    n, of_messages = s.h.shape[1], s.sent.shape[1] > width
+    n, of_messages = s.h.shape[1], s.forget.shape[1] > 0
     gates = by_gate(s.gates, n)
     for v in range(lo, hi):
         open_gates(gates, s.c, v)
@@ -64,7 +63,7 @@ def close_nodes(plan, s, width, level):
             child, m = plan.children[e], plan.inbox[e]
             if of_messages:
                 for j in range(n):
-                    s.c[v, j] += s.sent[m, width + j] * s.c[child, j]
+                    s.c[v, j] += s.forget[m, j] * s.c[child, j]
             else:
                 for j in range(n):
                     s.gates[v, column + j] = _sigmoid(s.gates[v, column + j])
@@ -75,10 +74,10 @@ def close_nodes(plan, s, width, level):
 
 
 @internal
-def close_nodes_backward(plan, s, d, width, level):
+def close_nodes_backward(plan, s, d, level):
     """Its gradient; a message's forget gate gets the sum of those of the cells that it is for."""
     lo, hi = rows_of(plan.nodes, plan.node_levels, level)
-    n, of_messages = s.h.shape[1], s.sent.shape[1] > width
+    n, of_messages = s.h.shape[1], s.forget.shape[1] > 0
     gates, d_gates = by_gate(s.gates, n), by_gate(d.gates, n)
     for v in range(lo, hi):
         cell_backward(gates, s.tanh, d.h, d.c, d_gates, v)
@@ -87,7 +86,7 @@ def close_nodes_backward(plan, s, d, width, level):
             child, m = plan.children[e], plan.inbox[e]
             if of_messages:
                 for j in range(n):
-                    d.sent[m, width + j] += d.c[v, j]
+                    d.forget[m, j] += d.c[v, j]
             else:
                 for j in range(n):
                     f = s.gates[v, column + j]
@@ -101,10 +100,10 @@ def close_nodes_backward(plan, s, d, width, level):
 
 
 @internal
-def send(plan, s, messages, width, level):
+def send(plan, s, messages, level):
     """The messages of one level: ``h W + b``, and a sigmoid for forget gates."""
-    n, all_columns = s.h.shape[1], s.sent.shape[1]
-    if all_columns == 0:
+    n, columns = s.h.shape[1], s.forget.shape[1]
+    if s.sent.shape[1] + columns == 0:
         return
     h = np.empty((BLOCK, n), s.h.dtype)
     for run in range(plan.message_levels[level], plan.message_levels[level + 1]):
@@ -115,38 +114,55 @@ def send(plan, s, messages, width, level):
                 source = plan.sources[m]
                 for j in range(n):
                     h[m - lo, j] = s.h[source, j]
-            np.dot(h[: hi - lo], messages.weight[key], s.sent[lo:hi])
+            _multiply(h, messages.sent, key, lo, hi, s.sent)
+            _multiply(h, messages.forget, key, lo, hi, s.forget)
             for m in range(lo, hi):
-                for j in range(width):
-                    s.sent[m, j] += messages.bias[key, j]
-                for j in range(width, all_columns):
-                    s.sent[m, j] = _sigmoid(s.sent[m, j] + messages.bias[key, j])
+                for j in range(columns):
+                    s.forget[m, j] = _sigmoid(s.forget[m, j])
 
 
 @internal
-def send_backward(plan, s, d, messages, width, level):
+def _multiply(h, linear, key, lo, hi, out):
+    if out.shape[1] == 0:
+        return
+    np.dot(h[: hi - lo], linear.weight[key], out[lo:hi])
+    for m in range(lo, hi):
+        for j in range(out.shape[1]):
+            out[m, j] += linear.bias[key, j]
+
+
+@internal
+def send_backward(plan, s, d, messages, level):
     """Its gradient, but for those of the weights."""
-    n, all_columns = s.h.shape[1], s.sent.shape[1]
-    if all_columns == 0:
+    n, columns = s.h.shape[1], s.forget.shape[1]
+    if s.sent.shape[1] + columns == 0:
         return
     dh = np.empty((BLOCK, n), s.h.dtype)
     for run in range(plan.message_levels[level], plan.message_levels[level + 1]):
         key, end = plan.message_keys[run], plan.messages[run + 1]
         for lo in range(plan.messages[run], end, BLOCK):
             hi = min(lo + BLOCK, end)
-            if all_columns > width:
-                for m in range(lo, hi):
-                    source = plan.sources[m]
-                    for j in range(n):
-                        d.c[source, j] += d.sent[m, width + j] * s.sent[m, width + j]
-                    for j in range(n):
-                        f = s.sent[m, width + j]
-                        d.sent[m, width + j] *= s.c[source, j] * (f - f * f)
-            np.dot(d.sent[lo:hi], messages.weight[key].T, dh[: hi - lo])
             for m in range(lo, hi):
                 source = plan.sources[m]
-                for j in range(n):
-                    d.h[source, j] += dh[m - lo, j]
+                for j in range(columns):
+                    d.c[source, j] += d.forget[m, j] * s.forget[m, j]
+                for j in range(columns):
+                    f = s.forget[m, j]
+                    d.forget[m, j] *= s.c[source, j] * (f - f * f)
+            _multiply_backward(plan.sources, d.sent, messages.sent, key, lo, hi, dh, d.h)
+            _multiply_backward(plan.sources, d.forget, messages.forget, key, lo, hi, dh, d.h)
+
+
+@internal
+def _multiply_backward(sources, dz, linear, key, lo, hi, dh, DH):
+    """Added to DH; dh is room for a block."""
+    if dz.shape[1] == 0:
+        return
+    np.dot(dz[lo:hi], linear.weight[key].T, dh[: hi - lo])
+    for m in range(lo, hi):
+        source = sources[m]
+        for j in range(dh.shape[1]):
+            DH[source, j] += dh[m - lo, j]
 
 
 # ---- weights
@@ -179,25 +195,35 @@ def share_of(order, key, share, shares):
 @internal
 def weights_backward(plan, s, d, order, share, gradients):
     """The gradients of the messages' weights: products over all levels, a key after the other."""
-    n, all_columns = s.h.shape[1], s.sent.shape[1]
-    if all_columns == 0:
-        return
-    h, dz = np.empty((BLOCK, n), s.h.dtype), np.empty((BLOCK, all_columns), s.h.dtype)
-    product = np.empty((n, all_columns), s.h.dtype)
+    h = np.empty((BLOCK, s.h.shape[1]), s.h.dtype)
+    sent, forget = np.empty((BLOCK, s.sent.shape[1]), h.dtype), np.empty(h.shape, h.dtype)
+    of_sent = np.empty((h.shape[1], s.sent.shape[1]), h.dtype)
+    of_forget = np.empty((h.shape[1], h.shape[1]), h.dtype)
     for key in range(len(order.starts) - 1):
         lo, hi, place = share_of(order, key, share, len(plan.parts) - 1)
         for begin in range(lo, hi, BLOCK):
-            count = min(BLOCK, hi - begin)
-            for i in range(count):
-                m = order.rows[begin + i]
-                source = plan.sources[m]
-                for j in range(n):
+            rows = order.rows[begin : min(begin + BLOCK, hi)]
+            for i in range(len(rows)):
+                source = plan.sources[rows[i]]
+                for j in range(h.shape[1]):
                     h[i, j] = s.h[source, j]
-                for j in range(all_columns):
-                    dz[i, j] = d.sent[m, j]
-                for j in range(all_columns):
-                    gradients.bias[place, j] += dz[i, j]
-            np.dot(h[:count].T, dz[:count], product)
-            for i in range(n):
-                for j in range(all_columns):
-                    gradients.weight[place, i, j] += product[i, j]
+            _weights_backward(h, rows, d.sent, sent, of_sent, gradients.sent, place)
+            _weights_backward(h, rows, d.forget, forget, of_forget, gradients.forget, place)
+
+
+@internal
+def _weights_backward(h, rows, DZ, dz, product, gradients, place):
+    """Added to one place of the gradients; dz and the product are room for a block's."""
+    n, columns = h.shape[1], DZ.shape[1]
+    if columns == 0:
+        return
+    for i in range(len(rows)):
+        m = rows[i]
+        for j in range(columns):
+            dz[i, j] = DZ[m, j]
+        for j in range(columns):
+            gradients.bias[place, j] += dz[i, j]
+    np.dot(h[: len(rows)].T, dz[: len(rows)], product)
+    for i in range(n):
+        for j in range(columns):
+            gradients.weight[place, i, j] += product[i, j]

@@ -7,45 +7,45 @@ from structnet.tensor_tree.compiled.kernels.gates import compiled
 
 
 @compiled
-def sweep_up(plan, s, messages, width, weights, part):
+def sweep_up(plan, s, messages, weights, part):
     """All states of a part, from the leaves up."""
     for level in range(plan.parts[part], plan.parts[part + 1]):
         if level > plan.parts[part]:
             lo, hi = steps.rows_of(plan.nodes, plan.node_levels, level)
             for v in range(lo, hi):
                 key = plan.types[v]
-                for j in range(width):
+                for j in range(s.sent.shape[1]):
                     s.gates[v, j] = weights.bias[key, j]
                 for e in range(plan.offsets[v], plan.offsets[v + 1]):
                     m = plan.inbox[e]
-                    for j in range(width):
+                    for j in range(s.sent.shape[1]):
                         s.gates[v, j] += s.sent[m, j]
-        steps.close_nodes(plan, s, width, level)
-        steps.send(plan, s, messages, width, level)
+        steps.close_nodes(plan, s, level)
+        steps.send(plan, s, messages, level)
 
 
 @compiled
-def sweep_down(plan, s, messages, width, weights, d, part):
+def sweep_down(plan, s, messages, weights, d, part):
     """All gradients of a part's states, from the roots down."""
     for level in range(plan.parts[part + 1] - 1, plan.parts[part] - 1, -1):
-        steps.send_backward(plan, s, d, messages, width, level)
-        steps.close_nodes_backward(plan, s, d, width, level)
+        steps.send_backward(plan, s, d, messages, level)
+        steps.close_nodes_backward(plan, s, d, level)
         if level > plan.parts[part]:
             lo, hi = steps.rows_of(plan.nodes, plan.node_levels, level)
             for v in range(lo, hi):
                 for e in range(plan.offsets[v], plan.offsets[v + 1]):
                     m = plan.inbox[e]
-                    for j in range(width):
+                    for j in range(s.sent.shape[1]):
                         d.sent[m, j] += d.gates[v, j]
 
 
 @compiled
-def weights_down(plan, s, width, weights, d, nodes, messages, d_messages, d_weights, share):
+def weights_down(plan, s, weights, d, nodes, messages, d_messages, d_weights, share):
     """A share of the gradients of the weights."""
     steps.weights_backward(plan, s, d, messages, share, d_messages)
     for key in range(len(nodes.starts) - 1):
         lo, hi, place = steps.share_of(nodes, key, share, len(plan.parts) - 1)
         for i in range(lo, hi):
             v = nodes.rows[i]
-            for j in range(width):
+            for j in range(s.sent.shape[1]):
                 d_weights.bias[place, j] += d.gates[v, j]

@@ -14,14 +14,14 @@ from structnet.tensor_tree.compiled.kernels.low_rank import (
 
 
 @compiled
-def sweep_up(plan, s, messages, width, weights, part):
+def sweep_up(plan, s, messages, weights, part):
     """All states of a part, from the leaves up."""
     for level in range(plan.parts[part], plan.parts[part + 1]):
         if level > plan.parts[part]:
             _multiply(plan, s, weights, level)
             map_out(plan, s, weights, level)
-        steps.close_nodes(plan, s, width, level)
-        steps.send(plan, s, messages, width, level)
+        steps.close_nodes(plan, s, level)
+        steps.send(plan, s, messages, level)
 
 
 @internal
@@ -45,11 +45,11 @@ def _multiply(plan, s, weights, level):
 
 
 @compiled
-def sweep_down(plan, s, messages, width, weights, d, part):
+def sweep_down(plan, s, messages, weights, d, part):
     """All gradients of a part's states, from the roots down."""
     for level in range(plan.parts[part + 1] - 1, plan.parts[part] - 1, -1):
-        steps.send_backward(plan, s, d, messages, width, level)
-        steps.close_nodes_backward(plan, s, d, width, level)
+        steps.send_backward(plan, s, d, messages, level)
+        steps.close_nodes_backward(plan, s, d, level)
         if level > plan.parts[part]:
             map_out_backward(plan, s, weights, d, level)
             _multiply_backward(plan, s, weights, d, level)
@@ -77,7 +77,7 @@ def _multiply_backward(plan, s, weights, d, level):
 
 
 @compiled
-def weights_down(plan, s, width, weights, d, nodes, messages, d_messages, d_weights, share):
+def weights_down(plan, s, weights, d, nodes, messages, d_messages, d_weights, share):
     """A share of the gradients of the weights."""
     steps.weights_backward(plan, s, d, messages, share, d_messages)
     output_backward(plan, s, d, nodes, share, d_weights)
