@@ -23,11 +23,11 @@ from structnet.message_passing.cell import State
 from structnet.message_passing.scheduling import Layout
 from structnet.tensor_tree.aggregators.base import Aggregator
 from structnet.tensor_tree.compiled.forms import FORMS, Form, fold, zeros_like
-from structnet.tensor_tree.compiled.kernels.steps import add_rows
 from structnet.tensor_tree.compiled.one_thread import ONE_THREAD
 from structnet.tensor_tree.compiled.parts import REPEATED, cut, in_parallel
 from structnet.tensor_tree.compiled.plan import Plan, by_key, by_type, joined, make_plan
 from structnet.tensor_tree.compiled.states import Messages, States
+from structnet.trees._kernels import add_rows
 from structnet.trees.forest import Forest
 
 logger = logging.getLogger(__name__)
