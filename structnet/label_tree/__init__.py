@@ -31,7 +31,7 @@ Sec. 5.2        the log-bilinear language model                   :class:`.LogBi
 ``choice``, ``estimator``             what is left open; the scikit-learn class
 ``_kernels``, ``_sgd_kernels``,       the compiled loops, and the instructions of the training's
 ``_assignment_kernels``,
-``_vectors``
+``_grouping_kernels``, ``_vectors``
 ``language_model``,                   the next word as a leaf; its settings
 ``language_settings``
 ====================================  ==============================================================

@@ -13,6 +13,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from structnet.trees import _kernels
+
 FEW = 8_000  # products of a node's rows that cost less than a call for them
 
 
@@ -74,15 +76,15 @@ class _PathLogProb(torch.autograd.Function):
         place = torch.arange(len(met), device=x.device).repeat_interleave(sizes)
         if ctx.groups is None:
             back = (g.unsqueeze(1) @ weight[node[order]]).squeeze(1)
-            of_weight.index_add_(0, place, g.unsqueeze(2) * r.unsqueeze(1))
+            add_rows(of_weight, place, g.unsqueeze(2) * r.unsqueeze(1))
         else:
             nodes, lengths = ctx.groups
             parts = list(zip(nodes, g.split(lengths), r.split(lengths), strict=True))
             back = torch.cat([part @ weight[v] for v, part, _ in parts])
             for number, (_, part, inputs) in enumerate(parts):
                 torch.mm(part.T, inputs, out=of_weight[number])
-        of_x = torch.zeros_like(x).index_add_(0, example[order], back)
-        of_bias = g.new_zeros(len(met), g.shape[1]).index_add_(0, place, g)
+        of_x = add_rows(torch.zeros_like(x), example[order], back)
+        of_bias = add_rows(g.new_zeros(len(met), g.shape[1]), place, g)
         of_weight = _spread(of_weight, met, weight.shape, ctx.sparse)
         of_bias = _spread(of_bias, met, weight.shape[:2], False)
         wanted = zip((of_x, of_weight, of_bias), ctx.needs_input_grad, strict=False)
@@ -96,3 +98,16 @@ def _spread(rows: Tensor, places: Tensor, shape: torch.Size, sparse: bool) -> Te
             places[None], rows, shape, is_coalesced=True, check_invariants=False
         )
     return rows.new_zeros(shape).index_copy_(0, places, rows)
+
+
+def add_rows(table: Tensor, places: Tensor, rows: Tensor) -> Tensor:
+    """Adds each row to that of its place in a table, in place; gives the table.
+
+    Shapes:
+        table ``[n, ...]``; places ``[rows]``; rows ``[rows, ...]``, of the table's type.
+    """
+    if table.device.type != "cpu" or table.dtype not in (torch.float32, torch.float64):
+        return table.index_add_(0, places, rows)
+    flat = (each.reshape(len(each), each[:1].numel()).numpy() for each in (table, rows))
+    _kernels.add_rows(next(flat), places.numpy(), next(flat))
+    return table

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-
 import numpy as np
 
 from structnet.checks import check_integer, check_number, wrong
 from structnet.label_tree._assignment_kernels import greedy
+from structnet.label_tree._grouping_kernels import joined
 from structnet.label_tree._kernels import EMPTY
 from structnet.label_tree.codes import LabelCodes, least_nodes
 
@@ -92,32 +91,11 @@ def grouped(
     if vectors.ndim != 2 or len(vectors) != labels or not np.isfinite(vectors).all():
         said = f"finite numbers [{labels}, size]"
         raise wrong("vectors", said, list(vectors.shape), "grouped")
-    children = np.full((number, arity), EMPTY, np.int32)
+    rarest = np.argsort(-counts, kind="stable")[::-1].copy()
     weight = np.append(counts, np.zeros(number))
     middle = np.append(vectors, np.zeros((number, vectors.shape[1])), axis=0)
-    waiting = np.argsort(-counts, kind="stable").tolist()  # what is taken stands near the end
-    keys = (-counts[waiting]).tolist()
     most = max(min(WINDOW, A_CHILD * arity), arity)
-    for new in range(labels, labels + number):
-        room = arity - (1 - labels) % (arity - 1) if new == labels else arity
-        start = max(bisect_left(keys, keys[-room] * slack), len(keys) - most)
-        window = np.array(waiting[start:])
-        distance = ((middle[window] - middle[window[-1]]) ** 2).sum(1)
-        distance[-1] = -1.0  # the rarest is taken
-        places = np.sort(np.argpartition(distance, room - 1)[:room])
-        joined = window[places]
-        for place in places[::-1].tolist():
-            del waiting[start + place], keys[start + place]
-        weight[new] = weight[joined].sum()
-        shares = weight[joined] / weight[new] if weight[new] > 0 else np.full(room, 1 / room)
-        middle[new] = shares @ middle[joined]
-        at = bisect_left(keys, -weight[new])
-        waiting.insert(at, new)
-        keys.insert(at, -weight[new])
-        # Nodes are numbered from the last, which is the root.
-        below = np.where(joined < labels, number + joined, labels + number - 1 - joined)
-        children[labels + number - 1 - new, :room] = below
-    return LabelCodes(children, labels)
+    return LabelCodes(joined(rarest, weight, middle, arity, float(slack), most), labels)
 
 
 def complete(counts: np.ndarray, arity: int = 2) -> LabelCodes:

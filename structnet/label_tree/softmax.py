@@ -20,7 +20,7 @@ from structnet.label_tree.reassignment import (
     node_report,
     reassign,
 )
-from structnet.label_tree.rows import path_log_prob
+from structnet.label_tree.rows import add_rows, path_log_prob
 from structnet.label_tree.settings import GAINS, METHODS, PRIORS
 from structnet.label_tree.shapes import check_depth, complete, huffman, random_tree
 from structnet.routing.path_log_prob import leaf_log_prob
@@ -304,8 +304,8 @@ class TreeSoftmaxLoss(nn.Module):
             batch, self.weight, self.bias + self.mask, example, node, slot, self.sparse
         )
         if self.training:
-            self.sums.index_add_(0, row, p.to(self.sums.dtype))
-            self.seen.index_add_(0, row, torch.ones_like(row, dtype=self.seen.dtype))
+            add_rows(self.sums, row, p.to(self.sums.dtype))
+            add_rows(self.seen, row, torch.ones_like(row, dtype=self.seen.dtype))
         return batch.new_zeros(len(labels)).index_add(0, example, log_p)
 
     # Answers

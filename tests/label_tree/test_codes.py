@@ -46,6 +46,33 @@ def test_fixed_trees(labels: int, arity: int) -> None:
     assert complete(counts, arity).depth.max() == least_depth(labels, arity)
 
 
+def slow_grouped(counts: np.ndarray, vectors: np.ndarray, arity: int, slack: float) -> list:
+    """The nested tree; all that waits is sorted and looked at again at each step."""
+    waiting = [(n, v, label) for label, (n, v) in enumerate(zip(counts, vectors, strict=True))]
+    room = arity - (1 - len(counts)) % (arity - 1)
+    while len(waiting) > 1:
+        waiting.sort(key=lambda each: each[0])
+        window = [each for each in waiting if each[0] <= slack * waiting[room - 1][0]]
+        window.sort(key=lambda each: np.linalg.norm(each[1] - waiting[0][1]))
+        taken = sorted(window[:room], key=lambda each: -each[0])
+        weight = sum(each[0] for each in taken)
+        middle = sum(each[0] * each[1] for each in taken) / weight
+        waiting = [each for each in waiting if not any(each is other for other in taken)]
+        waiting.append((weight, middle, [each[2] for each in taken]))
+        room = arity
+    return waiting[0][2]
+
+
+@pytest.mark.parametrize("slack", [1.0, 1.5, 4.0])
+@pytest.mark.parametrize("arity", [2, 3, 5])
+@pytest.mark.parametrize("labels", [2, 6, 31, 150])
+def test_groups_are_those_of_the_rule(labels: int, arity: int, slack: float) -> None:
+    rng = np.random.default_rng(labels)
+    counts, vectors = rng.exponential(9, labels), rng.normal(size=(labels, 3))
+    expected = slow_grouped(counts, vectors, arity, slack)
+    assert grouped(counts, vectors, arity, slack).to_nested() == expected
+
+
 def test_equal_and_zero_counts() -> None:
     assert huffman(np.zeros(9), 3).depth.tolist() == [2] * 9
     assert huffman(np.ones(4), 2).depth.tolist() == [2] * 4

@@ -84,6 +84,18 @@ def test_gradcheck() -> None:
     )
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("shape", [(), (3,), (2, 4), (0,)])
+def test_rows_are_added_as_torch_adds_them(shape: tuple[int, ...], dtype: torch.dtype) -> None:
+    generator = torch.Generator().manual_seed(0)
+    places = torch.tensor([4, 0, 4, 1, 4])
+    table, rows = (torch.randn(n, *shape, generator=generator).to(dtype) for n in (6, 5))
+    expected = table.clone().index_add_(0, places, rows)
+    found = rows_module.add_rows(table, places, rows)
+    assert found is table
+    torch.testing.assert_close(table, expected)
+
+
 def steps(loss: TreeSoftmaxLoss, target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The example, node and slot of each decision."""
     found = [(i, n, j) for i, t in enumerate(target) for n, j in loss.codes.code(int(t))]

@@ -23,10 +23,10 @@ from structnet.message_passing.cell import State
 from structnet.message_passing.scheduling import Layout
 from structnet.tensor_tree.aggregators.base import Aggregator
 from structnet.tensor_tree.compiled.forms import FORMS, Form, fold, zeros_like
-from structnet.tensor_tree.compiled.kernels.steps import add_rows
 from structnet.tensor_tree.compiled.parts import in_parallel, split
 from structnet.tensor_tree.compiled.plan import Plan, by_key, by_type, joined, make_plan
 from structnet.tensor_tree.compiled.states import Linear, Messages, States
+from structnet.trees._kernels import add_rows
 from structnet.trees.forest import Forest
 
 logger = logging.getLogger(__name__)

@@ -169,18 +169,6 @@ def _multiply_backward(sources, dz, linear, key, lo, hi, dh, DH):
 
 
 @compiled
-def add_rows(x, nodes, rows):
-    """Add each row to that of its node.
-
-    torch's own, on two threads beside another busy program, takes twenty times as long as a sweep.
-    """
-    for i in range(len(nodes)):
-        node = nodes[i]
-        for k in range(x.shape[1]):
-            x[node, k] += rows[i, k]
-
-
-@compiled
 def share_of(order, key, share, shares):
     """The rows of one key that a share has, from and to; and where it adds their gradient up.
 
