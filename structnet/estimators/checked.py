@@ -20,6 +20,8 @@ from structnet.estimators.scale import Standardizer, fractions
 from structnet.routing.on_demand import DenseRows
 from structnet.routing.samples import Samples
 
+NAMED = 5  # classes that an error names beside the first
+
 
 class Checked(NamedTuple):
     """Inputs, targets and weights that have been checked.
@@ -136,9 +138,11 @@ def encode_labels(y: np.ndarray, classes: np.ndarray | None = None) -> tuple[np.
         return found, codes
     unknown = np.setdiff1d(found, classes)
     if len(unknown):
+        first, *others = map(repr, unknown.tolist())
+        also = f" (nor {', '.join(others[:NAMED])}{', ...' * (len(others) > NAMED)})" * bool(others)
         raise ValueError(
-            f"got the class {unknown.tolist()[0]!r}, which is not in the y to learn from; expected "
-            f"some of its {len(classes)} classes"
+            f"got the class {first}, which is not in the y to learn from{also}; expected some of "
+            f"its {len(classes)} classes"
         )
     return classes, np.searchsorted(classes, y)
 

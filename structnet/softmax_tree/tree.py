@@ -132,8 +132,7 @@ class SoftmaxTree(Routed, nn.Module):
 
     def classes_of(self, x: Any) -> np.ndarray:
         """The likeliest class of each sample. ``[n, D] -> [n]``, int64."""
-        rows, arrays = self._taken(x), self.arrays
-        return batches.classes_of(rows, batches.leaves_of(rows, x.shape[0], arrays), arrays)
+        return batches.classes_of(self._taken(x), x.shape[0], self.arrays)
 
     def choices(self, x: Any) -> Choices:
         """The classes that each sample can have, and their log-probabilities.

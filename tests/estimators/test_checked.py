@@ -28,6 +28,14 @@ def test_labels_are_places_among_the_classes() -> None:
     assert encode_labels(y, known)[1].tolist() == [1, 0, 2, 0]
     with pytest.raises(ValueError, match="got the class 'c', which is not in the y to learn from"):
         encode_labels(y, known[:2])
+    with pytest.raises(
+        ValueError, match=r"the class 'b', .* learn from \(nor 'c'\); expected some"
+    ):
+        encode_labels(y, known[:1])
+    with pytest.raises(
+        ValueError, match=r"the class 1, .* \(nor 2, 3, 4, 5, 6, \.\.\.\); expected"
+    ):
+        encode_labels(np.arange(9), np.array([0]))
 
 
 def test_other_data_have_another_digest() -> None:

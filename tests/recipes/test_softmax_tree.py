@@ -66,11 +66,15 @@ def test_what_a_run_is_asked(run: tuple[Path, Done], tmp_path: Path) -> None:
     assert set(call("plot", folder, "--out", tmp_path).json) == {"tree", "errors", "nodes"}
 
 
-def test_pictures_without_the_data(rows: Path, tmp_path: Path) -> None:
-    own, pictures = tmp_path / "own.svm", tmp_path / "pictures"
+def test_a_file_of_unknown_classes_or_none(rows: Path, tmp_path: Path) -> None:
+    own, other, pictures = (tmp_path / name for name in ("own.svm", "other.svm", "pictures"))
     own.write_text(rows.read_text())
     folder = tmp_path / "run"
     assert call("train", "softmax-tree", "--data", own, *TREE, "--out", folder).status == 0
+    other.write_text("97 1:1\n" + rows.read_text() + "98 1:1\n")
+    refused = call("evaluate", folder, "--data", other)
+    assert refused.status == 2
+    assert "other.svm has classes that the tree does not know: 97, 98\n" in refused.err
     own.unlink()
     refused = call("plot", folder, "--out", pictures)
     assert refused.status == 2 and "own.svm" in refused.err and not pictures.exists()

@@ -12,6 +12,7 @@ from scipy.sparse import issparse
 from structnet.datasets import Arrays, clusters, next_word
 from structnet.datasets import svmlight_file as sparse_rows
 from structnet.datasets.catalogue import SPARSE, TABLES
+from structnet.estimators.checked import NAMED
 from structnet.estimators.held_out import parted
 from structnet.recipes.arrays import ArrayData, drawn, labelled_rows, load_arrays
 from structnet.recipes.recipe import is_file
@@ -62,9 +63,12 @@ def rows_of_file(file: str, settings: SoftmaxTreeRunSettings, data: dict[str, An
         raise ValueError(f"{file} has {x.shape[1]} columns; the tree was trained on {width}")
     x.resize((x.shape[0], width))
     known = {float(name): place for place, name in enumerate(data["classes"])}
-    unknown = set(labels) - known.keys()
+    unknown = sorted(set(labels) - known.keys())
     if unknown:
-        raise ValueError(f"{file} has the class {min(unknown):g}, which the tree does not know")
+        names = ", ".join(f"{label:g}" for label in unknown[:NAMED]) + ", ..." * (
+            len(unknown) > NAMED
+        )
+        raise ValueError(f"{file} has classes that the tree does not know: {names}")
     return Samples(x, torch.tensor([known[label] for label in labels]))
 
 
