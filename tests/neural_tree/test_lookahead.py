@@ -18,7 +18,7 @@ from structnet.neural_tree import (
     presets,
 )
 from structnet.neural_tree.growth.candidate import Split
-from structnet.neural_tree.growth.planes import MOST, turned_axes
+from structnet.neural_tree.growth.planes import MOST, plane_of
 from structnet.neural_tree.growth.regions import find_regions
 from structnet.neural_tree.node import leaf_paths
 from structnet.routing import Samples
@@ -118,21 +118,31 @@ def test_a_board_along_columns_is_cut_across_columns() -> None:
     np.testing.assert_array_equal(found.axes, np.eye(2))
 
 
+def test_a_turned_board_of_many_cells_is_seen_at_its_angle() -> None:
+    rng = np.random.default_rng(0)
+    x, cells = rng.uniform(0, 7, (600, 2)), rng.integers(0, 2, (7, 7))
+    y = cells[tuple(x.astype(int).T)]
+    x = np.column_stack([rng.normal(size=(600, 3)), (x - 3.5) @ turned(37)])
+    found = find_regions(x, y[:, None] - y.mean(), np.ones(600), most=32, least=12)
+    assert not found.axes[:, :3].any() and len(found.children) >= 37
+    angles = np.rad2deg(np.arctan2(found.axes[:, 4], found.axes[:, 3]))
+    np.testing.assert_allclose(angles % 90, 37, atol=3)  # the ways tried first are 10 degrees apart
+
+
 @pytest.mark.parametrize("columns", [1, MOST + 1])
 def test_of_one_column_and_of_too_many_no_axes_are_turned(columns: int) -> None:
-    x = np.random.default_rng(0).normal(size=(50, columns))
-    assert turned_axes(x, x[:, :1], np.ones(50)).shape == (0, 2, columns)
+    x = np.random.default_rng(0).normal(size=(2000, columns))
+    y = np.sign(x[:, :1]) * np.sign(x[:, -1:] - x[:, :1] / 2)
+    found = find_regions(x, y, np.ones(2000), most=4, least=80)
+    np.testing.assert_array_equal(found.axes, np.eye(columns))
 
 
-def test_turned_axes_are_at_right_angles_and_blind_to_what_does_not_count() -> None:
+def test_a_plane_is_blind_to_what_does_not_count() -> None:
     rng = np.random.default_rng(5)
     x, weights = rng.normal(size=(400, 4)), np.r_[np.ones(300), np.zeros(100)]
     residuals = (x[:, 1] * x[:, 3])[:, None]
     residuals[300:, 0] = 50 * x[300:, 0] * x[300:, 2]
-    axes = turned_axes(x, residuals, weights)
-    assert not axes[:, :, [0, 2]].any()
-    angles = axes @ axes.swapaxes(1, 2)
-    np.testing.assert_allclose(angles, np.tile(np.eye(2), (len(axes), 1, 1)), atol=1e-12)
+    np.testing.assert_array_equal(plane_of(x, residuals, weights), np.eye(4)[[1, 3]])
 
 
 # ---- a split of several routers
@@ -205,6 +215,14 @@ def test_a_split_begins_as_its_regions_with_the_leafs_own_solver() -> None:
     first = split.parts[0]
     assert (first.weight != 0).sum() == 1
     assert same_weights(split, growth._candidates(0)["split"])
+
+
+def test_cells_of_a_fiftieth_of_the_samples_are_seen_by_default() -> None:
+    rng = np.random.default_rng(0)
+    x, cells = rng.uniform(0, 7, (900, 2)), rng.integers(0, 2, (7, 7))
+    growth = grown(x, cells[tuple(x.astype(int).T)], presets.table(1))
+    growth.step()
+    assert 20 <= len(growth._candidates(0)["split"].topology.leaves) <= 32
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@
 ``candidate``           a split or a deepening beside the frozen tree, whose part is cached
 ``lookahead``           not in the paper: a split that begins with several routers at once
 ``regions``             :func:`find_regions`: the regions that it begins with
-``planes``              :func:`turned_axes`: axes across two columns, along which they may be cut
+``planes``              :func:`plane_of`: two columns, across which their axes may be turned
 ``decision``            :func:`choose`, the rule that splits, deepens or keeps; :class:`Decision`
 ``measures``            how many samples a leaf gets, and whether it may gain
 ``router_start``        :func:`balance`: a new router's first scale, with samples going both ways

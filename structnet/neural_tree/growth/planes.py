@@ -12,13 +12,14 @@ from itertools import combinations
 import numpy as np
 
 DEGREE = 8  # of the polynomials, all in all: a board of five fields a side still shows
-TURNS = 6  # ways to lay two axes at right angles, 15 degrees apart
+TURNS = 9  # ways to lay two axes at right angles, 10 degrees apart, that are tried first
+FINER = 2  # times that the ways beside the best one are tried, each time half as far apart
 RIDGE = 1e-5  # of a sample: places without samples exist
 MOST = 32  # columns; of more there are too many pairs
 
 
-def turned_axes(x: np.ndarray, residuals: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Axes that lie in one plane of two columns, in every way that is tried.
+def plane_of(x: np.ndarray, residuals: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The two columns, as unit vectors, of whose values the residuals are most a smooth function.
 
     Args:
         x: samples.
@@ -26,28 +27,33 @@ def turned_axes(x: np.ndarray, residuals: np.ndarray, weights: np.ndarray) -> np
         weights: count of each.
 
     Shapes:
-        x ``[n, columns]``, residuals ``[n, outputs]``, weights ``[n]`` -> ``[TURNS, 2, columns]``,
-        unit vectors; ``[0, 2, columns]`` of one column, or more than ``MOST``.
+        x ``[n, columns]``, residuals ``[n, outputs]``, weights ``[n]`` -> ``[2, columns]``.
 
     Example:
         >>> x = np.random.default_rng(0).normal(size=(500, 3))
-        >>> axes = turned_axes(x, x[:, :1] * x[:, 2:], np.ones(500))
-        >>> axes.shape, axes[0].tolist(), axes[:, :, 1].any()
-        ((6, 2, 3), [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], np.False_)
+        >>> plane_of(x, x[:, :1] * x[:, 2:], np.ones(500))
+        array([[1., 0., 0.],
+               [0., 0., 1.]])
     """
     columns = x.shape[1]
-    if not 2 <= columns <= MOST:
-        return np.empty((0, 2, columns))
     low, high = x.min(0), x.max(0)
     within = 2 * (x - low) / np.maximum(high - low, 1e-12) - 1
     powers = np.polynomial.legendre.legvander(within, DEGREE)  # [n, columns, 1 + DEGREE]
     root = np.sqrt(weights)[:, None]
     pairs = [*combinations(range(columns), 2)]
     explained = [_explained(_surface(powers[:, p]) * root, residuals * root) for p in pairs]
-    plane = np.eye(columns)[list(pairs[int(np.argmax(explained))])]
-    angles = np.pi / 2 * np.arange(TURNS) / TURNS
-    turns = np.array([[np.cos(angles), np.sin(angles)], [-np.sin(angles), np.cos(angles)]])
-    return np.moveaxis(turns, 2, 0) @ plane
+    return np.eye(columns)[list(pairs[int(np.argmax(explained))])]
+
+
+def turned(plane: np.ndarray, angle: float) -> np.ndarray:
+    """The two axes of a plane, turned by an angle. ``[2, columns]``.
+
+    Example:
+        >>> turned(np.eye(2), np.pi / 2).round(3).tolist()
+        [[0.0, 1.0], [-1.0, 0.0]]
+    """
+    cos, sin = np.cos(angle), np.sin(angle)
+    return np.array([[cos, sin], [-sin, cos]]) @ plane
 
 
 def _surface(powers: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ They are the leaves of a model tree: cuts across an axis, the one first that exp
 least squares on both sides. Cuts are made beyond those that pay, as the first of a pattern may only
 pay together with the next ones; then as many are kept as the Bayesian information criterion is best
 with. The axes are the columns, or two that lie across them in a plane, if these are clearly better.
+Their angle is found step by step, as a board of many cells is only seen at nearly its own.
 
 Reference:
     Quinlan, Learning with Continuous Classes, 1992; Schwarz, Estimating the Dimension of a Model,
@@ -14,11 +15,12 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
-from structnet.neural_tree.growth.planes import turned_axes
+from structnet.neural_tree.growth.planes import FINER, MOST, TURNS, plane_of, turned
 
 PLACES = np.arange(1, 16) / 16  # quantiles along an axis at which a region may be cut
 EVIDENCE = 0.25  # of a sample, in nats: if a cut must explain more, there are too few of them
@@ -107,14 +109,32 @@ def find_regions(
     if price > EVIDENCE * len(x):
         return None
     best, regions = _paying(x, residuals, weights, columns, most, least)
-    if weights.sum() < PATTERN * least:
+    if weights.sum() < PATTERN * least or not 2 <= x.shape[1] <= MOST:
         return regions
-    best -= price  # what is harder to read must be better, by as much as one more region must be
-    for axes in turned_axes(x, residuals, weights):
-        value, turned = _paying(x, residuals, weights, axes, most, least)
-        if value < best:
-            best, regions = value, turned
-    return regions
+    value, across = _turned(x, residuals, weights, most, least, best)
+    # What is harder to read must be better, by as much as one more region must be.
+    return across if value < best - price else regions
+
+
+def _turned(
+    x: np.ndarray, y: np.ndarray, weights: np.ndarray, most: int, least: float, straight: float
+) -> tuple[float, Regions]:
+    """The regions that pay along two axes of a plane, and their criterion.
+
+    The more cells a side has, the less an angle may be off: a coarse one that already does better
+    than the columns, whose criterion is ``straight``, is made finer.
+    """
+    plane, step = plane_of(x, y, weights), math.pi / 2 / TURNS
+
+    def best_of(angles: Iterable[float]) -> tuple[float, float, Regions]:
+        tried = [(a, *_paying(x, y, weights, turned(plane, a), most, least)) for a in angles]
+        return min(tried, key=lambda each: each[1])
+
+    best = best_of(step * i for i in range(TURNS))
+    for finer in range(1, 1 + FINER if best[1] < straight else 1):
+        beside = best_of(best[0] + sign * step / 2**finer for sign in (-1, 1))
+        best = min(best, beside, key=lambda each: each[1])
+    return best[1:]
 
 
 def _price(axes: np.ndarray, weights: np.ndarray) -> float:
@@ -185,15 +205,18 @@ def _best_cut(z: np.ndarray, y: np.ndarray, weights: np.ndarray, least: float) -
     if weights.sum() < 2 * least:
         return None
     whole, best = _products(z, y, weights), None
+    alone, (n, p) = whole.explained(), z.shape
+    squares = np.einsum("np,nq->npq", z, z * weights[:, None]).reshape(n, -1)
+    both = np.einsum("np,no->npo", z, y * weights[:, None]).reshape(n, -1)
     for axis, along in enumerate(z.T[1:]):
         places = np.unique(np.quantile(along, PLACES))
-        order = np.argsort(along, kind="stable")
-        ends = np.searchsorted(along[order], places)
-        parts = [_products(z[i], y[i], weights[i]) for i in np.split(order, ends)[:-1]]
-        lower = Products(*(np.cumsum(part, axis=0) for part in zip(*parts, strict=True)))
+        below = (along < places[:, None]).astype(float)
+        sums = (below @ part for part in (squares, both))
+        lower = Products(below @ weights, *(part.reshape(len(places), p, -1) for part in sums))
         upper = whole - lower
-        gains = lower.explained() + upper.explained() - whole.explained()
-        gains[np.minimum(lower.number, upper.number) < least] = -np.inf
+        sides = Products(*(np.stack(pair) for pair in zip(lower, upper, strict=True)))
+        gains = sides.explained().sum(0) - alone
+        gains[sides.number.min(0) < least] = -np.inf
         i = int(gains.argmax())
         if gains[i] > (0.0 if best is None else best.gain):
             best = Cut(float(gains[i]), axis, float(places[i]), members)
