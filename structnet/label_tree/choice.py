@@ -9,10 +9,11 @@ from dataclasses import replace
 import numpy as np
 
 from structnet.estimators.held_out import hold_out
-from structnet.label_tree.settings import LabelTreeSettings, Tree
+from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.training import CollapseError, Examples, Training, begin
 
 ARITY = 20
+ONE_NODE = 500  # labels up to which a node of all of them is tried: slower, and no way down to err on
 SIZE = 50  # of the features' vectors
 STEPS = 500_000  # examples that a training goes through, at least
 EPOCHS = (5, 100)
@@ -25,8 +26,9 @@ LEAST = 40  # examples from which on some are held out
 def choose(examples: Examples, num_classes: int, settings: LabelTreeSettings) -> LabelTreeSettings:
     """The settings with what is None filled in.
 
-    The rate, and whether the tree is learned or Huffman's, are tried on a tenth of the examples
-    that the trials have not seen; where a trial would take long, on fewer examples.
+    The rate, and whether the tree is learned or Huffman's or, of some hundreds of labels, a single
+    node, are tried on a tenth of the examples that the trials have not seen; where a trial would
+    take long, on fewer examples.
 
     Args:
         settings: settings; what they say stays.
@@ -40,7 +42,8 @@ def choose(examples: Examples, num_classes: int, settings: LabelTreeSettings) ->
         )
     if settings.tree is not None and settings.learning_rate is not None:
         return settings
-    tries = [*_tries(examples, num_classes, settings)]
+    kinds = _kinds(told, num_classes, settings)
+    tries = [*_tries(examples, kinds)]
     if len(tries) == 1 or len(examples) < LEAST:
         return tries[0]
     learn, held = hold_out(len(examples), 0.1, settings.seed)
@@ -84,20 +87,30 @@ def base_rate(examples: Examples, settings: LabelTreeSettings) -> float:
     return float(1 / max(size, 1e-6))
 
 
-def _tries(
-    examples: Examples, num_classes: int, settings: LabelTreeSettings
-) -> Iterator[LabelTreeSettings]:
-    """What may be chosen, the first kind of tree at all rates first."""
+def _kinds(
+    told: LabelTreeSettings, num_classes: int, settings: LabelTreeSettings
+) -> list[LabelTreeSettings]:
+    """The kinds of tree that may be chosen, at any rate."""
     assert settings.arity is not None
-    kinds: tuple[Tree, ...] = (settings.tree,) if settings.tree else ("learned", "huffman")
-    if settings.tree is None and num_classes <= settings.arity:
-        kinds = ("huffman",)  # a single node
-    base = base_rate(examples, settings)
-    rates = [settings.learning_rate or base]
-    if settings.learning_rate is None:
+    if settings.tree is not None:
+        return [settings]
+    huffman = replace(settings, tree="huffman")
+    if num_classes <= settings.arity:  # a single node
+        return [huffman]
+    found = [replace(settings, tree="learned"), huffman]
+    if told.arity is None and num_classes <= ONE_NODE:
+        found.append(replace(huffman, arity=num_classes))
+    return found
+
+
+def _tries(examples: Examples, kinds: list[LabelTreeSettings]) -> Iterator[LabelTreeSettings]:
+    """What may be chosen, the first kind of tree at all rates first."""
+    base = base_rate(examples, kinds[0])
+    rates = [kinds[0].learning_rate or base]
+    if kinds[0].learning_rate is None:
         rates += [base * times for times in RATES if times != 1]
     for kind in kinds:
-        yield from (replace(settings, tree=kind, learning_rate=rate) for rate in rates)
+        yield from (replace(kind, learning_rate=rate) for rate in rates)
 
 
 def _score(settings: LabelTreeSettings, num_classes: int, learn: Examples, held: Examples) -> float:

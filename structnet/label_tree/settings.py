@@ -28,7 +28,8 @@ class LabelTreeSettings:
             "huffman", "clusters" (k-means of the labels' mean examples), "complete" (by frequency)
             and "random" stay as they begin. By default learned or Huffman's, whichever is better on
             samples held out.
-        arity: children of a node; by default 20, or as many as there are labels.
+        arity: children of a node; by default 20, or as many as there are labels, up to 500 of
+            them, if a single node is better than a tree on samples held out.
         embedding_size: size of the features' vectors; 0 decides on the features themselves. By
             default 0 for a table, 50 for what is sparse or text.
         epochs: passes through the data; by default 5, and of few samples more.

@@ -188,6 +188,16 @@ def test_who_is_given_another_way_than_the_default_is_told() -> None:
         choose(bags(), 9, replace(settings, **told))  # pytest makes errors of warnings
 
 
+def test_of_few_labels_a_single_node_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    examples, untold = table(), LabelTreeSettings(epochs=4, learning_rate=0.3)
+    found = choose(examples, 27, untold)  # more labels than the 20 children of a node
+    assert (found.tree, found.arity) == ("huffman", 27)
+    for told, arity in (({"arity": 3}, 3), ({"tree": "learned"}, 20)):
+        assert choose(examples, 27, replace(untold, **told)).arity == arity
+    monkeypatch.setattr("structnet.label_tree.choice.ONE_NODE", 26)
+    assert choose(examples, 27, untold).arity == 20
+
+
 def test_groups_that_are_too_deep_are_clusters() -> None:
     labels = np.repeat(np.arange(12), 2 ** np.arange(12))  # Huffman's tree is a comb
     x = np.random.default_rng(0).normal(size=(len(labels), 3)).astype(np.float32)
