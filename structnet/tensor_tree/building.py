@@ -195,11 +195,11 @@ def labels_of_trees(forest: Forest, vocabulary: Vocabulary) -> tuple[np.ndarray,
 
 
 def fit_number_scale(model: nn.Module, forest: Forest) -> None:
-    """Takes the scale of numbers, in a model that knows such, from those of a forest."""
-    tokens = forest.tokens[forest.preorder().nodes]
+    """Takes the scale of numbers, in a model that knows such, from those of a forest, as stored."""
+    numbers = forest.tokens[forest.tokens >= FIRST]
     for table in model.modules():
-        if isinstance(table, NumberEmbedding) and (tokens >= FIRST).any():
-            table.fit_scale(values_of(tokens[tokens >= FIRST]))
+        if isinstance(table, NumberEmbedding) and len(numbers):
+            table.fit_scale(values_of(numbers))
 
 
 def child_sum(model: nn.Module) -> ChildSumTreeLSTM:
