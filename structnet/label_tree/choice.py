@@ -13,7 +13,7 @@ from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.training import CollapseError, Examples, Training, begin
 
 ARITY = 20
-ONE_NODE = 500  # labels up to which a node of all of them is tried: slower, and no way down to err on
+ONE_NODE = 500  # labels up to which a node of all is tried: slower, but no way down to err on
 SIZE = 50  # of the features' vectors
 STEPS = 500_000  # examples that a training goes through, at least
 EPOCHS = (5, 100)
