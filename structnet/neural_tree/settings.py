@@ -54,7 +54,7 @@ class NeuralTreeSettings:
         lookahead: most leaves that a split may bring at once. Where routers and solvers are linear
             and samples many enough to tell, a split begins with all regions that a model tree of
             what is unexplained at its leaf has, and is not tried where that has one; 1 begins
-            every split by chance, and with a single router. A region has at least 2 % of all
+            every split by chance, and with a single router. A region has at least 4 % of all
             samples, and half more than ``prune``; its sides lie across columns, or, where that is
             clearly better, along two axes that are turned in the plane of two columns.
         cache_bytes: size of the largest cache of what reaches a leaf, in bytes; without one the
@@ -100,7 +100,7 @@ class NeuralTreeSettings:
     learning_rate: float = 1e-2
     warm_start_solvers: bool = True
     balance_routers: bool = True
-    lookahead: int = 32
+    lookahead: int = 16
     cache_bytes: float = 4e9
     prune: float | None = 0.01
     seed: int = 0

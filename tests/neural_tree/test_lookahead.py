@@ -217,14 +217,6 @@ def test_a_split_begins_as_its_regions_with_the_leafs_own_solver() -> None:
     assert same_weights(split, growth._candidates(0)["split"])
 
 
-def test_cells_of_a_fiftieth_of_the_samples_are_seen_by_default() -> None:
-    rng = np.random.default_rng(0)
-    x, cells = rng.uniform(0, 7, (900, 2)), rng.integers(0, 2, (7, 7))
-    growth = grown(x, cells[tuple(x.astype(int).T)], presets.table(1))
-    growth.step()
-    assert 20 <= len(growth._candidates(0)["split"].topology.leaves) <= 32
-
-
 @pytest.mark.parametrize(
     ("how", "most"),
     [

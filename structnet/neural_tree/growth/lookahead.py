@@ -20,7 +20,7 @@ from structnet.neural_tree.growth.router_start import SPREAD
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.topology import Topology
 
-LEAST = 0.02  # share of all samples that a region must have: training moves its borders
+LEAST = 0.04  # share of all samples that a region must have: training moves its borders
 ROOM = 1.5  # and of the share that may not be cut away
 
 
