@@ -3,21 +3,26 @@
 A token below ``FIRST`` is the number of a word in a table. From there on it is a number itself:
 the 32 bits of its value as a float, after ``FIRST``. So a forest, a graph and a slice of one hold
 values as they hold words, and a value that was never seen is a token like any other.
+
+Nothing here imports numpy before it is needed, as vocabularies come with the command's help.
 """
 
 from __future__ import annotations
 
 import math
 import re
+import struct
 from collections.abc import Hashable, Mapping
 from numbers import Real
+from typing import TYPE_CHECKING
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 FIRST = 2**32  # tokens from here on are numbers
 MANY = 20.0  # different numbers, were all as frequent, above which they are no categories
 _WRITTEN = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
-_LARGEST = float(np.finfo(np.float32).max)
+_LARGEST = 2.0**128 - 2.0**104  # in single precision
 
 
 def number_of(label: Hashable) -> float | None:
@@ -43,11 +48,12 @@ def token_of_number(value: float) -> int:
     """The token of a finite number, in single precision.
 
     Example:
+        >>> import numpy as np
         >>> values_of(np.array([token_of_number(2.5), token_of_number(-1e300)])).tolist()
         [2.5, -3.4028234663852886e+38]
     """
     within = min(max(value, -_LARGEST), _LARGEST) + 0.0  # of two zeros the one without a sign
-    return FIRST + int(np.float32(within).view(np.uint32))
+    return FIRST + int.from_bytes(struct.pack("<f", within), "little")
 
 
 def values_of(tokens: np.ndarray) -> np.ndarray:
@@ -56,6 +62,8 @@ def values_of(tokens: np.ndarray) -> np.ndarray:
     Shapes:
         tokens ``[n]``, int64 -> ``[n]``, float64.
     """
+    import numpy as np
+
     return (tokens - FIRST).astype(np.uint32).view(np.float32).astype(np.float64)
 
 
@@ -74,6 +82,8 @@ def are_many(counts: Mapping[Hashable, int]) -> bool:
         >>> are_many({str(i / 8): 1 for i in range(100)})
         True
     """
+    import numpy as np
+
     count = np.array([n for label, n in counts.items() if number_of(label) is not None], float)
     share = count / count.sum()
     return bool(len(count)) and float(np.exp(-(share * np.log(share)).sum())) > MANY

@@ -60,6 +60,13 @@ def test_a_models_help_says_what_each_flag_does(command: str, name: str) -> None
         assert len(flag.split()) > 3, f"--{flag} is not explained"
 
 
+@pytest.mark.parametrize("name", RECIPES)
+def test_flags_that_turn_something_off_say_so(name: str) -> None:
+    text = call("train", name, "--help").out
+    for said in text.split("\n  --no-")[1:]:
+        assert said.split()[1] in ("off:", "without"), f"--no-{said}"
+
+
 def test_only_the_first_process_speaks(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -20,6 +20,7 @@ import pytest
 import structnet
 from structnet.cli import main
 from structnet.cli.names import COMMANDS, chosen_recipe
+from structnet.neural_tree.settings import NeuralTreeSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -113,6 +114,10 @@ def test_readme_names_what_there_is() -> None:
         assert "://" in link or (ROOT / link).exists(), link
     for tutorial in TUTORIALS:
         assert f"tutorials/{tutorial.name}" in README
+
+
+def test_readme_names_the_default_of_lookahead() -> None:
+    assert f"leaves unexplained has, up to {NeuralTreeSettings.lookahead}, and" in README
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
