@@ -1,8 +1,8 @@
 """Flags from a dataclass: its fields are the flags, its docstring is the help.
 
 `tyro <https://brentyi.github.io/tyro/>`_ does the work. Here stand how a value is written (a whole
-number may have commas, several values have them between them, and ``none`` is None), and that
-whatever is wrong is said in one line.
+number may have commas, several values have them between them, and ``none`` is None, beside which
+there may be ``true`` and ``false``), and that whatever is wrong is said in one line.
 """
 
 from __future__ import annotations
@@ -153,6 +153,7 @@ def _registry() -> Any:
         several = is_several(kind)
         kind = get_args(kind)[0] if several else kind
         choices = get_args(kind) if get_origin(kind) is Literal else ()
+        choices = ("true", "false") if kind is bool and optional else choices
         if len(kinds) > 1 + optional or not (choices or kind in KINDS):
             return None
         return PrimitiveConstructorSpec(
@@ -176,11 +177,12 @@ def _value(
         return None
     if several:
         return tuple(_value(part.strip(), kind, choices) for part in text.split(","))
+    text = text.lower() if kind is bool else text
     if choices:
         if text not in choices:
             near = did_you_mean(text, choices)
             raise ValueError(f"must be one of {', '.join(choices)}; got {text!r}{near}")
-        return text
+        return text == "true" if kind is bool else text
     try:
         return kind(text.replace(",", "") if kind in (int, float) else text)
     except ValueError:
