@@ -129,7 +129,7 @@ def load(cls: type[Any], path: str | Path) -> Any:
 
 def claim(
     folder: str | Path, estimator: BaseEstimator, free: tuple[str, ...], **facts: Any
-) -> None:
+) -> set[str]:
     """Marks a new folder as that of one training, or makes sure that it is.
 
     A mark alone, of a training that was refused before its first step, binds nobody.
@@ -139,6 +139,9 @@ def claim(
         estimator: estimator whose parameters the training must share, if they are plain values.
         free: names of parameters that may differ.
         facts: others that it must share, in the parameters' place if they have the name of one.
+
+    Returns:
+        Names of what the folder's training knew of.
 
     Raises:
         CheckpointError: the folder belongs to another training.
@@ -150,11 +153,13 @@ def claim(
         # What an older training did not know of had the value that is now the default.
         parameters = signature(type(estimator)).parameters
         unknown = {k: facts.get(k, parameter.default) for k, parameter in parameters.items()}
-        saved = {**unknown, **load_model(file)[1]}
+        told = load_model(file)[1]
+        saved = {**unknown, **told}
         kept = {name: _as_text(value) for name, value in saved.items() if name not in free}
         check_settings(file, kept, settings)
-    else:
-        save_model(file, nn.Identity(), settings)
+        return set(told)
+    save_model(file, nn.Identity(), settings)
+    return set(settings)
 
 
 def _plain(value: Any) -> Any:

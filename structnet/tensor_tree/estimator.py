@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -178,12 +179,13 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         self, kind: str, outputs: int, learn: Targets, held: Targets | None, theirs: bool
     ) -> None:
         """Trains; from what is held out nothing learns if it is ``theirs``, the user's."""
+        settings = settings_of(self, TreeLSTMSettings, seed=self.seed_)
         if self.folder is not None:
             data = {"data": learn.digest(), "validation data": held and held.digest()}
             vectors = None if self.vectors is None else Path(self.vectors).resolve()
             facts = {**data, "random_state": self.seed_, "vectors": vectors}
-            file.claim(self.folder, self, FREE, **facts)
-        settings = settings_of(self, TreeLSTMSettings, seed=self.seed_)
+            if "numbers" not in file.claim(self.folder, self, FREE, **facts):
+                settings = replace(settings, numbers=False)  # begun when all were words
         question = Question(kind, outputs, len(learn.samples[0]))
         self.trained_ = train(
             settings,
@@ -267,6 +269,9 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         return sample[0]
 
     # On disk
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__({"numbers": None} | state)  # pickled before it knew of them
 
     def _state(self) -> tuple[nn.Module, dict[str, Any]]:
         vocabulary = self.trained_.vocabulary

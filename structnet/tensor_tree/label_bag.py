@@ -76,6 +76,11 @@ class LabelBag(nn.Module):
         self.register_buffer("weight", torch.zeros(roots * self.width, num_outputs))
         self.register_buffer("bias", torch.zeros(num_outputs))
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "num_counts" not in state:  # pickled before it knew of numbers
+            state = {**state, "num_counts": state["width"], "sums": None}
+        super().__setstate__(state)
+
     @classmethod
     def knowing(cls, forest: Forest, **sizes: Any) -> LabelBag:
         """One that counts the pairs which at least two examples of a forest have.

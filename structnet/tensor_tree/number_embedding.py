@@ -60,7 +60,8 @@ class NumberEmbedding(nn.Embedding):
         for row, column in zip(
             self.moments, (values, signed_log(values, self.unit.item())), strict=True
         ):
-            row[0], row[1] = column.mean(), column.std() or 1.0
+            # The deviation of equal values is not always 0: their mean is rounded.
+            row[0], row[1] = column.mean(), column.std() if np.ptp(column) > 0 else 1.0
         self.edges.copy_(torch.from_numpy(np.quantile(values, np.linspace(0, 1, BINS + 1))))
 
     def features(self, values: np.ndarray) -> np.ndarray:

@@ -46,7 +46,7 @@ class Vocabulary:
     tokens: dict[Hashable, int]
     arity: int | None
     unknown: bool
-    numbers: bool
+    numbers: bool = False  # of one that was pickled before it knew of them
 
     def __init__(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import pickle
 import random
 from functools import partial
 from pathlib import Path
@@ -15,9 +16,11 @@ import torch
 
 from structnet import TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier, parse
 from structnet.errors import GraphError
+from structnet.estimators.file import CLAIM
 from structnet.tensor_tree import ChildSumTreeLSTM, RecursiveNetwork, TreeLSTM
 from structnet.tensor_tree.number_embedding import FURTHEST, NumberEmbedding
 from structnet.tensor_tree.number_sums import NumberSums
+from structnet.training.checkpoint import load_model, save_model
 from structnet.trees.forest import Forest
 from structnet.trees.number_tokens import number_of, token_of_number
 from structnet.trees.tree import Tree
@@ -63,6 +66,8 @@ def test_values_that_do_not_differ_have_finite_features():
     for values in (np.zeros(3), np.full(5, 7.0), np.array([0.0, 0.0, 0.0, 1e30])):
         table.fit_scale(values)
         assert np.isfinite(table.features(np.array([0.0, 7.0, -1e38]))).all()
+    table.fit_scale(np.full(37, 19.99))  # whose mean is rounded
+    assert abs(table.features(np.array([20.0]))[0, 1]) < 1
 
 
 def encoders(vocabulary: Vocabulary, inner: bool) -> list[torch.nn.Module]:
@@ -129,6 +134,16 @@ def test_sums_are_those_of_the_trees(inner: bool):
     sums.fit_scale(Forest.from_trees(trees, vocabulary))
     scaled = sums(Forest.from_trees(trees, vocabulary)).toarray()
     np.testing.assert_allclose(scaled.std(axis=0), 1.0)
+
+
+@pytest.mark.parametrize("constant", [0.0, 0.1, 1234.5])
+def test_a_sum_that_does_not_differ_keeps_its_size(constant: float):
+    trees = [Tree.fromstring(f"(o (k {constant}) (v {i}))") for i in range(37)]
+    vocabulary = Vocabulary.from_trees(trees, numbers=True)
+    sums = NumberSums(vocabulary.num_types)
+    sums.fit_scale(Forest.from_trees(trees, vocabulary))
+    found = sums(Forest.from_trees([*trees, Tree.fromstring("(o (k 1e4))")], vocabulary))
+    assert abs(found.toarray()).max() < 2e5
 
 
 fitted = partial(TreeLSTMRegressor, hidden_size=24, epochs=10, random_state=0)
@@ -198,3 +213,30 @@ def test_digits_stay_words_bit_by_bit():
     assert guessed.trained_.settings.numbers is False
     assert not any("number" in name for name in guessed.model_.state_dict())
     np.testing.assert_array_equal(guessed.predict(trees), told.predict(trees))
+
+
+def test_a_training_begun_when_all_were_words_is_gone_on_from(tmp_path: Path):
+    trees, y = expressions(60, 3)
+    few = {"hidden_size": 4, "epochs": 2, "random_state": 0, "folder": tmp_path}
+    first = TreeLSTMRegressor(numbers=False, **few).fit(trees, y)
+    _, told = load_model(tmp_path / CLAIM)
+    older = {name: value for name, value in told.items() if name != "numbers"}
+    save_model(tmp_path / CLAIM, torch.nn.Identity(), older)
+    again = TreeLSTMRegressor(**few).fit(trees, y)
+    np.testing.assert_array_equal(again.predict(trees), first.predict(trees))
+
+
+def test_a_pickle_of_before_numbers_is_read():
+    trees, y = expressions(60, 3)
+    model = TreeLSTMRegressor(numbers=False, hidden_size=4, epochs=1, random_state=0).fit(trees, y)
+    expected, bag = model.predict(trees), model.model_.bag
+    for each, names in (
+        (model, ["numbers"]),
+        (model.trained_.vocabulary, ["numbers"]),
+        (bag, ["num_counts", "sums"]),
+    ):
+        for name in names:
+            del each.__dict__[name]
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(trees), expected)
+    assert again.get_params()["numbers"] is None
