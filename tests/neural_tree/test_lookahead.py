@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import torch
@@ -143,6 +145,16 @@ def test_a_plane_is_blind_to_what_does_not_count() -> None:
     residuals = (x[:, 1] * x[:, 3])[:, None]
     residuals[300:, 0] = 50 * x[300:, 0] * x[300:, 2]
     np.testing.assert_array_equal(plane_of(x, residuals, weights), np.eye(4)[[1, 3]])
+
+
+def test_wide_tables_need_little_memory() -> None:
+    x = np.random.default_rng(0).normal(size=(2000, 40))
+    tracemalloc.start()
+    found = find_regions(x, np.abs(x[:, :1]), np.ones(2000), most=2, least=80)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(found.children) == 3
+    assert peak < 15 * x.nbytes  # the products of all columns of all samples are 42 times as many
 
 
 # ---- a split of several routers

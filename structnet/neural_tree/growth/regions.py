@@ -16,6 +16,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -204,15 +205,16 @@ def _best_cut(z: np.ndarray, y: np.ndarray, weights: np.ndarray, least: float) -
     z, y, weights = z[members], y[members], weights[members]
     if weights.sum() < 2 * least:
         return None
-    whole, best = _products(z, y, weights), None
-    alone, (n, p) = whole.explained(), z.shape
-    squares = np.einsum("np,nq->npq", z, z * weights[:, None]).reshape(n, -1)
-    both = np.einsum("np,no->npo", z, y * weights[:, None]).reshape(n, -1)
+    whole, best, p = _products(z, y, weights), None, z.shape[1]
+    alone, both = whole.explained(), np.column_stack([z, y]) * weights[:, None]
     for axis, along in enumerate(z.T[1:]):
         places = np.unique(np.quantile(along, PLACES))
-        below = (along < places[:, None]).astype(float)
-        sums = (below @ part for part in (squares, both))
-        lower = Products(below @ weights, *(part.reshape(len(places), p, -1) for part in sums))
+        part = np.searchsorted(places, along, side="right").astype(np.int8)
+        order = part.argsort(kind="stable")
+        ends = np.bincount(part, minlength=len(places) + 1).cumsum()[:-1].tolist()
+        left, right = z[order], both[order]
+        sums = np.array([left[i:j].T @ right[i:j] for i, j in pairwise([0, *ends])]).cumsum(0)
+        lower = Products(sums[:, 0, 0], sums[..., :p], sums[..., p:])
         upper = whole - lower
         sides = Products(*(np.stack(pair) for pair in zip(lower, upper, strict=True)))
         gains = sides.explained().sum(0) - alone
