@@ -108,6 +108,7 @@ def add_rows(table: Tensor, places: Tensor, rows: Tensor) -> Tensor:
     """
     if table.device.type != "cpu" or table.dtype not in (torch.float32, torch.float64):
         return table.index_add_(0, places, rows)
-    flat = (each.reshape(len(each), each[:1].numel()).numpy() for each in (table, rows))
-    _kernels.add_rows(next(flat), places.numpy(), next(flat))
+    width = table[:1].numel()
+    flat = table.view(len(table), width)  # no copy, which would be added to in its place
+    _kernels.add_rows(flat.numpy(), places.numpy(), rows.reshape(len(rows), width).numpy())
     return table

@@ -267,7 +267,7 @@ class TreeSoftmaxLoss(nn.Module):
         if target.is_floating_point() or target.is_complex() or target.dtype == torch.bool:
             raise ValueError(f"target must be whole numbers, as int64. Got {target.dtype}.")
         batch = input.reshape(-1, input.shape[-1])
-        labels = target.reshape(-1)
+        labels = target.reshape(-1).long()  # bytes would be taken for a mask
         if len(batch) != len(labels) or batch.shape[1] != self.in_features:
             raise ValueError(
                 f"input must be [n, {self.in_features}] and target [n]. Got {list(input.shape)} "

@@ -288,6 +288,12 @@ def test_targets_that_are_no_whole_numbers() -> None:
             loss(torch.randn(5, 4), target)
 
 
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.int32])
+def test_targets_of_any_whole_numbers(dtype: torch.dtype) -> None:
+    loss, x, target = TreeSoftmaxLoss(4, 6), torch.randn(5, 4), torch.arange(5)
+    torch.testing.assert_close(loss(x, target.to(dtype)).output, loss(x, target).output)
+
+
 def test_what_moved_is_told_in_a_line() -> None:
     found = TreeSoftmaxLoss(4, 6, arity=2).reassign()
     assert repr(found) == "Reassigned(0.0% of 6 labels moved, 0 of 5 nodes are new)"
