@@ -185,8 +185,7 @@ class Vocabulary:
             "tokens": list(self.tokens),
             "arity": self.arity,
             "unknown": self.unknown,
-            "numbers": self.numbers,
-        }
+        } | ({"numbers": True} if self.numbers else {})  # compared with runs of before there were
 
     @classmethod
     def from_dict(cls, values: dict) -> Vocabulary:
