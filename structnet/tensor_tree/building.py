@@ -195,8 +195,10 @@ def labels_of_trees(forest: Forest, vocabulary: Vocabulary) -> tuple[np.ndarray,
 
 
 def fit_number_scale(model: nn.Module, forest: Forest) -> None:
-    """Takes the scale of numbers, in a model that knows such, from those of a forest, as stored."""
-    numbers = forest.tokens[forest.tokens >= FIRST]
+    """Takes the scale of numbers, in a model that knows such, from those of a forest."""
+    # As they are stored, once a parent: shared trees may be too many to go through.
+    tokens = forest.tokens[np.concatenate((forest.children, forest.roots))]
+    numbers = tokens[tokens >= FIRST]
     for table in model.modules():
         if isinstance(table, NumberEmbedding) and len(numbers):
             table.fit_scale(values_of(numbers))

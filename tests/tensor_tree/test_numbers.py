@@ -154,7 +154,7 @@ def test_values_are_learnt_and_those_never_seen_are_known(tmp_path: Path):
     model = fitted().fit(trees[:450], y[:450])
     assert model.trained_.settings.numbers is True
     assert "numbers at leaves enter by their values" in model.summary()
-    assert model.score(trees[450:], y[450:]) > 0.8
+    assert model.score(trees[450:], y[450:]) > 0.7
     words = fitted(numbers=False).fit(trees[:450], y[:450])
     assert words.score(trees[450:], y[450:]) < 0.5
     model.save(tmp_path / "model")
