@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from dataclasses import replace
+from operator import itemgetter
 
 import numpy as np
 
@@ -42,22 +42,25 @@ def choose(examples: Examples, num_classes: int, settings: LabelTreeSettings) ->
         )
     if settings.tree is not None and settings.learning_rate is not None:
         return settings
-    kinds = _kinds(told, num_classes, settings)
-    tries = [*_tries(examples, kinds)]
-    if len(tries) == 1 or len(examples) < LEAST:
+    first, *others = _kinds(told, num_classes, settings)
+    tries = [replace(first, learning_rate=rate) for rate in _rates(examples, first)]
+    if len(examples) < LEAST or (len(tries) == 1 and not others):
         return tries[0]
     learn, held = hold_out(len(examples), 0.1, settings.seed)
     assert settings.epochs is not None
     most = max(TRIED // settings.epochs, 10 * num_classes)
     learn = np.random.default_rng(settings.seed).permutation(learn)[:most]
     parts = examples[learn], examples[held[:most]]
-    rates = {each.learning_rate: each for each in tries if each.tree == tries[0].tree}
-    scores = {rate: _score(each, num_classes, *parts) for rate, each in rates.items()}
-    best = max(scores, key=lambda rate: scores[rate])
-    others = [each for each in tries if each.tree != tries[0].tree and each.learning_rate == best]
-    found = [(scores[best], rates[best])]
-    found += [(_score(each, num_classes, *parts), each) for each in others]
-    return max(found, key=lambda pair: pair[0])[1]
+
+    def best_of(tries: list[LabelTreeSettings]) -> tuple[float, LabelTreeSettings]:
+        return max(((_score(each, num_classes, *parts), each) for each in tries), key=itemgetter(0))
+
+    best = best_of(tries)
+    if others:
+        rate = best[1].learning_rate
+        found = best_of([replace(each, learning_rate=rate) for each in others])
+        best = max(best, found, key=itemgetter(0))
+    return best[1]
 
 
 def filled_in(
@@ -90,7 +93,7 @@ def base_rate(examples: Examples, settings: LabelTreeSettings) -> float:
 def _kinds(
     told: LabelTreeSettings, num_classes: int, settings: LabelTreeSettings
 ) -> list[LabelTreeSettings]:
-    """The kinds of tree that may be chosen, at any rate."""
+    """The kinds of tree that may be chosen; of the first, all rates are tried."""
     assert settings.arity is not None
     if settings.tree is not None:
         return [settings]
@@ -103,14 +106,12 @@ def _kinds(
     return found
 
 
-def _tries(examples: Examples, kinds: list[LabelTreeSettings]) -> Iterator[LabelTreeSettings]:
-    """What may be chosen, the first kind of tree at all rates first."""
-    base = base_rate(examples, kinds[0])
-    rates = [kinds[0].learning_rate or base]
-    if kinds[0].learning_rate is None:
-        rates += [base * times for times in RATES if times != 1]
-    for kind in kinds:
-        yield from (replace(kind, learning_rate=rate) for rate in rates)
+def _rates(examples: Examples, settings: LabelTreeSettings) -> list[float]:
+    """The rates that may be chosen."""
+    if settings.learning_rate is not None:
+        return [settings.learning_rate]
+    base = base_rate(examples, settings)
+    return [base, *(base * times for times in RATES if times != 1)]
 
 
 def _score(settings: LabelTreeSettings, num_classes: int, learn: Examples, held: Examples) -> float:
