@@ -139,11 +139,8 @@ class LabelBag(nn.Module):
         label = np.where(
             forest.types >= 0, forest.types, self.num_types + self._words(forest.tokens)
         )
-        count = np.diff(forest.offsets)[order.nodes]  # children of each node of each tree
-        first = np.repeat(forest.offsets[:-1][order.nodes] - np.cumsum(count) + count, count)
-        child = forest.children[first + np.arange(len(first))]
-        parent = np.repeat(label[order.nodes], count)
-        return np.repeat(order.trees, count), parent * self.num_labels + label[child]
+        parent, child = forest.edges(order)
+        return order.trees[parent], label[order.nodes[parent]] * self.num_labels + label[child]
 
     def forward(self, forest: Forest) -> Tensor:
         found = self.counts(forest) @ self.weight.cpu().double().numpy()

@@ -51,17 +51,14 @@ class NumberSums(nn.Module):
     def forward(self, forest: Forest) -> csr_matrix:
         order = forest.preorder()
         tree, tokens, types = order.trees, forest.tokens[order.nodes], forest.types[order.nodes]
-        count = np.diff(forest.offsets)[order.nodes]  # children of each node of each tree
-        first = np.repeat(forest.offsets[:-1][order.nodes] - np.cumsum(count) + count, count)
-        child = forest.children[first + np.arange(len(first))]
+        parent, child = forest.edges(order)
         leaf = (forest.tokens[child] >= FIRST) & (forest.types[child] < 0)
+        parent, child = parent[leaf], child[leaf]
         number, own = tokens >= FIRST, (tokens >= FIRST) & (types >= 0)
         nothing = np.zeros(int(number.sum()), np.int64)
-        rows = (tree[number], np.repeat(tree, count)[leaf], tree[own])
-        fields = (nothing, 1 + np.repeat(types, count)[leaf], 1 + types[own])
-        values = values_of(
-            np.concatenate((tokens[number], forest.tokens[child[leaf]], tokens[own]))
-        )
+        rows = (tree[number], tree[parent], tree[own])
+        fields = (nothing, 1 + types[parent], 1 + types[own])
+        values = values_of(np.concatenate((tokens[number], forest.tokens[child], tokens[own])))
         row, column = np.tile(np.concatenate(rows), 2), 2 * np.concatenate(fields)
         found = csr_matrix(
             (

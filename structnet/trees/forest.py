@@ -259,6 +259,29 @@ class Forest:
         nodes = _kernels.preorder(self.roots, self.offsets, self.children, offsets[-1])
         return Preorder(offsets, nodes)
 
+    def edges(self, order: Preorder) -> tuple[np.ndarray, np.ndarray]:
+        """The edges of each tree, shared ones as often as they stand there, by parents in preorder.
+
+        Args:
+            order: nodes of each tree, as :meth:`preorder` gives them.
+
+        Returns:
+            The parent's entry of ``order.nodes``, and the child's node, of each edge.
+
+        Shapes:
+            ``[edges of all trees]``, both.
+
+        Example:
+            >>> trees = [Tree("f", [Tree("x"), Tree("y"), Tree("x")])]
+            >>> forest = Forest.from_trees(trees, Vocabulary.from_trees(trees))
+            >>> [each.tolist() for each in forest.edges(forest.preorder())]
+            [[0, 0, 0], [0, 1, 0]]
+        """
+        count = np.diff(self.offsets)[order.nodes]  # children of each node of each tree
+        first = np.repeat(self.offsets[:-1][order.nodes] - np.cumsum(count) + count, count)
+        child = self.children[first + np.arange(len(first))]
+        return np.repeat(np.arange(len(count)), count), child
+
     def to(self, device: str | torch.device) -> Forest:
         """The same forest for models on ``device``; the arrays are shared, not copied."""
         moved = copy.copy(self)
