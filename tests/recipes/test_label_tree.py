@@ -65,6 +65,17 @@ def test_what_a_run_is_asked(run: tuple[Path, Done]) -> None:
     assert call("plot", folder).status == 0
 
 
+def test_who_gets_no_tree_is_told(tmp_path: Path) -> None:
+    shape = ["--planted-arity", "100", "--planted-depth", "1"]  # labels without a hierarchy
+    quick = ["--train-size", "3000", "--epochs", "4", "--learning-rate", "0.3"]
+    how = ["train", "label-tree", "--data", "planted", *shape, *quick]
+    done = call(*how, "--out", tmp_path / "untold")
+    assert "a single node of all labels, better held out than a tree (--arity 20)" in done.out
+    assert done.json["test"]["nodes_visited"] == 1
+    told = call(*how, "--arity", "20", "--out", tmp_path / "told")
+    assert " tree of arity 20, 4 epochs" in told.out and told.json["test"]["nodes_visited"] > 1
+
+
 def test_a_run_that_was_killed_goes_on(run: tuple[Path, Done], tmp_path: Path) -> None:
     from structnet.label_tree import Training
 

@@ -19,6 +19,7 @@ from structnet.label_tree import (
     begin,
     choose,
 )
+from structnet.label_tree.choice import ARITY
 from structnet.recipes.label_tree.data import LabelData, load_data, wanted_labels
 from structnet.recipes.label_tree.settings import AskOfLabels, LabelTreeRunSettings
 from structnet.recipes.recipe import Answer, Place, Say, example_number
@@ -58,10 +59,10 @@ def trained(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say)
             say("trying rates and trees on examples held out ...")
         chosen = choose(data.train, len(data.labels), told)
         training = Training(begin(data.train, len(data.labels), chosen), chosen)
-        say(
-            f"a {chosen.tree} tree of arity {chosen.arity}, {chosen.epochs} epochs at the rate "
-            f"{chosen.learning_rate:.3g}"
-        )
+        kind = f"a {chosen.tree} tree of arity {chosen.arity}"
+        if told.arity is None and chosen.arity == len(data.labels) > ARITY:
+            kind = f"a single node of all labels, better held out than a tree (--arity {ARITY})"
+        say(f"{kind}, {chosen.epochs} epochs at the rate {chosen.learning_rate:.3g}")
     progress = Progress()
     training.threads = settings.place.threads or 1
 
