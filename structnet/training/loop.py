@@ -12,7 +12,7 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
@@ -195,16 +195,17 @@ class Loop:
         """A step with a batch, of which ``mine`` are this process's, the next to be ``read``."""
         self.optimizer.zero_grad(set_to_none=True)
         try:
-            loss = self._backward(next(read), len(mine) / len(indices)) if len(mine) else 0.0
+            own = self._backward(next(read), len(mine) / len(indices)) if len(mine) else None
         except TargetError as error:
             where = f"the training data (epoch {epoch}, batch {batch})"
             raise error.at(int(mine[error.example]), where) from None
-        loss = self.processes.add_gradients(self.parameters, loss)
-        # Both checks wait for an accelerator to finish this step. That is the price of never
-        # taking a step that cannot be taken back.
+        total = self.processes.add_gradients(self.parameters, own)
+        # Here an accelerator is waited for, once a step: the price of never taking one that cannot
+        # be taken back.
+        loss, size = torch.stack([total, self._gradient_size()]).tolist()
         if not math.isfinite(loss):
             self._stop("loss", epoch, batch, indices)
-        if not math.isfinite(self._gradient_size()):
+        if not math.isfinite(size):
             self._stop("gradient", epoch, batch, indices)
         try:
             self.optimizer.step()
@@ -217,21 +218,21 @@ class Loop:
             self.schedule.step()
         return loss
 
-    def _backward(self, batch: Any, share: float) -> float:
+    def _backward(self, batch: Any, share: float) -> Tensor:
         batch = to_device(batch, self.device)
         with torch.autocast(self.device.type, torch.bfloat16) if self.amp else nullcontext():
             loss = self.model.loss(batch)
         if share != 1.0:
             loss = loss * share
         loss.backward()
-        return loss.item()
+        return loss.detach().reshape(())
 
-    def _gradient_size(self) -> float:
+    def _gradient_size(self) -> Tensor:
         if self.clip_norm is not None:
-            return nn.utils.clip_grad_norm_(self.parameters, self.clip_norm).item()
+            return nn.utils.clip_grad_norm_(self.parameters, self.clip_norm)
         given = [p.grad for p in self.parameters if p.grad is not None]
         gradients = [grad.coalesce().values() if grad.is_sparse else grad for grad in given]
-        return torch.stack(torch._foreach_norm(gradients)).max().item()
+        return torch.stack(torch._foreach_norm(gradients)).max()
 
     def _stop(self, what: str, epoch: int, batch: int, indices: np.ndarray) -> NoReturn:
         self.optimizer.zero_grad(set_to_none=True)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 import torch.distributed as dist
-from torch import nn
+from torch import Tensor, nn
 
 
 def process_rank() -> tuple[int, int]:
@@ -95,20 +95,29 @@ class Processes:
             dist.broadcast(values, 0)
             tensor.detach().copy_(values)
 
-    def add_gradients(self, parameters: Sequence[nn.Parameter], loss: float) -> float:
+    def add_gradients(self, parameters: Sequence[nn.Parameter], loss: Tensor | None) -> Tensor:
         """Sums the gradients, and the loss, over all processes; returns the loss.
 
         A parameter that no process used keeps the gradient None, so that the optimizer passes it
         over exactly as it does in one process. A process without examples takes part with zeros.
+
+        Args:
+            parameters: parameters that have gradients, ``[...]`` each.
+            loss: that of this process, ``[]``; None if it had no examples.
+
+        Shapes:
+            output: ``[]``.
         """
+        if loss is None:
+            loss = torch.zeros((), device=self.device)
         if self.world == 1:
             return loss
         used = [parameter.grad is not None for parameter in parameters]
-        loss, *uses = self.sum(np.array([loss, *used], dtype=np.float64)).tolist()
+        total, *uses = self.sum(np.array([loss.item(), *used], dtype=np.float64)).tolist()
         live = [parameter for parameter, count in zip(parameters, uses, strict=True) if count]
         for dtype in dict.fromkeys(parameter.dtype for parameter in live):
             self._add([parameter for parameter in live if parameter.dtype == dtype])
-        return loss
+        return torch.tensor(total, dtype=torch.float64, device=self.device)
 
     def _add(self, parameters: Sequence[nn.Parameter]) -> None:
         # One message for all of them: most of the time of a small one is its way, not its size.
