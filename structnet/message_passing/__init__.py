@@ -10,6 +10,8 @@
 ``pooling``             :func:`pooled`: the sum, mean or maximum over all nodes of a tree
 ``_kernels``            the loops of the schedule: messages, stacks, inboxes
 ``_pooling_kernels``    those of sums and maxima
+``transfer``            :func:`moved`: arrays on their way to a GPU
+``gpu``                 what a GPU computes otherwise than level by level
 ======================  ==========================================================================
 """
 

@@ -20,6 +20,7 @@ from structnet.message_passing.cell import Edges, Nodes, State
 from structnet.message_passing.propagation import propagate
 from structnet.message_passing.rows import with_own_rows
 from structnet.message_passing.scheduling import Layout
+from structnet.message_passing.transfer import runs_triton
 from structnet.trees.forest import Forest
 
 POOLS = ("root", "sum", "mean", "max", "attention")
@@ -74,6 +75,12 @@ def pooled(
         raise ValueError(f"attention needs a score of shape [{x.shape[1]}]; got {got}")
     if backend == "levels" and x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64):
         return _Pools.apply(forest, names, x, score if score is None else score.to(x))
+    if backend == "levels" and runs_triton(x):
+        from structnet.message_passing.gpu import pools
+
+        if pools.covers(forest, x):
+            weight = None if score is None else _weights(x @ score.to(x))
+            return pools.pooled_rows(forest, x, names, weight)
     return torch.cat([_plain(forest, x, name, backend, score) for name in names], -1)
 
 

@@ -8,15 +8,15 @@ to each other, in stacks of equally long runs, so that one batched product serve
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from structnet.errors import GraphError
 from structnet.message_passing import _kernels
+from structnet.message_passing.transfer import moved
 from structnet.trees.forest import Forest
 
 
@@ -239,7 +239,7 @@ def schedule(forest: Forest, layout: Layout) -> Schedule:
     level = np.repeat(plan.messages.stacks["level"], counts)  # of each message
     places = np.maximum(plan.sources - plan.starts[level], 0)  # padding reads row 0
 
-    keys_n, keys_m, leaf_tokens, tokens, offsets_t, messages, owner, sources, *back = _moved(
+    keys_n, keys_m, leaf_tokens, tokens, offsets_t, messages, owner, sources, *back = moved(
         forest.device, plan.nodes.run_keys, plan.messages.run_keys, plan.leaf_tokens, plan.tokens,
         plan.offsets, plan.inbox, owners, places, plan.back_offsets, plan.back_slots,
         plan.back_rows,
@@ -261,11 +261,3 @@ def schedule(forest: Forest, layout: Layout) -> Schedule:
     return Schedule(
         leaf_tokens, levels, plan.nodes.size, len(plan.inbox), plan.messages.size, plan.row
     )
-
-
-def _moved(device: torch.device, *arrays: np.ndarray) -> Sequence[Tensor]:
-    """Arrays to a device, in one transfer: small transfers cost more than they carry."""
-    if device.type == "cpu":
-        return [torch.from_numpy(array) for array in arrays]
-    joined = torch.from_numpy(np.concatenate(arrays)).to(device)
-    return joined.split([len(array) for array in arrays])

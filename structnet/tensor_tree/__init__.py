@@ -37,6 +37,7 @@ Tai et al.   labels as vectors, shared weights           :class:`ChildSumTreeLST
 ``regressor``,
 ``node_classifier``
 ``compiled``            the same sweep as compiled loops, on a CPU
+``gpu``                 the sweep of the default model on a GPU
 ``parameters``          parameters of known shapes, made only if they fit in memory
 ======================  ==========================================================================
 

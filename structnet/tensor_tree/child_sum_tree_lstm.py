@@ -15,6 +15,7 @@ from structnet.message_passing.cell import Edges, Nodes, State
 from structnet.message_passing.propagation import propagate
 from structnet.message_passing.rows import with_own_rows
 from structnet.message_passing.scheduling import Layout
+from structnet.message_passing.transfer import moved, runs_triton
 from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT
 from structnet.tensor_tree.compiled.child_sum_sweep import covers, sweep
 from structnet.tensor_tree.gates import lstm_state
@@ -263,8 +264,8 @@ class ChildSumTreeLSTM(nn.Module):
         for numbers, table in ((types, self.type_vectors), (tokens, self.token_vectors)):
             has = (numbers >= 0).nonzero()[0]
             if len(has):
-                where, chosen = (torch.from_numpy(x).to(rows.device) for x in (has, numbers[has]))
-                rows = rows.index_add(0, where, table(chosen))
+                (where,) = moved(rows.device, has)
+                rows = rows.index_add(0, where, _looked_up(table, numbers[has]))
         return rows
 
     def inputs(self, forest: Forest) -> Tensor:
@@ -302,6 +303,12 @@ class ChildSumTreeLSTM(nn.Module):
         y = torch.addmm(self.bias, x, self.weight)  # [nodes, 3 c]
         leaves = int((forest.height == 0).sum())
         p = torch.addmm(self.forget_bias, x[leaves:], self.forget_weight)  # [inner nodes, c]
+        weights = self._weights()[6:]
+        if backend == "levels" and runs_triton(y):
+            from structnet.tensor_tree.gpu import child_sum_sweep as gpu
+
+            if gpu.covers(forest, y, p, *weights):
+                return gpu.sweep(forest, y, p, *weights)
         rows = with_own_rows(forest, self.places)
         cell = _Cell(self, y, F.pad(p, (0, 0, leaves, 0)))
         return propagate(rows, cell, range(forest.num_nodes), backend)["h"]
@@ -312,10 +319,7 @@ class ChildSumTreeLSTM(nn.Module):
 
     def _compiles(self, forest: Forest, weights: Sequence[Tensor]) -> bool:
         """Whether the compiled sweep will do, which reads the vectors without a call of theirs."""
-        called = any(
-            table._forward_hooks or table._forward_pre_hooks
-            for table in (self.type_vectors, self.token_vectors)
-        )
+        called = _is_watched(self.type_vectors) or _is_watched(self.token_vectors)
         fit = all(table.shape[1] == len(self.weight) for table in weights[:2])
         return fit and not called and covers(forest, *weights)
 
@@ -330,6 +334,22 @@ class ChildSumTreeLSTM(nn.Module):
     def _mask(self, rows: int) -> Tensor:
         """What drops numbers of vectors, ``[rows, input_size]``."""
         return F.dropout(self.weight.new_ones(rows, len(self.weight)), self.dropout)
+
+
+def _is_watched(table: nn.Embedding) -> bool:
+    return bool(table._forward_hooks or table._forward_pre_hooks)
+
+
+def _looked_up(table: nn.Embedding, numbers: np.ndarray) -> Tensor:
+    """Vectors of a table, ``[n]`` -> ``[n, size]``."""
+    if not runs_triton(table.weight) or _is_watched(table):
+        return table(torch.from_numpy(numbers).to(table.weight.device))
+    from structnet.message_passing.gpu.rows import Gather  # torch's own adds up in random order
+
+    weight = table.weight
+    if isinstance(table, NumberEmbedding):
+        weight, numbers = table.extended(numbers)
+    return Gather(numbers, len(weight), weight.device)(weight)
 
 
 class _Cell:

@@ -1,0 +1,7 @@
+"""What a GPU computes otherwise than level by level; imported where there is one.
+
+=========  ====================================================================================
+``rows``   :func:`sum_rows`: sums of lists of rows, without additions that race
+``pools``  :func:`pooled_rows`: the pools of trees that are written out
+=========  ====================================================================================
+"""

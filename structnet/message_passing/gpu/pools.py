@@ -1,0 +1,60 @@
+"""Pools on a GPU: trees written out, the rows of each one after the other, and reduced at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from structnet.message_passing.gpu.rows import Gather
+from structnet.message_passing.transfer import moved, runs_triton
+from structnet.trees.forest import Forest
+
+MOST_ROWS = 2**24  # written out: their numbers are exact as floats
+
+
+def covers(forest: Forest, x: Tensor) -> bool:
+    """Whether :func:`pooled_rows` can compute with rows of nodes, ``[num_nodes, c]``."""
+    return runs_triton(x) and float(forest.sizes().sum()) <= MOST_ROWS
+
+
+def pooled_rows(forest: Forest, x: Tensor, names: Sequence[str], weight: Tensor | None) -> Tensor:
+    """As :func:`structnet.message_passing.pooled`, of several pools.
+
+    Args:
+        forest: the trees.
+        x: a row a node of the forest.
+        names: the pools.
+        weight: weights of the nodes, for "attention".
+
+    Shapes:
+        x ``[num_nodes, c]``, weight ``[num_nodes]`` -> ``[len(forest), c len(names)]``.
+    """
+    order = forest.preorder()
+    offsets, trees = moved(x.device, order.offsets, order.trees)
+    gather = Gather(order.nodes, forest.num_nodes, x.device)
+    rows = gather(x)  # [rows, c]
+
+    def reduced(rows: Tensor, how: str) -> Tensor:
+        return torch.segment_reduce(rows, how, offsets=offsets, unsafe=True)  # unsafe: no waiting
+
+    found = []
+    for name in names:
+        if name == "root":  # the first in preorder
+            found.append(rows.index_select(0, offsets[:-1]))
+        elif name == "attention":
+            assert weight is not None
+            each = gather(weight.unsqueeze(1))
+            sums = reduced(torch.cat([each * rows, each], 1), "sum")
+            found.append(sums[:, :-1] / sums[:, -1:].clamp_min(torch.finfo(x.dtype).tiny))
+        elif name == "max":
+            # Chosen by hand: where rows tie, torch's own gradient is wrong in the other columns.
+            with torch.no_grad():
+                place = torch.arange(len(rows), device=x.device, dtype=x.dtype).unsqueeze(1)
+                is_most = rows == reduced(rows, "max").index_select(0, trees)
+                chosen = reduced(torch.where(is_most, place, len(rows) - 1), "min").long()
+            found.append(rows.gather(0, chosen))
+        else:
+            found.append(reduced(rows, name))
+    return torch.cat(found, 1)

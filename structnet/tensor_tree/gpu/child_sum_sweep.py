@@ -1,0 +1,151 @@
+"""The sweep of a :class:`~structnet.tensor_tree.ChildSumTreeLSTM` on a GPU.
+
+A level is a run of rows, as nodes are numbered by height: its products read and write those rows
+where they lie, and two kernels do the rest of it, in each direction. Nothing waits for the GPU.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from structnet.message_passing.gpu.rows import ROWS, grid
+from structnet.message_passing.transfer import moved, runs_triton
+from structnet.tensor_tree.gpu import _kernels as kernels
+from structnet.trees._kernels import grouped
+from structnet.trees.forest import Forest
+
+EDGES = 512  # that one program adds up for the gradients of places
+
+
+class Plan(NamedTuple):
+    """A forest as the kernels need it; ``starts`` is the first node of each height, and the end.
+
+    Shapes:
+        offsets, back_offsets ``[num_nodes + 1]``; all others ``[num_edges]``. ``back_edges`` are
+        the edges by child.
+    """
+
+    starts: list[int]
+    offsets: Tensor
+    back_offsets: Tensor
+    children: Tensor
+    parents: Tensor
+    places: Tensor
+    back_edges: Tensor
+
+    @property
+    def leaves(self) -> int:
+        """The number of leaves, which come first."""
+        return self.starts[1]
+
+    @property
+    def levels(self) -> list[tuple[int, int]]:
+        """The first node of each height, and how many there are, from the leaves up."""
+        return [(lo, hi - lo) for lo, hi in pairwise(self.starts)]
+
+
+def make_plan(forest: Forest, places: int) -> Plan:
+    """Plan a sweep, on the forest's device; all children from the last place on share it."""
+    starts = np.concatenate(([0], np.cumsum(np.bincount(forest.height))))
+    parents = np.repeat(np.arange(forest.num_nodes), np.diff(forest.offsets))
+    back_edges, back_offsets = grouped(forest.children, forest.num_nodes)
+    arrays = (
+        forest.offsets, back_offsets, forest.children, parents,
+        np.minimum(forest.pos, places - 1), back_edges,
+    )  # fmt: skip
+    return Plan(starts.tolist(), *moved(forest.device, *(x.astype(np.int32) for x in arrays)))
+
+
+def sweep(forest: Forest, y: Tensor, p: Tensor, *weights: Tensor) -> Tensor:
+    """The hidden states of all nodes, ``[num_nodes, c]``.
+
+    Args:
+        forest: the trees.
+        y: part of the gates i, o, u, side by side, that a node's label gives.
+        p: part of its children's forget gates that it gives, of nodes that have some.
+        weights: U, U_f, and the gates g and biases of places.
+
+    Shapes:
+        y ``[num_nodes, 3 c]``; p ``[nodes with children, c]``; U ``[c, 3 c]``; U_f ``[c, c]``; g
+        and its biases ``[places, c]``.
+    """
+    return _Sweep.apply(make_plan(forest, len(weights[2])), y, p, *weights)
+
+
+class _Sweep(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, plan: Plan, y: Tensor, p: Tensor, U: Tensor, V: Tensor, g: Tensor, s: Tensor
+    ) -> Tensor:
+        p, U, V, g, s = (x.contiguous() for x in (p, U, V, g, s))
+        n, leaves, Y = len(U), plan.leaves, y.clone(memory_format=torch.contiguous_format)
+        H, C, Q = (Y.new_empty(len(Y), n) for _ in range(3))
+        A, K = (Y.new_empty(len(Y) - leaves, n) for _ in range(2))
+        with torch.cuda.device_of(Y):
+            for level, (first, rows) in enumerate(plan.levels):
+                programs, width = grid(rows, n)
+                shape = {"ROWS": ROWS, "WIDTH": width}
+                if level:
+                    kernels.receive[programs](
+                        plan.offsets, plan.children, plan.places, g, s, p, H, C, Q, A, K,
+                        first, leaves, n, **shape,
+                    )  # fmt: skip
+                    Y[first : first + rows].addmm_(A.narrow(0, first - leaves, rows), U)
+                kernels.gates[programs](Y, K, H, C, first, leaves, n * (level > 0), n, **shape)
+                if first + rows < len(H):  # the last level has no parents
+                    torch.mm(H.narrow(0, first, rows), V, out=Q.narrow(0, first, rows))
+        ctx.plan = plan
+        ctx.save_for_backward(p, U, V, g, Y, A, H, C, Q)
+        return H
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple:
+        if torch.is_grad_enabled():  # create_graph=True; otherwise a backward records nothing
+            raise RuntimeError("the levels backend has no second derivatives; backend='dgl' has")
+        plan, (p, U, V, g, Y, A, H, C, Q) = ctx.plan, ctx.saved_tensors
+        n, leaves, places = len(U), plan.leaves, len(g)
+        dH = gradient.clone(memory_format=torch.contiguous_format)
+        dY, dA, dC, dQ, dp = map(torch.empty_like, (Y, A, C, Q, p))
+        with torch.cuda.device_of(Y):
+            for level, (first, rows) in reversed(list(enumerate(plan.levels))):
+                programs, width = grid(rows, n)
+                shape = {"ROWS": ROWS, "WIDTH": width}
+                kernels.pull[programs](
+                    plan.back_offsets, plan.back_edges, plan.parents, plan.places, g, p, C, Q,
+                    dA, dC, dQ, dH, first, leaves, n, **shape,
+                )  # fmt: skip
+                dH[first : first + rows].addmm_(dQ.narrow(0, first, rows), V.T)
+                kernels.gates_backward[programs](Y, C, dH, dC, dY, first, n, **shape)
+                if level:
+                    own = dA.narrow(0, first - leaves, rows)
+                    torch.mm(dY.narrow(0, first, rows), U.T, out=own)
+            edges = len(plan.children)
+            runs = -(-edges // EDGES)
+            dg, ds = (Y.new_zeros(runs, places, n) for _ in range(2))
+            if edges:
+                programs, width = grid(len(A), n)
+                shape = {"ROWS": ROWS, "WIDTH": width}
+                kernels.forget_backward[programs](
+                    plan.offsets, plan.children, p, C, Q, dC, dp, leaves, n, **shape
+                )
+                kernels.places_backward[(runs, places, programs[1])](
+                    plan.children, plan.parents, plan.places, H, dA, dg, ds, edges, leaves, n,
+                    places, EDGES=EDGES, **shape,
+                )  # fmt: skip
+        dU, dV = A.T @ dY[leaves:], H.T @ dQ
+        return None, dY, dp, dU, dV, dg.sum(0), ds.sum(0)
+
+
+def covers(forest: Forest, *tensors: Tensor) -> bool:
+    """Whether :func:`sweep` can compute with these tensors, ``[...]`` each."""
+    first = tensors[0]
+    return (
+        runs_triton(first)
+        and not torch.is_autocast_enabled(forest.device.type)
+        and all(x.dtype == first.dtype and x.device == first.device for x in tensors)
+    )
