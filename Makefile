@@ -37,7 +37,7 @@ demo: $(INSTALLED) ## train a Tucker Tree-LSTM on generated ListOps into runs/de
 	$(BIN)/structnet train tree-lstm --data listops $(DEMO_ARGS) --out runs/demo
 
 test: $(INSTALLED) ## run all tests, doctests, tutorials and README examples
-	OMP_NUM_THREADS=1 MPLBACKEND=Agg $(BIN)/python -m pytest -n $(JOBS) $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 MPLBACKEND=Agg $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(PYTEST_ARGS)
 
 lint: $(INSTALLED) ## check format, style and types
 	$(BIN)/ruff format --check .
