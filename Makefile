@@ -9,7 +9,8 @@ PYTHON ?= $(shell for python in python3.11 python3.10 python3.13 python3.12 pyth
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
-# Processes of the test suite. Each computes in one thread, so that they do not compete.
+# Processes of the test suite. Each computes in one thread, so that they do not compete, and begins
+# with a part of the tests of its own (worksteal), so that they do not compile the same loops.
 JOBS ?= 2
 PYTEST_ARGS ?=
 # At most five minutes on two cores, for an accuracy of at least 0.75.

@@ -1,7 +1,7 @@
 """The loops over nodes that numpy cannot say: compiled once by numba, cached on disk.
 
-All but ``doubled`` and the last take and give int64 arrays. Children are in CSR form: those of node v are
-``children[offsets[v]:offsets[v + 1]]``, and every child has a smaller number than its parent.
+All but ``doubled`` and the last take and give int64 arrays. Children are in CSR form: those of node
+v are ``children[offsets[v]:offsets[v + 1]]``, and every child has a smaller number than its parent.
 """
 
 from __future__ import annotations
