@@ -9,7 +9,8 @@ PYTHON ?= $(shell for python in python3.11 python3.10 python3.13 python3.12 pyth
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
-# Processes of the test suite. Each computes in one thread, so that they do not compete.
+# Processes of the test suite. Each computes in one thread, so that they do not compete, and begins
+# with a part of the tests of its own (worksteal), so that they do not compile the same loops.
 JOBS ?= 2
 PYTEST_ARGS ?=
 # At most five minutes on two cores, for an accuracy of at least 0.75.
@@ -37,7 +38,7 @@ demo: $(INSTALLED) ## train a Tucker Tree-LSTM on generated ListOps into runs/de
 	$(BIN)/structnet train tree-lstm --data listops $(DEMO_ARGS) --out runs/demo
 
 test: $(INSTALLED) ## run all tests, doctests, tutorials and README examples
-	OMP_NUM_THREADS=1 MPLBACKEND=Agg $(BIN)/python -m pytest -n $(JOBS) $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 MPLBACKEND=Agg $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(PYTEST_ARGS)
 
 lint: $(INSTALLED) ## check format, style and types
 	$(BIN)/ruff format --check .

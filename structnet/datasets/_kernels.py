@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from structnet.trees._kernels import compiled
+from structnet.trees._kernels import compiled, doubled
 
 NEWLINE = 10
 
@@ -27,7 +27,7 @@ def tokens_of(text):
             if text[at] == NEWLINE:
                 line += 1
                 if line + 1 == len(lines):
-                    lines = np.append(lines, np.zeros(len(lines), np.int64))
+                    lines = doubled(lines)
                 lines[line] = many
             at += 1
             continue
@@ -53,9 +53,7 @@ def tokens_of(text):
         if found < 0:
             found = names
             if names == len(start):
-                start = np.append(start, np.empty(names, np.int64))
-                length = np.append(length, np.empty(names, np.int64))
-                known = np.append(known, np.empty(names, np.uint64))
+                start, length, known = doubled(start), doubled(length), doubled(known)
             start[names], length[names], known[names] = first, at - first, code
             table[place] = names
             names += 1
@@ -67,11 +65,10 @@ def tokens_of(text):
                         place = (place + 1) & (len(table) - 1)
                     table[place] = number
         if many == len(numbers):
-            numbers = np.append(numbers, np.empty(many, np.int32))
+            numbers = doubled(numbers)
         numbers[many] = found
         many += 1
     if len(text) and text[len(text) - 1] != NEWLINE:
         line += 1
-        lines = np.append(lines, np.int64(0))
-        lines[line] = many
+        lines[line] = many  # there is room for one more
     return numbers[:many], lines[: line + 1], start[:names], length[:names]

@@ -23,24 +23,20 @@ def greedy(scores, capacity):
     left are needed to bring the others there. Ties go to the lower label, then the lower child.
     """
     n, arity = scores.shape
-    choice = np.empty(n, np.int64)
+    choice = np.zeros(n, np.int64)
     size = np.zeros(arity, np.int64)
     need = arity  # labels that the children miss together
     left = n + (1 - n) % (arity - 1)  # labels and empty slots that are not given out
-    first = np.empty(n)
+    waiting = [(0.0, -1)]  # each label by what its choice is worth
+    waiting.clear()
     for i in range(n):
-        choice[i] = np.argmax(scores[i])
-        first[i] = -scores[i, choice[i]]
-    order = np.argsort(first, kind="mergesort")
-    again = [(0.0, -1)]  # labels whose first choice was full
-    again.clear()
-    at = 0
-    while at < n or again:
-        if at < n and (not again or (first[order[at]], order[at]) <= again[0]):
-            i = order[at]
-            at += 1
-        else:
-            i = heapq.heappop(again)[1]
+        for k in range(1, arity):
+            if scores[i, k] > scores[i, choice[i]]:
+                choice[i] = k
+        waiting.append((-scores[i, choice[i]], i))
+    heapq.heapify(waiting)
+    while waiting:
+        i = heapq.heappop(waiting)[1]
         j = choice[i]
         short = missing(size[j], arity)
         if size[j] == capacity or (short == 0 and left - need < arity - 1):
@@ -52,7 +48,7 @@ def greedy(scores, capacity):
                 if not full and (best < 0 or scores[i, k] > scores[i, best]):
                     best = k
             choice[i] = best
-            heapq.heappush(again, (-scores[i, best], i))
+            heapq.heappush(waiting, (-scores[i, best], i))
             continue
         size[j] += 1
         need += missing(size[j], arity) - short
@@ -123,10 +119,15 @@ def optimal(scores, capacity, limit):
         total += scores[i, best[i]]
     given = np.zeros(arity, np.int64)  # a composition of the units, in lexical order
     given[arity - 1] = units
+    owner = np.empty(arity + units * (arity - 1), np.int64)  # of each column that is assigned
     while True:
-        if (1 + given.max() * (arity - 1)) <= capacity:
-            room = 1 + given * (arity - 1)
-            owner = np.repeat(np.arange(arity), room)
+        columns, most = 0, 0  # of all children, and of the largest
+        for j in range(arity):
+            size = 1 + given[j] * (arity - 1)
+            most = max(most, size)
+            owner[columns : columns + size] = j
+            columns += size
+        if most <= capacity:
             places = assigned(scores[:, owner])
             found = 0.0
             for i in range(n):

@@ -49,13 +49,14 @@ def joined(rarest, weight, middle, arity, slack, most):
             for i in range(middle.shape[1]):
                 square += (middle[window[k], i] - middle[window[0], i]) ** 2
             distance[k] = square
+            is_taken[k] = False
         distance[0] = -1.0  # the rarest is taken
-        # The distance up to which all are taken; of those just as far, the rarest.
-        furthest = np.partition(distance[:size], room - 1)[room - 1]
-        left = room - (distance[:size] < furthest).sum()
-        for k in range(size):
-            is_taken[k] = distance[k] < furthest or (distance[k] == furthest and left > 0)
-            left -= distance[k] == furthest
+        for _ in range(room):  # numpy's partition takes longer to compile than all this
+            nearest = -1
+            for k in range(size):  # of those just as far, the rarest
+                if not is_taken[k] and (nearest < 0 or distance[k] < distance[nearest]):
+                    nearest = k
+            is_taken[nearest] = True
         for k in range(size):
             if is_taken[k]:
                 weight[new] += weight[window[k]]

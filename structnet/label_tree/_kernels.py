@@ -48,7 +48,8 @@ def codes_of(children, num_labels):
     for u in range(1, len(above)):
         if above[u] < 0 and num_nodes:
             return offsets, nothing, nothing, u
-    offsets = np.cumsum(offsets)
+    for label in range(num_labels):
+        offsets[label + 1] += offsets[label]
     nodes = np.empty(offsets[-1], np.int32)
     slots = np.empty(offsets[-1], np.int32)
     for label in range(num_labels):
@@ -199,7 +200,8 @@ def rebuilt(
         ends = np.zeros(arity + 1, np.int64)
         for k in range(len(mine)):
             ends[choice[k] + 1] += 1
-        ends = np.cumsum(ends)
+        for j in range(arity):
+            ends[j + 1] += ends[j]
         fill = ends[:-1].copy()
         for k in range(len(mine)):
             labels[start + fill[choice[k]]] = mine[k]

@@ -22,7 +22,7 @@ from structnet.label_tree._vectors import (
     softmax,
     step,
 )
-from structnet.trees._kernels import compiled
+from structnet.trees._kernels import compiled, doubled
 
 # Sums in any order, so that they are vectorised; infinities keep their meaning.
 exact = partial(compiled, nogil=True, fastmath={"reassoc"})
@@ -60,7 +60,10 @@ def train_part(
     room = -(-arity // WIDTH) * WIDTH  # of a node in p
     r = np.zeros(size, np.float32)
     back = np.zeros(size, np.float32)
-    p = np.empty(room * np.max(np.diff(code_offsets)), np.float32)
+    longest = np.int64(0)  # numpy's diff and max take longer to compile than all this
+    for label in range(len(code_offsets) - 1):
+        longest = max(longest, code_offsets[label + 1] - code_offsets[label])
+    p = np.empty(room * longest, np.float32)
     bags, weighted, keep = len(table) == 0, len(weights) > 0, len(seen) > 0
     one, equal, least = np.float32(1), np.float32(0), np.float32(1e-30)
     share, loss, likelihood = one, 0.0, 1.0
@@ -164,7 +167,7 @@ def search(
                 continue
             if beam:
                 if depth >= len(expanded):
-                    expanded = np.append(expanded, np.zeros(len(expanded), np.int64))
+                    expanded = doubled(expanded)
                 if expanded[depth] == beam:
                     continue
                 expanded[depth] += 1

@@ -24,7 +24,10 @@ def _pack_level(keys, counts, num_keys, slack):
     The runs of a stack are padded to the longest. Runs join a stack from the longest down, as long
     as its padding rows are no more than ``slack``, nor, save for a few, than its real ones.
     """
-    order = np.argsort(-counts)
+    longest = np.int64(0)
+    for run in range(len(counts)):
+        longest = max(longest, counts[run])
+    order, _ = grouped(longest - counts, longest + 1)
     stack = np.empty(len(keys), np.int64)
     place = np.empty(len(keys), np.int64)
     length = np.empty(len(keys), np.int64)
@@ -138,8 +141,9 @@ def distinct_messages(source, key, height, num_keys):
     sources, keys = np.empty_like(source), np.empty_like(key)
     pair = np.empty_like(source)
     last = np.full(num_keys, -1)  # the pair that was last made of each key
-    pairs = 0
+    pairs, num_levels = 0, np.int64(0)
     for v in range(len(height)):
+        num_levels = max(num_levels, height[v] + 1)
         first = pairs
         for slot in by_source[starts[v] : starts[v + 1]]:
             if last[key[slot]] < first:
@@ -150,7 +154,7 @@ def distinct_messages(source, key, height, num_keys):
     sources, keys = sources[:pairs], keys[:pairs]
     by_key, _ = grouped(keys, num_keys)
     levels = height[sources[by_key]]
-    by_level, _ = grouped(levels, levels.max() + 1 if pairs else 0)
+    by_level, _ = grouped(levels, num_levels)
     order = by_key[by_level]
     place = np.empty_like(order)
     for i in range(pairs):
@@ -172,7 +176,8 @@ def inboxes(nodes, node_row, num_rows, first, message_row, num_messages, width):
         offsets[node_row[i] + 1] = first[nodes[i] + 1] - first[nodes[i]]
     if width > 0:
         offsets[1:] = width
-    offsets = np.cumsum(offsets)
+    for row in range(num_rows):
+        offsets[row + 1] += offsets[row]
     messages = np.zeros(offsets[-1], np.int64)  # a padding row reads row 0; nobody reads it
     received = np.empty(len(message_row), np.int64)  # [slots] message, and where it goes
     slots = np.empty(len(message_row), np.int64)

@@ -76,12 +76,28 @@ def thin_dot(columns, values, full):
 
 
 @free
+def searched(numbers, first, number):
+    """The place of the first that is no less, from ``first`` on, in ascending numbers.
+
+    Numpy's ``searchsorted`` takes longer to compile than all that calls it.
+    """
+    end = len(numbers)
+    while first < end:
+        middle = (first + end) // 2
+        if numbers[middle] < number:
+            first = middle + 1
+        else:
+            end = middle
+    return first
+
+
+@free
 def both_thin_dot(columns, values, places, w):
     """The same of two sparse vectors, whose columns ascend."""
     a = np.zeros(8, w.dtype)
     e = 0
     for i in range(len(columns)):
-        e += np.searchsorted(places[e:], columns[i])
+        e = searched(places, e, columns[i])
         if e == len(places):
             break
         if places[e] == columns[i]:
@@ -168,7 +184,8 @@ def full_scores(values, w, out):
 def leaf_scores(columns, values, node, table, weights, places, out):
     """The scores of a leaf's classes, ``x W + c``. ``[k]``."""
     k, start = len(out), table[FIELDS * node + WEIGHTS]
-    out[:] = weights[start : start + k]
+    for j in range(k):
+        out[j] = weights[start + j]
     start += k
     at = table[FIELDS * node + FEATURES]
     if at < 0:
@@ -189,7 +206,7 @@ def leaf_scores(columns, values, node, table, weights, places, out):
                 out[places[e]] += values[features[f]] * weights[e]
         return
     for i in range(len(columns)):
-        f += np.searchsorted(features[f:], columns[i])
+        f = searched(features, f, columns[i])
         if f == number:
             return
         if features[f] == columns[i]:
@@ -249,7 +266,10 @@ def sure_classes(scores, lengths, rounding, weight, bias, classes, rows, out):
         row = weight[d]
         for j in range(len(row)):
             squares[j] += row[j] * row[j]
-    longest, most = np.sqrt(squares.max()), np.abs(bias).max()
+    longest = most = weight.dtype.type(0)
+    for j in range(len(bias)):
+        longest, most = max(longest, squares[j]), max(most, abs(bias[j]))
+    longest = np.sqrt(longest)
     for i in range(len(rows)):
         row, near, best = scores[i], 0, 0
         highest = row[0] + bias[0]
@@ -348,4 +368,5 @@ def log_probs_of(X, indptr, indices, data, leaves, starts, table, weights, place
             row = slice(indptr[i], indptr[i + 1])
             log_probs(indices[row], data[row], leaf, table, weights, places, here)
         at = table[FIELDS * leaf + CLASSES]
-        classes[starts[i] : starts[i + 1]] = table[at : at + len(here)]
+        for j in range(len(here)):
+            classes[starts[i] + j] = table[at + j]

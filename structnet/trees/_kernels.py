@@ -1,7 +1,7 @@
 """The loops over nodes that numpy cannot say: compiled once by numba, cached on disk.
 
-All but the last take and give int64 arrays. Children are in CSR form: those of node v are
-``children[offsets[v]:offsets[v + 1]]``, and every child has a smaller number than its parent.
+All but ``doubled`` and the last take and give int64 arrays. Children are in CSR form: those of node
+v are ``children[offsets[v]:offsets[v + 1]]``, and every child has a smaller number than its parent.
 """
 
 from __future__ import annotations
@@ -67,6 +67,15 @@ def grouped(keys, num_keys):
         order[fill[keys[row]]] = row
         fill[keys[row]] += 1
     return order, offsets
+
+
+@compiled
+def doubled(x):
+    """Twice the room: the numbers, and as many zeros; numpy's ``append`` takes long to compile."""
+    wider = np.zeros(2 * len(x), x.dtype)
+    for i in range(len(x)):
+        wider[i] = x[i]
+    return wider
 
 
 @compiled

@@ -48,8 +48,8 @@ def test_counting_cell(backend: str):
 
 
 def test_deep_chain():
-    """Ten times deeper than Python recurses, against the same chain written as a loop."""
-    length = 10_000
+    """Three times deeper than Python recurses, against the same chain written as a loop."""
+    length = 3_000
     forest = Forest.from_trees([chain(length)], VOCABULARY)
     cell = Sum(size=2).double()
     h = propagate(forest, cell, nodes=range(length))["h"]

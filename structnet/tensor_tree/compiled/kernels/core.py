@@ -246,7 +246,7 @@ def _rows(X, nodes, column, out):
 
 
 @internal
-def core_backward(plan, pointers, order, share, core, X, DY, d_weight):
+def core_backward(offsets, pointers, order, share, shares, core, X, DY, d_weight):
     """A share of the core's gradient: one product for many rows of a type, of whatever level."""
     _, parts, a, columns = core.weight.shape
     k = DY.shape[1] // parts
@@ -255,13 +255,13 @@ def core_backward(plan, pointers, order, share, core, X, DY, d_weight):
     dy, first = np.empty((BLOCK, k), X.dtype), np.int64(0)
     d_product, product = np.empty((BLOCK, columns), X.dtype), np.empty((a, columns), X.dtype)
     for key in range(len(order.starts) - 1):
-        lo, hi, place = share_of(order, key, share, len(plan.parts) - 1)
+        lo, hi, place = share_of(order, key, share, shares)
         for begin in range(lo, hi, BLOCK):
             size = min(BLOCK, hi - begin)
             nodes = order.rows[begin : begin + size]
-            count = plan.offsets[nodes[0] + 1] - plan.offsets[nodes[0]] - core.at
-            _factors(plan.offsets, pointers, nodes, X, r, first, core.at, left)
-            _factors(plan.offsets, pointers, nodes, X, r, core.at, count, right)
+            count = offsets[nodes[0] + 1] - offsets[nodes[0]] - core.at
+            _factors(offsets, pointers, nodes, X, r, first, core.at, left)
+            _factors(offsets, pointers, nodes, X, r, core.at, count, right)
             for g in range(parts):
                 _rows(DY, nodes, g * k, dy)
                 _outer(right[g], dy[:size], core.k_first, d_product)

@@ -26,7 +26,8 @@ def sweep_up(plan, s, messages, weights, part):
                     m = plan.inbox[e]
                     for j in range(s.sent.shape[1]):
                         s.reduced[v, j] *= s.sent[m, j]
-            map_out(plan, s, weights, level)
+            rows = steps.rows_of(plan.nodes, plan.node_levels, level)
+            map_out(rows, plan.types, s.reduced, weights.output, weights.bias, s.gates)
         steps.close_nodes(plan, s, level)
         steps.send(plan, s, messages, level)
 
@@ -40,9 +41,9 @@ def sweep_down(plan, s, messages, weights, d, part):
         steps.close_nodes_backward(plan, s, d, level)
         if level == plan.parts[part]:
             break
-        map_out_backward(plan, s, weights, d, level)
-        lo, hi = steps.rows_of(plan.nodes, plan.node_levels, level)
-        for v in range(lo, hi):
+        rows = steps.rows_of(plan.nodes, plan.node_levels, level)
+        map_out_backward(rows, plan.types, d.gates, weights.output, d.reduced)
+        for v in range(rows[0], rows[1]):
             first, end = plan.offsets[v], plan.offsets[v + 1]
             for e in range(first, end):
                 for j in range(s.sent.shape[1]):
@@ -61,5 +62,6 @@ def sweep_down(plan, s, messages, weights, d, part):
 @compiled
 def weights_down(plan, s, weights, d, nodes, messages, d_messages, d_weights, share):
     """A share of the gradients of the weights."""
-    steps.weights_backward(plan, s, d, messages, share, d_messages)
-    output_backward(plan, s, d, nodes, share, d_weights)
+    shares = len(plan.parts) - 1
+    steps.weights_backward(plan.sources, s.h, d.sent, d.forget, messages, share, shares, d_messages)
+    output_backward(nodes, share, shares, s.reduced, d.gates, d_weights.output, d_weights.bias)

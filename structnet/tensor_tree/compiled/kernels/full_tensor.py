@@ -32,5 +32,8 @@ def sweep_down(plan, s, messages, core, d, part):
 @compiled
 def weights_down(plan, s, core, d, nodes, messages, d_messages, d_core, share):
     """A share of the gradients of the weights."""
-    steps.weights_backward(plan, s, d, messages, share, d_messages)
-    products.core_backward(plan, plan.children, nodes, share, core, s.h, d.gates, d_core.weight)
+    shares = len(plan.parts) - 1
+    steps.weights_backward(plan.sources, s.h, d.sent, d.forget, messages, share, shares, d_messages)
+    products.core_backward(
+        plan.offsets, plan.children, nodes, share, shares, core, s.h, d.gates, d_core.weight
+    )

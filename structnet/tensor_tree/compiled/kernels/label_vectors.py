@@ -19,8 +19,11 @@ def distinct(types, tokens, leaves):
     Gives the label of each node, the type and the token of each label, and the first label that
     other nodes have. Counting sorts: linear in nodes, types and tokens.
     """
-    by_token, starts = grouped(tokens + 1, tokens.max() + 2)
-    last = np.full(types.max() + 2, -1)  # the label that was last made of each type
+    num_types, num_tokens = np.int64(0), np.int64(0)
+    for v in range(len(types)):
+        num_types, num_tokens = max(num_types, types[v] + 1), max(num_tokens, tokens[v] + 1)
+    by_token, starts = grouped(tokens + 1, num_tokens + 1)
+    last = np.full(num_types + 1, -1)  # the label that was last made of each type
     label, node = np.empty(len(types), np.int64), np.empty(len(types), np.int64)
     count = 0
     for token in range(len(starts) - 1):
@@ -34,9 +37,10 @@ def distinct(types, tokens, leaves):
                 count += 1
             label[v] = last[kind]
     inside = np.zeros(count, np.int64)
+    inner, outer = count, 0
     for v in range(leaves, len(types)):
+        inner -= 1 - inside[label[v]]
         inside[label[v]] = 1
-    inner, outer = count - inside.sum(), 0
     place, first_types, first_tokens = inside, np.empty(count, np.int64), np.empty(count, np.int64)
     for i in range(count):
         is_outer = inside[i] == 0

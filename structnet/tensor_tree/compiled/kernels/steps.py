@@ -181,22 +181,22 @@ def share_of(order, key, share, shares):
 
 
 @internal
-def weights_backward(plan, s, d, order, share, gradients):
+def weights_backward(sources, H, d_sent, d_forget, order, share, shares, gradients):
     """The gradients of the messages' weights: products over all levels, a key after the other."""
-    h = np.empty((BLOCK, s.h.shape[1]), s.h.dtype)
-    sent, forget = np.empty((BLOCK, s.sent.shape[1]), h.dtype), np.empty(h.shape, h.dtype)
-    of_sent = np.empty((h.shape[1], s.sent.shape[1]), h.dtype)
+    h = np.empty((BLOCK, H.shape[1]), H.dtype)
+    sent, forget = np.empty((BLOCK, d_sent.shape[1]), h.dtype), np.empty(h.shape, h.dtype)
+    of_sent = np.empty((h.shape[1], d_sent.shape[1]), h.dtype)
     of_forget = np.empty((h.shape[1], h.shape[1]), h.dtype)
     for key in range(len(order.starts) - 1):
-        lo, hi, place = share_of(order, key, share, len(plan.parts) - 1)
+        lo, hi, place = share_of(order, key, share, shares)
         for begin in range(lo, hi, BLOCK):
             rows = order.rows[begin : min(begin + BLOCK, hi)]
             for i in range(len(rows)):
-                source = plan.sources[rows[i]]
+                source = sources[rows[i]]
                 for j in range(h.shape[1]):
-                    h[i, j] = s.h[source, j]
-            _weights_backward(h, rows, d.sent, sent, of_sent, gradients.sent, place)
-            _weights_backward(h, rows, d.forget, forget, of_forget, gradients.forget, place)
+                    h[i, j] = H[source, j]
+            _weights_backward(h, rows, d_sent, sent, of_sent, gradients.sent, place)
+            _weights_backward(h, rows, d_forget, forget, of_forget, gradients.forget, place)
 
 
 @internal

@@ -42,9 +42,10 @@ def sweep_down(plan, s, messages, weights, d, part):
 @compiled
 def weights_down(plan, s, weights, d, nodes, messages, d_messages, d_weights, share):
     """A share of the gradients of the weights."""
-    steps.weights_backward(plan, s, d, messages, share, d_messages)
+    shares = len(plan.parts) - 1
+    steps.weights_backward(plan.sources, s.h, d.sent, d.forget, messages, share, shares, d_messages)
     for key in range(len(nodes.starts) - 1):
-        lo, hi, place = steps.share_of(nodes, key, share, len(plan.parts) - 1)
+        lo, hi, place = steps.share_of(nodes, key, share, shares)
         for i in range(lo, hi):
             v = nodes.rows[i]
             for j in range(s.sent.shape[1]):

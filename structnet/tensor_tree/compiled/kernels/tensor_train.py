@@ -19,7 +19,8 @@ def sweep_up(plan, s, messages, weights, part):
     for level in range(plan.parts[part], plan.parts[part + 1]):
         if level > plan.parts[part]:
             _multiply(plan, s, weights, level)
-            map_out(plan, s, weights, level)
+            rows = steps.rows_of(plan.nodes, plan.node_levels, level)
+            map_out(rows, plan.types, s.reduced, weights.output, weights.bias, s.gates)
         steps.close_nodes(plan, s, level)
         steps.send(plan, s, messages, level)
 
@@ -51,7 +52,8 @@ def sweep_down(plan, s, messages, weights, d, part):
         steps.send_backward(plan, s, d, messages, level)
         steps.close_nodes_backward(plan, s, d, level)
         if level > plan.parts[part]:
-            map_out_backward(plan, s, weights, d, level)
+            rows = steps.rows_of(plan.nodes, plan.node_levels, level)
+            map_out_backward(rows, plan.types, d.gates, weights.output, d.reduced)
             _multiply_backward(plan, s, weights, d, level)
 
 
@@ -79,11 +81,12 @@ def _multiply_backward(plan, s, weights, d, level):
 @compiled
 def weights_down(plan, s, weights, d, nodes, messages, d_messages, d_weights, share):
     """A share of the gradients of the weights."""
-    steps.weights_backward(plan, s, d, messages, share, d_messages)
-    output_backward(plan, s, d, nodes, share, d_weights)
+    shares = len(plan.parts) - 1
+    steps.weights_backward(plan.sources, s.h, d.sent, d.forget, messages, share, shares, d_messages)
+    output_backward(nodes, share, shares, s.reduced, d.gates, d_weights.output, d_weights.bias)
     _, gates, r = weights.start.shape
     for key in range(len(nodes.starts) - 1):
-        lo, hi, place = steps.share_of(nodes, key, share, len(plan.parts) - 1)
+        lo, hi, place = steps.share_of(nodes, key, share, shares)
         for i in range(lo, hi):
             v = nodes.rows[i]
             for g in range(gates):

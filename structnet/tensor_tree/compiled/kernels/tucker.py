@@ -20,7 +20,8 @@ def sweep_up(plan, s, messages, weights, part):
             products.contract(
                 plan, plan.inbox, part, level, weights.core, s.sent, s.products, s.reduced
             )
-            map_out(plan, s, weights, level)
+            rows = steps.rows_of(plan.nodes, plan.node_levels, level)
+            map_out(rows, plan.types, s.reduced, weights.output, weights.bias, s.gates)
         steps.close_nodes(plan, s, level)
         steps.send(plan, s, messages, level)
 
@@ -32,7 +33,8 @@ def sweep_down(plan, s, messages, weights, d, part):
         steps.send_backward(plan, s, d, messages, level)
         steps.close_nodes_backward(plan, s, d, level)
         if level > plan.parts[part]:
-            map_out_backward(plan, s, weights, d, level)
+            rows = steps.rows_of(plan.nodes, plan.node_levels, level)
+            map_out_backward(rows, plan.types, d.gates, weights.output, d.reduced)
             products.contract_backward(
                 plan, plan.inbox, part, level, weights.core, s.sent, s.products, d.reduced, d.sent
             )
@@ -41,8 +43,10 @@ def sweep_down(plan, s, messages, weights, d, part):
 @compiled
 def weights_down(plan, s, weights, d, nodes, messages, d_messages, d_weights, share):
     """A share of the gradients of the weights."""
-    steps.weights_backward(plan, s, d, messages, share, d_messages)
-    output_backward(plan, s, d, nodes, share, d_weights)
+    shares = len(plan.parts) - 1
+    steps.weights_backward(plan.sources, s.h, d.sent, d.forget, messages, share, shares, d_messages)
+    output_backward(nodes, share, shares, s.reduced, d.gates, d_weights.output, d_weights.bias)
     products.core_backward(
-        plan, plan.inbox, nodes, share, weights.core, s.sent, d.reduced, d_weights.core.weight
-    )
+        plan.offsets, plan.inbox, nodes, share, shares,
+        weights.core, s.sent, d.reduced, d_weights.core.weight,
+    )  # fmt: skip
