@@ -34,7 +34,7 @@ in the end (``training``), and all that ``choice`` does.
 ``optimisation``      :func:`alternate <structnet.softmax_tree.optimisation.alternate>`: TAO
 ``leaf_update``       a leaf's part of an iteration
 ``decision_update``   a decision node's part of it
-``solver``            logistic regression with an L1 penalty
+``solver``            logistic regression with an L1 penalty; ``_solver_kernels``: compiled by numba
 ``start``             the trees that training begins with
 ``growth``            subtrees in the place of leaves
 ``settings``          every hyper-parameter and default, once
