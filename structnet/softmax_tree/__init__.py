@@ -26,8 +26,7 @@ in the end (``training``), and all that ``choice`` does.
 ``tree``              :class:`SoftmaxTree`, and :class:`Predictor` for one sample at a time
 ``routed``            the same tree as any model tree: what is told and drawn of it
 ``arrays``            a tree in three flat arrays, as it is kept and asked
-``_kernels``          products along a path, compiled by numba
-``batches``           many rows at once
+``_kernels``          products along a path, compiled by numba; ``_vectors``: those of full rows
 ``points``            what is trained on: rows, in full or sparse
 ``nodes``, ``draft``  hyperplanes and softmaxes; a tree of them while it is trained
 ``objective``         losses and penalties
