@@ -21,6 +21,7 @@ from structnet.softmax_tree._vectors import SUMS, four_rows, full_dot, fused, on
 from structnet.trees._kernels import compiled
 
 NOTHING = np.zeros(0, np.int32)
+MET = 64  # features whose weights are read from memory once for all classes of a leaf
 UNSIGNED = np.uint64  # such indices need no look at whether they count from the end
 free = partial(compiled, nogil=True)  # several threads may train nodes at the same time
 
@@ -34,7 +35,7 @@ LEFT, RIGHT, WEIGHTS, SIZE, CLASSES, FEATURES, FIELDS = range(7)
 @free
 def folded(a):
     """The sum of sixteen numbers: those of the second half are added to the first, and so on."""
-    width = len(a) // 2
+    width = SUMS // 2
     while width > 0:
         for j in range(width):
             a[j] += a[j + width]
@@ -127,14 +128,30 @@ def leaf_of(columns, values, table, weights, places):
 
 
 @free
+def begin_scores(weights, start, out):
+    """A leaf's biases, to which the products are added. ``[k]``."""
+    for j in range(len(out)):
+        out[j] = weights[start + j]
+
+
+@free
+def full_scores(flat, at, weights, start, features, k, out):
+    """The scores of a leaf's classes for the row ``flat[at : at + features]``, ``x W + c``."""
+    begin_scores(weights, start, out)
+    start += k
+    for d in range(0, features, MET):
+        one_row(flat, (at + d,), weights, start + d * k, min(MET, features - d), k, out)
+
+
+@free
 def leaf_scores(columns, values, node, table, weights, places, out):
     """The scores of a leaf's classes, ``x W + c``. ``[k]``."""
     k, start = len(out), table[FIELDS * node + WEIGHTS]
     at = table[FIELDS * node + FEATURES]
     if at < 0 and len(columns) == 0:
-        one_row(values, (0,), weights, start, len(values), k, out)
+        full_scores(values, 0, weights, start, len(values), k, out)
         return
-    out[:] = weights[start : start + k]
+    begin_scores(weights, start, out)
     start += k
     if at < 0:
         for i in range(len(columns)):
@@ -195,7 +212,7 @@ def class_of_full(table, weights, values):
     leaf = full_leaf_of(values, 0, len(values), table, weights)
     size, start = table[FIELDS * leaf + SIZE], table[FIELDS * leaf + WEIGHTS]
     scores = np.empty(size, weights.dtype)
-    one_row(values, (0,), weights, start, len(values), size, scores)
+    full_scores(values, 0, weights, start, len(values), size, scores)
     return table[table[FIELDS * leaf + CLASSES] + likeliest(scores)]
 
 
@@ -258,7 +275,9 @@ def classes_of(X, indptr, indices, data, order, leaves, table, weights, places, 
             number, start = 4, table[FIELDS * leaf + WEIGHTS]
             r0, r1, r2, r3 = order[i], order[i + 1], order[i + 2], order[i + 3]
             starts = r0 * width, r1 * width, r2 * width, r3 * width
-            four_rows(flat, starts, weights, start, width, size, room)
+            for j in range(4):
+                begin_scores(weights, start, room[j * size : j * size + size])
+            four_rows(flat, starts, weights, start + size, width, size, room)
         elif len(indptr) == 0:
             leaf_scores(indices, X[order[i]], leaf, table, weights, places, room[:size])
         else:

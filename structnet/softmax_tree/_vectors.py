@@ -7,8 +7,8 @@ the order that ``_kernels.py`` tells, so that the results are those of its loops
 =============  ===================================================================================
 ``fused``      ``a b + c``
 ``full_dot``   ``sum_d x[at + d] w[start + d]`` of so many numbers
-``one_row``    the scores of a leaf's classes, ``x W + c``: x is at ``flat[starts[0]:]``, the
-               biases are at ``w[at:]``, and the weights ``[features, k]`` follow
+``one_row``    adds ``x W`` to the scores of k classes: x is at ``flat[starts[0]:]``, W of so many
+               features and k classes at ``w[at:]``
 ``four_rows``  the same of four rows, which read the weights together
 =============  ===================================================================================
 """
@@ -142,21 +142,19 @@ def _scores(rows: int, width: int) -> Callable:
             starts = cgutils.unpack_tuple(b, values[1], rows)
             at, features, k = values[3:6]
             mine = [b.gep(flat, [start]) for start in starts]
-            biases = b.gep(w, [at])
-            weights = b.gep(biases, [k])
+            weights = b.gep(w, [at])
 
             def block(low, mask):
-                own, there = (Window(b, part, width, mask) for part in (biases, out))
-                theirs = Window(b, weights, width, mask)
-                begin = own.load(low)
-                sums = [cgutils.alloca_once_value(b, begin) for _ in range(rows)]
+                own, theirs = (Window(b, part, width, mask) for part in (out, weights))
+                places = [b.add(b.mul(I64(r), k), low) for r in range(rows)]
+                sums = [cgutils.alloca_once_value(b, own.load(place)) for place in places]
                 with cgutils.for_range(b, features) as loop:
                     row = theirs.load(b.add(b.mul(loop.index, k), low))
                     for x, total in zip(mine, sums, strict=True):
                         number = all_of(b, b.load(b.gep(x, [loop.index])), width)
                         b.store(fma(b, number, row, b.load(total)), total)
-                for r, total in enumerate(sums):
-                    there.store(b.load(total), b.add(b.mul(I64(r), k), low))
+                for place, total in zip(places, sums, strict=True):
+                    own.store(b.load(total), place)
 
             with cgutils.for_range_slice(b, I64(0), k, I64(width), I64) as (low, _):
                 left = b.sub(k, low)
