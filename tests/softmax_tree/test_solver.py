@@ -96,6 +96,9 @@ def test_losses_and_slopes() -> None:
     own = exact[y, np.arange(700)]
     assert loss == pytest.approx((logsumexp(exact, axis=0) - own).sum(), rel=1e-6)
     assert np.allclose(slopes, softmax(exact, axis=0) - np.eye(4)[y].T, atol=1e-6)
+    alone = np.empty(700)
+    _solver_kernels.own_losses(np.ascontiguousarray(scores.T), y.astype(np.int64), alone)
+    assert np.allclose(alone, logsumexp(exact, axis=0) - own, rtol=1e-6, atol=1e-6)
     two = (y % 2).astype(np.int32)
     margin = (2 * two - 1) * exact[0]
     loss = _solver_kernels.losses_of(scores[:1], two, counts, slopes[:1])
