@@ -26,15 +26,14 @@ in the end (``training``), and all that ``choice`` does.
 ``tree``              :class:`SoftmaxTree`, and :class:`Predictor` for one sample at a time
 ``routed``            the same tree as any model tree: what is told and drawn of it
 ``arrays``            a tree in three flat arrays, as it is kept and asked
-``_kernels``          products along a path, compiled by numba
-``batches``           many rows at once
+``_kernels``          products along a path, compiled by numba; ``_vectors``: those of full rows
 ``points``            what is trained on: rows, in full or sparse
 ``nodes``, ``draft``  hyperplanes and softmaxes; a tree of them while it is trained
 ``objective``         losses and penalties
 ``optimisation``      :func:`alternate <structnet.softmax_tree.optimisation.alternate>`: TAO
 ``leaf_update``       a leaf's part of an iteration
 ``decision_update``   a decision node's part of it
-``solver``            logistic regression with an L1 penalty
+``solver``            logistic regression with an L1 penalty; ``_solver_kernels``: compiled by numba
 ``start``             the trees that training begins with
 ``growth``            subtrees in the place of leaves
 ``settings``          every hyper-parameter and default, once

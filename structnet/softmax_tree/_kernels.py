@@ -2,8 +2,9 @@
 
 A row is ``values`` and ``columns``: of a row in full, the columns are empty. Weights are full or
 sparse likewise, with columns in ``places``. Whatever the forms, a number is summed in one order:
-entry d of a dot product goes to sum ``d % 8``, and a leaf's scores grow feature by feature. A zero
-adds nothing, so rows in full and in CSR, alone and in a batch, give the same to the last bit.
+entry d of a dot product goes to sum ``d % 16``, a leaf's scores grow from the biases feature by
+feature, and a product and its sum have one rounding (``_vectors.py``). A zero adds nothing, so rows
+in full and in CSR, alone and in a batch, give the same to the last bit.
 
 A packed tree (see ``arrays.py``) is ``table``, six numbers a node, and what they point to: classes
 and, of sparse leaves, features, further on in ``table``; numbers in ``weights``. A node's numbers
@@ -16,11 +17,12 @@ from functools import partial
 
 import numpy as np
 
+from structnet.softmax_tree._vectors import SUMS, four_rows, full_dot, fused, one_row
 from structnet.trees._kernels import compiled
 
 NOTHING = np.zeros(0, np.int32)
+MET = 64  # features whose weights are read from memory once for all classes of a leaf
 UNSIGNED = np.uint64  # such indices need no look at whether they count from the end
-ONE, TWO, THREE, FOUR, FIVE, SIX, SEVEN, EIGHT = map(np.uint64, range(1, 9))
 free = partial(compiled, nogil=True)  # several threads may train nodes at the same time
 
 # What stands in the table of a node: -1 as the left child of a leaf, and as the features of a node
@@ -31,48 +33,24 @@ LEFT, RIGHT, WEIGHTS, SIZE, CLASSES, FEATURES, FIELDS = range(7)
 
 
 @free
-def full_dot(x, at, w, start, number):
-    """``sum_d x[at + d] w[start + d]`` of so many numbers, in eight sums; without a view of any."""
-    zero = w.dtype.type(0)
-    a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = zero
-    d, e = UNSIGNED(at), UNSIGNED(start)
-    end = d + UNSIGNED(number - number % 8)
-    while d < end:
-        a0 += x[d] * w[e]
-        a1 += x[d + ONE] * w[e + ONE]
-        a2 += x[d + TWO] * w[e + TWO]
-        a3 += x[d + THREE] * w[e + THREE]
-        a4 += x[d + FOUR] * w[e + FOUR]
-        a5 += x[d + FIVE] * w[e + FIVE]
-        a6 += x[d + SIX] * w[e + SIX]
-        a7 += x[d + SEVEN] * w[e + SEVEN]
-        d += EIGHT
-        e += EIGHT
-    left = number % 8
-    if left > 0:
-        a0 += x[d] * w[e]
-    if left > 1:
-        a1 += x[d + ONE] * w[e + ONE]
-    if left > 2:
-        a2 += x[d + TWO] * w[e + TWO]
-    if left > 3:
-        a3 += x[d + THREE] * w[e + THREE]
-    if left > 4:
-        a4 += x[d + FOUR] * w[e + FOUR]
-    if left > 5:
-        a5 += x[d + FIVE] * w[e + FIVE]
-    if left > 6:
-        a6 += x[d + SIX] * w[e + SIX]
-    return ((a0 + a1) + (a2 + a3)) + ((a4 + a5) + (a6 + a7))
+def folded(a):
+    """The sum of sixteen numbers: those of the second half are added to the first, and so on."""
+    width = SUMS // 2
+    while width > 0:
+        for j in range(width):
+            a[j] += a[j + width]
+        width //= 2
+    return a[0]
 
 
 @free
 def thin_dot(columns, values, full):
-    """The same of a sparse vector and one in full."""
-    a = np.zeros(8, full.dtype)
+    """The product of a sparse vector and one in full."""
+    a = np.zeros(SUMS, full.dtype)
     for e in range(len(columns)):
-        a[columns[e] % 8] += values[e] * full[columns[e]]
-    return ((a[0] + a[1]) + (a[2] + a[3])) + ((a[4] + a[5]) + (a[6] + a[7]))
+        j = columns[e] % SUMS
+        a[j] = fused(values[e], full[columns[e]], a[j])
+    return folded(a)
 
 
 @free
@@ -94,15 +72,16 @@ def searched(numbers, first, number):
 @free
 def both_thin_dot(columns, values, places, w):
     """The same of two sparse vectors, whose columns ascend."""
-    a = np.zeros(8, w.dtype)
+    a = np.zeros(SUMS, w.dtype)
     e = 0
     for i in range(len(columns)):
         e = searched(places, e, columns[i])
         if e == len(places):
             break
         if places[e] == columns[i]:
-            a[columns[i] % 8] += values[i] * w[e]
-    return ((a[0] + a[1]) + (a[2] + a[3])) + ((a[4] + a[5]) + (a[6] + a[7]))
+            j = columns[i] % SUMS
+            a[j] = fused(values[i], w[e], a[j])
+    return folded(a)
 
 
 @free
@@ -165,37 +144,36 @@ def leaf_of(columns, values, table, weights, places):
 
 
 @free
-def full_scores(values, w, out):
-    """Adds ``x W`` to a leaf's scores, four features at a time, one after the other. ``[D, k]``."""
-    k, end = len(out), len(values) - len(values) % 4
-    for d in range(0, end, 4):
-        x0, x1, x2, x3 = values[d], values[d + 1], values[d + 2], values[d + 3]
-        w0, w1 = w[d * k : d * k + k], w[d * k + k : d * k + 2 * k]
-        w2, w3 = w[d * k + 2 * k : d * k + 3 * k], w[d * k + 3 * k : d * k + 4 * k]
-        for j in range(k):
-            out[j] = (((out[j] + x0 * w0[j]) + x1 * w1[j]) + x2 * w2[j]) + x3 * w3[j]
-    for d in range(end, len(values)):
-        x0, w0 = values[d], w[d * k : d * k + k]
-        for j in range(k):
-            out[j] += x0 * w0[j]
+def begin_scores(weights, start, out):
+    """A leaf's biases, to which the products are added. ``[k]``."""
+    for j in range(len(out)):
+        out[j] = weights[start + j]
+
+
+@free
+def full_scores(flat, at, weights, start, features, k, out):
+    """The scores of a leaf's classes for the row ``flat[at : at + features]``, ``x W + c``."""
+    begin_scores(weights, start, out)
+    start += k
+    for d in range(0, features, MET):
+        one_row(flat, (at + d,), weights, start + d * k, min(MET, features - d), k, out)
 
 
 @free
 def leaf_scores(columns, values, node, table, weights, places, out):
     """The scores of a leaf's classes, ``x W + c``. ``[k]``."""
     k, start = len(out), table[FIELDS * node + WEIGHTS]
-    for j in range(k):
-        out[j] = weights[start + j]
-    start += k
     at = table[FIELDS * node + FEATURES]
+    if at < 0 and len(columns) == 0:
+        full_scores(values, 0, weights, start, len(values), k, out)
+        return
+    begin_scores(weights, start, out)
+    start += k
     if at < 0:
-        if len(columns) == 0:
-            full_scores(values, weights[start:], out)
-            return
         for i in range(len(columns)):
             row = weights[start + columns[i] * k : start + columns[i] * k + k]
             for j in range(k):
-                out[j] += values[i] * row[j]
+                out[j] = fused(values[i], row[j], out[j])
         return
     number = table[at]
     features, starts = table[at + 1 : at + 1 + number], table[at + 1 + number :]
@@ -203,7 +181,8 @@ def leaf_scores(columns, values, node, table, weights, places, out):
     if len(columns) == 0 and len(values) > 0:
         for f in range(number):
             for e in range(starts[f], starts[f + 1]):
-                out[places[e]] += values[features[f]] * weights[e]
+                j = places[e]
+                out[j] = fused(values[features[f]], weights[e], out[j])
         return
     for i in range(len(columns)):
         f = searched(features, f, columns[i])
@@ -211,17 +190,27 @@ def leaf_scores(columns, values, node, table, weights, places, out):
             return
         if features[f] == columns[i]:
             for e in range(starts[f], starts[f + 1]):
-                out[places[e]] += values[i] * weights[e]
+                j = places[e]
+                out[j] = fused(values[i], weights[e], out[j])
+
+
+@partial(compiled, fastmath={"nnan", "nsz", "reassoc"})  # in any order, in vectors
+def highest(scores):
+    """The highest score."""
+    found = scores[0]
+    for j in range(1, len(scores)):
+        found = max(found, scores[j])
+    return found
 
 
 @free
 def likeliest(scores):
     """The place of the highest score; of equal ones the first."""
-    best = 0
-    for j in range(1, len(scores)):
-        if scores[j] > scores[best]:
-            best = j
-    return best
+    most = highest(scores)
+    for j in range(len(scores)):
+        if scores[j] == most:
+            return j
+    return 0
 
 
 @free
@@ -238,8 +227,8 @@ def class_of_full(table, weights, values):
     """The same where row and weights are full: every array that is handed over takes its time."""
     leaf = full_leaf_of(values, 0, len(values), table, weights)
     size, start = table[FIELDS * leaf + SIZE], table[FIELDS * leaf + WEIGHTS]
-    scores = weights[start : start + size].copy()
-    full_scores(values, weights[start + size :], scores)
+    scores = np.empty(size, weights.dtype)
+    full_scores(values, 0, weights, start, len(values), size, scores)
     return table[table[FIELDS * leaf + CLASSES] + likeliest(scores)]
 
 
@@ -252,36 +241,6 @@ def class_of_scaled(table, weights, mean, sd, x):
     for d in range(len(x)):
         values[d] = (x[d] - mean[d]) / sd[d]
     return class_of_full(table, weights, values)
-
-
-@free
-def sure_classes(scores, lengths, rounding, weight, bias, classes, rows, out):
-    """The classes of a leaf's rows, from their scores without biases; -1 if rounding may decide.
-
-    Two sums of D products, in whatever orders, differ by no more than so many roundings of the
-    product of the two vectors' lengths.
-    """
-    squares = np.zeros(len(bias), weight.dtype)
-    for d in range(len(weight)):
-        row = weight[d]
-        for j in range(len(row)):
-            squares[j] += row[j] * row[j]
-    longest = most = weight.dtype.type(0)
-    for j in range(len(bias)):
-        longest, most = max(longest, squares[j]), max(most, abs(bias[j]))
-    longest = np.sqrt(longest)
-    for i in range(len(rows)):
-        row, near, best = scores[i], 0, 0
-        highest = row[0] + bias[0]
-        for j in range(len(row)):
-            row[j] += bias[j]
-            if row[j] > highest:
-                highest = row[j]
-        bound = highest - rounding * (lengths[rows[i]] * longest + most)
-        for j in range(len(row)):
-            if not row[j] < bound:
-                near, best = near + 1, j
-        out[rows[i]] = classes[best] if near == 1 else -1
 
 
 @free
@@ -304,28 +263,6 @@ def log_probs(columns, values, leaf, table, weights, places, out):
 
 
 @free
-def leaves_by_scores(X, scores, places, doubts, lengths, table, weights, out):
-    """The leaf of each row in full, where the projections at some nodes are known but for rounding.
-
-    Node v's are ``scores[:, places[v]]``, if that is no -1; the bias is still to be added.
-    """
-    flat, width = X.ravel(), X.shape[1]
-    for i in range(len(out)):
-        node, left = 0, table[LEFT]
-        while left >= 0:
-            start, place = table[FIELDS * node + WEIGHTS], places[node]
-            score = doubt = weights.dtype.type(0)
-            if place >= 0:
-                score = scores[i, place] + weights[start]
-                doubt = doubts[place] * lengths[i]
-            if not abs(score) > doubt:
-                score = full_dot(flat, i * width, weights, start + 1, width) + weights[start]
-            node = table[FIELDS * node + RIGHT] if score >= 0 else left
-            left = table[FIELDS * node + LEFT]
-        out[i] = node
-
-
-@free
 def leaves_of(X, indptr, indices, data, table, weights, places, out):
     """The leaf of each row; of rows in full, ``indices`` is empty and ``indptr`` has a 0 a row."""
     flat, width = X.ravel(), X.shape[1]
@@ -342,19 +279,29 @@ def leaves_of(X, indptr, indices, data, table, weights, places, out):
 @free
 def classes_of(X, indptr, indices, data, order, leaves, table, weights, places, out):
     """The class of each row, whose leaves are known; in an order in which those of a leaf meet."""
-    room = np.empty(0, weights.dtype)
-    for i in order:
-        leaf = leaves[i]
-        size = table[FIELDS * leaf + SIZE]
-        if len(room) < size:
-            room = np.empty(size, weights.dtype)
-        scores = room[:size]
-        if len(indptr) == 0:
-            leaf_scores(indices, X[i], leaf, table, weights, places, scores)
+    room, flat, width = np.empty(0, weights.dtype), X.ravel(), X.shape[1]
+    full = len(indptr) == 0 and len(places) == 0
+    i = 0
+    while i < len(order):
+        leaf, number = leaves[order[i]], 1
+        size, at = table[FIELDS * leaf + SIZE], table[FIELDS * leaf + CLASSES]
+        if len(room) < 4 * size:
+            room = np.empty(4 * size, weights.dtype)
+        if full and i + 3 < len(order) and leaves[order[i + 3]] == leaf:
+            number, start = 4, table[FIELDS * leaf + WEIGHTS]
+            r0, r1, r2, r3 = order[i], order[i + 1], order[i + 2], order[i + 3]
+            starts = r0 * width, r1 * width, r2 * width, r3 * width
+            for j in range(4):
+                begin_scores(weights, start, room[j * size : j * size + size])
+            four_rows(flat, starts, weights, start + size, width, size, room)
+        elif len(indptr) == 0:
+            leaf_scores(indices, X[order[i]], leaf, table, weights, places, room[:size])
         else:
-            row = slice(indptr[i], indptr[i + 1])
-            leaf_scores(indices[row], data[row], leaf, table, weights, places, scores)
-        out[i] = table[table[FIELDS * leaf + CLASSES] + likeliest(scores)]
+            row = slice(indptr[order[i]], indptr[order[i] + 1])
+            leaf_scores(indices[row], data[row], leaf, table, weights, places, room[:size])
+        for j in range(number):
+            out[order[i + j]] = table[at + likeliest(room[j * size : j * size + size])]
+        i += number
 
 
 @free

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from structnet.softmax_tree import _solver_kernels
 from structnet.softmax_tree.points import Points
 
 
@@ -73,9 +74,7 @@ class Leaf:
 
     def log_probs(self, x: Any) -> np.ndarray:
         """The log-probabilities of its classes for some rows. ``[n, D] -> [n, classes]``."""
-        if self.columns is not None:
-            x = x[:, self.columns]
-        scores = np.asarray(x @ self.weight + self.bias, dtype=np.float64)
+        scores = self._scores(x).astype(np.float64)
         scores -= scores.max(axis=1, keepdims=True)
         return scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
 
@@ -84,9 +83,16 @@ class Leaf:
         found = np.full(len(rows), missing_loss)
         place, there = self.places(points.y[rows])
         if there.any():
-            log_probs = self.log_probs(points.x[rows[there]])
-            found[there] = -log_probs[np.arange(len(log_probs)), place[there]]
+            own = np.empty(np.count_nonzero(there))
+            _solver_kernels.own_losses(self._scores(points.x[rows[there]]), place[there], own)
+            found[there] = own
         return found
+
+    def _scores(self, x: Any) -> np.ndarray:
+        """The scores of its classes for some rows. ``[n, D] -> [n, classes]``."""
+        if self.columns is not None:
+            x = x[:, self.columns]
+        return np.asarray(x @ self.weight + self.bias)
 
     def places(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Where classes are among the leaf's own, and whether they are. ``[n]``, both."""

@@ -2,7 +2,9 @@
 
 The points are routed once an iteration. Nodes of one depth then have points of their own and do not
 touch each other, so that they may be trained at the same time; a node that is trained sees what is
-below it as it is by then. No update raises the objective.
+below it as it is by then. No update raises the objective. A node's work is nearly all in compiled
+loops and numpy's, which hold no lock; products of matrices take one thread each, so that their sums
+and the tree are the same whatever the number of threads.
 
 Reference:
     Carreira-Perpinan and Tavallali, Alternating Optimization of Decision Trees, with Application to
@@ -23,6 +25,7 @@ from structnet.softmax_tree.leaf_update import updated_leaf
 from structnet.softmax_tree.nodes import Leaf
 from structnet.softmax_tree.objective import Objective
 from structnet.softmax_tree.points import Points
+from structnet.training.one_thread import ONE_THREAD
 
 # What is called with the tree, its objective, and whether that has hardly fallen.
 Told = Callable[[Draft, float, bool], None]
@@ -50,7 +53,7 @@ def alternate(
     draft, value = draft.copy(), objective.of(draft, points)
     depth = draft.topology.depth
     levels = [np.flatnonzero(depth == d).tolist() for d in range(depth.max(), -1, -1)]
-    with _mapper(n_jobs) as mapped:
+    with ONE_THREAD, _mapper(n_jobs) as mapped:
         for _ in range(max_iter):
             reach = draft.reach(points)
             for level in levels:

@@ -12,12 +12,13 @@ from scipy.sparse import csr_matrix, issparse
 from torch import Tensor, nn
 
 from structnet.routing.samples import Samples
-from structnet.softmax_tree import _kernels, batches
+from structnet.softmax_tree import _kernels
 from structnet.softmax_tree._kernels import FIELDS, SIZE, WEIGHTS
 from structnet.softmax_tree.arrays import Packed, packed
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.points import NO_NUMBERS, NO_PLACES, NO_ROWS
 from structnet.softmax_tree.routed import Routed
+from structnet.trees._kernels import grouped
 
 
 class Choices(NamedTuple):
@@ -128,11 +129,18 @@ class SoftmaxTree(Routed, nn.Module):
 
     def leaves_of(self, x: Any) -> np.ndarray:
         """The leaf of each sample. ``[n, D] -> [n]``, int64."""
-        return batches.leaves_of(self._taken(x), x.shape[0], self.arrays)
+        leaves = np.empty(x.shape[0], np.int64)
+        _kernels.leaves_of(*self._taken(x), *self.arrays, leaves)
+        return leaves
 
     def classes_of(self, x: Any) -> np.ndarray:
         """The likeliest class of each sample. ``[n, D] -> [n]``, int64."""
-        return batches.classes_of(self._taken(x), x.shape[0], self.arrays)
+        rows, arrays = self._taken(x), self.arrays
+        leaves, found = np.empty(x.shape[0], np.int64), np.empty(x.shape[0], np.int64)
+        _kernels.leaves_of(*rows, *arrays, leaves)
+        order, _ = grouped(leaves, len(arrays.nodes))
+        _kernels.classes_of(*rows, order, leaves, *arrays, found)
+        return found
 
     def choices(self, x: Any) -> Choices:
         """The classes that each sample can have, and their log-probabilities.

@@ -11,6 +11,7 @@
 ``processes``           several processes of one run (torchrun)
 ``progress``            a bar, or a line now and then where nobody watches
 ``threads``             how many threads compute: one for small products
+``one_thread``          the matrix library, kept on one thread
 ``targets``             :class:`TargetError`: classes that a model does not have
 ``seeding``             the global random generators, seeded for an epoch and given back
 ======================  ==========================================================================

@@ -3,7 +3,10 @@
 Predictions are of trees with drawn weights: what a product costs does not depend on them. ``flat``
 is the product with all classes and the place of its maximum; ``gather`` that of the columns of a
 sparse row. Training is timed on clusters of several modes a class, against the number of rows,
-classes and features. One thread, processor time; ``jobs`` is wall-clock time with two threads.
+classes and features. One thread, processor time. The nodes of a depth are trained on one thread and
+on two, by the clock of the wall; ``unlocked`` is the share of the processor time on one thread in
+compiled loops, which hold no lock, and ``of one`` the processor time that two take for one's: where
+other programs fill the cores, the wall shows nothing.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 import resource
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -20,9 +24,21 @@ from scipy.sparse import csr_matrix
 from scipy.sparse import random as random_rows
 
 from structnet.datasets import clusters
-from structnet.softmax_tree import GrowthSettings, SoftmaxTree, SoftmaxTreeSettings, train
+from structnet.softmax_tree import (
+    GrowthSettings,
+    SoftmaxTree,
+    SoftmaxTreeSettings,
+    _kernels,
+    _solver_kernels,
+    train,
+)
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.nodes import Hyperplane, Leaf
+from structnet.softmax_tree.objective import Objective
+from structnet.softmax_tree.optimisation import alternate, updated
+from structnet.softmax_tree.points import Points
+from structnet.softmax_tree.start import complete_draft
+from structnet.training.one_thread import ONE_THREAD
 
 CALLS = 200
 
@@ -89,14 +105,16 @@ def batches(depth: int, k: int, features: int, classes: int, seed: int, repeats:
     tree = drawn_tree(depth, k, features, classes, seed)
     weight = rng.standard_normal((classes, features)).astype(np.float32)
     x = rng.standard_normal((number, features)).astype(np.float32)
-    ours, flat = (
-        1e6 * spread(t)["median"] / number
-        for t in seconds(
-            partial(tree.classes_of, x), lambda: (x @ weight.T).argmax(axis=1), repeats=repeats
-        )
+    tensor, rows = torch.from_numpy(weight), torch.from_numpy(x)
+    times = seconds(
+        partial(tree.classes_of, x),
+        lambda: (x @ weight.T).argmax(axis=1),
+        lambda: (rows @ tensor.T).argmax(dim=1),
+        repeats=repeats,
     )
-    found = {"what": "a row of a batch, us", "K": classes, "D": features, "k": k}
-    return found | {"tree": ours, "flat numpy": flat, "ratio": flat / ours}
+    ours, flat, in_torch = (1e6 * spread(t)["median"] / number for t in times)
+    found = {"what": "a row of a batch, us", "K": classes, "D": features, "k": k, "tree": ours}
+    return found | {"flat numpy": flat, "flat torch": in_torch, "ratio": flat / ours}
 
 
 def training(what: str, rows: int, classes: int, features: int, seed: int, **told: object) -> dict:
@@ -127,6 +145,61 @@ def training(what: str, rows: int, classes: int, features: int, seed: int, **tol
     }
 
 
+def depths(rows: int, classes: int, features: int, seed: int, repeats: int) -> list[dict]:
+    """How the nodes of a depth gain from a second thread."""
+    data = clusters.generate(rows, 1, classes=classes, features=features, seed=seed)
+    points = Points.made(data.x_train, data.y_train, classes)
+    aim = Objective(1.0, 1.0, SoftmaxTreeSettings().loss_of_missing(classes), 40)
+    draft = complete_draft(points, 5, classes // 5, "centroids", seed)
+    draft = alternate(draft, points, aim, 1)
+    reach, depth, found = draft.reach(points), draft.topology.depth, []
+    for level in (5, 3):
+        nodes = [v for v in reach if depth[v] == level]
+
+        def train(jobs: int) -> None:
+            with ONE_THREAD, ThreadPoolExecutor(jobs) as pool:
+                list(pool.map(lambda v: updated(draft, v, points, reach[v], aim), nodes))  # noqa: B023
+
+        wall, spent = (
+            seconds(partial(train, 1), partial(train, 2), repeats=repeats, clock=clock)
+            for clock in (time.perf_counter, time.process_time)
+        )
+        one, two = (spread(t)["median"] for t in wall)
+        first, second = (spread(t)["median"] for t in spent)
+        row = {"what": f"nodes of depth {level}", "N": rows, "K": classes, "D": features}
+        row |= {"wall": one, "two threads": two, "ratio": one / two, "of one": second / first}
+        found.append(row | {"unlocked": unlocked(partial(train, 1))})
+    return found
+
+
+def unlocked(work: Callable[[], object]) -> float:
+    """The share of processor time in compiled loops, of work whose threads are one at a time."""
+    spent, held = 0.0, {}
+
+    def timed(function: Callable) -> Callable:
+        def call(*args: object) -> object:
+            nonlocal spent
+            begin = time.thread_time()
+            found = function(*args)
+            spent += time.thread_time() - begin
+            return found
+
+        return call
+
+    loops = ((_solver_kernels, "fista"), (_solver_kernels, "own_losses"), (_kernels, "projections"))
+    for module, name in loops:
+        held[module, name] = getattr(module, name)
+    try:
+        for (module, name), function in held.items():
+            setattr(module, name, timed(function))
+        begin = time.process_time()
+        work()
+        return spent / (time.process_time() - begin)
+    finally:
+        for (module, name), function in held.items():
+            setattr(module, name, function)
+
+
 def main() -> None:
     options = arguments(__doc__)
     torch.set_num_threads(1)
@@ -150,7 +223,7 @@ def main() -> None:
     rows.append(training("ST", *size, options.seed, k=size[1] // 5, **few))
     growth = GrowthSettings(alpha=0.6, rho=0.95, start_depth=3, max_rounds=3)
     rows.append(training("AST", *size, options.seed, depth=None, k=None, growth=growth, **few))
-    rows += [training(f"{n} jobs", *size, options.seed, n_jobs=n, **few) for n in (1, 2)]
+    rows += depths(*size, options.seed, repeats)
     report(rows, threads=torch.get_num_threads(), seed=options.seed)
 
 

@@ -38,8 +38,8 @@ from structnet.tensor_tree import (
 )
 from structnet.tensor_tree.compiled.cores import make_core
 from structnet.tensor_tree.compiled.kernels.gates import compiled
-from structnet.tensor_tree.compiled.one_thread import ONE_THREAD
 from structnet.tensor_tree.compiled.plan import make_plan
+from structnet.training.one_thread import ONE_THREAD
 from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest
 from structnet.trees.tree import Tree

@@ -126,7 +126,8 @@ def test_trees_that_grow(tmp_path: Path) -> None:
     records = [json.loads(line) for line in (tmp_path / "history.jsonl").read_text().splitlines()]
     leaves = [each["leaves"] for each in records if "validation_error" in each]
     assert len(leaves) < len(records)  # in the end the validation examples are learnt from
-    assert leaves == sorted(leaves) and records[-1]["round"] >= 1
+    # Which round is kept is up to 20 validation examples.
+    assert leaves == sorted(leaves) and max(each["round"] for each in records) >= 1
     refused = call("train", "adaptive-softmax-tree", *CLUSTERS, "--depth", "1")
     expected = "--depth is for softmax-tree; adaptive-softmax-tree has --start-depth, --start-k"
     assert expected in refused.err

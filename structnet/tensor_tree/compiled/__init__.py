@@ -8,7 +8,6 @@
 ``cores``            the core that the full tensor and Tucker have
 ``parts``            a forest in parts, one a thread
 ``child_sum_sweep``  the sweep of a Child-Sum Tree-LSTM
-``one_thread``       the matrix library, kept on one thread
 ``kernels``          the compiled loops
 ===================  ===========================================================================
 """

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from structnet.tensor_tree.compiled.one_thread import ONE_THREAD
+from structnet.training.one_thread import ONE_THREAD
 from structnet.training.threads import coarse_threads
 from structnet.trees import _kernels
 from structnet.trees.forest import Forest

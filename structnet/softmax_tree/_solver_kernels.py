@@ -1,0 +1,287 @@
+"""A node's problem solved in one call, compiled by numba; ``solver.py`` says which problem it is.
+
+Rows are full, ``X``, with no ``indptr``; or there is none and they are CSR, as in ``_kernels.py``.
+Weights are ``[D + 1, k]``, the biases last; scores and slopes ``[k, n]``, so that what is done to
+each of them runs along the rows. One class is the binary form: its score is that of class 1.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from structnet.softmax_tree._kernels import UNSIGNED
+from structnet.trees._kernels import compiled
+
+POWER_STEPS = 6
+FIRST = 0.25  # share of the curvature's bound to begin with
+PATIENCE = 5  # steps over which the objective must fall
+TOLERANCE = 5e-4  # by which share
+STEEPEST = 1e30  # curvature, within single precision
+BLOCK = 256  # rows that are passed through all classes at a time: they stay in the cache
+# e^r = 1 + r + r^2 (1/2 + r/6 + ...) for |r| <= log(2) / 2, as Cephes has it.
+E0, E1, E2, E3, E4, E5 = map(
+    np.float32, (1.98756915e-4, 1.39819995e-3, 8.33345191e-3, 4.16657959e-2, 1.66666655e-1, 0.5)
+)
+PER_LOG_2 = np.float32(1.4426950408889634)
+# log(2) in two parts, the first of so few digits that products are exact.
+LOG_2, REST = np.float32(0.693359375), np.float32(-2.12194440e-4)
+ROUND = np.float32(1.5 * 2**23)  # added, it leaves a whole number in the last digits
+LEAST = np.float32(-87)  # below, e^x counts as at it
+L3, L5, L7, L9, L11, L13 = (np.float32(1 / odd) for odd in range(3, 14, 2))
+ONE = np.float32(1)
+summing = partial(compiled, fastmath={"reassoc", "contract", "nsz"})  # in any order, in vectors
+# Said, or what is compiled on behalf of a caller takes over the caller's.
+rounding = partial(compiled, fastmath={"contract"})
+
+
+@rounding
+def exponential(x):
+    """``e^x`` for x of at most 0, to two roundings; a loop over it becomes instructions of vectors.
+
+    Sums in another order would undo the rounding to a whole number.
+    """
+    shifted = np.float32(max(x, LEAST) * PER_LOG_2 + ROUND)
+    whole = shifted - ROUND
+    r = max(x, LEAST) - whole * LOG_2 - whole * REST
+    series = ((((E0 * r + E1) * r + E2) * r + E3) * r + E4) * r + E5
+    power = np.int32((np.int32(shifted.view(np.int32)) + 127) << 23).view(np.float32)  # 2^whole
+    return (series * (r * r) + (r + ONE)) * power
+
+
+@summing
+def log_one_plus(e):
+    """``log(1 + e)`` for e from 0 to 1, by the series of ``2 artanh(e / (2 + e))``."""
+    u = e / (np.float32(2) + e)
+    v = u * u
+    series = ((((L13 * v + L11) * v + L9) * v + L7) * v + L5) * v + L3
+    return np.float32(2) * u * (series * v + ONE)
+
+
+@summing
+def binary_losses(scores, y, counts, slopes):
+    """The sum of logistic losses, and their derivatives by the scores. ``[n]``."""
+    loss = 0.0
+    for i in range(len(y)):
+        sign = np.float32(2 * y[i] - 1)
+        margin = sign * scores[i]
+        e = exponential(-abs(margin))
+        loss += counts[i] * (log_one_plus(e) - min(margin, np.float32(0)))
+        slopes[i] = -sign * counts[i] * (e if margin > 0 else ONE) / (ONE + e)
+    return loss
+
+
+@summing
+def softmax_losses(scores, y, counts, slopes):
+    """The sum of the losses of softmaxes, and their derivatives by the scores. ``[k, n]``."""
+    k, loss = len(scores), 0.0
+    most, total = np.empty(BLOCK, np.float32), np.empty(BLOCK, np.float32)
+    for low in range(0, len(y), BLOCK):
+        number = min(BLOCK, len(y) - low)
+        most[:], total[:] = -np.inf, 0
+        for c in range(k):
+            row = scores[c, low : low + number]
+            for i in range(number):
+                most[i] = max(most[i], row[i])
+        for c in range(k):
+            row, out = scores[c, low : low + number], slopes[c, low : low + number]
+            for i in range(number):
+                out[i] = exponential(row[i] - most[i])
+                total[i] += out[i]
+        for i in range(number):
+            count = counts[low + i]
+            loss += count * (np.log(total[i]) + most[i] - scores[y[low + i], low + i])
+            total[i] = count / total[i]
+        for c in range(k):
+            out = slopes[c, low : low + number]
+            for i in range(number):
+                out[i] *= total[i]
+        for i in range(number):
+            slopes[y[low + i], low + i] -= counts[low + i]
+    return loss
+
+
+@summing
+def own_losses(scores, y, out):
+    """The loss of each row, ``log sum_c e^(s_c) - s_y``. ``[n, k], [n] -> [n]``."""
+    for i in range(len(y)):
+        row, total = scores[i], np.float32(0)
+        most = row[0]
+        for c in range(1, len(row)):
+            most = max(most, row[c])
+        for c in range(len(row)):
+            total += exponential(row[c] - most)
+        out[i] = np.log(np.float64(total)) + most - row[y[i]]
+
+
+@summing
+def losses_of(scores, y, counts, slopes):
+    """The sum of the losses, and their derivatives by the scores. ``[k, n]``."""
+    if len(scores) == 1:
+        return binary_losses(scores[0], y, counts, slopes[0])
+    return softmax_losses(scores, y, counts, slopes)
+
+
+@summing
+def scores_of(rows, weights, scores):
+    """``W x_n + c`` of each row. ``[k, n]``."""
+    X, indptr, indices, data = rows
+    features, k = len(weights) - 1, weights.shape[1]
+    if len(indptr) == 0:
+        np.dot(weights[:features].T, X.T, scores)
+        for c in range(k):
+            row, bias = scores[c], weights[features, c]
+            for i in range(len(row)):
+                row[i] += bias
+        return
+    own = np.empty(k, np.float32)
+    for i in range(len(indptr) - 1):
+        if k == 1:
+            score = weights[features, 0]
+            for e in range(UNSIGNED(indptr[i]), UNSIGNED(indptr[i + 1])):
+                score += data[e] * weights[UNSIGNED(indices[e]), 0]
+            scores[0, i] = score
+            continue
+        for c in range(k):
+            own[c] = weights[features, c]
+        for e in range(UNSIGNED(indptr[i]), UNSIGNED(indptr[i + 1])):
+            row = weights[UNSIGNED(indices[e])]
+            for c in range(k):
+                own[c] += data[e] * row[c]
+        for c in range(k):
+            scores[c, i] = own[c]
+
+
+@summing
+def gradient_of(rows, slopes, gradient):
+    """The derivatives of the losses by the weights, from those by the scores. ``[D + 1, k]``."""
+    X, indptr, indices, data = rows
+    features, k = len(gradient) - 1, len(slopes)
+    for c in range(k):
+        total, row = 0.0, slopes[c]
+        for i in range(len(row)):
+            total += row[i]
+        gradient[features, c] = total
+    if len(indptr) == 0:
+        np.dot(X.T, slopes.T, gradient[:features])
+        return
+    gradient[:features] = 0
+    own = np.empty(k, np.float32)
+    for i in range(len(indptr) - 1):
+        if k == 1:
+            slope = slopes[0, i]
+            for e in range(UNSIGNED(indptr[i]), UNSIGNED(indptr[i + 1])):
+                gradient[UNSIGNED(indices[e]), 0] += data[e] * slope
+            continue
+        for c in range(k):
+            own[c] = slopes[c, i]
+        for e in range(UNSIGNED(indptr[i]), UNSIGNED(indptr[i + 1])):
+            row = gradient[UNSIGNED(indices[e])]
+            for c in range(k):
+                row[c] += data[e] * own[c]
+
+
+@summing
+def steepest(rows, counts, vector):
+    """About the largest eigenvalue of ``sum_n a_n (x_n, 1) (x_n, 1)^T``: the power method.
+
+    It begins with a vector ``[D + 1, 1]`` and overwrites it.
+    """
+    scores, value = np.empty((1, len(counts)), np.float32), 0.0
+    for step in range(POWER_STEPS + 1):
+        squares = 0.0
+        for d in range(len(vector)):
+            squares += np.float64(vector[d, 0]) * vector[d, 0]
+        value = np.sqrt(squares)
+        if step == POWER_STEPS or value == 0:
+            break
+        for d in range(len(vector)):
+            vector[d, 0] /= np.float32(value)
+        scores_of(rows, vector, scores)
+        for i in range(len(counts)):
+            scores[0, i] *= counts[i]
+        gradient_of(rows, scores, vector)
+    return value
+
+
+@summing
+def proximal_step(ahead, gradient, curvature, thresholds, new):
+    """A step from some weights down the gradient, and the nearer to 0 by the thresholds.
+
+    Gives by how much the losses' quadratic bound rises on the way, and the penalty at its end.
+    """
+    rise = penalty = 0.0
+    for d in range(len(new)):
+        threshold = np.float32(thresholds[d] / curvature)
+        size = np.float32(0)
+        for c in range(new.shape[1]):
+            z = ahead[d, c] - gradient[d, c] / np.float32(curvature)
+            new[d, c] = np.copysign(max(abs(z) - threshold, np.float32(0)), z)
+            size += abs(new[d, c])
+            way = np.float64(new[d, c] - ahead[d, c])
+            rise += way * (gradient[d, c] + curvature / 2 * way)
+        penalty += thresholds[d] * size
+    return rise, penalty
+
+
+@summing
+def points_uphill(here, ahead, new):
+    """Does the way from here to the new weights point against the step from ahead?"""
+    product = 0.0
+    for d in range(len(new)):
+        for c in range(new.shape[1]):
+            product += (ahead[d, c] - new[d, c]) * (new[d, c] - here[d, c])
+    return product > 0
+
+
+@summing
+def go_beyond(here, new, pace, ahead):
+    """As far past the new numbers as a share of the way to them from here."""
+    for d in range(len(new)):
+        for c in range(new.shape[1]):
+            ahead[d, c] = new[d, c] + pace * (new[d, c] - here[d, c])
+
+
+@compiled
+def fista(X, indptr, indices, data, y, counts, begin, thresholds, direction, factor, steps):
+    """Weights that lower the losses, whose curvature by the scores is at most a factor.
+
+    Shapes: X ``[n, D]``; y, counts ``[n]``; begin ``[D + 1, k]``; thresholds ``[D + 1]``, the
+    penalty of each feature's weights, 0 of the biases; direction ``[D + 1, 1]``, which the power
+    method begins with.
+    """
+    rows, shape = (X, indptr, indices, data), (begin.shape[1], len(y))
+    curvature = FIRST * factor * steepest(rows, counts, direction)
+    best, here, ahead = begin, begin.copy(), begin.copy()
+    new, gradient = begin.copy(), begin.copy()
+    scores, slopes = np.empty(shape, np.float32), np.empty(shape, np.float32)
+    scores_of(rows, begin, scores)
+    scores_ahead, scores_new = scores.copy(), scores.copy()
+    speed, lowest = 1.0, np.empty(steps + 1, np.float64)
+    lowest[0] = np.inf
+    for step in range(1, steps + 1):
+        loss = losses_of(scores_ahead, y, counts, slopes)
+        gradient_of(rows, slopes, gradient)
+        while True:
+            rise, penalty = proximal_step(ahead, gradient, curvature, thresholds, new)
+            scores_of(rows, new, scores_new)
+            found = losses_of(scores_new, y, counts, slopes)
+            # Where next to nothing is lost, rounding is larger than what is compared.
+            slack = 1e-6 * (abs(loss) + 1.0)
+            if found <= loss + rise + slack or not np.isfinite(rise) or curvature > STEEPEST:
+                break
+            curvature *= 2
+        uphill = points_uphill(here, ahead, new)
+        faster = 1.0 if uphill else (1 + (1 + 4 * speed**2) ** 0.5) / 2
+        pace = np.float32(0 if uphill else (speed - 1) / faster)
+        go_beyond(here, new, pace, ahead)
+        go_beyond(scores, scores_new, pace, scores_ahead)
+        here, new, scores, scores_new, speed = new, here, scores_new, scores, faster
+        if found + penalty < lowest[step - 1]:
+            best = here.copy()
+        lowest[step] = min(lowest[step - 1], found + penalty)
+        curvature *= 0.95
+        if step >= PATIENCE and lowest[step] > lowest[step - PATIENCE] * (1 - TOLERANCE):
+            break
+    return best

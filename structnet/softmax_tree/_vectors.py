@@ -1,0 +1,176 @@
+"""Products with rows in full, in instructions of vectors: LLVM through numba.
+
+LLVM itself leaves a product of sixteen sums as sixteen sums of single numbers, and stores a leaf's
+scores after every few features. Every step is ``fused``, a product and a sum with one rounding, in
+the order that ``_kernels.py`` tells, so that the results are those of its loops over sparse rows.
+
+=============  ===================================================================================
+``fused``      ``a b + c``
+``full_dot``   ``sum_d x[at + d] w[start + d]`` of so many numbers
+``one_row``    adds ``x W`` to the scores of k classes: x is at ``flat[starts[0]:]``, W of so many
+               features and k classes at ``w[at:]``
+``four_rows``  the same of four rows, which read the weights together
+=============  ===================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.errors import TypingError
+from numba.extending import intrinsic
+
+I32, I64 = ir.IntType(32), ir.IntType(64)
+INT, SUMS = types.int64, 16
+
+
+def fma(b, x, y, z):
+    """``x y + z`` of numbers or vectors."""
+    kind = x.type
+    if isinstance(kind, ir.VectorType):
+        name = f"llvm.fma.v{kind.count}{'f64' if kind.element == ir.DoubleType() else 'f32'}"
+    else:
+        name = f"llvm.fma.{'f64' if kind == ir.DoubleType() else 'f32'}"
+    function = cgutils.get_or_insert_function(b.module, ir.FunctionType(kind, [kind] * 3), name)
+    return b.call(function, [x, y, z])
+
+
+def all_of(b, value, width):
+    """A vector of one number."""
+    kind = ir.VectorType(value.type, width)
+    first = b.insert_element(kind(ir.Undefined), value, I32(0))
+    return b.shuffle_vector(first, kind(ir.Undefined), ir.VectorType(I32, width)([0] * width))
+
+
+def check_same(*kinds):
+    """Of arrays and numbers of two kinds, no instruction makes one."""
+    kinds = {getattr(kind, "dtype", kind) for kind in kinds}
+    if len(kinds) > 1:
+        raise TypingError(f"rows and weights must have the same precision; got {kinds}")
+
+
+def pointer(context, b, kind, value):
+    return context.make_array(kind)(context, b, value).data
+
+
+def below(b, end, width):
+    """Which places of a vector are below an end."""
+    places = ir.VectorType(I64, width)(list(range(width)))
+    return b.icmp_signed("<", places, all_of(b, end, width))
+
+
+class Window:
+    """So many numbers of an array, of which the first ones alone may be there."""
+
+    def __init__(self, b, data, width, mask=None):
+        self.b, self.data, self.mask = b, data, mask
+        self.kind = ir.VectorType(data.type.pointee, width)
+        self.align = 8 if data.type.pointee == ir.DoubleType() else 4
+
+    def load(self, place):
+        b = self.b
+        at = b.bitcast(b.gep(self.data, [place]), self.kind.as_pointer())
+        if self.mask is None:
+            return b.load(at, align=self.align)
+        told = [at.type, I32, self.mask.type, self.kind]
+        function = self._masked("load", self.kind, told)
+        return b.call(function, [at, I32(self.align), self.mask, self.kind(None)])
+
+    def store(self, value, place):
+        b = self.b
+        at = b.bitcast(b.gep(self.data, [place]), self.kind.as_pointer())
+        if self.mask is None:
+            b.store(value, at, align=self.align)
+            return
+        told = [self.kind, at.type, I32, self.mask.type]
+        function = self._masked("store", ir.VoidType(), told)
+        b.call(function, [value, at, I32(self.align), self.mask])
+
+    def _masked(self, what, found, told):
+        number = "f64" if self.align == 8 else "f32"
+        name = f"v{self.kind.count}{number}"
+        name = f"llvm.masked.{what}.{name}.p0{name}"
+        return cgutils.get_or_insert_function(self.b.module, ir.FunctionType(found, told), name)
+
+
+@intrinsic
+def fused(typing, x, y, z):
+    def code(context, b, signature, values):
+        return fma(b, *values)
+
+    check_same(x, y, z)
+    return x(x, y, z), code
+
+
+@intrinsic
+def full_dot(typing, x, at, w, start, number):
+    def code(context, b, signature, values):
+        args, number = signature.args, values[4]
+        parts = [b.gep(pointer(context, b, args[i], values[i]), [values[i + 1]]) for i in (0, 2)]
+        total = cgutils.alloca_once_value(b, ir.VectorType(parts[0].type.pointee, SUMS)(None))
+
+        def add(place, mask):
+            ours, theirs = (Window(b, part, SUMS, mask).load(place) for part in parts)
+            b.store(fma(b, ours, theirs, b.load(total)), total)
+
+        whole = b.and_(number, I64(-SUMS))
+        with cgutils.for_range_slice(b, I64(0), whole, I64(SUMS), I64) as (place, _):
+            add(place, None)
+        with b.if_then(b.icmp_signed("!=", whole, number)):
+            add(whole, below(b, b.sub(number, whole), SUMS))
+        found, width = b.load(total), SUMS
+        while width > 1:  # the second half to the first
+            width //= 2
+            halves = (ir.VectorType(I32, width)(list(range(i, i + width))) for i in (0, width))
+            found = b.fadd(*(b.shuffle_vector(found, found.type(None), half) for half in halves))
+        return b.extract_element(found, I32(0))
+
+    check_same(x, w)
+    return w.dtype(x, INT, w, INT, INT), code
+
+
+def _scores(rows: int, width: int) -> Callable:
+    """The scores of so many rows, for so many classes at a time."""
+
+    @intrinsic
+    def scores(typing, flat, starts, w, at, features, k, out):
+        def code(context, b, signature, values):
+            args = signature.args
+            flat, w, out = (pointer(context, b, args[i], values[i]) for i in (0, 2, 6))
+            starts = cgutils.unpack_tuple(b, values[1], rows)
+            at, features, k = values[3:6]
+            mine = [b.gep(flat, [start]) for start in starts]
+            weights = b.gep(w, [at])
+
+            def block(low, mask):
+                own, theirs = (Window(b, part, width, mask) for part in (out, weights))
+                places = [b.add(b.mul(I64(r), k), low) for r in range(rows)]
+                sums = [cgutils.alloca_once_value(b, own.load(place)) for place in places]
+                with cgutils.for_range(b, features) as loop:
+                    row = theirs.load(b.add(b.mul(loop.index, k), low))
+                    for x, total in zip(mine, sums, strict=True):
+                        number = all_of(b, b.load(b.gep(x, [loop.index])), width)
+                        b.store(fma(b, number, row, b.load(total)), total)
+                for place, total in zip(places, sums, strict=True):
+                    own.store(b.load(total), place)
+
+            with cgutils.for_range_slice(b, I64(0), k, I64(width), I64) as (low, _):
+                left = b.sub(k, low)
+                with b.if_else(b.icmp_signed("<", left, I64(width))) as (some, all_there):
+                    with some:
+                        block(low, below(b, left, width))
+                    with all_there:
+                        block(low, None)
+            return context.get_dummy_value()
+
+        check_same(flat, w, out)
+        starts = types.UniTuple(INT, rows)
+        return types.void(flat, starts, w, INT, INT, INT, out), code
+
+    return scores
+
+
+one_row = _scores(1, 64)
+four_rows = _scores(4, 16)
