@@ -257,11 +257,22 @@ class NodePredictor(nn.Module):
 
         See :meth:`structnet.Forest.preorder`.
         """
+        return self._logits(batch).argmax(-1)
+
+    def predict_proba(self, batch: NodeExamples | Forest) -> Tensor:
+        """The probability of each class at each of these, ``[nodes of all trees, num_classes]``."""
+        return self._logits(batch).softmax(-1)
+
+    def predict_log_proba(self, batch: NodeExamples | Forest) -> Tensor:
+        """The logarithm of that."""
+        return self._logits(batch).log_softmax(-1)
+
+    def _logits(self, batch: NodeExamples | Forest) -> Tensor:
         if isinstance(batch, NodeExamples):
             forest, nodes = batch.forest, batch.nodes
         else:
             forest, nodes = batch, torch.from_numpy(batch.preorder().nodes).to(batch.device)
-        return self(forest).argmax(-1).index_select(0, nodes)
+        return self(forest).index_select(0, nodes)
 
     def accuracy(self, batch: NodeExamples) -> float:
         """The share of the labelled nodes that are predicted right."""
