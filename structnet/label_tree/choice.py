@@ -87,7 +87,7 @@ def base_rate(examples: Examples, settings: LabelTreeSettings) -> float:
     size = squares.sum() / max(len(examples), 1)  # of a row
     if settings.embedding_size:  # bags of words have rows of size 1 at most
         return float(VECTORS / max(size, 1.0))
-    return float(1 / max(size, 1e-6))
+    return float(1 / max(size, 1e-6)) if size else 1.0  # where only the bias can learn
 
 
 def _kinds(

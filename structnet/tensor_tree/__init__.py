@@ -28,6 +28,7 @@ Tai et al.   labels as vectors, shared weights           :class:`ChildSumTreeLST
 ``number_sums``         for the linear model
 ``predictor``           classes, labels or numbers of trees, classes of nodes
 ``label_bag``           counts of labels and pairs, and a linear model of them
+``label_table``         how often nodes with a label have each class, beside what is said of nodes
 ``settings``            the hyper-parameters of a model of users' trees
 ``building``            a model for the labels of trees and for what is to be said of them
 ``training``            from trees to a trained model

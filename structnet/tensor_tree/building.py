@@ -126,6 +126,16 @@ def bag_sizes(vocabulary: Vocabulary, question: Question) -> dict[str, Any]:
     }
 
 
+def table_sizes(vocabulary: Vocabulary, question: Question) -> dict[str, Any]:
+    """The arguments of the table of a question about nodes."""
+    return {
+        "num_types": vocabulary.num_types,
+        "num_tokens": vocabulary.num_tokens,
+        "num_classes": question.num_outputs,
+        "numbers": vocabulary.numbers,
+    }
+
+
 def build(
     settings: TreeLSTMSettings, vocabulary: Vocabulary, question: Question
 ) -> TreePredictor | NodePredictor:

@@ -57,7 +57,7 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
         pools: Sequence[str] | None = TreeLSTMSettings.pools,
         bag: bool = TreeLSTMSettings.bag,
         numbers: bool | None = TreeLSTMSettings.numbers,
-        min_count: int = TreeLSTMSettings.min_count,
+        min_count: int | None = TreeLSTMSettings.min_count,
         dropout: float = TreeLSTMSettings.dropout,
         label_dropout: float | None = TreeLSTMSettings.label_dropout,
         epochs: int | None = TreeLSTMSettings.epochs,

@@ -67,7 +67,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         pools: Sequence[str] | None = TreeLSTMSettings.pools,
         bag: bool = TreeLSTMSettings.bag,
         numbers: bool | None = TreeLSTMSettings.numbers,
-        min_count: int = TreeLSTMSettings.min_count,
+        min_count: int | None = TreeLSTMSettings.min_count,
         dropout: float = TreeLSTMSettings.dropout,
         label_dropout: float | None = TreeLSTMSettings.label_dropout,
         epochs: int | None = TreeLSTMSettings.epochs,
@@ -128,8 +128,12 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             lines.append(f"reads the {read} of the nodes' states")
         if told.bag:
             tree, bag = model.shares.tolist()
-            counts = f"a linear model on {len(model.bag.weight):,} counts beside it"
-            lines.append(f"{counts}: weights {tree:.2g} of the tree and {bag:.2g} of the model")
+            if self.trained_.question.kind == "nodes":
+                counts, other = "a table of the classes of each label beside it", "table"
+            else:
+                counts = f"a linear model on {len(model.bag.weight):,} counts beside it"
+                other = "model"
+            lines.append(f"{counts}: weights {tree:.2g} of the tree and {bag:.2g} of the {other}")
         if best is not None:
             held = any(name.startswith("validation") for name in best)
             of = f"best epoch {best['epoch']} of {len(self.history_)}"
@@ -184,6 +188,8 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             data = {"data": learn.digest(), "validation data": held and held.digest()}
             vectors = None if self.vectors is None else Path(self.vectors).resolve()
             facts = {**data, "random_state": self.seed_, "vectors": vectors}
+            if kind != "nodes" and self.min_count is None:
+                facts["min_count"] = 2  # which it was in trainings of before
             if "numbers" not in file.claim(self.folder, self, FREE, **facts):
                 settings = replace(settings, numbers=False)  # begun when all were words
         question = Question(kind, outputs, len(learn.samples[0]))

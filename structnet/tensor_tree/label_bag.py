@@ -29,6 +29,21 @@ ITERATIONS = 200  # of the solver; a few more change nothing that matters here
 ABSENT = -30.0  # the logit of a class that no example to learn from has
 
 
+def words_of(tokens: np.ndarray, size: int) -> np.ndarray:
+    """Tokens with one for all numbers, the last of so many. ``[n] -> [n]``."""
+    return np.where(tokens >= FIRST, size - 1, tokens)
+
+
+def label_numbers(forest: Forest, num_types: int, num_labels: int) -> np.ndarray:
+    """The label of each stored node as one number: its type, or behind these its token.
+
+    Shapes:
+        ``[num_nodes]``, int64.
+    """
+    words = words_of(forest.tokens, num_labels - num_types)
+    return np.where(forest.types >= 0, forest.types, num_types + words)
+
+
 class LabelBag(nn.Module):
     """A linear model on the counts of labels and pairs, for each tree of an example by itself.
 
@@ -132,13 +147,11 @@ class LabelBag(nn.Module):
 
     def _words(self, tokens: np.ndarray) -> np.ndarray:
         """Tokens with one for all numbers, the last."""
-        return np.where(tokens >= FIRST, self.num_labels - self.num_types - 1, tokens)
+        return words_of(tokens, self.num_labels - self.num_types)
 
     def _edges(self, forest: Forest, order: Preorder) -> tuple[np.ndarray, np.ndarray]:
         """Of all edges of all trees: the tree, and the pair of labels as one number."""
-        label = np.where(
-            forest.types >= 0, forest.types, self.num_types + self._words(forest.tokens)
-        )
+        label = label_numbers(forest, self.num_types, self.num_labels)
         parent, child = forest.edges(order)
         return order.trees[parent], label[order.nodes[parent]] * self.num_labels + label[child]
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
 
 from structnet.estimators.checked import encode_labels
 from structnet.estimators.inputs import plain_labels
 from structnet.tensor_tree.building import Targets
 from structnet.tensor_tree.estimator import TreeLSTMEstimator
 from structnet.tensor_tree.samples import node_labels
+from structnet.trees.forest import Forest
 
 
 class TreeNodeClassifier(TreeLSTMEstimator):
@@ -19,7 +22,8 @@ class TreeNodeClassifier(TreeLSTMEstimator):
 
     What a node's class is must not be its label: give labels that say nothing of it.
 
-    Args: those of :class:`TreeLSTMEstimator`; ``pools`` and ``bag`` are not used.
+    Args: those of :class:`TreeLSTMEstimator`; ``pools`` are not used, and
+        ``bag`` is a table of how often nodes with a label have each class.
 
     Attributes:
         classes_: the classes, sorted.
@@ -69,11 +73,28 @@ class TreeNodeClassifier(TreeLSTMEstimator):
     def predict(self, X: Any) -> list[list[Any]]:
         """The likeliest class of each node of each tree, in preorder."""
         check_is_fitted(self)
+        found = self._of_trees(X, self.model_.predict)
+        return [self.classes_[each].tolist() for each in found]
+
+    def predict_proba(self, X: Any) -> list[np.ndarray]:
+        """The probability of each class at each node, for each tree ``[nodes, classes]``.
+
+        Nodes are in preorder, classes as in ``classes_``.
+        """
+        check_is_fitted(self)
+        return self._of_trees(X, self.model_.predict_proba)
+
+    def predict_log_proba(self, X: Any) -> list[np.ndarray]:
+        """The logarithm of that."""
+        check_is_fitted(self)
+        return self._of_trees(X, self.model_.predict_log_proba)
+
+    def _of_trees(self, X: Any, question: Callable[[Forest], Tensor]) -> list[np.ndarray]:
+        """What is said of each node, for each tree by itself."""
         found = []
-        for trees, places in self._answers(X, self.model_.predict):
-            names = self.classes_[places.numpy()]
+        for trees, said in self._answers(X, question):
             ends = np.cumsum([tree.size for tree in trees])[:-1]
-            found += [each.tolist() for each in np.split(names, ends)]
+            found += np.split(said.numpy(), ends)
         return found
 
     def score(self, X: Any, y: Any) -> float:

@@ -191,25 +191,70 @@ class BesideBag(nn.Module):
             best = (weight * tree * (targets - bag)).sum() / (weight * tree.square()).sum()
             self.shares[0] = best.nan_to_num(0.0).clamp(0, most)
             return
-        said = torch.stack([tree, bag])  # [2, n, classes]
-
-        def loss(shares: np.ndarray) -> tuple[float, np.ndarray]:
-            weight = torch.from_numpy(shares).requires_grad_()
-            with torch.enable_grad():
-                mixed = torch.einsum("m,mnk->nk", weight, said)
-                mean = F.cross_entropy(mixed, targets.long(), reduction="none") @ count.double()
-                # Where few examples do not tell them apart, both count.
-                mean = mean + (weight - 0.5).square().sum()
-            return mean.item(), torch.autograd.grad(mean, weight)[0].numpy()
-
-        # Together at most 1: few examples that both get right would ask for any certainty.
-        at_most = {"type": "ineq", "fun": lambda x: 1 - x.sum(), "jac": lambda x: -np.ones(2)}
-        how: dict[str, Any] = {"method": "SLSQP", "bounds": [(0.0, 1.0)] * 2}
-        found = minimize(loss, np.full(2, 0.5), jac=True, constraints=at_most, **how)
-        self.shares.copy_(torch.from_numpy(np.clip(found.x, 0, 1)))
+        self.shares.copy_(best_shares(torch.stack([tree, bag]), targets, count))
 
 
-class NodePredictor(nn.Module):
+def best_shares(said: Tensor, targets: Tensor, count: Tensor) -> Tensor:
+    """The weights of two models' log-probabilities with which they fit some examples best.
+
+    Args:
+        said: log-probabilities, float64.
+        targets: classes.
+        count: count of each example.
+
+    Shapes:
+        said ``[2, n, classes]``; targets, count ``[n]``; output ``[2]``, at most 1 together.
+    """
+
+    def loss(shares: np.ndarray) -> tuple[float, np.ndarray]:
+        weight = torch.from_numpy(shares).requires_grad_()
+        with torch.enable_grad():
+            mixed = torch.einsum("m,mnk->nk", weight, said)
+            total = F.cross_entropy(mixed, targets.long(), reduction="none") @ count.double()
+            # Where few examples do not tell them apart, both count.
+            total = total + (weight - 0.5).square().sum()
+        return total.item(), torch.autograd.grad(total, weight)[0].numpy()
+
+    # Together at most 1: few examples that both get right would ask for any certainty.
+    at_most = {"type": "ineq", "fun": lambda x: 1 - x.sum(), "jac": lambda x: -np.ones(2)}
+    how: dict[str, Any] = {"method": "SLSQP", "bounds": [(0.0, 1.0)] * 2}
+    found = minimize(loss, np.full(2, 0.5), jac=True, constraints=at_most, **how)
+    return torch.from_numpy(np.clip(found.x, 0, 1))
+
+
+class NodeAnswers(nn.Module):
+    """What modules answer that give logits of nodes, ``[num_nodes, num_classes]``."""
+
+    def predict(self, batch: NodeExamples | Forest) -> Tensor:
+        """The likeliest class of each node: in preorder, tree after tree, ``[nodes of all trees]``.
+
+        See :meth:`structnet.Forest.preorder`.
+        """
+        return self._logits(batch).argmax(-1)
+
+    def predict_proba(self, batch: NodeExamples | Forest) -> Tensor:
+        """The probability of each class at each of these, ``[nodes of all trees, num_classes]``."""
+        return self._logits(batch).softmax(-1)
+
+    def predict_log_proba(self, batch: NodeExamples | Forest) -> Tensor:
+        """The logarithm of that."""
+        return self._logits(batch).log_softmax(-1)
+
+    def _logits(self, batch: NodeExamples | Forest) -> Tensor:
+        if isinstance(batch, NodeExamples):
+            forest, nodes = batch.forest, batch.nodes
+        else:
+            forest, nodes = batch, torch.from_numpy(batch.preorder().nodes).to(batch.device)
+        return self(forest).index_select(0, nodes)
+
+    def accuracy(self, batch: NodeExamples) -> float:
+        """The share of the labelled nodes that are predicted right."""
+        labelled = batch.labels >= 0
+        right = self.predict(batch)[labelled] == batch.labels[labelled]
+        return right.double().mean().item() if len(right) else 1.0
+
+
+class NodePredictor(NodeAnswers):
     """Says of each node which class it has, by what is at and below it.
 
     Args:
@@ -251,20 +296,3 @@ class NodePredictor(nn.Module):
         check_classes(labels, self.num_classes)
         logits = self(batch.forest).index_select(0, batch.nodes[labelled])
         return F.cross_entropy(logits, labels, reduction="sum") / max(len(labels), 1)
-
-    def predict(self, batch: NodeExamples | Forest) -> Tensor:
-        """The likeliest class of each node: in preorder, tree after tree, ``[nodes of all trees]``.
-
-        See :meth:`structnet.Forest.preorder`.
-        """
-        if isinstance(batch, NodeExamples):
-            forest, nodes = batch.forest, batch.nodes
-        else:
-            forest, nodes = batch, torch.from_numpy(batch.preorder().nodes).to(batch.device)
-        return self(forest).argmax(-1).index_select(0, nodes)
-
-    def accuracy(self, batch: NodeExamples) -> float:
-        """The share of the labelled nodes that are predicted right."""
-        labelled = batch.labels >= 0
-        right = self.predict(batch)[labelled] == batch.labels[labelled]
-        return right.double().mean().item() if len(right) else 1.0

@@ -56,11 +56,13 @@ class TreeLSTMSettings:
             "mean", "max" or "attention" over all nodes; by default root, max and attention, and for
             numbers the sum too.
         bag: linear model of how often each label occurs beside it, mixed as the held-out examples
-            choose; of classes and numbers.
+            choose; of classes and numbers. Of nodes, how often those with a label have each class.
         numbers: take leaves and tokens that are numbers by their values, as features of the number,
             which one that was never seen has too; by default if training trees have many different
             ones (a perplexity above 20), while few, such as digits, are words.
-        min_count: training trees that a label must occur in; others stand as the unknown one.
+        min_count: training trees that a label must occur in; others stand as the unknown one; by
+            default 2, or 1 where nodes are asked about and there are so many labels that rare ones
+            are dropped (``label_dropout``).
         dropout: share of the label vectors' numbers that is dropped in training.
         label_dropout: share of the labels that stand as the unknown one in training; by default
             3 / (3 + n) for a label that n trees have, so that rare ones are not learnt by heart; of
@@ -91,7 +93,7 @@ class TreeLSTMSettings:
     pools: Sequence[str] | None = None
     bag: bool = True
     numbers: bool | None = None
-    min_count: int = 2
+    min_count: int | None = None
     dropout: float = 0.0
     label_dropout: float | None = None
     epochs: int | None = None
@@ -103,9 +105,8 @@ class TreeLSTMSettings:
 
     def __post_init__(self) -> None:
         check_one_of("cell", self.cell, CELLS)
-        for name in ("hidden_size", "min_count"):
-            check_integer(name, getattr(self, name), 1)
-        for name in ("rank", "epochs", "batch_size", "patience"):
+        check_integer("hidden_size", self.hidden_size, 1)
+        for name in ("min_count", "rank", "epochs", "batch_size", "patience"):
             check_integer(name, getattr(self, name), 1, optional=True)
         check_integer("seed", self.seed, 0)
         check_number("dropout", self.dropout, 0, 0.999)
@@ -140,7 +141,7 @@ class TreeLSTMSettings:
             pools=tuple(
                 self.pools or ("root", "max", "attention", "sum")[: 3 + (kind == "numbers")]
             ),
-            bag=self.bag and kind in ("classes", "numbers"),
+            bag=self.bag and kind != "labels",
             batch_size=batch,
             epochs=self.epochs or min(max(passes, EPOCHS[0]), EPOCHS[1]),
         )

@@ -19,8 +19,10 @@ from structnet.tensor_tree.building import (
     fit_number_scale,
     known_vectors,
     labels_of_trees,
+    table_sizes,
 )
 from structnet.tensor_tree.label_bag import LabelBag
+from structnet.tensor_tree.label_table import BesideTable, LabelTable
 from structnet.tensor_tree.predictor import BesideBag, NodePredictor, TreePredictor
 from structnet.tensor_tree.settings import RARE, TreeLSTMSettings
 from structnet.training.fitting import fit
@@ -48,7 +50,7 @@ class Trained:
         history: a record an epoch.
     """
 
-    model: TreePredictor | BesideBag | NodePredictor
+    model: TreePredictor | BesideBag | NodePredictor | BesideTable
     vocabulary: Vocabulary
     question: Question
     settings: TreeLSTMSettings
@@ -72,6 +74,9 @@ class Trained:
         history = History(config["history"])
         with random_states_kept(torch.device("cpu")):
             model = build(settings, vocabulary, question)
+        if settings.bag and isinstance(model, NodePredictor):
+            table = LabelTable(**table_sizes(vocabulary, question))
+            return cls(BesideTable(model, table), vocabulary, question, settings, history)
         if settings.bag:
             bag = LabelBag(**bag_sizes(vocabulary, question), num_pairs=config["pairs"])
             assert isinstance(model, TreePredictor)
@@ -114,16 +119,7 @@ def train(
         node.token is not None for tree in learn.trees for node in tree.postorder(once=True)
     )
     question = replace(question, carried=carried)
-    vocabulary = Vocabulary.from_trees(
-        learn.trees,
-        unknown=True,
-        min_count=settings.min_count,
-        any_arity=settings.cell == "child-sum",
-        numbers=settings.numbers,
-    )
-    labels = vocabulary.num_types + vocabulary.num_tokens
-    given = settings.resolved(len(learn.answers), labels, question.kind)
-    given = replace(given, numbers=vocabulary.numbers)
+    vocabulary, given = _labels_of(learn, settings, question.kind)
     known = None if vectors is None else known_vectors(vectors, vocabulary, given)
     if known is not None:
         question = replace(question, input_size=known[0].shape[1])
@@ -140,13 +136,20 @@ def train(
         if known is not None:
             tokens[known[1]] = np.inf  # what it means is known
         child_sum(model).drop_rare_labels(types, tokens, RARE)
+    mixed: BesideBag | BesideTable | None = None
+    to_learn, to_judge = examples, held_out
+    if isinstance(model, NodePredictor):
+        # Where nothing is held out, nobody could say what the table counts.
+        given = replace(given, bag=given.bag and held_out is not None)
+        if given.bag:
+            mixed = BesideTable(model, LabelTable(**table_sizes(vocabulary, question)))
+            mixed.table.fit(examples)
+    elif given.bag:
+        bag = LabelBag.knowing(examples.forest, **bag_sizes(vocabulary, question))
+        mixed = BesideBag(model, bag)
+        to_learn, to_judge = _left_open(mixed, examples, held_out, given.seed)
     assert given.epochs is not None and given.batch_size is not None  # as resolved
     steps = given.epochs * steps_per_epoch(len(examples), given.batch_size)
-    mixed, to_learn, to_judge = None, examples, held_out
-    if given.bag:
-        bag = LabelBag.knowing(examples.forest, **bag_sizes(vocabulary, question))
-        mixed = BesideBag(model, bag)  # type: ignore[arg-type]  # of trees
-        to_learn, to_judge = _left_open(mixed, examples, held_out, given.seed)
     history = fit(
         model,
         to_learn,
@@ -166,10 +169,36 @@ def train(
         with evaluating(mixed):
             mixed.to(device).choose(held_out.to(device))  # type: ignore[arg-type]  # of trees
         if refit and validation is not None:
-            _fit_bag(
-                mixed, learn.with_others(validation).examples(question, vocabulary), given.seed
-            )
+            whole = learn.with_others(validation).examples(question, vocabulary)
+            if isinstance(mixed, BesideTable):
+                mixed.table.fit(whole)
+            else:
+                _fit_bag(mixed, whole, given.seed)
     return Trained(mixed or model, vocabulary, question, given, history)
+
+
+def _labels_of(
+    learn: Targets, settings: TreeLSTMSettings, kind: str
+) -> tuple[Vocabulary, TreeLSTMSettings]:
+    """The labels that are known, and the settings with what is chosen from the data."""
+
+    def known(least: int) -> tuple[Vocabulary, TreeLSTMSettings]:
+        vocabulary = Vocabulary.from_trees(
+            learn.trees,
+            unknown=True,
+            min_count=least,
+            any_arity=settings.cell == "child-sum",
+            numbers=settings.numbers,
+        )
+        labels = vocabulary.num_types + vocabulary.num_tokens
+        given = settings.resolved(len(learn.answers), labels, kind)
+        return vocabulary, replace(given, numbers=vocabulary.numbers, min_count=least)
+
+    if settings.min_count is not None:
+        return known(settings.min_count)
+    found = known(2)
+    # What is said of a node is often said by its label; the unknown one is learnt by dropout.
+    return known(1) if kind == "nodes" and found[1].label_dropout is None else found
 
 
 def _left_open(

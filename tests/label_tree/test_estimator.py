@@ -203,3 +203,10 @@ def test_fitting_where_torch_is_told_to_compute_in_double_precision(tmp_path: Pa
         assert (again.predict_proba(lists) == model.predict_proba(lists)).all()
     finally:
         torch.set_default_dtype(before)
+
+
+def test_columns_that_say_nothing() -> None:
+    y = np.repeat([0, 1, 2], [40, 30, 20])
+    for X in (np.ones((90, 3)), csr_matrix((90, 3))):
+        model = LabelTreeClassifier(random_state=0).fit(X, y)
+        np.testing.assert_allclose(model.predict_proba(X[:1])[0], [4 / 9, 3 / 9, 2 / 9], atol=0.1)

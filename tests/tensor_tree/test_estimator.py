@@ -162,6 +162,12 @@ def test_a_class_for_each_node(tmp_path: Path):
     model = TreeNodeClassifier(epochs=20, hidden_size=16, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.98
     assert [len(each) for each in model.predict(X)] == [tree.size for tree in X]
+    probable, logarithm = model.predict_proba(X), model.predict_log_proba(X)
+    for tree, names, p, log_p in zip(X, model.predict(X), probable, logarithm, strict=True):
+        assert p.shape == (tree.size, len(model.classes_))
+        np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-6)
+        np.testing.assert_allclose(np.log(p), log_p, atol=1e-4)
+        assert model.classes_[p.argmax(axis=1)].tolist() == names
     model.save(tmp_path / "model.safetensors")
     assert TreeNodeClassifier.load(tmp_path / "model.safetensors").predict(X) == model.predict(X)
 
