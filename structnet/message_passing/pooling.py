@@ -17,10 +17,10 @@ from torch.autograd.function import once_differentiable
 from structnet.checks import check_one_of
 from structnet.message_passing import _pooling_kernels as kernels
 from structnet.message_passing.cell import Edges, Nodes, State
+from structnet.message_passing.gpu.triton import runs_triton
 from structnet.message_passing.propagation import propagate
 from structnet.message_passing.rows import with_own_rows
 from structnet.message_passing.scheduling import Layout
-from structnet.message_passing.transfer import runs_triton
 from structnet.trees.forest import Forest
 
 POOLS = ("root", "sum", "mean", "max", "attention")
@@ -78,7 +78,7 @@ def pooled(
     if backend == "levels" and runs_triton(x):
         from structnet.message_passing.gpu import pools
 
-        if pools.covers(forest, x):
+        if pools.covers(forest):
             weight = None if score is None else _weights(x @ score.to(x))
             return pools.pooled_rows(forest, x, names, weight)
     return torch.cat([_plain(forest, x, name, backend, score) for name in names], -1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 
 import numpy as np
 import torch
@@ -21,9 +20,3 @@ def moved(device: torch.device, *arrays: np.ndarray) -> Sequence[Tensor]:
     if device.type == "cuda":
         joined = joined.pin_memory()
     return joined.to(device, non_blocking=True).split([len(array) for array in arrays])
-
-
-def runs_triton(x: Tensor) -> bool:
-    """Whether kernels in Triton, which torch for GPUs brings, take a tensor, ``[...]``."""
-    of_floats = x.dtype in (torch.float32, torch.float64)
-    return x.is_cuda and of_floats and find_spec("triton") is not None

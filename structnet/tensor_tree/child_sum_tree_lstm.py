@@ -12,10 +12,11 @@ from torch import Tensor, nn
 from structnet.checks import check_integer, check_number, check_one_of
 from structnet.errors import GraphError
 from structnet.message_passing.cell import Edges, Nodes, State
+from structnet.message_passing.gpu.triton import runs_triton
 from structnet.message_passing.propagation import propagate
 from structnet.message_passing.rows import with_own_rows
 from structnet.message_passing.scheduling import Layout
-from structnet.message_passing.transfer import moved, runs_triton
+from structnet.message_passing.transfer import moved
 from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT
 from structnet.tensor_tree.compiled.child_sum_sweep import covers, sweep
 from structnet.tensor_tree.gates import lstm_state

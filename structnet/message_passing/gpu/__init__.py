@@ -1,7 +1,8 @@
-"""What a GPU computes otherwise than level by level; imported where there is one.
+"""What a GPU computes otherwise than level by level.
 
-=========  ====================================================================================
-``rows``   :func:`sum_rows`: sums of lists of rows, without additions that race
-``pools``  :func:`pooled_rows`: the pools of trees that are written out
-=========  ====================================================================================
+==========  ===================================================================================
+``triton``  :func:`runs_triton`: whether there is a Triton that compiles; imports none
+``rows``    :func:`sum_rows`: sums of lists of rows, without additions that race
+``pools``   :func:`pooled_rows`: the pools of trees that are written out
+==========  ===================================================================================
 """

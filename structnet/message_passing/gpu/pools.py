@@ -8,15 +8,15 @@ import torch
 from torch import Tensor
 
 from structnet.message_passing.gpu.rows import Gather
-from structnet.message_passing.transfer import moved, runs_triton
+from structnet.message_passing.transfer import moved
 from structnet.trees.forest import Forest
 
 MOST_ROWS = 2**24  # written out: their numbers are exact as floats
 
 
-def covers(forest: Forest, x: Tensor) -> bool:
-    """Whether :func:`pooled_rows` can compute with rows of nodes, ``[num_nodes, c]``."""
-    return runs_triton(x) and float(forest.sizes().sum()) <= MOST_ROWS
+def covers(forest: Forest) -> bool:
+    """Whether :func:`pooled_rows` takes these trees."""
+    return float(forest.sizes().sum()) <= MOST_ROWS
 
 
 def pooled_rows(forest: Forest, x: Tensor, names: Sequence[str], weight: Tensor | None) -> Tensor:

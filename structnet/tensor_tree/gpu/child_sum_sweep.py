@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from structnet.message_passing.gpu.rows import ROWS, grid
-from structnet.message_passing.transfer import moved, runs_triton
+from structnet.message_passing.transfer import moved
 from structnet.tensor_tree.gpu import _kernels as kernels
 from structnet.trees._kernels import grouped
 from structnet.trees.forest import Forest
@@ -142,10 +142,8 @@ class _Sweep(torch.autograd.Function):
 
 
 def covers(forest: Forest, *tensors: Tensor) -> bool:
-    """Whether :func:`sweep` can compute with these tensors, ``[...]`` each."""
+    """Whether :func:`sweep` can compute with these tensors, ``[...]`` each, if Triton can."""
     first = tensors[0]
-    return (
-        runs_triton(first)
-        and not torch.is_autocast_enabled(forest.device.type)
-        and all(x.dtype == first.dtype and x.device == first.device for x in tensors)
+    return not torch.is_autocast_enabled(forest.device.type) and all(
+        x.dtype == first.dtype and x.device == first.device for x in tensors
     )
