@@ -117,7 +117,7 @@ def goes_right(columns, values, node, table, weights, places):
     elif thin_row:
         score = thin_dot(columns, values, weights[start:])
     else:
-        score = full_dot(values, 0, weights, start, len(values))
+        score = full_dot(values.ravel(), 0, weights, start, len(values))
     return score + weights[start - 1] >= 0
 
 
@@ -165,7 +165,7 @@ def leaf_scores(columns, values, node, table, weights, places, out):
     k, start = len(out), table[FIELDS * node + WEIGHTS]
     at = table[FIELDS * node + FEATURES]
     if at < 0 and len(columns) == 0:
-        full_scores(values, 0, weights, start, len(values), k, out)
+        full_scores(values.ravel(), 0, weights, start, len(values), k, out)
         return
     begin_scores(weights, start, out)
     start += k
@@ -225,10 +225,11 @@ def class_of(table, weights, places, columns, values):
 @free
 def class_of_full(table, weights, values):
     """The same where row and weights are full: every array that is handed over takes its time."""
-    leaf = full_leaf_of(values, 0, len(values), table, weights)
+    flat = values.ravel()
+    leaf = full_leaf_of(flat, 0, len(flat), table, weights)
     size, start = table[FIELDS * leaf + SIZE], table[FIELDS * leaf + WEIGHTS]
     scores = np.empty(size, weights.dtype)
-    full_scores(values, 0, weights, start, len(values), size, scores)
+    full_scores(flat, 0, weights, start, len(flat), size, scores)
     return table[table[FIELDS * leaf + CLASSES] + likeliest(scores)]
 
 
@@ -264,7 +265,7 @@ def log_probs(columns, values, leaf, table, weights, places, out):
 
 @free
 def leaves_of(X, indptr, indices, data, table, weights, places, out):
-    """The leaf of each row; of rows in full, ``indices`` is empty and ``indptr`` has a 0 a row."""
+    """The leaf of each row; of rows in full, ``indptr`` and ``indices`` are empty."""
     flat, width = X.ravel(), X.shape[1]
     for i in range(len(out)):
         if len(indptr) == 0 and len(places) == 0:

@@ -45,7 +45,9 @@ def all_of(b, value, width):
 
 
 def check_same(*kinds):
-    """Of arrays and numbers of two kinds, no instruction makes one."""
+    """Of arrays and numbers of two kinds, no instruction makes one; nor sees it strides."""
+    if any(getattr(kind, "layout", "C") != "C" for kind in kinds):
+        raise TypingError("rows and weights must be contiguous")
     kinds = {getattr(kind, "dtype", kind) for kind in kinds}
     if len(kinds) > 1:
         raise TypingError(f"rows and weights must have the same precision; got {kinds}")

@@ -97,8 +97,10 @@ def _scaled(x: Any, counts: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
     share = counts / counts.sum()
     mean = np.zeros(x.shape[1], np.float32) if issparse(x) else share @ x
     z = x.copy() if issparse(x) else x - mean
-    squares = z.power(2) if issparse(x) else z * z
-    sd = np.sqrt(np.asarray(share @ squares).ravel(), dtype=np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):
+        sd = _sizes(z, share)
+    if not np.isfinite(sd).all():  # squares beyond single precision
+        sd = _sizes(z.astype(np.float64), share).astype(np.float32)
     sd[sd <= 1e-6 * np.abs(mean)] = 1  # rounding alone makes a constant deviate
     sd[sd == 0] = 1
     if issparse(z):
@@ -106,3 +108,8 @@ def _scaled(x: Any, counts: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
     else:
         z /= sd
     return z, mean, sd
+
+
+def _sizes(z: Any, share: np.ndarray) -> np.ndarray:
+    """The root of the mean square of each feature. ``[n, D], [n] -> [D]``."""
+    return np.sqrt(np.asarray(share @ (z.power(2) if issparse(z) else z * z)).ravel())

@@ -40,4 +40,6 @@ ONE_THREAD = _OneThread()
 
 @cache
 def _libraries() -> Any:
+    import scipy.linalg.cython_blas  # noqa: F401 - it loads the one that compiled loops call
+
     return ThreadpoolController().select(internal_api="openblas").lib_controllers

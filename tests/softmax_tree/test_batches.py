@@ -49,3 +49,12 @@ def test_rows_near_hyperplanes() -> None:
     alone = [int(tree.leaves_of(row[None])[0]) for row in x]
     assert len(set(alone)) == 3  # rounding sends some to either side
     assert tree.leaves_of(x).tolist() == alone
+
+
+def test_a_row_that_is_a_column_of_memory() -> None:
+    tree = drawn(0, 1.0)
+    x = np.random.default_rng(1).normal(size=(40, FEATURES)).astype(np.float32)
+    ask = tree.predictor()
+    for row, apart in zip(x, np.asfortranarray(x), strict=True):
+        assert ask.class_of(apart) == ask.class_of(row)
+        assert ask.probabilities(apart)[1].tolist() == ask.probabilities(row)[1].tolist()

@@ -87,6 +87,18 @@ def test_it_starts_where_it_is_told() -> None:
     assert value(x, y, counts, again) <= value(x, y, counts, first) * (1 + 1e-5)
 
 
+@pytest.mark.parametrize("form", [np.asarray, csr_matrix])
+def test_a_feature_whose_squares_no_float_holds(form: Any) -> None:
+    x, y, counts = problem(3)
+    found, counts[0] = [], 0
+    for scale in (2.0**10, 2.0**100):
+        scales = np.array([scale] + [1] * (x.shape[1] - 1), np.float32)
+        weights, biases = multinomial(form(x * scales), y, counts, zeros(x, 3), PENALTY, 500)
+        found.append((weights * scales[:, None], biases))
+    for few, many in zip(*found, strict=True):
+        assert np.abs(few).max() > 0.1 and np.allclose(few, many, atol=0.01)
+
+
 def test_losses_and_slopes() -> None:
     rng = np.random.default_rng(0)
     scores = (20 * rng.normal(size=(4, 700))).astype(np.float32)  # more rows than a block

@@ -110,6 +110,16 @@ def test_pools_are_those_of_the_compiled_loops(pool: str, name: str):
         torch.testing.assert_close(a, b)
 
 
+def test_the_greatest_of_rows_that_are_not_a_number_is_none():
+    forest = Forest.from_trees(
+        [Tree("A", [Tree("x"), Tree("y")]), Tree("x")], ANY_ARITY, share=False
+    )
+    x = torch.rand(forest.num_nodes, 2, device=DEVICE)
+    x[forest.roots[0], 0] = torch.nan
+    most = pooled_rows(forest.to(DEVICE), x, ["max"], None)
+    assert most.isnan().tolist() == [[True, False], [False, False]]
+
+
 def test_sums_of_lists_of_any_length():
     x = torch.arange(12.0, device=DEVICE).view(4, 3)
     index = torch.tensor([2] + [1] * 100, device=DEVICE)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -184,3 +186,20 @@ def test_the_progress_says_what_was_changed(
         monkeypatch.setattr(threads, "LARGE", size)
         numbers(progress=Progress())
         assert (", 1 thread, " in capsys.readouterr().err) == said
+
+
+def test_the_library_of_compiled_loops_takes_one_thread_even_if_none_has_run() -> None:
+    code = (
+        "import threadpoolctl\n"
+        "from structnet.training.one_thread import ONE_THREAD\n"
+        "with ONE_THREAD:\n"
+        "    import scipy.linalg\n"
+        "    found = threadpoolctl.threadpool_info()\n"
+        "print({each['num_threads'] for each in found if each['internal_api'] == 'openblas'})\n"
+    )
+    free = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+    free["OPENBLAS_NUM_THREADS"] = "2"
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=free
+    )
+    assert ran.stdout == "{1}\n"

@@ -52,7 +52,7 @@ def pooled_rows(forest: Forest, x: Tensor, names: Sequence[str], weight: Tensor 
             # Chosen by hand: where rows tie, torch's own gradient is wrong in the other columns.
             with torch.no_grad():
                 place = torch.arange(len(rows), device=x.device, dtype=x.dtype).unsqueeze(1)
-                is_most = rows == reduced(rows, "max").index_select(0, trees)
+                is_most = rows.isnan() | (rows == reduced(rows, "max").index_select(0, trees))
                 chosen = reduced(torch.where(is_most, place, len(rows) - 1), "min").long()
             found.append(rows.gather(0, chosen))
         else:
