@@ -202,7 +202,8 @@ class Loop:
         total = self.processes.add_gradients(self.parameters, own)
         # Here an accelerator is waited for, once a step: the price of never taking one that cannot
         # be taken back.
-        loss, size = torch.stack([total, self._gradient_size()]).tolist()
+        size = self._gradient_size().to(total.device)  # a loss may be elsewhere
+        loss, size = torch.stack([total, size]).tolist()
         if not math.isfinite(loss):
             self._stop("loss", epoch, batch, indices)
         if not math.isfinite(size):
