@@ -34,16 +34,6 @@ def words_of(tokens: np.ndarray, size: int) -> np.ndarray:
     return np.where(tokens >= FIRST, size - 1, tokens)
 
 
-def label_numbers(forest: Forest, num_types: int, num_labels: int) -> np.ndarray:
-    """The label of each stored node as one number: its type, or behind these its token.
-
-    Shapes:
-        ``[num_nodes]``, int64.
-    """
-    words = words_of(forest.tokens, num_labels - num_types)
-    return np.where(forest.types >= 0, forest.types, num_types + words)
-
-
 class LabelBag(nn.Module):
     """A linear model on the counts of labels and pairs, for each tree of an example by itself.
 
@@ -151,7 +141,9 @@ class LabelBag(nn.Module):
 
     def _edges(self, forest: Forest, order: Preorder) -> tuple[np.ndarray, np.ndarray]:
         """Of all edges of all trees: the tree, and the pair of labels as one number."""
-        label = label_numbers(forest, self.num_types, self.num_labels)
+        label = np.where(
+            forest.types >= 0, forest.types, self.num_types + self._words(forest.tokens)
+        )
         parent, child = forest.edges(order)
         return order.trees[parent], label[order.nodes[parent]] * self.num_labels + label[child]
 

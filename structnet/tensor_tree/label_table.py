@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from structnet.tensor_tree.label_bag import label_numbers
+from structnet.tensor_tree.label_bag import words_of
 from structnet.tensor_tree.predictor import NodeAnswers, NodePredictor, best_shares
 from structnet.training.metrics import batch_starts
 from structnet.trees.examples import NodeExamples
@@ -21,7 +21,9 @@ from structnet.trees.forest import Forest
 class LabelTable(nn.Module):
     """The share of each class among the nodes of a label, which all nodes' counts as one more.
 
-    ``p(c | l) = (n_lc + p(c)) / (n_l + 1)``; of a label that was not seen, it is ``p(c)``.
+    ``p(c | l) = (n_lc + p(c)) / (n_l + 1)``; of a label that was not seen, it is ``p(c)``. Where a
+    node carries a token beside its label, as words of a dependency tree do, the token is counted
+    likewise, with ``p(c | l)`` in the place of ``p(c)``.
 
     Args:
         num_types, num_tokens: sizes of the vocabulary.
@@ -29,38 +31,48 @@ class LabelTable(nn.Module):
         numbers: tokens may be numbers (``vocabulary.numbers``), which count as one label.
 
     Shapes:
-        log_prob: ``[num_types + num_tokens, num_classes]``, with numbers a row more.
-        output: ``[num_nodes, num_classes]``, by the nodes' numbers in the forest.
+        of_all: ``[num_classes]``, ``p(c)``.
+        count: ``[num_types + num_tokens + 1, num_classes]``, with numbers a row more; the last one,
+            0, is of what a node lacks.
+        output: log-probabilities ``[num_nodes, num_classes]``, by the nodes' numbers in the forest.
 
     Reference: Jelinek and Mercer, "Interpolated estimation of Markov source parameters from sparse
     data", 1980.
     """
 
-    log_prob: Tensor
+    of_all: Tensor
+    count: Tensor
 
     def __init__(self, num_types: int, num_tokens: int, num_classes: int, numbers: bool = False):
         super().__init__()
-        self.num_types, self.num_classes = num_types, num_classes
-        self.num_labels = num_types + num_tokens + numbers
-        self.register_buffer("log_prob", torch.zeros(self.num_labels, num_classes))
+        self.num_types, self.num_words = num_types, num_tokens + numbers
+        self.register_buffer("of_all", torch.full((num_classes,), 1 / num_classes))
+        rows = num_types + self.num_words + 1
+        self.register_buffer("count", torch.zeros(rows, num_classes))
 
     def fit(self, examples: Any) -> None:
         """Counts the nodes that have a class, of :class:`structnet.NodeExamples`."""
-        nodes, classes = examples.order.nodes, examples.labels.cpu().numpy()
-        label = self._labels(examples.forest)[nodes][classes >= 0]
-        shape = (self.num_labels, self.num_classes)
-        pairs = label * self.num_classes + classes[classes >= 0]
-        count = np.bincount(pairs, minlength=shape[0] * shape[1]).reshape(shape)
-        of_all = (count.sum(0) + 1 / self.num_classes) / (count.sum() + 1)
-        shares = (count + of_all) / (count.sum(1, keepdims=True) + 1)
-        self.log_prob.copy_(torch.from_numpy(np.log(shares)))
+        labels = examples.labels.cpu().numpy()
+        nodes, classes = examples.order.nodes[labels >= 0], labels[labels >= 0]
+        of_all = np.bincount(classes, minlength=len(self.of_all))
+        count = np.zeros(self.count.shape)
+        for row in self._rows(examples.forest):
+            np.add.at(count, (row[nodes], classes), 1)
+        count[-1] = 0
+        self.of_all.copy_(torch.from_numpy((of_all + 1 / len(of_all)) / (len(classes) + 1)))
+        self.count.copy_(torch.from_numpy(count))
 
     def forward(self, forest: Forest) -> Tensor:
-        labels = torch.from_numpy(self._labels(forest)).to(self.log_prob.device)
-        return self.log_prob.index_select(0, labels)
+        share = self.of_all
+        for row in self._rows(forest):
+            count = self.count[torch.from_numpy(row).to(self.count.device)]
+            share = (count + share) / (count.sum(1, keepdim=True) + 1)
+        return share.log()
 
-    def _labels(self, forest: Forest) -> np.ndarray:
-        return label_numbers(forest, self.num_types, self.num_labels)
+    def _rows(self, forest: Forest) -> tuple[np.ndarray, np.ndarray]:
+        """The places of each stored node's type and token, -1 for none. ``[num_nodes]`` each."""
+        words = words_of(forest.tokens, self.num_words)
+        return forest.types, np.where(words >= 0, self.num_types + words, -1)
 
 
 class BesideTable(NodeAnswers):

@@ -23,7 +23,7 @@ class TreeNodeClassifier(TreeLSTMEstimator):
     What a node's class is must not be its label: give labels that say nothing of it.
 
     Args: those of :class:`TreeLSTMEstimator`; ``pools`` are not used, and
-        ``bag`` is a table of how often nodes with a label have each class.
+        ``bag`` is a table of how often nodes with a label, and with a token, have each class.
 
     Attributes:
         classes_: the classes, sorted.

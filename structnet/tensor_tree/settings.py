@@ -56,7 +56,7 @@ class TreeLSTMSettings:
             "mean", "max" or "attention" over all nodes; by default root, max and attention, and for
             numbers the sum too.
         bag: linear model of how often each label occurs beside it, mixed as the held-out examples
-            choose; of classes and numbers. Of nodes, how often those with a label have each class.
+            choose; of classes and numbers. Of nodes, a table of the classes of labels and tokens.
         numbers: take leaves and tokens that are numbers by their values, as features of the number,
             which one that was never seen has too; by default if training trees have many different
             ones (a perplexity above 20), while few, such as digits, are words.

@@ -21,30 +21,32 @@ CLASSES = 3
 SIZES = {"num_types": len(TYPES), "num_tokens": len(TOKENS), "num_classes": CLASSES}
 
 
-def labelled(seed: int) -> tuple[list[Tree], list[list[int]]]:
+def labelled(seed: int, inner_tokens: bool = False) -> tuple[list[Tree], list[list[int]]]:
     """Trees with classes of their nodes, of which some have none."""
     rng = random.Random(seed)
-    trees = [tree for seed in range(10) for tree in random_trees(random.Random(seed))]
+    trees = [tree for seed in range(10) for tree in random_trees(random.Random(seed), inner_tokens)]
     return trees, [[rng.randrange(-1, CLASSES) for _ in tree.preorder()] for tree in trees]
 
 
-def test_shares_by_the_definition():
-    trees, classes = labelled(0)
+@pytest.mark.parametrize("inner_tokens", [False, True])
+def test_shares_by_the_definition(inner_tokens: bool):
+    trees, classes = labelled(0, inner_tokens)
     forest = Forest.from_trees(trees, VOCABULARY)
     table = LabelTable(**SIZES)
     table.fit(NodeExamples(forest, classes))
-    kinds = []
-    for tree in trees:
-        for kind, token in map(VOCABULARY.encode, tree.preorder()):
-            kinds.append(kind if kind >= 0 else len(TYPES) + token)
+    labels = [VOCABULARY.encode(node) for tree in trees for node in tree.preorder()]
     flat = [c for each in classes for c in each]
-    given = [(k, c) for k, c in zip(kinds, flat, strict=True) if c >= 0]
-    pairs, of_label, of_class = Counter(given), Counter(k for k, _ in given), Counter()
-    of_class.update(c for _, c in given)
+    given = [(label, c) for label, c in zip(labels, flat, strict=True) if c >= 0]
+    of_class = Counter(c for _, c in given)
     found = table(forest).exp()[forest.preorder().nodes]
-    for row, k in zip(found.tolist(), kinds, strict=True):
-        of_all = [(of_class[c] + 1 / CLASSES) / (len(given) + 1) for c in range(CLASSES)]
-        expected = [(pairs[k, c] + of_all[c]) / (of_label[k] + 1) for c in range(CLASSES)]
+    assert inner_tokens is any(kind >= 0 and token >= 0 for kind, token in labels)
+    for row, label in zip(found.tolist(), labels, strict=True):
+        expected = [(of_class[c] + 1 / CLASSES) / (len(given) + 1) for c in range(CLASSES)]
+        for part in range(2):  # the type, and then the token
+            if label[part] >= 0:
+                count = Counter(c for other, c in given if other[part] == label[part])
+                total = count.total() + 1
+                expected = [(count[c] + expected[c]) / total for c in range(CLASSES)]
         np.testing.assert_allclose(row, expected, rtol=1e-5)
 
 
@@ -54,7 +56,7 @@ def test_the_better_of_both_counts_more():
     forest = Forest.from_trees(trees, VOCABULARY)
     tree = NodePredictor(ChildSumTreeLSTM(4, len(TYPES), len(TOKENS)), CLASSES)
     model = BesideTable(tree, LabelTable(**SIZES)).eval()
-    model.table.log_prob.copy_(torch.randn(len(TYPES) + len(TOKENS), CLASSES).log_softmax(1))
+    model.table.count[:-1].random_(9)
     nodes = torch.from_numpy(forest.preorder().nodes)
     with torch.no_grad():
         parts = [part.argmax(1)[nodes] for part in model.parts(forest)]
@@ -69,22 +71,26 @@ def test_the_better_of_both_counts_more():
     assert model.shares.tolist() == [0.5, 0.5]  # nothing says which is better
 
 
-def sentences(number: int, seed: int) -> tuple[list[Tree], list[list[str]]]:
-    """Words below each other, most of them rare, whose class is said by the word alone."""
+def sentences(number: int, seed: int, carried: bool) -> tuple[list[Tree], list[list[str]]]:
+    """Words below each other, most of them rare, whose class is said by the word alone.
+
+    They are the nodes' labels or, as in dependency trees, carried beside a label.
+    """
     rng, trees, classes = random.Random(seed), [], []
     for _ in range(number):
         words = [rng.randrange(400) for _ in range(6)]
-        tree = Tree(f"w{words[0]}")
-        for word in words[1:]:
-            tree = Tree(f"w{word}", [tree])
-        trees.append(tree)
+        below: list[Tree] = []
+        for word in words:
+            below = [Tree("*", below, token=f"w{word}") if carried else Tree(f"w{word}", below)]
+        trees += below
         classes.append(["abcd"[word * 7 % 11 % 4] for word in reversed(words)])
     return trees, classes
 
 
+@pytest.mark.parametrize("carried", [False, True])
 @pytest.mark.parametrize("bag", [True, False])
-def test_words_that_few_trees_have(bag: bool, tmp_path: Path):
-    X, y = sentences(150, 0)
+def test_words_that_few_trees_have(bag: bool, carried: bool, tmp_path: Path):
+    X, y = sentences(150, 0, carried)
     few = {"hidden_size": 8, "epochs": 4, "random_state": 0}
     model = TreeNodeClassifier(bag=bag, **few).fit(X, y)
     assert (model.score(X, y) > 0.9) is bag
@@ -96,7 +102,7 @@ def test_words_that_few_trees_have(bag: bool, tmp_path: Path):
 
 
 def test_rare_labels_are_known_where_nodes_are_asked_about():
-    X, y = sentences(150, 0)
+    X, y = sentences(150, 0, carried=False)
     few = {"hidden_size": 2, "epochs": 1, "random_state": 0}
     assert TreeNodeClassifier(**few).fit(X, y).trained_.settings.min_count == 1
     assert TreeNodeClassifier(min_count=3, **few).fit(X, y).trained_.settings.min_count == 3
