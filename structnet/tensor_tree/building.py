@@ -114,12 +114,19 @@ class Targets:
         return TreeExamples(forest, np.asarray(self.answers, dtype), weights)
 
 
-def bag_sizes(vocabulary: Vocabulary, question: Question) -> dict[str, Any]:
-    """The arguments of the linear model of a question, but for its pairs."""
+def label_sizes(vocabulary: Vocabulary) -> dict[str, Any]:
+    """The arguments of a model of single labels that say which labels there are."""
     return {
         "num_types": vocabulary.num_types,
         "num_tokens": vocabulary.num_tokens,
         "numbers": vocabulary.numbers,
+    }
+
+
+def bag_sizes(vocabulary: Vocabulary, question: Question) -> dict[str, Any]:
+    """The arguments of the linear model of a question, but for its pairs."""
+    return {
+        **label_sizes(vocabulary),
         "num_outputs": question.num_outputs,
         "roots": question.roots,
         "logarithm": question.kind == "classes",
@@ -128,12 +135,7 @@ def bag_sizes(vocabulary: Vocabulary, question: Question) -> dict[str, Any]:
 
 def table_sizes(vocabulary: Vocabulary, question: Question) -> dict[str, Any]:
     """The arguments of the table of a question about nodes."""
-    return {
-        "num_types": vocabulary.num_types,
-        "num_tokens": vocabulary.num_tokens,
-        "num_classes": question.num_outputs,
-        "numbers": vocabulary.numbers,
-    }
+    return {**label_sizes(vocabulary), "num_classes": question.num_outputs}
 
 
 def build(

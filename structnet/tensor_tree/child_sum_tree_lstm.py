@@ -304,12 +304,12 @@ class ChildSumTreeLSTM(nn.Module):
         y = torch.addmm(self.bias, x, self.weight)  # [nodes, 3 c]
         leaves = int((forest.height == 0).sum())
         p = torch.addmm(self.forget_bias, x[leaves:], self.forget_weight)  # [inner nodes, c]
-        weights = self._weights()[6:]
         if backend == "levels" and runs_triton(y):
             from structnet.tensor_tree.gpu import child_sum_sweep as gpu
 
-            if gpu.covers(forest, y, p, *weights):
-                return gpu.sweep(forest, y, p, *weights)
+            given = (y, p, *self._weights()[6:])
+            if gpu.covers(forest, *given):
+                return gpu.sweep(forest, *given)
         rows = with_own_rows(forest, self.places)
         cell = _Cell(self, y, F.pad(p, (0, 0, leaves, 0)))
         return propagate(rows, cell, range(forest.num_nodes), backend)["h"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -230,22 +231,23 @@ class NodeAnswers(nn.Module):
 
         See :meth:`structnet.Forest.preorder`.
         """
-        return self._logits(batch).argmax(-1)
+        return self._told(batch, partial(torch.argmax, dim=-1))
 
     def predict_proba(self, batch: NodeExamples | Forest) -> Tensor:
         """The probability of each class at each of these, ``[nodes of all trees, num_classes]``."""
-        return self._logits(batch).softmax(-1)
+        return self._told(batch, partial(torch.softmax, dim=-1))
 
     def predict_log_proba(self, batch: NodeExamples | Forest) -> Tensor:
         """The logarithm of that."""
-        return self._logits(batch).log_softmax(-1)
+        return self._told(batch, partial(torch.log_softmax, dim=-1))
 
-    def _logits(self, batch: NodeExamples | Forest) -> Tensor:
+    def _told(self, batch: NodeExamples | Forest, what: Callable[[Tensor], Tensor]) -> Tensor:
+        """What is made of logits, once for nodes that trees share, of each node of each tree."""
         if isinstance(batch, NodeExamples):
             forest, nodes = batch.forest, batch.nodes
         else:
             forest, nodes = batch, torch.from_numpy(batch.preorder().nodes).to(batch.device)
-        return self(forest).index_select(0, nodes)
+        return what(self(forest)).index_select(0, nodes)
 
     def accuracy(self, batch: NodeExamples) -> float:
         """The share of the labelled nodes that are predicted right."""
