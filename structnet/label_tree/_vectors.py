@@ -28,29 +28,24 @@ from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
+from structnet.trees import _llvm
+from structnet.trees._llvm import F32, I32, I64, INT, LOG_2, ROUND, SERIES
+
 WIDTH = 16
-I32, I64, F32 = ir.IntType(32), ir.IntType(64), ir.FloatType()
 FAST = ("contract", "reassoc", "nsz", "arcp")  # sums in any order
 START = I64(0)
-# e^r = 1 + r + r^2 (1/2 + r/6 + ...) for |r| <= log(2) / 2, as Cephes has it.
-SERIES = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 0.5)
-LOG_2 = (0.693359375, -2.12194440e-4)  # the first has so few digits that products are exact
-ROUND = 1.5 * 2**23  # added, it leaves a whole number in the last digits
 LEAST = -87.0  # below, e^x counts as 0
-INT = types.int64
 
 
 def vector(number=F32, width=WIDTH):
-    return ir.VectorType(number, width)
+    return _llvm.vector(number, width)
 
 
 def all_of(b, value, width=WIDTH):
     """A vector of one number."""
     if isinstance(value, float):
         return vector(width=width)([value] * width)
-    kind = vector(value.type, width)
-    first = b.insert_element(kind(ir.Undefined), value, I32(0))
-    return b.shuffle_vector(first, kind(ir.Undefined), vector(I32, width)([0] * width))
+    return _llvm.all_of(b, value, width)
 
 
 def lengthened(b, value):

@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 
 from structnet.softmax_tree._kernels import UNSIGNED
+from structnet.trees import _llvm
 from structnet.trees._kernels import compiled
 
 POWER_STEPS = 6
@@ -20,14 +21,10 @@ PATIENCE = 5  # steps over which the objective must fall
 TOLERANCE = 5e-4  # by which share
 STEEPEST = 1e30  # curvature, within single precision
 BLOCK = 256  # rows that are passed through all classes at a time: they stay in the cache
-# e^r = 1 + r + r^2 (1/2 + r/6 + ...) for |r| <= log(2) / 2, as Cephes has it.
-E0, E1, E2, E3, E4, E5 = map(
-    np.float32, (1.98756915e-4, 1.39819995e-3, 8.33345191e-3, 4.16657959e-2, 1.66666655e-1, 0.5)
-)
+E0, E1, E2, E3, E4, E5 = map(np.float32, _llvm.SERIES)
 PER_LOG_2 = np.float32(1.4426950408889634)
-# log(2) in two parts, the first of so few digits that products are exact.
-LOG_2, REST = np.float32(0.693359375), np.float32(-2.12194440e-4)
-ROUND = np.float32(1.5 * 2**23)  # added, it leaves a whole number in the last digits
+LOG_2, REST = map(np.float32, _llvm.LOG_2)
+ROUND = np.float32(_llvm.ROUND)
 LEAST = np.float32(-87)  # below, e^x counts as at it
 L3, L5, L7, L9, L11, L13 = (np.float32(1 / odd) for odd in range(3, 14, 2))
 ONE = np.float32(1)

@@ -22,8 +22,9 @@ from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
-I32, I64 = ir.IntType(32), ir.IntType(64)
-INT, SUMS = types.int64, 16
+from structnet.trees._llvm import I32, I64, INT, all_of, vector
+
+SUMS = 16
 
 
 def fma(b, x, y, z):
@@ -35,13 +36,6 @@ def fma(b, x, y, z):
         name = f"llvm.fma.{'f64' if kind == ir.DoubleType() else 'f32'}"
     function = cgutils.get_or_insert_function(b.module, ir.FunctionType(kind, [kind] * 3), name)
     return b.call(function, [x, y, z])
-
-
-def all_of(b, value, width):
-    """A vector of one number."""
-    kind = ir.VectorType(value.type, width)
-    first = b.insert_element(kind(ir.Undefined), value, I32(0))
-    return b.shuffle_vector(first, kind(ir.Undefined), ir.VectorType(I32, width)([0] * width))
 
 
 def check_same(*kinds):
@@ -59,7 +53,7 @@ def pointer(context, b, kind, value):
 
 def below(b, end, width):
     """Which places of a vector are below an end."""
-    places = ir.VectorType(I64, width)(list(range(width)))
+    places = vector(I64, width)(list(range(width)))
     return b.icmp_signed("<", places, all_of(b, end, width))
 
 
@@ -68,7 +62,7 @@ class Window:
 
     def __init__(self, b, data, width, mask=None):
         self.b, self.data, self.mask = b, data, mask
-        self.kind = ir.VectorType(data.type.pointee, width)
+        self.kind = vector(data.type.pointee, width)
         self.align = 8 if data.type.pointee == ir.DoubleType() else 4
 
     def load(self, place):
@@ -111,7 +105,7 @@ def full_dot(typing, x, at, w, start, number):
     def code(context, b, signature, values):
         args, number = signature.args, values[4]
         parts = [b.gep(pointer(context, b, args[i], values[i]), [values[i + 1]]) for i in (0, 2)]
-        total = cgutils.alloca_once_value(b, ir.VectorType(parts[0].type.pointee, SUMS)(None))
+        total = cgutils.alloca_once_value(b, vector(parts[0].type.pointee, SUMS)(None))
 
         def add(place, mask):
             ours, theirs = (Window(b, part, SUMS, mask).load(place) for part in parts)
@@ -125,7 +119,7 @@ def full_dot(typing, x, at, w, start, number):
         found, width = b.load(total), SUMS
         while width > 1:  # the second half to the first
             width //= 2
-            halves = (ir.VectorType(I32, width)(list(range(i, i + width))) for i in (0, width))
+            halves = (vector(I32, width)(list(range(i, i + width))) for i in (0, width))
             found = b.fadd(*(b.shuffle_vector(found, found.type(None), half) for half in halves))
         return b.extract_element(found, I32(0))
 

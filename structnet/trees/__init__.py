@@ -16,6 +16,7 @@
 ``numbering``           how trees become arrays of nodes
 ``memory``              how millions of them are built quickly
 ``_kernels``            the loops over nodes: heights, sub-forests, topological order
+``_llvm``               words of the instructions that families compile themselves
 ======================  ==========================================================================
 """
 
