@@ -129,15 +129,12 @@ class SoftmaxTree(Routed, nn.Module):
 
     def leaves_of(self, x: Any) -> np.ndarray:
         """The leaf of each sample. ``[n, D] -> [n]``, int64."""
-        leaves = np.empty(x.shape[0], np.int64)
-        _kernels.leaves_of(*self._taken(x), *self.arrays, leaves)
-        return leaves
+        return self._leaves(self._taken(x), x.shape[0])
 
     def classes_of(self, x: Any) -> np.ndarray:
         """The likeliest class of each sample. ``[n, D] -> [n]``, int64."""
-        rows, arrays = self._taken(x), self.arrays
-        leaves, found = np.empty(x.shape[0], np.int64), np.empty(x.shape[0], np.int64)
-        _kernels.leaves_of(*rows, *arrays, leaves)
+        rows, arrays, found = self._taken(x), self.arrays, np.empty(x.shape[0], np.int64)
+        leaves = self._leaves(rows, x.shape[0])
         order, _ = grouped(leaves, len(arrays.nodes))
         _kernels.classes_of(*rows, order, leaves, *arrays, found)
         return found
@@ -148,7 +145,8 @@ class SoftmaxTree(Routed, nn.Module):
         Shapes:
             x ``[n, D]``.
         """
-        rows, arrays, leaves = self._taken(x), self.arrays, self.leaves_of(x)
+        rows, arrays = self._taken(x), self.arrays
+        leaves = self._leaves(rows, x.shape[0])
         starts = np.append(0, np.cumsum(arrays.sizes()[leaves]))
         classes, log_prob = np.empty(starts[-1], np.int64), np.empty(starts[-1])
         _kernels.log_probs_of(*rows, leaves, starts, *arrays, classes, log_prob)
@@ -204,6 +202,12 @@ class SoftmaxTree(Routed, nn.Module):
             x, weights = x[:, own.columns], full
         x = torch.as_tensor(x.toarray() if issparse(x) else x, dtype=dtype)
         return x @ weights.reshape(-1, k) + bias
+
+    def _leaves(self, rows: tuple[np.ndarray, ...], number: int) -> np.ndarray:
+        """The leaf of each of so many rows, as the kernels take them. ``[number]``."""
+        leaves = np.empty(number, np.int64)
+        _kernels.leaves_of(*rows, *self.arrays, leaves)
+        return leaves
 
     def _taken(self, x: Any) -> tuple[np.ndarray, ...]:
         """Samples as the kernels take them: rows, or nothing and CSR; in the tree's precision."""
