@@ -13,6 +13,7 @@ Sec. V       classifiers                                 :class:`TreeClassifier`
 :class:`TreePairClassifier`
 beyond it    canonical polyadic, tensor train            :class:`CP`, :class:`TensorTrain`
 Tai et al.   labels as vectors, shared weights           :class:`ChildSumTreeLSTM`
+Miwa et al.  what stands above nodes                     :class:`TopDownTreeLSTM`
 ===========  ==========================================  =======================================
 
 ======================  ==========================================================================
@@ -22,7 +23,9 @@ Tai et al.   labels as vectors, shared weights           :class:`ChildSumTreeLST
 ``inputs``              the vectors that leaves carry, and other nodes
 ``gates``               its element-wise part, plain and with the backward written out
 ``heads``               the classifiers on top, as the paper has them
-``child_sum_tree_lstm`` labels as vectors and one set of weights, for trees of any kind
+``child_sum_cell``      one set of weights for all nodes, in an LSTM
+``child_sum_tree_lstm`` the same over vectors of labels, for trees of any kind
+``top_down_tree_lstm``  the same from the roots down, over the states of nodes
 ``readout``             what is read of a tree's nodes, from the root to attention over all
 ``number_embedding``,   numbers at leaves: vectors that follow from their values, and sums of them
 ``number_sums``         for the linear model
@@ -45,7 +48,8 @@ Tai et al.   labels as vectors, shared weights           :class:`ChildSumTreeLST
 Reference:
     Castellana and Bacciu, "Generalising Recursive Neural Models by Tensor Decomposition", IJCNN
     2020; Tai, Socher and Manning, "Improved Semantic Representations From Tree-Structured Long
-    Short-Term Memory Networks", ACL 2015.
+    Short-Term Memory Networks", ACL 2015; Miwa and Bansal, "End-to-End Relation Extraction using
+    LSTMs on Sequences and Tree Structures", ACL 2016.
 """
 
 from __future__ import annotations

@@ -18,4 +18,5 @@ from .predictor import TreePredictor as TreePredictor
 from .readout import TreeReadout as TreeReadout
 from .recursive_network import RecursiveNetwork as RecursiveNetwork
 from .regressor import TreeLSTMRegressor as TreeLSTMRegressor
+from .top_down_tree_lstm import TopDownTreeLSTM as TopDownTreeLSTM
 from .tree_lstm import TreeLSTM as TreeLSTM

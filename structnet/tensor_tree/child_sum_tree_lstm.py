@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from structnet.checks import check_integer, check_number, check_one_of
+from structnet.checks import check_integer, check_number
 from structnet.errors import GraphError
-from structnet.message_passing.cell import Edges, Nodes, State
-from structnet.message_passing.gpu.triton import runs_triton
-from structnet.message_passing.propagation import propagate
-from structnet.message_passing.rows import with_own_rows
-from structnet.message_passing.scheduling import Layout
-from structnet.message_passing.transfer import moved
-from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT
-from structnet.tensor_tree.compiled.child_sum_sweep import covers, sweep
-from structnet.tensor_tree.gates import lstm_state
+from structnet.tensor_tree.child_sum_cell import ChildSumCell, added_up
 from structnet.tensor_tree.number_embedding import NumberEmbedding, check_known
-from structnet.tensor_tree.parameters import Shape, allocate, check_shapes
 from structnet.trees.forest import Forest
 from structnet.trees.number_tokens import FIRST
 
 LEAF_SCALE = 0.1  # of the vectors of words, beside those of inner labels
 
 
-class ChildSumTreeLSTM(nn.Module):
+class ChildSumTreeLSTM(ChildSumCell):
     """Encodes every node of a forest: any number of children, any number of labels.
 
     For a node with the vector x of its label and children 1..k in places p(1)..p(k)::
@@ -83,14 +74,6 @@ class ChildSumTreeLSTM(nn.Module):
         torch.Size([1, 8])
     """
 
-    weight: nn.Parameter
-    bias: nn.Parameter
-    children_weight: nn.Parameter
-    forget_weight: nn.Parameter
-    forget_bias: nn.Parameter
-    child_forget_weight: nn.Parameter
-    place_gate: Tensor
-    place_bias: Tensor
     type_dropout: Tensor | None
     token_dropout: Tensor | None
 
@@ -106,37 +89,18 @@ class ChildSumTreeLSTM(nn.Module):
         label_dropout: float = 0.0,
         numbers: bool = False,
     ):
-        super().__init__()
-        sizes = {"hidden_size": hidden_size, "places": places, "num_tokens": num_tokens}
-        for name, value in sizes.items():
-            check_integer(name, value, 0 if name == "num_tokens" else 1, owner="ChildSumTreeLSTM")
-        check_integer("num_types", num_types, 0, owner="ChildSumTreeLSTM")
+        super().__init__(hidden_size, input_size or hidden_size, order, places)
+        for name, value in (("num_types", num_types), ("num_tokens", num_tokens)):
+            check_integer(name, value, 0, owner="ChildSumTreeLSTM")
         check_integer("input_size", input_size, 1, optional=True, owner="ChildSumTreeLSTM")
         for name, share in (("dropout", dropout), ("label_dropout", label_dropout)):
             check_number(name, share, 0, 0.999, owner="ChildSumTreeLSTM")
-        self.hidden_size, self.places = hidden_size, places if order else 1
-        self.order, self.dropout, self.label_dropout = order, dropout, label_dropout
-        c, e = hidden_size, input_size or hidden_size
+        self.dropout, self.label_dropout = dropout, label_dropout
+        e = len(self.weight)
         self.type_vectors = nn.Embedding(num_types, e)
         self.token_vectors = (NumberEmbedding if numbers else nn.Embedding)(num_tokens, e)
         for name in ("type_dropout", "token_dropout"):  # nothing yet
             self.register_buffer(name, None, persistent=False)
-        shapes: dict[str, Shape] = {
-            "weight": (e, 3 * c),
-            "bias": (3 * c,),
-            "children_weight": (c, 3 * c),
-            "forget_weight": (e, c),
-            "forget_bias": (c,),
-            "child_forget_weight": (c, c),
-        }
-        by_place: dict[str, Shape] = {
-            "place_gate": (self.places, c),
-            "place_bias": (self.places, c),
-        }
-        self.shapes = {**allocate(self, shapes | by_place if order else shapes), **by_place}
-        if not order:
-            self.register_buffer("place_gate", torch.ones(1, c), persistent=False)
-            self.register_buffer("place_bias", torch.zeros(1, c), persistent=False)
         self.reset_parameters()
 
     @torch.no_grad()
@@ -146,16 +110,7 @@ class ChildSumTreeLSTM(nn.Module):
         self.token_vectors.weight.normal_(std=LEAF_SCALE)
         if isinstance(self.token_vectors, NumberEmbedding):
             self.token_vectors.number_weight.normal_(std=LEAF_SCALE)
-        e, c = len(self.weight), self.hidden_size
-        self.weight.normal_(std=e**-0.5)
-        self.forget_weight.normal_(std=0.5 * e**-0.5)
-        self.children_weight.normal_(std=(2 * HIDDEN_MOMENT * c) ** -0.5)  # of two children
-        self.child_forget_weight.normal_(std=0.5 * (HIDDEN_MOMENT * c) ** -0.5)
-        self.bias.zero_()
-        self.forget_bias.zero_()
-        if self.order:
-            self.place_gate.normal_(1.0, 0.1)
-            self.place_bias.normal_(0.0, 0.1)
+        super().reset_parameters()
 
     @torch.no_grad()
     def set_vectors(self, vectors: np.ndarray, which: np.ndarray, frozen: bool = False) -> None:
@@ -261,13 +216,8 @@ class ChildSumTreeLSTM(nn.Module):
         Shapes:
             types, tokens ``[n]`` -> ``[n, input_size]``.
         """
-        rows = self.type_vectors.weight.new_zeros(len(types), len(self.weight))
-        for numbers, table in ((types, self.type_vectors), (tokens, self.token_vectors)):
-            has = (numbers >= 0).nonzero()[0]
-            if len(has):
-                (where,) = moved(rows.device, has)
-                rows = rows.index_add(0, where, _looked_up(table, numbers[has]))
-        return rows
+        tables = self.type_vectors, self.token_vectors
+        return added_up(zip((types, tokens), map(_asked, tables), strict=True), self.weight)
 
     def inputs(self, forest: Forest) -> Tensor:
         """The vector of each node's label, ``[num_nodes, input_size]``; raises as ``labels``."""
@@ -288,102 +238,30 @@ class ChildSumTreeLSTM(nn.Module):
             GraphError: the forest is empty, or has a type or a token that the model does not have.
             ValueError: a parameter of another shape than it was made with, or an unknown backend.
         """
-        check_one_of("backend", backend, ("levels", "dgl"), "ChildSumTreeLSTM")
-        check_shapes(self, self.shapes)
         types, tokens = self.labels(forest)
         apart = self.training and self.dropout > 0  # each node's numbers are dropped by themselves
-        if backend == "levels" and self._compiles(forest, weights := self._weights()):
-            if isinstance(self.token_vectors, NumberEmbedding):
-                table, tokens = self.token_vectors.extended(tokens)
-                weights = (weights[0], table, *weights[2:])
-            mask = self._mask(len(types)) if apart else None
-            return sweep(forest, types, tokens, mask, *weights)
-        x = self.vectors(types, tokens)
-        if apart:
-            x = x * self._mask(len(x))
-        y = torch.addmm(self.bias, x, self.weight)  # [nodes, 3 c]
-        leaves = int((forest.height == 0).sum())
-        p = torch.addmm(self.forget_bias, x[leaves:], self.forget_weight)  # [inner nodes, c]
-        if backend == "levels" and runs_triton(y):
-            from structnet.tensor_tree.gpu import child_sum_sweep as gpu
-
-            given = (y, p, *self._weights()[6:])
-            if gpu.covers(forest, *given):
-                return gpu.sweep(forest, *given)
-        rows = with_own_rows(forest, self.places)
-        cell = _Cell(self, y, F.pad(p, (0, 0, leaves, 0)))
-        return propagate(rows, cell, range(forest.num_nodes), backend)["h"]
+        ones = self.weight.new_ones(len(types), len(self.weight))
+        mask = F.dropout(ones, self.dropout) if apart else None
+        tables: tuple[Tensor, Tensor]
+        if _is_watched(self.type_vectors) or _is_watched(self.token_vectors):
+            x = self.vectors(types, tokens)
+            tables, types, tokens = (x, x[:0]), np.arange(len(x)), np.full(len(x), -1)
+        elif isinstance(self.token_vectors, NumberEmbedding):
+            table, tokens = self.token_vectors.extended(tokens)
+            tables = self.type_vectors.weight, table
+        else:
+            tables = self.type_vectors.weight, self.token_vectors.weight
+        return self.states(forest, (types, tokens), tables, mask, backend)
 
     def forward(self, forest: Forest, backend: str = "levels") -> Tensor:
         roots = torch.from_numpy(forest.roots).to(forest.device)
         return self.node_states(forest, backend).index_select(0, roots)
-
-    def _compiles(self, forest: Forest, weights: Sequence[Tensor]) -> bool:
-        """Whether the compiled sweep will do, which reads the vectors without a call of theirs."""
-        called = _is_watched(self.type_vectors) or _is_watched(self.token_vectors)
-        fit = all(table.shape[1] == len(self.weight) for table in weights[:2])
-        return fit and not called and covers(forest, *weights)
-
-    def _weights(self) -> tuple[Tensor, ...]:
-        """In the order of the compiled sweep's."""
-        return (
-            self.type_vectors.weight, self.token_vectors.weight, self.weight, self.bias,
-            self.forget_weight, self.forget_bias, self.children_weight, self.child_forget_weight,
-            self.place_gate, self.place_bias,
-        )  # fmt: skip
-
-    def _mask(self, rows: int) -> Tensor:
-        """What drops numbers of vectors, ``[rows, input_size]``."""
-        return F.dropout(self.weight.new_ones(rows, len(self.weight)), self.dropout)
 
 
 def _is_watched(table: nn.Embedding) -> bool:
     return bool(table._forward_hooks or table._forward_pre_hooks)
 
 
-def _looked_up(table: nn.Embedding, numbers: np.ndarray) -> Tensor:
-    """Vectors of a table, ``[n]`` -> ``[n, size]``."""
-    if not runs_triton(table.weight) or _is_watched(table):
-        return table(torch.from_numpy(numbers).to(table.weight.device))
-    from structnet.message_passing.gpu.rows import Gather  # torch's own adds up in random order
-
-    weight = table.weight
-    if isinstance(table, NumberEmbedding):
-        weight, numbers = table.extended(numbers)
-    return Gather(numbers, len(weight), weight.device)(weight)
-
-
-class _Cell:
-    """One sweep as messages: the plain form, on any device."""
-
-    sums = frozenset(["sum"])
-
-    def __init__(self, model: ChildSumTreeLSTM, y: Tensor, p: Tensor):
-        self.model, self.y, self.p = model, y, p
-        self.layout = Layout(1, model.places, model.order, pads=False)
-
-    def leaf(self, nodes: Nodes) -> State:
-        raise NotImplementedError  # every node has a type
-
-    def bottom(self) -> State:
-        nothing = self.y.new_zeros(1, self.model.hidden_size)
-        return {"h": nothing, "c": nothing}
-
-    def message(self, edges: Edges) -> State:
-        h = edges.split(edges.src["h"])  # [runs, length, c]
-        gate, bias = edges.select(self.model.place_gate), edges.select(self.model.place_bias)
-        return {
-            "sum": edges.join(h * gate.unsqueeze(1) + bias.unsqueeze(1)),
-            "forget": edges.src["h"] @ self.model.child_forget_weight,
-            "c": edges.src["c"],
-        }
-
-    def reduce(self, nodes: Nodes) -> State:
-        assert nodes.owner is not None  # as nothing pads
-        box, own = nodes.mailbox, nodes.tokens.remainder(len(self.y))  # padding reads any row
-        y = self.y.index_select(0, own) + box["sum"] @ self.model.children_weight
-        p = self.p.index_select(0, own).index_select(0, nodes.owner)
-        kept = nodes.sum(torch.sigmoid(p + box["forget"]) * box["c"])
-        i, o, u = y.chunk(3, -1)
-        h, c = lstm_state(i, o, u, kept, nodes.plain)
-        return {"h": h, "c": c}
+def _asked(table: nn.Embedding) -> Callable[[np.ndarray], Tensor]:
+    """The vectors that a table gives when it is called, as those who watch it expect."""
+    return lambda numbers: table(torch.from_numpy(numbers).to(table.weight.device))

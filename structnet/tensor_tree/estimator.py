@@ -40,8 +40,8 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
     bracketed text, or a parse of nltk, spaCy, conllu or networkx.
 
     Args:
-        cell, hidden_size, rank, pools, bag, numbers, min_count, dropout, label_dropout, epochs,
-        batch_size, learning_rate, weight_decay, patience: hyper-parameters of
+        cell, hidden_size, rank, pools, bag, context, numbers, min_count, dropout, label_dropout,
+        epochs, batch_size, learning_rate, weight_decay, patience: hyper-parameters of
             :class:`structnet.tensor_tree.settings.TreeLSTMSettings`, with its defaults.
         vectors: file of words' vectors, as GloVe and word2vec write them as text, for the tokens.
         train_vectors: train these further.
@@ -66,6 +66,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         rank: int | None = TreeLSTMSettings.rank,
         pools: Sequence[str] | None = TreeLSTMSettings.pools,
         bag: bool = TreeLSTMSettings.bag,
+        context: bool = TreeLSTMSettings.context,
         numbers: bool | None = TreeLSTMSettings.numbers,
         min_count: int | None = TreeLSTMSettings.min_count,
         dropout: float = TreeLSTMSettings.dropout,
@@ -122,6 +123,8 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         ]
         if vocabulary.numbers:
             lines.append("numbers at leaves enter by their values")
+        if told.context:
+            lines.append("reads what stands above a node and beside it, too")
         if self.trained_.question.kind != "nodes":
             *first, last = told.pools or ("root",)
             read = f"{', '.join(first)} and {last}" if first else last
@@ -190,8 +193,11 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             facts = {**data, "random_state": self.seed_, "vectors": vectors}
             if kind != "nodes" and self.min_count is None:
                 facts["min_count"] = 2  # which it was in trainings of before
-            if "numbers" not in file.claim(self.folder, self, FREE, **facts):
-                settings = replace(settings, numbers=False)  # begun when all were words
+            known = file.claim(self.folder, self, FREE, **facts)
+            if "numbers" not in known:  # begun when all labels were words
+                settings = replace(settings, numbers=False)
+            if "context" not in known:  # begun when nodes were judged by what is below them
+                settings = replace(settings, context=False)
         question = Question(kind, outputs, len(learn.samples[0]))
         self.trained_ = train(
             settings,
@@ -277,7 +283,8 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
     # On disk
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__({"numbers": None} | state)  # pickled before it knew of them
+        # Pickled before it knew of them.
+        super().__setstate__({"numbers": None, "context": False} | state)
 
     def _state(self) -> tuple[nn.Module, dict[str, Any]]:
         vocabulary = self.trained_.vocabulary

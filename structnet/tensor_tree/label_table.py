@@ -34,7 +34,7 @@ class LabelTable(nn.Module):
         of_all: ``[num_classes]``, ``p(c)``.
         count: ``[num_types + num_tokens + 1, num_classes]``, with numbers a row more; the last one,
             0, is of what a node lacks.
-        output: log-probabilities ``[num_nodes, num_classes]``, by the nodes' numbers in the forest.
+        output: log-probabilities ``[nodes of all trees, num_classes]``, in preorder.
 
     Reference: Jelinek and Mercer, "Interpolated estimation of Markov source parameters from sparse
     data", 1980.
@@ -63,9 +63,9 @@ class LabelTable(nn.Module):
         self.count.copy_(torch.from_numpy(count))
 
     def forward(self, forest: Forest) -> Tensor:
-        share = self.of_all
+        share, nodes = self.of_all, forest.preorder().nodes
         for row in self._rows(forest):
-            count = self.count[torch.from_numpy(row).to(self.count.device)]
+            count = self.count[torch.from_numpy(row[nodes]).to(self.count.device)]
             share = (count + share) / (count.sum(1, keepdim=True) + 1)
         return share.log()
 
@@ -87,7 +87,7 @@ class BesideTable(NodeAnswers):
             :class:`structnet.tensor_tree.predictor.BesideBag`.
 
     Shapes:
-        output: logits ``[num_nodes, num_classes]``, by the nodes' numbers in the forest.
+        output: logits ``[nodes of all trees, num_classes]``, in preorder.
     """
 
     shares: Tensor
@@ -102,7 +102,7 @@ class BesideTable(NodeAnswers):
         return self.shares[0] * tree + self.shares[1] * table
 
     def parts(self, forest: Forest) -> tuple[Tensor, Tensor]:
-        """What each says by itself, ``[num_nodes, num_classes]``."""
+        """What each says by itself, ``[nodes of all trees, num_classes]``."""
         return self.tree(forest).log_softmax(-1), self.table(forest)
 
     @torch.no_grad()
@@ -112,8 +112,7 @@ class BesideTable(NodeAnswers):
         for start in batch_starts(examples, batch_size):
             batch = examples[slice(start, start + batch_size)]
             known = batch.labels >= 0
-            parts = torch.stack(self.parts(batch.forest))
-            said.append(parts.index_select(1, batch.nodes[known]).cpu())
+            said.append(torch.stack(self.parts(batch.forest))[:, known].cpu())
             targets.append(batch.labels[known].cpu())
         which = torch.cat(targets)
         if len(which):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,14 @@ import torch.nn.functional as F
 from scipy.optimize import minimize
 from torch import Tensor, nn
 
-from structnet.checks import check_integer, check_number, check_one_of
+from structnet.checks import check_bool, check_integer, check_number, check_one_of
 from structnet.routing.samples import weighted_mean
+from structnet.tensor_tree.child_sum_cell import looked_up
 from structnet.tensor_tree.child_sum_tree_lstm import ChildSumTreeLSTM
 from structnet.tensor_tree.label_bag import LabelBag
 from structnet.tensor_tree.readout import TreeReadout
 from structnet.tensor_tree.recursive_network import RecursiveNetwork
+from structnet.tensor_tree.top_down_tree_lstm import TopDownTreeLSTM
 from structnet.tensor_tree.tree_lstm import TreeLSTM
 from structnet.training.metrics import batch_starts
 from structnet.training.targets import check_classes
@@ -224,30 +225,22 @@ def best_shares(said: Tensor, targets: Tensor, count: Tensor) -> Tensor:
 
 
 class NodeAnswers(nn.Module):
-    """What modules answer that give logits of nodes, ``[num_nodes, num_classes]``."""
+    """What modules answer that give logits of nodes, ``[nodes of all trees, num_classes]``.
+
+    Nodes are in preorder, tree after tree: see :meth:`structnet.Forest.preorder`.
+    """
 
     def predict(self, batch: NodeExamples | Forest) -> Tensor:
-        """The likeliest class of each node: in preorder, tree after tree, ``[nodes of all trees]``.
-
-        See :meth:`structnet.Forest.preorder`.
-        """
-        return self._told(batch, partial(torch.argmax, dim=-1))
+        """The likeliest class of each node, ``[nodes of all trees]``."""
+        return self(getattr(batch, "forest", batch)).argmax(-1)
 
     def predict_proba(self, batch: NodeExamples | Forest) -> Tensor:
         """The probability of each class at each of these, ``[nodes of all trees, num_classes]``."""
-        return self._told(batch, partial(torch.softmax, dim=-1))
+        return self(getattr(batch, "forest", batch)).softmax(-1)
 
     def predict_log_proba(self, batch: NodeExamples | Forest) -> Tensor:
         """The logarithm of that."""
-        return self._told(batch, partial(torch.log_softmax, dim=-1))
-
-    def _told(self, batch: NodeExamples | Forest, what: Callable[[Tensor], Tensor]) -> Tensor:
-        """What is made of logits, once for nodes that trees share, of each node of each tree."""
-        if isinstance(batch, NodeExamples):
-            forest, nodes = batch.forest, batch.nodes
-        else:
-            forest, nodes = batch, torch.from_numpy(batch.preorder().nodes).to(batch.device)
-        return what(self(forest)).index_select(0, nodes)
+        return self(getattr(batch, "forest", batch)).log_softmax(-1)
 
     def accuracy(self, batch: NodeExamples) -> float:
         """The share of the labelled nodes that are predicted right."""
@@ -257,15 +250,17 @@ class NodeAnswers(nn.Module):
 
 
 class NodePredictor(NodeAnswers):
-    """Says of each node which class it has, by what is at and below it.
+    """Says of each node which class it has, by what is at and below it, or by the whole tree.
 
     Args:
         encoder: gives the states of all nodes.
         num_classes: number of classes.
         dropout: share of a state's numbers that is dropped in training.
+        context: take what stands above a node and beside it into account, too, by a
+            :class:`~structnet.tensor_tree.TopDownTreeLSTM`.
 
     Shapes:
-        output: logits ``[num_nodes, num_classes]``, by the nodes' numbers in the forest.
+        output: logits ``[nodes of all trees, num_classes]``, in preorder.
 
     Reference: Socher et al., "Recursive Deep Models for Semantic Compositionality Over a Sentiment
     Treebank", EMNLP 2013, Sec. 4.
@@ -276,16 +271,26 @@ class NodePredictor(NodeAnswers):
         encoder: ChildSumTreeLSTM | TreeLSTM | RecursiveNetwork,
         num_classes: int,
         dropout: float = 0.0,
+        context: bool = False,
     ):
         super().__init__()
         check_integer("num_classes", num_classes, 1, owner="NodePredictor")
         check_number("dropout", dropout, 0, 0.999, owner="NodePredictor")
+        check_bool("context", context, owner="NodePredictor")
         self.encoder, self.num_classes, self.dropout = encoder, num_classes, dropout
-        self.output = nn.Linear(encoder.hidden_size, num_classes)
+        c = encoder.hidden_size
+        self.output = nn.Linear(c, num_classes)
+        self.top_down = TopDownTreeLSTM(c) if context else None
+        self.top_down_output = nn.Linear(c, num_classes, bias=False) if context else None
 
     def forward(self, forest: Forest, backend: str = "levels") -> Tensor:
         h = self.encoder.node_states(forest, backend)
-        return self.output(F.dropout(h, self.dropout, self.training))
+        below = self.output(F.dropout(h, self.dropout, self.training))
+        logits = looked_up(below, forest.preorder().nodes)
+        if self.top_down is None or self.top_down_output is None:
+            return logits
+        above = self.top_down(forest, h, backend)
+        return logits + self.top_down_output(F.dropout(above, self.dropout, self.training))
 
     def loss(self, batch: NodeExamples) -> Tensor:
         """The mean cross-entropy of the labelled nodes; 0 if there are none.
@@ -296,5 +301,5 @@ class NodePredictor(NodeAnswers):
         labelled = batch.labels >= 0
         labels = batch.labels[labelled]
         check_classes(labels, self.num_classes)
-        logits = self(batch.forest).index_select(0, batch.nodes[labelled])
-        return F.cross_entropy(logits, labels, reduction="sum") / max(len(labels), 1)
+        total = F.cross_entropy(self(batch.forest)[labelled], labels, reduction="sum")
+        return total / max(len(labels), 1)

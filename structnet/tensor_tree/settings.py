@@ -57,6 +57,8 @@ class TreeLSTMSettings:
             numbers the sum too.
         bag: linear model of how often each label occurs beside it, mixed as the held-out examples
             choose; of classes and numbers. Of nodes, a table of the classes of labels and tokens.
+        context: judge a node by what stands above it and beside it, too, not only by what is at and
+            below it; of trees, not used.
         numbers: take leaves and tokens that are numbers by their values, as features of the number,
             which one that was never seen has too; by default if training trees have many different
             ones (a perplexity above 20), while few, such as digits, are words.
@@ -92,6 +94,7 @@ class TreeLSTMSettings:
     rank: int | None = None
     pools: Sequence[str] | None = None
     bag: bool = True
+    context: bool = True
     numbers: bool | None = None
     min_count: int | None = None
     dropout: float = 0.0
@@ -114,6 +117,7 @@ class TreeLSTMSettings:
         check_number("learning_rate", self.learning_rate, 0, open=True)
         check_number("weight_decay", self.weight_decay, 0)
         check_bool("bag", self.bag)
+        check_bool("context", self.context)
         if self.numbers is not None:
             check_bool("numbers", self.numbers)
         check_pools(self.pools, optional=True)
@@ -142,6 +146,7 @@ class TreeLSTMSettings:
                 self.pools or ("root", "max", "attention", "sum")[: 3 + (kind == "numbers")]
             ),
             bag=self.bag and kind != "labels",
+            context=self.context and kind == "nodes",
             batch_size=batch,
             epochs=self.epochs or min(max(passes, EPOCHS[0]), EPOCHS[1]),
         )

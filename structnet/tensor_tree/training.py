@@ -70,7 +70,8 @@ class Trained:
     def from_config(cls, config: Mapping[str, Any]) -> Trained:
         """The same again, with new weights."""
         vocabulary = Vocabulary.from_dict(config["vocabulary"])
-        question, settings = Question(**config["question"]), TreeLSTMSettings(**config["settings"])
+        question = Question(**config["question"])
+        settings = TreeLSTMSettings(**{"context": False} | config["settings"])  # as it was before
         history = History(config["history"])
         with random_states_kept(torch.device("cpu")):
             model = build(settings, vocabulary, question)

@@ -8,6 +8,7 @@
 ``vocabulary``          :class:`Vocabulary`: the labels of inner nodes as types, of leaves as tokens
 ``number_tokens``       numbers at leaves, which are tokens by their values
 ``forest``              :class:`Forest`: many trees in one graph, equal subtrees stored once
+``ways_down``           the way from its root down to each node, as a forest
 ``replacement``         one tree many times, each time with another subtree replaced
 ``arrays``              what the arrays of a forest must hold
 ``schema``              the fields of every DGL graph, and the only ``import dgl``

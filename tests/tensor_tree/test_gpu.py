@@ -53,7 +53,7 @@ def by_kernels(m: ChildSumTreeLSTM, forest: Forest) -> Tensor:
     x = m.vectors(*m.labels(forest))
     inner = x[int((forest.height == 0).sum()) :]
     y = torch.addmm(m.bias, x, m.weight)
-    return sweep(forest, y, torch.addmm(m.forget_bias, inner, m.forget_weight), *m._weights()[6:])
+    return sweep(forest, y, torch.addmm(m.forget_bias, inner, m.forget_weight), *m._weights()[4:])
 
 
 @pytest.mark.parametrize("order", [True, False])

@@ -38,7 +38,7 @@ def test_shares_by_the_definition(inner_tokens: bool):
     flat = [c for each in classes for c in each]
     given = [(label, c) for label, c in zip(labels, flat, strict=True) if c >= 0]
     of_class = Counter(c for _, c in given)
-    found = table(forest).exp()[forest.preorder().nodes]
+    found = table(forest).exp()
     assert inner_tokens is any(kind >= 0 and token >= 0 for kind, token in labels)
     for row, label in zip(found.tolist(), labels, strict=True):
         expected = [(of_class[c] + 1 / CLASSES) / (len(given) + 1) for c in range(CLASSES)]
@@ -57,9 +57,8 @@ def test_the_better_of_both_counts_more():
     tree = NodePredictor(ChildSumTreeLSTM(4, len(TYPES), len(TOKENS)), CLASSES)
     model = BesideTable(tree, LabelTable(**SIZES)).eval()
     model.table.count[:-1].random_(9)
-    nodes = torch.from_numpy(forest.preorder().nodes)
     with torch.no_grad():
-        parts = [part.argmax(1)[nodes] for part in model.parts(forest)]
+        parts = [part.argmax(1) for part in model.parts(forest)]
     given = torch.tensor([c for each in classes for c in each])
     sizes = [tree.size for tree in trees]
     for better, said in enumerate(parts):

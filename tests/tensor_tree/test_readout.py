@@ -138,13 +138,12 @@ def test_targets_that_are_no_answers_are_refused():
 
 def test_nodes_are_judged_where_they_have_a_label():
     trees = forest()
-    order, rng = trees.preorder(), random.Random(0)
-    sizes = np.diff(order.offsets)
+    sizes, rng = np.diff(trees.preorder().offsets), random.Random(0)
     labels = [[rng.randint(-1, 1) for _ in range(size)] for size in sizes]
     batch = NodeExamples(trees, labels)
     model = NodePredictor(encoder(), 2)
     flat = torch.tensor([label for each in labels for label in each])
-    logits, there = model(trees)[order.nodes], flat >= 0
+    logits, there = model(trees), flat >= 0
     torch.testing.assert_close(model.loss(batch), F.cross_entropy(logits[there], flat[there]))
     right = (logits.argmax(1) == flat)[there].double().mean().item()
     assert model.accuracy(batch) == pytest.approx(right)

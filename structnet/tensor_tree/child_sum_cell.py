@@ -1,0 +1,211 @@
+"""The equations of the Child-Sum Tree-LSTM, over vectors that nodes are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from structnet.checks import check_integer, check_one_of
+from structnet.message_passing.cell import Edges, Nodes, State
+from structnet.message_passing.gpu.triton import runs_triton
+from structnet.message_passing.propagation import propagate
+from structnet.message_passing.rows import with_own_rows
+from structnet.message_passing.scheduling import Layout
+from structnet.message_passing.transfer import moved
+from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT
+from structnet.tensor_tree.compiled.child_sum_sweep import covers, sweep
+from structnet.tensor_tree.gates import lstm_state
+from structnet.tensor_tree.parameters import Shape, allocate, check_shapes
+from structnet.trees.forest import Forest
+
+
+class ChildSumCell(nn.Module):
+    """The weights of :class:`~structnet.tensor_tree.ChildSumTreeLSTM`, and its sweep.
+
+    A module that gives nodes their vectors inherits from it and draws the weights.
+
+    Args:
+        hidden_size: c, the size of h and of the cell state.
+        input_size: e, the size of the nodes' vectors.
+        order: False to make the order of the children not matter.
+        places: places that are told apart; all children from the last one on share it.
+
+    Raises:
+        ValueError: a size below 1.
+    """
+
+    weight: nn.Parameter
+    bias: nn.Parameter
+    children_weight: nn.Parameter
+    forget_weight: nn.Parameter
+    forget_bias: nn.Parameter
+    child_forget_weight: nn.Parameter
+    place_gate: Tensor
+    place_bias: Tensor
+
+    def __init__(self, hidden_size: int, input_size: int, order: bool = True, places: int = 5):
+        super().__init__()
+        owner = type(self).__name__
+        sizes = {"hidden_size": hidden_size, "input_size": input_size, "places": places}
+        for name, value in sizes.items():
+            check_integer(name, value, 1, owner=owner)
+        self.hidden_size, self.order = hidden_size, order
+        self.places = places if order else 1
+        c, e = hidden_size, input_size
+        shapes: dict[str, Shape] = {
+            "weight": (e, 3 * c),
+            "bias": (3 * c,),
+            "children_weight": (c, 3 * c),
+            "forget_weight": (e, c),
+            "forget_bias": (c,),
+            "child_forget_weight": (c, c),
+        }
+        by_place: dict[str, Shape] = {
+            "place_gate": (self.places, c),
+            "place_bias": (self.places, c),
+        }
+        self.shapes = {**allocate(self, shapes | by_place if order else shapes), **by_place}
+        if not order:
+            self.register_buffer("place_gate", torch.ones(1, c), persistent=False)
+            self.register_buffer("place_bias", torch.zeros(1, c), persistent=False)
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Draw the first weights."""
+        e, c = len(self.weight), self.hidden_size
+        self.weight.normal_(std=e**-0.5)
+        self.forget_weight.normal_(std=0.5 * e**-0.5)
+        self.children_weight.normal_(std=(2 * HIDDEN_MOMENT * c) ** -0.5)  # of two children
+        self.child_forget_weight.normal_(std=0.5 * (HIDDEN_MOMENT * c) ** -0.5)
+        self.bias.zero_()
+        self.forget_bias.zero_()
+        if self.order:
+            self.place_gate.normal_(1.0, 0.1)
+            self.place_bias.normal_(0.0, 0.1)
+
+    def states(
+        self,
+        forest: Forest,
+        numbers: tuple[np.ndarray, np.ndarray],
+        tables: tuple[Tensor, Tensor],
+        mask: Tensor | None = None,
+        backend: str = "levels",
+    ) -> Tensor:
+        """The hidden states of all nodes, whose vectors are rows of two tables, added.
+
+        Args:
+            forest: the trees; their labels do not matter here.
+            numbers: rows of each node in both tables, -1 for none.
+            tables: vectors.
+            mask: factors of each node's vector, if any.
+            backend: that of :func:`structnet.message_passing.propagate`; on a CPU "levels" is
+                compiled, with equal results.
+
+        Shapes:
+            numbers ``[num_nodes]`` each; tables ``[rows, input_size]`` each; mask ``[num_nodes,
+            input_size]``; output ``[num_nodes, hidden_size]``.
+
+        Raises:
+            ValueError: a table or a parameter of another shape, or an unknown backend.
+        """
+        check_one_of("backend", backend, ("levels", "dgl"), type(self).__name__)
+        check_shapes(self, self.shapes)
+        size = len(self.weight)
+        for table in tables:
+            if table.shape[1:] != (size,):
+                raise ValueError(f"vectors must have shape [rows, {size}]; got {list(table.shape)}")
+        if backend == "levels" and covers(forest, *tables, *self._weights()):
+            return sweep(forest, *numbers, mask, *tables, *self._weights())
+        look_up = [partial(looked_up, table) for table in tables]
+        x = added_up(zip(numbers, look_up, strict=True), self.weight)
+        if mask is not None:
+            x = x * mask
+        y = torch.addmm(self.bias, x, self.weight)  # [nodes, 3 c]
+        leaves = int((forest.height == 0).sum())
+        p = torch.addmm(self.forget_bias, x[leaves:], self.forget_weight)  # [inner nodes, c]
+        if backend == "levels" and runs_triton(y):
+            from structnet.tensor_tree.gpu import child_sum_sweep as gpu
+
+            given = (y, p, *self._weights()[4:])
+            if gpu.covers(forest, *given):
+                return gpu.sweep(forest, *given)
+        rows = with_own_rows(forest, self.places)
+        cell = _Cell(self, y, F.pad(p, (0, 0, leaves, 0)))
+        return propagate(rows, cell, range(forest.num_nodes), backend)["h"]
+
+    def _weights(self) -> tuple[Tensor, ...]:
+        """In the order of the sweeps'."""
+        return (
+            self.weight, self.bias, self.forget_weight, self.forget_bias, self.children_weight,
+            self.child_forget_weight, self.place_gate, self.place_bias,
+        )  # fmt: skip
+
+
+def added_up(
+    given: Iterable[tuple[np.ndarray, Callable[[np.ndarray], Tensor]]], weight: Tensor
+) -> Tensor:
+    """The sum of the vectors of nodes' numbers, -1 for none, by what looks them up.
+
+    Shapes:
+        numbers ``[n]``; weight ``[size, ..]``, of the same kind and place -> ``[n, size]``.
+    """
+    rows: Tensor | None = None
+    for numbers, look_up in given:
+        if rows is None:
+            rows = weight.new_zeros(len(numbers), len(weight))
+        has = (numbers >= 0).nonzero()[0]
+        if len(has):
+            (where,) = moved(rows.device, has)
+            rows = rows.index_add(0, where, look_up(numbers[has]))
+    assert rows is not None
+    return rows
+
+
+def looked_up(table: Tensor, numbers: np.ndarray) -> Tensor:
+    """Rows of a table, ``[n]`` -> ``[n, size]``."""
+    if not runs_triton(table):
+        return F.embedding(torch.from_numpy(numbers).to(table.device), table)
+    from structnet.message_passing.gpu.rows import Gather  # torch's own adds up in random order
+
+    return Gather(numbers, len(table), table.device)(table)
+
+
+class _Cell:
+    """One sweep as messages: the plain form, on any device."""
+
+    sums = frozenset(["sum"])
+
+    def __init__(self, model: ChildSumCell, y: Tensor, p: Tensor):
+        self.model, self.y, self.p = model, y, p
+        self.layout = Layout(1, model.places, model.order, pads=False)
+
+    def leaf(self, nodes: Nodes) -> State:
+        raise NotImplementedError  # every node has a type
+
+    def bottom(self) -> State:
+        nothing = self.y.new_zeros(1, self.model.hidden_size)
+        return {"h": nothing, "c": nothing}
+
+    def message(self, edges: Edges) -> State:
+        h = edges.split(edges.src["h"])  # [runs, length, c]
+        gate, bias = edges.select(self.model.place_gate), edges.select(self.model.place_bias)
+        return {
+            "sum": edges.join(h * gate.unsqueeze(1) + bias.unsqueeze(1)),
+            "forget": edges.src["h"] @ self.model.child_forget_weight,
+            "c": edges.src["c"],
+        }
+
+    def reduce(self, nodes: Nodes) -> State:
+        assert nodes.owner is not None  # as nothing pads
+        box, own = nodes.mailbox, nodes.tokens.remainder(len(self.y))  # padding reads any row
+        y = self.y.index_select(0, own) + box["sum"] @ self.model.children_weight
+        p = self.p.index_select(0, own).index_select(0, nodes.owner)
+        kept = nodes.sum(torch.sigmoid(p + box["forget"]) * box["c"])
+        i, o, u = y.chunk(3, -1)
+        h, c = lstm_state(i, o, u, kept, nodes.plain)
+        return {"h": h, "c": c}

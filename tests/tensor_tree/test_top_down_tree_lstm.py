@@ -1,0 +1,154 @@
+"""The top-down Tree-LSTM against its equations, and what nodes learn of what stands above them."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+import torch
+from dgl_marks import needs_dgl
+from random_trees import TOKENS, TYPES, VOCABULARY, random_trees
+from torch import Tensor
+
+from structnet import Tree, TreeNodeClassifier
+from structnet.tensor_tree import ChildSumTreeLSTM, NodePredictor, TopDownTreeLSTM
+from structnet.tensor_tree.compiled.parts import split
+from structnet.tensor_tree.training import Trained
+from structnet.trees.examples import NodeExamples
+from structnet.trees.forest import Forest
+from structnet.trees.ways_down import upside_down
+
+C = 5
+
+
+def by_hand(m: TopDownTreeLSTM, forest: Forest, x: Tensor) -> Tensor:
+    """The states of all nodes in preorder, from the equations in the docstring."""
+    found: list[Tensor] = []
+
+    def visit(node: int, place: int, above: tuple[Tensor, Tensor] | None) -> None:
+        s, kept, own = torch.zeros(C, dtype=x.dtype), torch.zeros(C, dtype=x.dtype), x[node]
+        if above is not None:
+            h, c = above
+            p = min(place, m.places - 1)
+            s = m.place_gate[p] * h + m.place_bias[p]
+            f = own @ m.forget_weight + h @ m.child_forget_weight + m.forget_bias
+            kept = torch.sigmoid(f) * c
+        i, o, n = (own @ m.weight + s @ m.children_weight + m.bias).chunk(3)
+        c = torch.sigmoid(i) * torch.tanh(n) + kept
+        h = torch.sigmoid(o) * torch.tanh(c)
+        found.append(h)
+        for e in range(forest.offsets[node], forest.offsets[node + 1]):
+            visit(int(forest.children[e]), int(forest.pos[e]), (h, c))
+
+    for root in forest.roots:
+        visit(int(root), 0, None)
+    return torch.stack(found)
+
+
+@needs_dgl
+@pytest.mark.parametrize("backend", ["levels", "dgl"])
+def test_states_and_gradients_follow_the_equations(backend: str):
+    torch.manual_seed(0)
+    m = TopDownTreeLSTM(C, places=2).double()
+    for seed in range(8):
+        forest = Forest.from_trees(random_trees(random.Random(seed)), VOCABULARY)
+        x = torch.randn(forest.num_nodes, C, dtype=torch.float64, requires_grad=True)
+        expected, found = by_hand(m, forest, x), m(forest, x, backend)
+        torch.testing.assert_close(found, expected)
+        factors, of = torch.randn_like(found), (x, *m.parameters())
+        for one, other in zip(
+            torch.autograd.grad((found * factors).sum(), of),
+            torch.autograd.grad((expected * factors).sum(), of),
+            strict=True,
+        ):
+            torch.testing.assert_close(one, other)
+
+
+def predictor(context: bool) -> NodePredictor:
+    torch.manual_seed(0)
+    encoder = ChildSumTreeLSTM(C, len(TYPES), len(TOKENS))
+    return NodePredictor(encoder, 3, context=context).double().eval()
+
+
+@pytest.mark.parametrize("context", [True, False])
+def test_a_node_is_judged_by_all_others_in_its_context(context: bool):
+    model = predictor(context)
+
+    def said(tree: Tree) -> Tensor:
+        return model(Forest.from_trees([tree], VOCABULARY))
+
+    x, y, z = map(Tree, "xyz")
+    one = said(Tree("A", [Tree("B", [x, y]), z]))  # A, B, x, y, z
+    assert torch.equal(one[2], said(Tree("A", [Tree("B", [x, z]), z]))[2]) is not context
+    assert torch.equal(one[2], said(Tree("A", [Tree("B", [x, y]), y]))[2]) is not context
+    assert torch.equal(one[2], said(Tree("B", [Tree("B", [x, y]), z]))[2]) is not context
+    assert torch.equal(one[2], said(Tree("A", [Tree("B", [y, x]), z]))[3]) is not context
+    assert not torch.equal(one[1], said(Tree("A", [Tree("B", [x, z]), z]))[1])
+
+
+@pytest.mark.parametrize("context", [True, False])
+def test_how_trees_are_stored_changes_nothing(context: bool):
+    model = predictor(context)
+    for seed in range(8):
+        trees = random_trees(random.Random(seed))
+        apart = torch.cat([model(Forest.from_trees([tree], VOCABULARY)) for tree in trees])
+        for share in (True, False):
+            torch.testing.assert_close(model(Forest.from_trees(trees, VOCABULARY, share)), apart)
+
+
+def test_large_batches_are_swept_in_parts():
+    model = predictor(context=True)
+    trees = [tree for seed in range(60) for tree in random_trees(random.Random(seed))] * 3
+    forest = Forest.from_trees(trees, VOCABULARY)
+    assert len(split(upside_down(forest)[0]).forests) > 1
+    parts = [trees[i : i + 50] for i in range(0, len(trees), 50)]
+    apart = [model(Forest.from_trees(each, VOCABULARY)) for each in parts]
+    torch.testing.assert_close(model(forest), torch.cat(apart))
+
+
+def test_nodes_without_a_class_do_not_count():
+    model = predictor(context=True)
+    forest = Forest.from_trees([Tree("A", [Tree("x"), Tree("y")])], VOCABULARY)
+    loss = model.loss(NodeExamples(forest, [[-1, 2, -1]]))
+    torch.testing.assert_close(loss, -model(forest).log_softmax(1)[1, 2])
+
+
+def below_not(number: int, seed: int) -> tuple[list[Tree], list[list]]:
+    """Trees whose leaves' classes say under how many "not" they stand, even or odd."""
+    rng, trees, classes = random.Random(seed), [], []
+
+    def grow(depth: int, odd: bool, of: list) -> Tree:
+        if depth == 0 or rng.random() < 0.2:
+            of.append(odd)
+            return Tree(rng.choice("abc"))
+        label = rng.choice(["not", "and", "or"])
+        of.append(None)
+        count = 1 if label == "not" else 2
+        return Tree(label, [grow(depth - 1, odd ^ (label == "not"), of) for _ in range(count)])
+
+    for _ in range(number):
+        classes.append([])
+        trees.append(grow(5, False, classes[-1]))
+    return trees, classes
+
+
+def test_what_stands_above_is_learnt(tmp_path: Path):
+    X, y = below_not(400, 0)
+    few = {"hidden_size": 16, "epochs": 12, "random_state": 0}
+    model = TreeNodeClassifier(**few).fit(X[:300], y[:300])
+    assert model.score(X[300:], y[300:]) > 0.95
+    assert "what stands above" in model.summary()
+    alone = TreeNodeClassifier(context=False, **few).fit(X[:300], y[:300])
+    assert alone.score(X[300:], y[300:]) < 0.75
+    assert "what stands above" not in alone.summary()
+    model.save(tmp_path / "model.safetensors")
+    assert TreeNodeClassifier.load(tmp_path / "model.safetensors").predict(X) == model.predict(X)
+
+
+def test_a_file_of_before_is_judged_from_below():
+    config = TreeNodeClassifier(context=False, epochs=1, hidden_size=4, random_state=0)
+    config = config.fit(["(f a b)"] * 9, [[0, 1, 0]] * 9).trained_.config()
+    del config["settings"]["context"]
+    again = Trained.from_config(config)
+    assert again.settings.context is False and again.model.tree.top_down is None

@@ -1,0 +1,62 @@
+"""Forests upside down: the way from the root to each node, against walks over the trees."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from random_trees import VOCABULARY, chain, random_trees
+
+from structnet.trees.arrays import check_arrays
+from structnet.trees.forest import Forest
+from structnet.trees.tree import Tree
+from structnet.trees.ways_down import upside_down
+
+
+def ways_of(tree: Tree) -> list[list[tuple]]:
+    """The label of each node on the way down to each node, and its place; in preorder."""
+    found, waiting = [], [(tree, [(VOCABULARY.encode(tree), 0)])]
+    while waiting:
+        node, way = waiting.pop()
+        found.append(way)
+        below = [
+            (child, [*way, (VOCABULARY.encode(child), place)])
+            for place, child in enumerate(node.children)
+        ]
+        waiting += reversed(below)
+    return found
+
+
+@pytest.mark.parametrize("share", [True, False])
+@pytest.mark.parametrize("inner_tokens", [False, True])
+def test_the_way_to_each_node(inner_tokens: bool, share: bool):
+    for seed in range(20):
+        trees = random_trees(random.Random(seed), inner_tokens)
+        forest = Forest.from_trees(trees, VOCABULARY, share)
+        ways, nodes = upside_down(forest)
+        check_arrays(
+            ways.types, ways.tokens, ways.height, ways.offsets, ways.children, ways.pos,
+            ways.roots, ways.arity,
+        )  # fmt: skip
+        expected = [way for tree in trees for way in ways_of(tree)]
+        assert len(ways) == ways.num_nodes == len(expected)
+        for root, way in zip(ways.roots, expected, strict=True):
+            for label, place in reversed(way):
+                at = nodes[root]
+                assert (forest.types[at], forest.tokens[at]) == label
+                assert (ways.types[root], ways.tokens[root]) == label
+                edges = slice(*ways.offsets[root : root + 2])
+                above = ways.children[edges]
+                if len(above):
+                    assert len(above) == 1 and ways.pos[edges] == [place]
+                    root = above[0]
+            assert not len(above)
+        np.testing.assert_array_equal(nodes[ways.roots], forest.preorder().nodes)
+
+
+def test_deep_and_empty_forests():
+    ways, _ = upside_down(Forest.from_trees([chain(100_000)], VOCABULARY))
+    np.testing.assert_array_equal(ways.height[ways.roots], np.arange(100_000))
+    ways, nodes = upside_down(Forest.from_trees([], VOCABULARY))
+    assert len(ways) == len(nodes) == 0
