@@ -13,7 +13,8 @@ from commands import call
 from structnet.datasets import python_functions
 from structnet.parse import bracketed, python
 from structnet.recipes.tree_lstm import own_trees_tasks
-from structnet.recipes.tree_lstm.own_trees_table import NAMES, TASKS, counts, parted, score
+from structnet.recipes.tree_lstm.own_trees_baselines import around, baseline, counts
+from structnet.recipes.tree_lstm.own_trees_table import NAMES, OF_NODES, TASKS, parted, score
 from structnet.recipes.tree_lstm.own_trees_tasks import Task, task
 
 SENTENCES = """
@@ -31,7 +32,7 @@ def treebank(tmp_path: Path) -> Path:
 
 def test_every_task_has_a_row() -> None:
     known = {**own_trees_tasks._OF_PROGRAMS, **own_trees_tasks._OF_SENTENCES}
-    assert list(known) == list(TASKS)
+    assert list(known) == list(TASKS) and set(OF_NODES) < set(TASKS)
 
 
 def test_a_loop_in_a_condition(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,6 +73,51 @@ def test_a_masked_tag(treebank: Path) -> None:
     learn, test = parted(of, 0)
     groups = np.array(of.groups)
     assert not set(groups[learn]) & set(groups[test])
+
+
+def test_uses_of_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = python_functions(["json"], max_size=50)
+    source = "def f(x):\n x.y[Load] = z"
+    monkeypatch.setattr(
+        own_trees_tasks, "python_functions", lambda: found._replace(trees=[python(source)])
+    )
+    of = own_trees_tasks._uses()
+    subscript = "(Subscript (Attribute (Name x) y) (Name Load))"
+    assert subscript in str(of.trees[0]) and "Store" not in str(of.trees[0])
+    labels = [node.label for node in of.trees[0].preorder()]
+    asked = [(one, use) for one, use in zip(labels, of.y[0], strict=True) if use]
+    names = ["Subscript", "Attribute", "Name", "Name", "Name"]
+    assert asked == list(zip(names, ["Store", *["Load"] * 4], strict=True))
+
+
+def test_tags_and_phrases(treebank: Path) -> None:
+    tags, phrases = task("tags", treebank), task("phrases", treebank)
+    assert tags.of_nodes and phrases.of_nodes
+    assert str(tags.trees[0]) == "(? (? the dog) (? barks))"
+    assert tags.y[0] == [None, None, "DT", "NN", None, "VBZ"]
+    assert phrases.trees[0] == tags.trees[0]
+    assert phrases.y[0] == ["S", "NP", None, None, "VP", None]
+    places = np.array([0, 1])
+    assert phrases.answers(places).tolist() == ["S", "NP", "VP", "SQ", "NP", "VP"]
+    assert phrases.asked(places).sum() == 6
+    learn, test = parted(tags, 0)
+    for model in ("bag", "pairs"):
+        assert (baseline(model, 0, tags, learn, test) == tags.answers(test)).all()
+    assert set(baseline("bag", 0, phrases, learn, test)) == {"NP"}  # all look alike
+    assert (baseline("pairs", 0, phrases, learn, test) == phrases.answers(test)).mean() > 0.9
+
+
+def test_what_stands_around_a_node() -> None:
+    found = around(bracketed("(a (b c d) e)"), neighbours=True)
+    assert set(found[3]) == {
+        "d", "place 1", "0 children", "above b", "above b a", "before c", "last leaf c",
+        "next leaf e",
+    }  # fmt: skip
+    assert set(found[1]) == {
+        "b", "place 0", "2 children", "above a", "above a None", "after e", "below c", "below d",
+    }  # fmt: skip
+    labels = around(bracketed("(a (b c d) e)"), neighbours=False)
+    assert labels == [{label: 1} for label in "abcde"]
 
 
 def test_the_split() -> None:

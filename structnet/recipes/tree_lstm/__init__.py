@@ -7,6 +7,7 @@
 ``model``            how the model is built, trained and asked
 ``pictures``         what is drawn of a run, and of several
 ``paper``            the tables of the paper beside ours
-``own_trees_table``  the estimators untouched beside counts, on ``own_trees_tasks``
+``own_trees_table``  the estimators untouched beside ``own_trees_baselines``, on
+                     ``own_trees_tasks``
 ===================  ========================================================================
 """

@@ -3,13 +3,13 @@
 A quarter of each task is for testing; nothing was chosen on it. Of numbers the error is the root of
 the mean square. ``bag`` is logistic or ridge regression on how often each label occurs, ``pairs``
 the same with pairs of parent and child, ``boosting`` scikit-learn's HistGradientBoosting on the
-counts of the most frequent labels.
+counts of the most frequent labels. Of the classes of nodes, ``bag`` is logistic regression on a
+node's label, ``pairs`` on that and those of its neighbours; boosting is left out.
 """
 
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from structnet.recipes.tree_lstm.own_trees_tasks import Task
-    from structnet.trees.tree import Tree
 
 NAMES = {"tree": "Tree-LSTM", "bag": "bag of labels", "pairs": "with pairs", "boosting": "boosting"}
 OF_PROGRAMS = {
@@ -32,15 +31,18 @@ OF_PROGRAMS = {
     "package-bare": "the same, structure alone",
     "loop": "loop in a condition",
     "value": "value of an expression",
+    "uses": "use of a name",
 }
 OF_SENTENCES = {
     "root": "label of a sentence",
     "tag": "tag of a masked word",
     "nouns": "number of nouns",
     "nouns-hidden": "the same, tags hidden",
+    "tags": "tags of words",
+    "phrases": "labels of phrases",
 }
+OF_NODES = ("uses", "tags", "phrases")
 TASKS = OF_PROGRAMS | OF_SENTENCES
-SHOWN = 300  # labels that boosting sees
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,8 @@ def members(choice: Any, seed: int) -> list[Member]:
         own = {"data": task, "model": model, "seed": seed}
         if task in OF_SENTENCES and choice.treebank is None:
             continue
+        if task in OF_NODES and model == "boosting":  # its labels are too many to be columns
+            continue
         if task not in OF_SENTENCES:
             own["treebank"] = None
         settings = settings_from(Settings, told | own)
@@ -94,15 +98,18 @@ def members(choice: Any, seed: int) -> list[Member]:
 
 def trained(settings: Settings, say: Say) -> dict[str, Any]:
     """Trains and tests one model, and gives a result."""
+    from structnet.recipes.tree_lstm.own_trees_baselines import baseline
     from structnet.recipes.tree_lstm.own_trees_tasks import task
 
     say(f"{TASKS[settings.data]}: {NAMES[settings.model]} ...")
     of, begin = task(settings.data, settings.treebank), time.perf_counter()
     learn, test = parted(of, settings.seed, settings.train_size, settings.test_size)
-    fit = _tree if settings.model == "tree" else _baseline
-    said = fit(settings, of, learn, test)
+    if settings.model == "tree":
+        said = _tree(settings, of, learn, test)
+    else:
+        said = baseline(settings.model, settings.seed, of, learn, test)
     sizes = {"train": len(learn), "test": len(test)}
-    tested = {"error" if of.of_numbers else "accuracy": score(said, of.y[test])}
+    tested = {"error" if of.of_numbers else "accuracy": score(said, of.answers(test))}
     took = time.perf_counter() - begin
     return result_of(settings.model, settings.data, settings, sizes, tested, took)
 
@@ -115,7 +122,7 @@ def parted(
     from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold
 
     how: dict[str, Any] = {"n_splits": 4, "shuffle": True, "random_state": seed}
-    kind = KFold if task.of_numbers else StratifiedKFold
+    kind = KFold if task.of_numbers or task.of_nodes else StratifiedKFold
     if task.groups is not None:
         kind = StratifiedGroupKFold
     learn, test = next(kind(**how).split(task.y, task.y, task.groups))
@@ -130,47 +137,24 @@ def score(said: np.ndarray, y: np.ndarray) -> float:
     return float((said == y).mean())
 
 
-def counts(tree: Tree, pairs: bool) -> dict[str, int]:
-    """How often each label occurs in a tree, apart for leaves, and each pair if these count too."""
-    found: Counter[str] = Counter()
-    for node in tree.preorder():
-        found[f"{bool(node.children):d} {node.label}"] += 1
-        if pairs:
-            found.update(f"{node.label} > {child.label}" for child in node.children)
-    return found
-
-
 def _tree(settings: Settings, task: Task, learn: np.ndarray, test: np.ndarray) -> np.ndarray:
-    from structnet.tensor_tree import TreeLSTMClassifier, TreeLSTMRegressor
+    import numpy as np
 
-    kind = TreeLSTMRegressor if task.of_numbers else TreeLSTMClassifier
+    from structnet.tensor_tree import TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier
+
+    kind: Any = TreeLSTMRegressor if task.of_numbers else TreeLSTMClassifier
+    if task.of_nodes:
+        kind = TreeNodeClassifier
     model = kind(random_state=settings.seed, device=settings.place.device)
     model.fit([task.trees[i] for i in learn], task.y[learn])
-    return model.predict([task.trees[i] for i in test])
-
-
-def _baseline(settings: Settings, task: Task, learn: np.ndarray, test: np.ndarray) -> np.ndarray:
-    """What scikit-learn's model on counts says of the trees to test. ``[m]``."""
-    import numpy as np
-    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-    from sklearn.feature_extraction import DictVectorizer
-    from sklearn.linear_model import LogisticRegression, RidgeCV
-
-    pairs, names, y = settings.model == "pairs", DictVectorizer(), task.y[learn]
-    x = names.fit_transform([counts(task.trees[i], pairs) for i in learn])
-    z = names.transform([counts(task.trees[i], pairs) for i in test])
-    if settings.model == "boosting":
-        most = np.argsort(-np.asarray((x > 0).sum(0)).ravel())[:SHOWN]
-        kind = HistGradientBoostingRegressor if task.of_numbers else HistGradientBoostingClassifier
-        model = kind(random_state=settings.seed).fit(x[:, most].toarray(), y)
-        return model.predict(z[:, most].toarray())
-    if task.of_numbers:
-        return RidgeCV(np.logspace(-2, 3, 6)).fit(x, y).predict(z)
-    return LogisticRegression(max_iter=500).fit(x.log1p(), y).predict(z.log1p())
+    said = model.predict([task.trees[i] for i in test])
+    return np.concatenate(said)[task.asked(test)] if task.of_nodes else said
 
 
 def make(choice: Any, runs: Members) -> Table:
     """The table of trained runs."""
+    from structnet.recipes.tree_lstm.own_trees_baselines import SHOWN
+
     sizes, measures = {}, {}
     for run in next(iter(runs.values())):
         task, result = run.config["data"], run.ended
@@ -185,7 +169,9 @@ def make(choice: Any, runs: Members) -> Table:
         + ("One split, seed 0." if number == 1 else f"{number} splits, seeds 0 to {number - 1}."),
         "No setting of the Tree-LSTM is touched. Bag: logistic or ridge regression on how often "
         "each label occurs; with pairs: of parent and child too; boosting: scikit-learn's "
-        f"HistGradientBoosting on the counts of the {SHOWN} most frequent labels.",
+        f"HistGradientBoosting on the counts of the {SHOWN} most frequent labels. Of nodes: "
+        "logistic regression on a node's label; on that and its neighbours' (two above, those "
+        "beside and below, the next leaves).",
         "Programs: functions of the library of the Python that computed this. Error: root of the "
         "mean square.",
     ]

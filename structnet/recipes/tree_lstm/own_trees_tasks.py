@@ -10,6 +10,9 @@
 ``tag``                 the hidden tag of a hidden word; no sentence is on both sides
 ``nouns``               how many nouns a sentence has
 ``nouns-hidden``        the same, with the words' tags hidden
+``uses``                are names, attributes and subscripts read, written or deleted?
+``tags``                the tag of each word, with all labels hidden
+``phrases``             the label of each phrase, with all labels hidden
 ======================  ==========================================================================
 """
 
@@ -19,6 +22,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,7 +47,8 @@ class Task(NamedTuple):
 
     Attributes:
         trees: the trees.
-        y: classes, or float64 numbers, ``[n]``.
+        y: classes, or float64 numbers, ``[n]``; of nodes, lists of their classes in preorder, None
+            where there is none, ``[n]``.
         groups: file or sentence of each tree, not to be split; None where each is by itself.
     """
 
@@ -55,6 +60,21 @@ class Task(NamedTuple):
     def of_numbers(self) -> bool:
         """Is a number to be said of each tree, not a class?"""
         return self.y.dtype.kind == "f"
+
+    @property
+    def of_nodes(self) -> bool:
+        """Is a class to be said of nodes, not of trees?"""
+        return self.y.dtype.kind == "O"
+
+    def asked(self, places: np.ndarray) -> np.ndarray:
+        """Mask of the nodes of some trees, one tree after the other, that have a class."""
+        return np.array([label is not None for i in places for label in self.y[i]])
+
+    def answers(self, places: np.ndarray) -> np.ndarray:
+        """What is to be said of some trees, or of those of their nodes that have a class."""
+        if not self.of_nodes:
+            return self.y[places]
+        return np.array([label for i in places for label in self.y[i] if label is not None])
 
 
 @lru_cache(maxsize=1)  # the models of one task are trained one after the other
@@ -126,6 +146,32 @@ def _value(count: int = 6000) -> Task:
     return Task(trees, np.array(y))
 
 
+def _uses() -> Task:
+    return _of_nodes(python_functions().trees, _use_hidden)
+
+
+def _use_hidden(node: Tree, of: Sequence[Tree]) -> tuple[Tree, str | None]:
+    """A node without what the parser says of its use, and that."""
+    use = str(of[-1].label) if node.label in ("Name", "Attribute", "Subscript") else None
+    return Tree(node.label, of[:-1] if use else of), use
+
+
+def _of_nodes(
+    trees: list[Tree], hide: Callable[[Tree, Sequence[Tree]], tuple[Tree, str | None]]
+) -> Task:
+    """A task of the nodes whose class is hidden by a function of a node and its new children."""
+
+    def hidden(node: Tree, of: Sequence[tuple[Tree, list]]) -> tuple[Tree, list]:
+        new, label = hide(node, [child for child, _ in of])
+        return new, [label, *chain(*(below for _, below in of[: len(new.children)]))]
+
+    shown, classes = [], np.empty(len(trees), object)
+    for i, tree in enumerate(trees):
+        new, classes[i] = tree.fold(hidden)
+        shown.append(new)
+    return Task(shown, classes)
+
+
 # Sentences
 
 
@@ -140,8 +186,7 @@ def _is_tag(node: Tree) -> bool:
 
 
 def _root(trees: list[Tree]) -> Task:
-    y = [str(tree.label).split("-")[0] or str(tree.label) for tree in trees]
-    return _frequent([Tree("?", tree.children) for tree in trees], y)
+    return _frequent([Tree("?", tree.children) for tree in trees], [_kind(t) for t in trees])
 
 
 def _tag(trees: list[Tree], times: int = 4) -> Task:
@@ -184,6 +229,25 @@ def _with_tag_hidden(node: Tree, children: Sequence[Tree]) -> Tree:
     return Tree("TAG" if is_tag else node.label, children)
 
 
+def _tags(trees: list[Tree]) -> Task:
+    return _of_nodes(trees, lambda n, of: _label_hidden(n, of, _is_tag(n)))
+
+
+def _phrases(trees: list[Tree]) -> Task:
+    return _of_nodes(trees, lambda n, of: _label_hidden(n, of, bool(of) and not _is_tag(n)))
+
+
+def _label_hidden(node: Tree, of: Sequence[Tree], asked: bool) -> tuple[Tree, str | None]:
+    """A phrase without its label, or a word in place of its tag; the label, if it is asked for."""
+    new = of[0] if _is_tag(node) else Tree("?" if of else node.label, of)
+    return new, _kind(node) if asked else None
+
+
+def _kind(phrase: Tree) -> str:
+    """Its label without what it is for, such as "NP" of "NP-SBJ"."""
+    return str(phrase.label).split("-")[0] or str(phrase.label)
+
+
 def _frequent(trees: list[Tree], y: list[str], groups: list[int] | None = None) -> Task:
     count = Counter(y)
     kept = [i for i, label in enumerate(y) if count[label] >= LEAST]
@@ -197,10 +261,13 @@ _OF_PROGRAMS: Mapping[str, Callable[[], Task]] = {
     "package-bare": lambda: _package(bare=True),
     "loop": _loop,
     "value": _value,
+    "uses": _uses,
 }
 _OF_SENTENCES: Mapping[str, Callable[[list[Tree]], Task]] = {
     "root": _root,
     "tag": _tag,
     "nouns": _nouns,
     "nouns-hidden": lambda trees: _nouns(trees, hidden=True),
+    "tags": _tags,
+    "phrases": _phrases,
 }

@@ -1,0 +1,80 @@
+"""Linear models and boosting on what is counted in a tree, or stands around a node."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.feature_extraction import DictVectorizer
+from sklearn.linear_model import LogisticRegression, RidgeCV
+
+from structnet.recipes.tree_lstm.own_trees_tasks import Task
+from structnet.trees.tree import Tree
+
+SHOWN = 300  # labels that boosting sees
+
+
+def baseline(model: str, seed: int, task: Task, learn: np.ndarray, test: np.ndarray) -> np.ndarray:
+    """What scikit-learn's model says of the trees to test, or of their nodes. ``[m]``.
+
+    Args:
+        model: "bag", "pairs" or "boosting".
+        seed: seed of boosting.
+        task: trees and what is to be said of them.
+        learn, test: places of trees.
+    """
+    names, y = DictVectorizer(), task.answers(learn)
+
+    def features(places: np.ndarray) -> list[dict[str, int]]:
+        if not task.of_nodes:
+            return [counts(task.trees[i], model == "pairs") for i in places]
+        rows = [row for i in places for row in around(task.trees[i], model == "pairs")]
+        return [rows[i] for i in np.flatnonzero(task.asked(places))]
+
+    x, z = names.fit_transform(features(learn)), names.transform(features(test))
+    if model == "boosting":
+        most = np.argsort(-np.asarray((x > 0).sum(0)).ravel())[:SHOWN]
+        kind = HistGradientBoostingRegressor if task.of_numbers else HistGradientBoostingClassifier
+        return kind(random_state=seed).fit(x[:, most].toarray(), y).predict(z[:, most].toarray())
+    if task.of_numbers:
+        return RidgeCV(np.logspace(-2, 3, 6)).fit(x, y).predict(z)
+    return LogisticRegression(max_iter=500).fit(x.log1p(), y).predict(z.log1p())
+
+
+def counts(tree: Tree, pairs: bool) -> dict[str, int]:
+    """How often each label occurs in a tree, apart for leaves, and each pair if these count too."""
+    found: Counter[str] = Counter()
+    for node in tree.preorder():
+        found[f"{bool(node.children):d} {node.label}"] += 1
+        if pairs:
+            found.update(f"{node.label} > {child.label}" for child in node.children)
+    return found
+
+
+def around(tree: Tree, neighbours: bool) -> list[dict[str, int]]:
+    """The label of each node in preorder; those of its neighbours too, if these count.
+
+    They are up to two nodes above it, those beside and below it, and of leaves the next leaves.
+    """
+    found: list[set[str]] = []
+    waiting: list[tuple[Tree, int, Tree | None, Tree | None]] = [(tree, 0, None, None)]
+    while waiting:
+        node, place, parent, further = waiting.pop()
+        found.append({f"{node.label}"})
+        waiting += reversed([(x, i, node, parent) for i, x in enumerate(node.children)])
+        if neighbours:
+            beside = parent.children if parent else (node,)
+            found[-1] |= {f"place {place}", f"{len(node.children)} children"}
+            found[-1] |= {f"above {parent and parent.label} {further and further.label}"}
+            found[-1] |= {f"above {parent and parent.label}"}
+            found[-1] |= {f"below {child.label}" for child in node.children}
+            found[-1] |= {f"before {x.label}" for x in beside[max(place - 1, 0) : place]}
+            found[-1] |= {f"after {x.label}" for x in beside[place + 1 : place + 2]}
+    if neighbours:
+        leaves = [(i, x.label) for i, x in enumerate(tree.preorder()) if not x.children]
+        for (i, one), (j, other) in pairwise(leaves):
+            found[i].add(f"next leaf {other}")
+            found[j].add(f"last leaf {one}")
+    return [dict.fromkeys(each, 1) for each in found]
