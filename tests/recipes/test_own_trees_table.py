@@ -77,12 +77,12 @@ def test_a_masked_tag(treebank: Path) -> None:
 
 def test_uses_of_names(monkeypatch: pytest.MonkeyPatch) -> None:
     found = python_functions(["json"], max_size=50)
-    source = "def f(x):\n x.y[Load] = z"
+    source = "def f(x):\n x.Name[Load] = z"
     monkeypatch.setattr(
         own_trees_tasks, "python_functions", lambda: found._replace(trees=[python(source)])
     )
     of = own_trees_tasks._uses()
-    subscript = "(Subscript (Attribute (Name x) y) (Name Load))"
+    subscript = "(Subscript (Attribute (Name x) Name) (Name Load))"
     assert subscript in str(of.trees[0]) and "Store" not in str(of.trees[0])
     labels = [node.label for node in of.trees[0].preorder()]
     asked = [(one, use) for one, use in zip(labels, of.y[0], strict=True) if use]

@@ -152,7 +152,8 @@ def _uses() -> Task:
 
 def _use_hidden(node: Tree, of: Sequence[Tree]) -> tuple[Tree, str | None]:
     """A node without what the parser says of its use, and that."""
-    use = str(of[-1].label) if node.label in ("Name", "Attribute", "Subscript") else None
+    has = bool(of) and node.label in ("Name", "Attribute", "Subscript")  # a leaf is but a word
+    use = str(of[-1].label) if has else None
     return Tree(node.label, of[:-1] if use else of), use
 
 
