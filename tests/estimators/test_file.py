@@ -69,10 +69,11 @@ def test_presets_are_saved_with_their_arguments(name: str, blobs: tuple, tmp_pat
 
 def test_presets_of_images_are_saved_with_their_arguments(tmp_path: Path) -> None:
     X, y = np.random.default_rng(0).normal(size=(20, 1, 8, 8)), np.arange(20) % 2
-    small = {**SMALL, "epochs": 1, "prune": None, "min_samples": 0}
+    small = {**SMALL, "epochs": 1, "prune": None, "min_samples": 0, "gain_errors": 0}
     for chosen in (partial(presets.conv, width=3, kernel=3, pooled_solver=True), "mnist_c"):
-        model = NeuralTreeClassifier(chosen, **small, min_gain=-1e9, gain_errors=0).fit(X, y)
-        assert model.get_n_leaves() > 1
+        # Which seed's tree branches by chance differs from machine to machine.
+        tried = (NeuralTreeClassifier(chosen, **small | {"random_state": i}) for i in range(20))
+        model = next(model for model in tried if model.fit(X, y).get_n_leaves() > 1)
         model.save(tmp_path / "model")
         again = NeuralTreeClassifier.load(tmp_path / "model")
         np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
