@@ -33,7 +33,7 @@ class PythonFunctions(NamedTuple):
 
 
 def python_functions(
-    packages: int | Sequence[str] | None = 8, max_size: int = 2000
+    packages: int | Sequence[str] | None = 8, max_size: int = 2000, contexts: bool = False
 ) -> PythonFunctions:
     """The functions of the running Python's library, methods too.
 
@@ -42,6 +42,7 @@ def python_functions(
             takes all, and modules of a single file too, each a package by itself, which no name
             asks for.
         max_size: nodes of the largest function that is taken.
+        contexts: True keeps what says how a name is used, as :func:`structnet.parse.python` does.
 
     Raises:
         FileNotFoundError: this Python comes without the source of its library, or of a package.
@@ -61,7 +62,7 @@ def python_functions(
     sources = list(_sources(root, names))
     if packages is None:
         sources += sorted(root.glob("*.py"))
-    found = [each for path in sources for each in _functions(path, root, max_size)]
+    found = [each for path in sources for each in _functions(path, root, max_size, contexts)]
     missing = sorted((names or set()) - {package for _, package, _ in found})
     if missing or not found:
         raise FileNotFoundError(
@@ -84,10 +85,12 @@ def _sources(root: Path, names: set[str] | None) -> Iterator[Path]:
                 yield path
 
 
-def _functions(path: Path, root: Path, max_size: int) -> Iterator[tuple[Tree, str, str]]:
+def _functions(
+    path: Path, root: Path, max_size: int, contexts: bool
+) -> Iterator[tuple[Tree, str, str]]:
     place = path.relative_to(root)
     try:
-        module = python(path.read_text(encoding="utf-8"), contexts=False)
+        module = python(path.read_text(encoding="utf-8"), contexts=contexts)
     except (ParseError, UnicodeDecodeError):  # there are examples of what is no Python
         return
     for node in module.preorder():

@@ -76,16 +76,16 @@ def test_a_masked_tag(treebank: Path) -> None:
 
 
 def test_uses_of_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = python_functions(["json"], max_size=50)
+    found = python_functions(["json"], max_size=50, contexts=True)
     source = "def f(x):\n x.Name[Load] = z"
-    monkeypatch.setattr(
-        own_trees_tasks, "python_functions", lambda: found._replace(trees=[python(source)])
-    )
+    found = found._replace(trees=[*found.trees, python(source)])
+    monkeypatch.setattr(own_trees_tasks, "python_functions", lambda contexts: found)
     of = own_trees_tasks._uses()
+    assert {use for uses in of.y for use in uses} == {None, "Load", "Store"}
     subscript = "(Subscript (Attribute (Name x) Name) (Name Load))"
-    assert subscript in str(of.trees[0]) and "Store" not in str(of.trees[0])
-    labels = [node.label for node in of.trees[0].preorder()]
-    asked = [(one, use) for one, use in zip(labels, of.y[0], strict=True) if use]
+    assert subscript in str(of.trees[-1]) and "Store" not in str(of.trees[-1])
+    labels = [node.label for node in of.trees[-1].preorder()]
+    asked = [(one, use) for one, use in zip(labels, of.y[-1], strict=True) if use]
     names = ["Subscript", "Attribute", "Name", "Name", "Name"]
     assert asked == list(zip(names, ["Store", *["Load"] * 4], strict=True))
 

@@ -147,7 +147,7 @@ def _value(count: int = 6000) -> Task:
 
 
 def _uses() -> Task:
-    return _of_nodes(python_functions().trees, _use_hidden)
+    return _of_nodes(python_functions(contexts=True).trees, _use_hidden)
 
 
 def _use_hidden(node: Tree, of: Sequence[Tree]) -> tuple[Tree, str | None]:
