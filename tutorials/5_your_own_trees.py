@@ -15,6 +15,7 @@ import os
 import random
 import time
 from collections import Counter
+from itertools import chain
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -27,7 +28,14 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor, plot_explanation, plot_tree
+from structnet import (
+    Tree,
+    TreeLSTMClassifier,
+    TreeLSTMRegressor,
+    TreeNodeClassifier,
+    plot_explanation,
+    plot_tree,
+)
 from structnet.datasets import python_functions
 from structnet.parse import python
 
@@ -152,6 +160,29 @@ print(explained)
 ax = plot_explanation(explained)
 ax.figure.savefig(PICTURES / "own_explanation.png", dpi=120, bbox_inches="tight")
 plt.close(ax.figure)
+
+# %% [markdown]
+# ## Ask about nodes
+# `TreeNodeClassifier` says a class of each node, by the whole tree around it. Is a name read,
+# written or deleted? Python's parser knows; we hide it and ask. What stands above a name decides,
+# so without the sweep from the root down (`context=False`) there is little to learn.
+
+# %%
+KINDS = ("Name", "Attribute", "Subscript")
+
+
+def hide(node: Tree, below: list) -> tuple[Tree, list]:
+    """A node without its use; the uses of all nodes at and below it, None for those without."""
+    use = below.pop()[0].label if below and node.label in KINDS else None
+    return Tree(node.label, [tree for tree, _ in below]), [use, *chain(*(of for _, of in below))]
+
+
+found = python_functions(["json"] if SMOKE else ["json", "logging"], max_size=400, contexts=True)
+shown, uses = zip(*(tree.fold(hide) for tree in found.trees), strict=True)
+shown, shown_test, uses, uses_test = train_test_split(shown, uses, random_state=0)
+for context in (False, True):
+    nodes = TreeNodeClassifier(context=context, random_state=0, epochs=EPOCHS).fit(shown, uses)
+    print(f"context={context}: {nodes.score(shown_test, uses_test):.3f}")
 
 # %% [markdown]
 # ## Keep it

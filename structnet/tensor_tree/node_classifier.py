@@ -18,9 +18,11 @@ from structnet.trees.forest import Forest
 
 
 class TreeNodeClassifier(TreeLSTMEstimator):
-    """A class for each node of a tree, by what is at and below it, as for sentiment treebanks.
+    """A class for each node of a tree, as for sentiment treebanks, by the whole tree.
 
-    What a node's class is must not be its label: give labels that say nothing of it.
+    What a node's class is must not be its label: give labels that say nothing of it. Neither may a
+    label elsewhere in the tree say it, unless ``context=False``: then a node is judged by what is
+    at and below it.
 
     Args: those of :class:`TreeLSTMEstimator`; ``pools`` are not used, and
         ``bag`` is a table of how often nodes with a label, and with a token, have each class.
@@ -28,7 +30,8 @@ class TreeNodeClassifier(TreeLSTMEstimator):
     Attributes:
         classes_: the classes, sorted.
 
-    Reference: Socher et al., EMNLP 2013, Sec. 4; Tai et al., ACL 2015, Sec. 4.1.
+    Reference: Socher et al., EMNLP 2013, Sec. 4; Tai et al., ACL 2015, Sec. 4.1; of the context
+    :class:`~structnet.tensor_tree.TopDownTreeLSTM`.
 
     Example:
         >>> from structnet import TreeNodeClassifier
