@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 from pathlib import Path
 
@@ -152,3 +153,12 @@ def test_a_file_of_before_is_judged_from_below():
     del config["settings"]["context"]
     again = Trained.from_config(config)
     assert again.settings.context is False and again.model.tree.top_down is None
+
+
+def test_a_pickle_of_before_is_judged_from_below():
+    model = predictor(context=False)
+    for name in ("top_down", "top_down_output"):
+        del vars(model)[name]
+    again = pickle.loads(pickle.dumps(model))
+    forest = Forest.from_trees([Tree("A", [Tree("x"), Tree("y")])], VOCABULARY)
+    torch.testing.assert_close(again(forest), predictor(context=False)(forest))
