@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import urllib.request
 from pathlib import Path
@@ -32,6 +33,11 @@ REAL_DATA = os.environ.get("STRUCTNET_DATA")
 def pytest_configure(config: pytest.Config) -> None:
     """Registers what holds for the doctests of the package as well."""
     config.pluginmanager.register(dgl_marks)
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests, which stay, are not looked through whenever garbage is looked for."""
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
