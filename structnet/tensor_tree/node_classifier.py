@@ -88,7 +88,7 @@ class TreeNodeClassifier(TreeLSTMEstimator):
         return self._of_trees(X, self.model_.predict_proba)
 
     def predict_log_proba(self, X: Any) -> list[np.ndarray]:
-        """The logarithm of that."""
+        """The logarithm of that, for each tree ``[nodes, classes]``."""
         check_is_fitted(self)
         return self._of_trees(X, self.model_.predict_log_proba)
 

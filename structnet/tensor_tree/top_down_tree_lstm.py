@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-import numpy as np
-from torch import Tensor
+from functools import partial
 
-from structnet.tensor_tree.child_sum_cell import ChildSumCell, looked_up
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from structnet.tensor_tree.child_sum_cell import ChildSumCell, added_up, looked_up
 from structnet.trees.forest import Forest
 from structnet.trees.ways_down import upside_down
+
+BESIDE = 0.5  # of the first weights of siblings, beside those of the node itself
 
 
 class TopDownTreeLSTM(ChildSumCell):
     """Carries states from the roots down, over those that an encoder gave from the leaves up.
 
-    For a node v in place p below its parent u, with the state x that an encoder has of it::
+    For a node v in place p below its parent u, with the states that an encoder has of it, of the
+    sibling before it and of that after it, z, z_l and z_r::
 
+        x       = z + A z_l + B z_r                          (without those that are not there)
         s       = g_p * h_u + b_p                            (0 at a root)
         i, o, n = sigmoid, sigmoid, tanh of W x + U s + b
         f       = sigmoid(W_f x + U_f h_u + b_f)
         c       = i * n + f * c_u
         h       = o * tanh(c)
 
-    It is a :class:`~structnet.tensor_tree.ChildSumTreeLSTM` on the trees upside down, where a
-    node's only child is its parent. As x says what is at and below a node, each node learns of all
-    others: of those beside it by its parent's.
+    But for A and B, it is a :class:`~structnet.tensor_tree.ChildSumTreeLSTM` on the trees upside
+    down, where a node's only child is its parent. As z says what is at and below a node, each node
+    learns of all others. A and B are ours: what is just beside a word, say, below a node with many
+    children, its parent's state tells hardly.
 
     Args:
         hidden_size: c, the size of its states and of the encoder's.
@@ -33,7 +41,7 @@ class TopDownTreeLSTM(ChildSumCell):
         ValueError: a size below 1.
 
     Shapes:
-        x ``[num_nodes, hidden_size]``; output ``[nodes of all trees, hidden_size]``, in preorder.
+        z ``[num_nodes, hidden_size]``; output ``[nodes of all trees, hidden_size]``, in preorder.
 
     Reference: Miwa and Bansal, "End-to-End Relation Extraction using LSTMs on Sequences and Tree
     Structures", ACL 2016, Sec. 3.3, whose top-down LSTM reads words, with weights for each place;
@@ -41,7 +49,6 @@ class TopDownTreeLSTM(ChildSumCell):
     Structure", 2013, whose downward layer reads states from below, as here.
 
     Example:
-        >>> import torch
         >>> from structnet.tensor_tree import ChildSumTreeLSTM
         >>> from structnet.trees.tree import Tree
         >>> from structnet.trees.vocabulary import Vocabulary
@@ -56,10 +63,22 @@ class TopDownTreeLSTM(ChildSumCell):
 
     def __init__(self, hidden_size: int, places: int = 5):
         super().__init__(hidden_size, hidden_size, places=places)
+        self.left_weight = nn.Parameter(torch.empty(hidden_size, hidden_size))
+        self.right_weight = nn.Parameter(torch.empty(hidden_size, hidden_size))
         self.reset_parameters()
 
-    def forward(self, forest: Forest, x: Tensor, backend: str = "levels") -> Tensor:
-        ways, nodes = upside_down(forest)
-        none = np.full(len(nodes), -1)
-        h = self.states(ways, (nodes, none), (x, x[:0]), backend=backend)
-        return looked_up(h, ways.roots)
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Draw the first weights."""
+        super().reset_parameters()
+        for weight in (self.left_weight, self.right_weight):
+            weight.normal_(std=BESIDE * len(weight) ** -0.5)
+
+    def forward(self, forest: Forest, z: Tensor, backend: str = "levels") -> Tensor:
+        ways = upside_down(forest)
+        beside = (ways.left, z @ self.left_weight), (ways.right, z @ self.right_weight)
+        given = [(nodes, partial(looked_up, of)) for nodes, of in beside]
+        tables = z, added_up(given, self.weight)
+        rows = ways.nodes, np.arange(len(ways.nodes))
+        h = self.states(ways.forest, rows, tables, backend=backend)
+        return looked_up(h, ways.forest.roots)

@@ -216,20 +216,20 @@ def preorder(roots, offsets, children, total):
 
 
 @compiled
-def ways_down(nodes, size, offsets, children, pos):
-    """Of each entry of a preorder its parent's entry, its place there, and its depth.
+def ways_down(nodes, size, offsets, children):
+    """Of each entry of a preorder its parent's entry, the edge between them, and its depth.
 
     ``nodes`` is the preorder, ``size`` how many entries each stored node and all below it have. A
-    root has no parent, -1.
+    root has no parent, -1, and no edge, -1.
     """
     n = len(nodes)
-    parent, place, depth = np.full(n, -1), np.zeros(n, np.int64), np.zeros(n, np.int64)
+    parent, edge, depth = np.full(n, -1), np.full(n, -1), np.zeros(n, np.int64)
     for i in range(n):
         child = i + 1
         for e in range(offsets[nodes[i]], offsets[nodes[i] + 1]):
-            parent[child], place[child], depth[child] = i, pos[e], depth[i] + 1
+            parent[child], edge[child], depth[child] = i, e, depth[i] + 1
             child += size[children[e]]
-    return parent, place, depth
+    return parent, edge, depth
 
 
 @compiled

@@ -6,27 +6,38 @@ whatever sweeps a forest sweeps the ways from the roots down to the nodes.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from structnet.trees import _kernels
 from structnet.trees.forest import Forest
+from structnet.trees.vocabulary import NONE
 
 
-def upside_down(forest: Forest) -> tuple[Forest, np.ndarray]:
-    """The way from its root down to each node of each tree, as a forest of these ways.
+class WaysDown(NamedTuple):
+    """The way from its root down to each node of each tree of a forest.
 
-    A node's only child is its parent, in the place that the node has among its parent's children.
-    Subtrees that a forest stores once have a node wherever they stand, as the ways there differ.
-
-    Args:
-        forest: the trees.
-
-    Returns:
-        The ways, root i of which is the node of entry i of ``forest.preorder()``, and the number
-        in ``forest`` of each of its nodes.
+    Attributes:
+        forest: the ways: a node's only child is its parent, in the place that the node has among
+            its parent's children. Root i is the node of entry i of the trees' ``preorder()``.
+        nodes: the number that each of its nodes has among those of the trees, which store equal
+            subtrees once; here they stand wherever they do there, as the ways differ.
+        left, right: the number there of the node just before it, and just after it, below the same
+            parent; -1 where there is none.
 
     Shapes:
-        ``[nodes of all trees]``.
+        ``[nodes of all trees]`` each.
+    """
+
+    forest: Forest
+    nodes: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+
+
+def upside_down(forest: Forest) -> WaysDown:
+    """The ways down to the nodes of a forest's trees.
 
     Raises:
         ValueError: written out, the trees do not fit in memory.
@@ -36,33 +47,45 @@ def upside_down(forest: Forest) -> tuple[Forest, np.ndarray]:
         >>> from structnet.trees.vocabulary import Vocabulary
         >>> x = Tree("x")
         >>> trees = [Tree("f", [Tree("g", [Tree("h", [x])]), x])]  # f, g, h, x, x in preorder
-        >>> ways, nodes = upside_down(Forest.from_trees(trees, Vocabulary.from_trees(trees)))
-        >>> ways.tree(2)
+        >>> ways = upside_down(Forest.from_trees(trees, Vocabulary.from_trees(trees)))
+        >>> ways.forest.tree(2)
         <Tree (h (g f))>
-        >>> ways.height[ways.roots].tolist(), nodes[ways.roots].tolist()  # x is node 0, f node 3
-        ([0, 1, 2, 3, 1], [3, 2, 1, 0, 0])
+        >>> at = ways.forest.roots
+        >>> ways.nodes[at].tolist(), ways.left[at].tolist()  # x is node 0, f node 3
+        ([3, 2, 1, 0, 0], [-1, -1, -1, -1, 2])
     """
     order = forest.preorder().nodes
     size = _kernels.sizes(forest.offsets, forest.children).astype(np.int64)
-    parent, place, depth = _kernels.ways_down(
-        order, size, forest.offsets, forest.children, forest.pos
-    )
+    parent, edge, depth = _kernels.ways_down(order, size, forest.offsets, forest.children)
     entry = np.lexsort((forest.types[order], depth))  # of each node: by height, then type
     roots = np.empty(len(order), np.int64)
     roots[entry] = np.arange(len(order))
-    below = entry[depth[entry] > 0]
-    offsets = np.concatenate(([0], np.cumsum(depth[entry] > 0)))
-    nodes = order[entry]
+    nodes, edge = order[entry], edge[entry]
+    has = edge >= 0
+    pos = forest.pos[edge[has]]
     ways = Forest.__new__(Forest)._hold(
         forest.types[nodes],
         forest.tokens[nodes],
         depth[entry],
-        offsets,
-        roots[parent[below]],
-        place[below],
+        np.concatenate(([0], np.cumsum(has))),
+        roots[parent[entry[has]]],
+        pos,
         roots,
-        int(place.max(initial=-1)) + 1,
+        int(pos.max(initial=-1)) + 1,
         forest.vocabulary,
         forest.device,
     )
-    return ways, nodes
+    return WaysDown(ways, nodes, *(beside[edge] for beside in _beside(forest)))
+
+
+def _beside(forest: Forest) -> tuple[np.ndarray, np.ndarray]:
+    """The nodes before and after that of each edge, below the same parent, -1 for none.
+
+    Shapes:
+        ``[num_edges + 1]`` each, the last for what has no edge.
+    """
+    parent = np.repeat(np.arange(forest.num_nodes), np.diff(forest.offsets))
+    left, right = np.full((2, len(parent) + 1), NONE)
+    same = np.flatnonzero(parent[1:] == parent[:-1])  # edges with another one after them
+    left[same + 1], right[same] = forest.children[same], forest.children[same + 1]
+    return left, right

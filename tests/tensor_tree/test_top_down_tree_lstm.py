@@ -23,12 +23,12 @@ from structnet.trees.ways_down import upside_down
 C = 5
 
 
-def by_hand(m: TopDownTreeLSTM, forest: Forest, x: Tensor) -> Tensor:
+def by_hand(m: TopDownTreeLSTM, forest: Forest, z: Tensor) -> Tensor:
     """The states of all nodes in preorder, from the equations in the docstring."""
     found: list[Tensor] = []
 
-    def visit(node: int, place: int, above: tuple[Tensor, Tensor] | None) -> None:
-        s, kept, own = torch.zeros(C, dtype=x.dtype), torch.zeros(C, dtype=x.dtype), x[node]
+    def visit(node: int, place: int, own: Tensor, above: tuple[Tensor, Tensor] | None) -> None:
+        s, kept = torch.zeros(C, dtype=z.dtype), torch.zeros(C, dtype=z.dtype)
         if above is not None:
             h, c = above
             p = min(place, m.places - 1)
@@ -39,11 +39,15 @@ def by_hand(m: TopDownTreeLSTM, forest: Forest, x: Tensor) -> Tensor:
         c = torch.sigmoid(i) * torch.tanh(n) + kept
         h = torch.sigmoid(o) * torch.tanh(c)
         found.append(h)
-        for e in range(forest.offsets[node], forest.offsets[node + 1]):
-            visit(int(forest.children[e]), int(forest.pos[e]), (h, c))
+        children = [int(v) for v in forest.children[slice(*forest.offsets[node : node + 2])]]
+        for j, child in enumerate(children):
+            x = z[child]
+            x = x + (z[children[j - 1]] @ m.left_weight if j else 0)
+            x = x + (z[children[j + 1]] @ m.right_weight if j + 1 < len(children) else 0)
+            visit(child, j, x, (h, c))
 
     for root in forest.roots:
-        visit(int(root), 0, None)
+        visit(int(root), 0, z[root], None)
     return torch.stack(found)
 
 
@@ -54,10 +58,10 @@ def test_states_and_gradients_follow_the_equations(backend: str):
     m = TopDownTreeLSTM(C, places=2).double()
     for seed in range(8):
         forest = Forest.from_trees(random_trees(random.Random(seed)), VOCABULARY)
-        x = torch.randn(forest.num_nodes, C, dtype=torch.float64, requires_grad=True)
-        expected, found = by_hand(m, forest, x), m(forest, x, backend)
+        z = torch.randn(forest.num_nodes, C, dtype=torch.float64, requires_grad=True)
+        expected, found = by_hand(m, forest, z), m(forest, z, backend)
         torch.testing.assert_close(found, expected)
-        factors, of = torch.randn_like(found), (x, *m.parameters())
+        factors, of = torch.randn_like(found), (z, *m.parameters())
         for one, other in zip(
             torch.autograd.grad((found * factors).sum(), of),
             torch.autograd.grad((expected * factors).sum(), of),
@@ -102,7 +106,7 @@ def test_large_batches_are_swept_in_parts():
     model = predictor(context=True)
     trees = [tree for seed in range(60) for tree in random_trees(random.Random(seed))] * 3
     forest = Forest.from_trees(trees, VOCABULARY)
-    assert len(split(upside_down(forest)[0]).forests) > 1
+    assert len(split(upside_down(forest).forest).forests) > 1
     parts = [trees[i : i + 50] for i in range(0, len(trees), 50)]
     apart = [model(Forest.from_trees(each, VOCABULARY)) for each in parts]
     torch.testing.assert_close(model(forest), torch.cat(apart))

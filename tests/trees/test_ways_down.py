@@ -14,17 +14,19 @@ from structnet.trees.tree import Tree
 from structnet.trees.ways_down import upside_down
 
 
-def ways_of(tree: Tree) -> list[list[tuple]]:
-    """The label of each node on the way down to each node, and its place; in preorder."""
-    found, waiting = [], [(tree, [(VOCABULARY.encode(tree), 0)])]
+def ways_of(tree: Tree) -> list[tuple[list[tuple], Tree | None, Tree | None]]:
+    """The label of each node on the way down to each node, and its place; its siblings."""
+    found, waiting = [], [([(VOCABULARY.encode(tree), 0)], tree, None, None)]
     while waiting:
-        node, way = waiting.pop()
-        found.append(way)
-        below = [
-            (child, [*way, (VOCABULARY.encode(child), place)])
-            for place, child in enumerate(node.children)
-        ]
-        waiting += reversed(below)
+        way, node, left, right = waiting.pop()
+        found.append((way, left, right))
+        row = [None, *node.children, None]
+        waiting += reversed(
+            [
+                ([*way, (VOCABULARY.encode(row[i]), i - 1)], row[i], row[i - 1], row[i + 1])
+                for i in range(1, len(row) - 1)
+            ]
+        )
     return found
 
 
@@ -34,14 +36,19 @@ def test_the_way_to_each_node(inner_tokens: bool, share: bool):
     for seed in range(20):
         trees = random_trees(random.Random(seed), inner_tokens)
         forest = Forest.from_trees(trees, VOCABULARY, share)
-        ways, nodes = upside_down(forest)
+        ways, nodes, left, right = upside_down(forest)
         check_arrays(
             ways.types, ways.tokens, ways.height, ways.offsets, ways.children, ways.pos,
             ways.roots, ways.arity,
         )  # fmt: skip
+        subtrees = [node for tree in trees for node in tree.preorder()]
+        tree_at = dict(zip(forest.preorder().nodes.tolist(), subtrees, strict=True))
         expected = [way for tree in trees for way in ways_of(tree)]
         assert len(ways) == ways.num_nodes == len(expected)
-        for root, way in zip(ways.roots, expected, strict=True):
+        for root, (way, before, after) in zip(ways.roots, expected, strict=True):
+            for sibling, number in ((before, left[root]), (after, right[root])):
+                assert (number < 0) == (sibling is None)
+                assert number < 0 or tree_at[number] == sibling
             for label, place in reversed(way):
                 at = nodes[root]
                 assert (forest.types[at], forest.tokens[at]) == label
@@ -56,7 +63,7 @@ def test_the_way_to_each_node(inner_tokens: bool, share: bool):
 
 
 def test_deep_and_empty_forests():
-    ways, _ = upside_down(Forest.from_trees([chain(100_000)], VOCABULARY))
+    ways = upside_down(Forest.from_trees([chain(100_000)], VOCABULARY)).forest
     np.testing.assert_array_equal(ways.height[ways.roots], np.arange(100_000))
-    ways, nodes = upside_down(Forest.from_trees([], VOCABULARY))
-    assert len(ways) == len(nodes) == 0
+    ways, *beside = upside_down(Forest.from_trees([], VOCABULARY))
+    assert len(ways) == 0 and [len(each) for each in beside] == [0, 0, 0]
