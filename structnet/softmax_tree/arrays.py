@@ -30,7 +30,7 @@ class Packed(NamedTuple):
 
     @property
     def told(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """The arrays as compiled loops take them: None for no places."""
+        """The arrays as compiled loops take them: None for no places. Each ``[numbers]``."""
         return self.table, self.weights, self.places if len(self.places) else None
 
     @property

@@ -73,7 +73,11 @@ class Points:
 
 
 def parts(x: Any) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
-    """Rows as compiled loops take them: all in full; or numbers, columns, and where rows begin."""
+    """Rows as compiled loops take them: in full; or numbers, columns, and where rows begin.
+
+    Shapes:
+        x ``[n, D]`` -> ``[n, D]``, None, None; or ``[entries]``, ``[entries]``, ``[n + 1]``.
+    """
     return (x.data, x.indices, x.indptr) if issparse(x) else (x, None, None)
 
 
