@@ -1,6 +1,6 @@
 """A node's problem solved in one call, compiled by numba; ``solver.py`` says which problem it is.
 
-Rows are full, ``X``, with no ``indptr``; or there is none and they are CSR, as in ``_kernels.py``.
+Rows are a table in full, or the parts of CSR, as in ``_kernels.py``: the former have no columns.
 Weights are ``[D + 1, k]``, the biases last; scores and slopes ``[k, n]``, so that what is done to
 each of them runs along the rows. One class is the binary form: its score is that of class 1.
 """
@@ -11,9 +11,8 @@ from functools import partial
 
 import numpy as np
 
-from structnet.softmax_tree._kernels import UNSIGNED
+from structnet.softmax_tree._kernels import UNSIGNED, free, inlined, within
 from structnet.trees import _llvm
-from structnet.trees._kernels import compiled
 
 POWER_STEPS = 6
 FIRST = 0.25  # share of the curvature's bound to begin with
@@ -28,9 +27,10 @@ ROUND = np.float32(_llvm.ROUND)
 LEAST = np.float32(-87)  # below, e^x counts as at it
 L3, L5, L7, L9, L11, L13 = (np.float32(1 / odd) for odd in range(3, 14, 2))
 ONE = np.float32(1)
-summing = partial(compiled, fastmath={"reassoc", "contract", "nsz"})  # in any order, in vectors
+ANY_ORDER = {"reassoc", "contract", "nsz"}  # of sums: in vectors
+summing = partial(within, fastmath=ANY_ORDER)
 # Said, or what is compiled on behalf of a caller takes over the caller's.
-rounding = partial(compiled, fastmath={"contract"})
+rounding = partial(within, fastmath={"contract"})
 
 
 @rounding
@@ -76,7 +76,8 @@ def softmax_losses(scores, y, counts, slopes):
     most, total = np.empty(BLOCK, np.float32), np.empty(BLOCK, np.float32)
     for low in range(0, len(y), BLOCK):
         number = min(BLOCK, len(y) - low)
-        most[:], total[:] = -np.inf, 0
+        for i in range(number):
+            most[i], total[i] = -np.inf, 0
         for c in range(k):
             row = scores[c, low : low + number]
             for i in range(number):
@@ -99,7 +100,7 @@ def softmax_losses(scores, y, counts, slopes):
     return loss
 
 
-@summing
+@partial(free, fastmath=ANY_ORDER)
 def own_losses(scores, y, out):
     """The loss of each row, ``log sum_c e^(s_c) - s_y``. ``[n, k], [n] -> [n]``."""
     for i in range(len(y)):
@@ -112,7 +113,7 @@ def own_losses(scores, y, out):
         out[i] = np.log(np.float64(total)) + most - row[y[i]]
 
 
-@summing
+@inlined
 def losses_of(scores, y, counts, slopes):
     """The sum of the losses, and their derivatives by the scores. ``[k, n]``."""
     if len(scores) == 1:
@@ -121,11 +122,10 @@ def losses_of(scores, y, counts, slopes):
 
 
 @summing
-def scores_of(rows, weights, scores):
+def scores_of(X, columns, indptr, weights, scores):
     """``W x_n + c`` of each row. ``[k, n]``."""
-    X, indptr, indices, data = rows
     features, k = len(weights) - 1, weights.shape[1]
-    if len(indptr) == 0:
+    if indptr is None:
         np.dot(weights[:features].T, X.T, scores)
         for c in range(k):
             row, bias = scores[c], weights[features, c]
@@ -137,50 +137,51 @@ def scores_of(rows, weights, scores):
         if k == 1:
             score = weights[features, 0]
             for e in range(UNSIGNED(indptr[i]), UNSIGNED(indptr[i + 1])):
-                score += data[e] * weights[UNSIGNED(indices[e]), 0]
+                score += X[e] * weights[UNSIGNED(columns[e]), 0]
             scores[0, i] = score
             continue
         for c in range(k):
             own[c] = weights[features, c]
         for e in range(UNSIGNED(indptr[i]), UNSIGNED(indptr[i + 1])):
-            row = weights[UNSIGNED(indices[e])]
+            row = weights[UNSIGNED(columns[e])]
             for c in range(k):
-                own[c] += data[e] * row[c]
+                own[c] += X[e] * row[c]
         for c in range(k):
             scores[c, i] = own[c]
 
 
 @summing
-def gradient_of(rows, slopes, gradient):
+def gradient_of(X, columns, indptr, slopes, gradient):
     """The derivatives of the losses by the weights, from those by the scores. ``[D + 1, k]``."""
-    X, indptr, indices, data = rows
     features, k = len(gradient) - 1, len(slopes)
     for c in range(k):
         total, row = 0.0, slopes[c]
         for i in range(len(row)):
             total += row[i]
         gradient[features, c] = total
-    if len(indptr) == 0:
+    if indptr is None:
         np.dot(X.T, slopes.T, gradient[:features])
         return
-    gradient[:features] = 0
+    for d in range(features):
+        for c in range(k):
+            gradient[d, c] = 0
     own = np.empty(k, np.float32)
     for i in range(len(indptr) - 1):
         if k == 1:
             slope = slopes[0, i]
             for e in range(UNSIGNED(indptr[i]), UNSIGNED(indptr[i + 1])):
-                gradient[UNSIGNED(indices[e]), 0] += data[e] * slope
+                gradient[UNSIGNED(columns[e]), 0] += X[e] * slope
             continue
         for c in range(k):
             own[c] = slopes[c, i]
         for e in range(UNSIGNED(indptr[i]), UNSIGNED(indptr[i + 1])):
-            row = gradient[UNSIGNED(indices[e])]
+            row = gradient[UNSIGNED(columns[e])]
             for c in range(k):
-                row[c] += data[e] * own[c]
+                row[c] += X[e] * own[c]
 
 
-@summing
-def steepest(rows, counts, vector):
+@inlined
+def steepest(X, columns, indptr, counts, vector):
     """About the largest eigenvalue of ``sum_n a_n (x_n, 1) (x_n, 1)^T``: the power method.
 
     It begins with a vector ``[D + 1, 1]`` and overwrites it.
@@ -195,10 +196,10 @@ def steepest(rows, counts, vector):
             break
         for d in range(len(vector)):
             vector[d, 0] /= np.float32(value)
-        scores_of(rows, vector, scores)
+        scores_of(X, columns, indptr, vector, scores)
         for i in range(len(counts)):
             scores[0, i] *= counts[i]
-        gradient_of(rows, scores, vector)
+        gradient_of(X, columns, indptr, scores, vector)
     return value
 
 
@@ -240,29 +241,29 @@ def go_beyond(here, new, pace, ahead):
             ahead[d, c] = new[d, c] + pace * (new[d, c] - here[d, c])
 
 
-@compiled
-def fista(X, indptr, indices, data, y, counts, begin, thresholds, direction, factor, steps):
+@free
+def fista(X, columns, indptr, y, counts, begin, thresholds, direction, factor, steps):
     """Weights that lower the losses, whose curvature by the scores is at most a factor.
 
-    Shapes: X ``[n, D]``; y, counts ``[n]``; begin ``[D + 1, k]``; thresholds ``[D + 1]``, the
-    penalty of each feature's weights, 0 of the biases; direction ``[D + 1, 1]``, which the power
-    method begins with.
+    Shapes: X ``[n, D]``, or CSR; y, counts ``[n]``; begin ``[D + 1, k]``; thresholds ``[D + 1]``,
+    the penalty of each feature's weights, 0 of the biases; direction ``[D + 1, 1]``, which the
+    power method begins with.
     """
-    rows, shape = (X, indptr, indices, data), (begin.shape[1], len(y))
-    curvature = FIRST * factor * steepest(rows, counts, direction)
+    shape = begin.shape[1], len(y)
+    curvature = FIRST * factor * steepest(X, columns, indptr, counts, direction)
     best, here, ahead = begin, begin.copy(), begin.copy()
     new, gradient = begin.copy(), begin.copy()
     scores, slopes = np.empty(shape, np.float32), np.empty(shape, np.float32)
-    scores_of(rows, begin, scores)
+    scores_of(X, columns, indptr, begin, scores)
     scores_ahead, scores_new = scores.copy(), scores.copy()
     speed, lowest = 1.0, np.empty(steps + 1, np.float64)
     lowest[0] = np.inf
     for step in range(1, steps + 1):
         loss = losses_of(scores_ahead, y, counts, slopes)
-        gradient_of(rows, slopes, gradient)
+        gradient_of(X, columns, indptr, slopes, gradient)
         while True:
             rise, penalty = proximal_step(ahead, gradient, curvature, thresholds, new)
-            scores_of(rows, new, scores_new)
+            scores_of(X, columns, indptr, new, scores_new)
             found = losses_of(scores_new, y, counts, slopes)
             # Where next to nothing is lost, rounding is larger than what is compared.
             slack = 1e-6 * (abs(loss) + 1.0)

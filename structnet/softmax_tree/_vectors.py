@@ -6,6 +6,7 @@ the order that ``_kernels.py`` tells, so that the results are those of its loops
 
 =============  ===================================================================================
 ``fused``      ``a b + c``
+``folded``     the sum of sixteen numbers
 ``full_dot``   ``sum_d x[at + d] w[start + d]`` of so many numbers
 ``one_row``    adds ``x W`` to the scores of k classes: x is at ``flat[starts[0]:]``, W of so many
                features and k classes at ``w[at:]``
@@ -116,15 +117,30 @@ def full_dot(typing, x, at, w, start, number):
             add(place, None)
         with b.if_then(b.icmp_signed("!=", whole, number)):
             add(whole, below(b, b.sub(number, whole), SUMS))
-        found, width = b.load(total), SUMS
-        while width > 1:  # the second half to the first
-            width //= 2
-            halves = (vector(I32, width)(list(range(i, i + width))) for i in (0, width))
-            found = b.fadd(*(b.shuffle_vector(found, found.type(None), half) for half in halves))
-        return b.extract_element(found, I32(0))
+        return sum_of(b, b.load(total))
 
     check_same(x, w)
     return w.dtype(x, INT, w, INT, INT), code
+
+
+@intrinsic
+def folded(typing, sums):
+    def code(context, b, signature, values):
+        data = pointer(context, b, signature.args[0], values[0])
+        return sum_of(b, Window(b, data, SUMS).load(I64(0)))
+
+    check_same(sums)
+    return sums.dtype(sums), code
+
+
+def sum_of(b, sums):
+    """The sum of a vector: its second half is added to the first, and so on."""
+    width = SUMS
+    while width > 1:
+        width //= 2
+        halves = (vector(I32, width)(list(range(i, i + width))) for i in (0, width))
+        sums = b.fadd(*(b.shuffle_vector(sums, sums.type(None), half) for half in halves))
+    return b.extract_element(sums, I32(0))
 
 
 def _scores(rows: int, width: int) -> Callable:

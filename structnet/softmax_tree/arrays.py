@@ -29,6 +29,11 @@ class Packed(NamedTuple):
     places: np.ndarray
 
     @property
+    def told(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """The arrays as compiled loops take them: None for no places. Each ``[numbers]``."""
+        return self.table, self.weights, self.places if len(self.places) else None
+
+    @property
     def nodes(self) -> np.ndarray:
         """The table of the nodes. ``[nodes, 6]``."""
         return self.table[: self.table[CLASSES]].reshape(-1, FIELDS)

@@ -152,27 +152,27 @@ def _threshold(plane: Hyperplane, task: Task, points: Points) -> tuple[float, Hy
     if not plane.weight.any():
         return None
     scores = points.projections(task.rows, plane.full(points.num_features), 0.0)
-    order = np.argsort(scores, kind="stable")
-    found = [
-        (cost, replace(plane, weight=sign * plane.weight, bias=bias))
-        for sign, way in ((np.float32(1), order), (np.float32(-1), order[::-1]))
-        for cost, bias in [_best_bias(sign * scores[way], task.gains[way])]
-    ]
-    return min(found, key=lambda each: each[0])
+    order = np.argsort(scores)
+    scores = scores[order]
+    # Where the first i rows go left, they lose what they would have gained on the right.
+    lost = np.append(0, np.cumsum(task.gains[order]))
+    ends = np.append(scores[1:] != scores[:-1], True)  # equal scores are not parted
+    places = np.append(0, np.flatnonzero(ends) + 1)
+    low, high = places[lost[places].argmin()], places[lost[places].argmax()]
+    wrong_right = float(np.maximum(-task.gains, 0).sum())
+    cost, opposite = wrong_right + lost[low], lost[-1] + wrong_right - lost[high]
+    if cost <= opposite:
+        return cost, replace(plane, bias=_bias(scores, low))
+    bias = _bias(-scores[::-1], len(scores) - high)
+    return opposite, replace(plane, weight=-plane.weight, bias=bias)
 
 
-def _best_bias(scores: np.ndarray, gains: np.ndarray) -> tuple[float, float]:
-    """The bias with the lowest weighted 0/1 loss, and that loss, for ascending scores."""
-    # Place i sends the first i rows to the left: wrong are those of them with a gain.
-    wrong_left = np.append(0, np.cumsum(np.maximum(gains, 0)))
-    right = np.maximum(-gains, 0)
-    wrong_right = right.sum() - np.append(0, np.cumsum(right))
-    costs = wrong_left + wrong_right
-    costs[1:-1][scores[1:] == scores[:-1]] = np.inf  # equal scores are not parted
-    i = int(np.argmin(costs))
-    if i == 0:
-        return costs[0], float(-scores[0] + np.float32(1))
-    if i == len(scores):
-        return costs[i], float(-np.nextafter(scores[-1], np.float32(np.inf)))
-    middle = np.float32((float(scores[i - 1]) + float(scores[i])) / 2)
-    return costs[i], float(-(middle if middle > scores[i - 1] else scores[i]))
+def _bias(scores: np.ndarray, number: int) -> float:
+    """The bias that sends the first rows to the left, so many of them, for ascending scores."""
+    if number == 0:
+        return float(-scores[0] + np.float32(1))
+    last = scores[number - 1]
+    if number == len(scores):
+        return float(-np.nextafter(last, np.float32(np.inf)))
+    middle = np.float32((float(last) + float(scores[number])) / 2)
+    return float(-(middle if middle > last else scores[number]))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, replace
-from functools import partial
 from typing import Any
 
 import networkx as nx
@@ -20,12 +19,11 @@ from structnet.estimators.held_out import parted
 from structnet.estimators.inputs import check_inputs, check_training, plain_labels
 from structnet.estimators.scale import Standardizer
 from structnet.estimators.tree_estimator import TreeClassifierMixin, TreeEstimatorMixin
-from structnet.softmax_tree import _kernels
 from structnet.softmax_tree.measures import Measures, measured
 from structnet.softmax_tree.networkx_tree import with_weights
 from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
 from structnet.softmax_tree.training import Trained, train
-from structnet.softmax_tree.tree import Choices, SoftmaxTree
+from structnet.softmax_tree.tree import Choices, Predictor, SoftmaxTree
 from structnet.training.history import History
 
 
@@ -38,7 +36,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
     random_state: Any
     validation_fraction: float
     depth: int | None
-    _asking: Callable[[np.ndarray], int] | None
+    _asking: Predictor | None
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, validation: tuple | None = None
@@ -147,18 +145,11 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         Raises:
             ValueError: x is of another kind or shape.
         """
-        ask = self._prepared()
-        try:
-            return self.classes_[ask(x)]
-        except Exception:
-            self._check_row(x)
-            raise
+        return self.classes_[self._predictor().class_of(x)]
 
     def predict_proba_one(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The classes that one row can have and their probabilities, likewise. ``[D] -> [k]``."""
-        tree = self.tree_
-        self._check_row(x)
-        places, prob = tree.predictor().probabilities(self._row(x))
+        places, prob = self._predictor().probabilities(x)
         return self.classes_[places], prob
 
     def measure(self, X: Any, y: Any, sample_weight: Any = None) -> Measures:
@@ -207,29 +198,11 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
 
     # What the mixins ask for
 
-    def _prepared(self) -> Any:
-        """What gives the place of a row's class, in one call if it can be."""
-        if getattr(self, "_asking", None) is None:
-            ask, arrays, inputs = self.tree_.predictor(), self.tree_.arrays, self.inputs_
-            self._asking = partial(_of_row, self.n_features_in_, self._row, ask.class_of)
-            if inputs is not None and not len(arrays.places):
-                scaled = arrays.table, arrays.weights, inputs.mean, inputs.sd
-                self._asking = partial(_kernels.class_of_scaled, *scaled)
-        return self._asking
-
-    def _check_row(self, x: np.ndarray) -> None:
-        """Refuses what is no array of numbers ``[D]``."""
-        there = isinstance(x, np.ndarray)
-        if not (there and x.shape == (self.n_features_in_,) and x.dtype.kind in "buif"):
-            got = f"{list(x.shape)} of {x.dtype}" if there else type(x).__name__
-            raise ValueError(
-                f"x must be an array [{self.n_features_in_}], with as many numbers as the rows of "
-                f"fit. Got {got}."
-            ) from None
-
-    def _row(self, x: np.ndarray) -> np.ndarray:
-        x = x if self.inputs_ is None else (x - self.inputs_.mean) / self.inputs_.sd
-        return x.astype(np.float32)
+    def _predictor(self) -> Predictor:
+        asking = getattr(self, "_asking", None)
+        if asking is None:
+            asking = self._asking = Predictor(self.tree_, self.inputs_)
+        return asking
 
     def _scaled(self, x: Any) -> Any:
         x = x if self.inputs_ is None else self.inputs_(x)
@@ -264,13 +237,6 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         self.trained_ = Trained.from_config(config["trained"])
         self.inputs_ = Standardizer.from_lists(config["inputs"])
         return self.tree_
-
-
-def _of_row(number: int, scaled: Callable, class_of: Callable, x: np.ndarray) -> int:
-    """The place of a row's class, by way of its scaled form."""
-    if len(x) != number:
-        raise ValueError(f"x must have {number} numbers")  # told in full by who asks
-    return class_of(scaled(x))
 
 
 def _given(estimator: BaseEstimator, cls: type) -> dict[str, Any]:

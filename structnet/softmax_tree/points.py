@@ -11,10 +11,6 @@ from scipy.sparse import issparse, vstack
 
 from structnet.softmax_tree import _kernels
 
-NO_ROWS = np.zeros((0, 0), np.float32)
-NO_NUMBERS = np.zeros(0, np.float32)
-NO_PLACES = np.zeros(0, np.int32)
-
 
 @dataclass(frozen=True, eq=False)
 class Points:
@@ -72,12 +68,17 @@ class Points:
     def projections(self, rows: np.ndarray, weight: np.ndarray, bias: float) -> np.ndarray:
         """``w.x + b`` of some rows, summed as predictions are. ``[len(rows)]``, float32."""
         out, constant = np.empty(len(rows), np.float32), np.float32(bias)
-        if self.sparse:
-            x = self.x
-            _kernels.thin_projections(x.indptr, x.indices, x.data, rows, weight, constant, out)
-        else:
-            _kernels.projections(self.x, rows, weight, constant, out)
+        _kernels.projections(*parts(self.x), rows, weight, constant, out)
         return out
+
+
+def parts(x: Any) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
+    """Rows as compiled loops take them: in full; or numbers, columns, and where rows begin.
+
+    Shapes:
+        x ``[n, D]`` -> ``[n, D]``, None, None; or ``[entries]``, ``[entries]``, ``[n + 1]``.
+    """
+    return (x.data, x.indices, x.indptr) if issparse(x) else (x, None, None)
 
 
 def used_columns(x: Any) -> tuple[Any, np.ndarray | None]:

@@ -22,9 +22,8 @@ import numpy as np
 from scipy.sparse import issparse
 
 from structnet.softmax_tree import _solver_kernels
-from structnet.softmax_tree.points import NO_NUMBERS, NO_PLACES, NO_ROWS
+from structnet.softmax_tree.points import parts
 
-NO_ENTRIES = NO_PLACES, NO_PLACES, NO_NUMBERS
 Solution = tuple[np.ndarray, np.ndarray]  # weights [D, k] and biases [k], float32
 
 
@@ -85,9 +84,8 @@ def _solved(
     thresholds = np.append(np.float32(penalty) / sd, np.float32(0))
     sizes = np.append(np.asarray(abs(z).sum(axis=0)), counts.sum())
     direction = sizes.astype(np.float32)[:, None]
-    rows = (NO_ROWS, z.indptr, z.indices, z.data) if issparse(z) else (z, *NO_ENTRIES)
     told = y.astype(np.int32), counts, begin, thresholds, direction, factor, steps
-    found = _solver_kernels.fista(*rows, *told)
+    found = _solver_kernels.fista(*parts(z), *told)
     weights = found[:-1] / sd[:, None]
     return weights, found[-1] - mean @ weights
 

@@ -11,12 +11,13 @@ import torch
 from scipy.sparse import csr_matrix, issparse
 from torch import Tensor, nn
 
+from structnet.estimators.scale import Standardizer
 from structnet.routing.samples import Samples
 from structnet.softmax_tree import _kernels
 from structnet.softmax_tree._kernels import FIELDS, SIZE, WEIGHTS
 from structnet.softmax_tree.arrays import Packed, packed
 from structnet.softmax_tree.draft import Draft
-from structnet.softmax_tree.points import NO_NUMBERS, NO_PLACES, NO_ROWS
+from structnet.softmax_tree.points import parts
 from structnet.softmax_tree.routed import Routed
 from structnet.trees._kernels import grouped
 
@@ -129,14 +130,14 @@ class SoftmaxTree(Routed, nn.Module):
 
     def leaves_of(self, x: Any) -> np.ndarray:
         """The leaf of each sample. ``[n, D] -> [n]``, int64."""
-        return self._leaves(self._taken(x), x.shape[0])
+        return _leaves(self._taken(x), x.shape[0], self.arrays)
 
     def classes_of(self, x: Any) -> np.ndarray:
         """The likeliest class of each sample. ``[n, D] -> [n]``, int64."""
         rows, arrays, found = self._taken(x), self.arrays, np.empty(x.shape[0], np.int64)
-        leaves = self._leaves(rows, x.shape[0])
-        order, _ = grouped(leaves, len(arrays.nodes))
-        _kernels.classes_of(*rows, order, leaves, *arrays, found)
+        leaves = _leaves(rows, x.shape[0], arrays)
+        order, _ = grouped(leaves, self.topology.num_nodes)
+        _kernels.classes_of(*rows, order, leaves, *arrays.told, found)
         return found
 
     def choices(self, x: Any) -> Choices:
@@ -145,15 +146,10 @@ class SoftmaxTree(Routed, nn.Module):
         Shapes:
             x ``[n, D]``.
         """
-        rows, arrays = self._taken(x), self.arrays
-        leaves = self._leaves(rows, x.shape[0])
-        starts = np.append(0, np.cumsum(arrays.sizes()[leaves]))
-        classes, log_prob = np.empty(starts[-1], np.int64), np.empty(starts[-1])
-        _kernels.log_probs_of(*rows, leaves, starts, *arrays, classes, log_prob)
-        return Choices(classes, log_prob, starts)
+        return _choices(self._taken(x), x.shape[0], self.arrays)
 
     def predictor(self) -> Predictor:
-        """What answers for one sample at a time, without checks, as long as the tree stays so."""
+        """What answers for one sample at a time, as long as the tree stays so."""
         return Predictor(self)
 
     # As a module
@@ -203,22 +199,15 @@ class SoftmaxTree(Routed, nn.Module):
         x = torch.as_tensor(x.toarray() if issparse(x) else x, dtype=dtype)
         return x @ weights.reshape(-1, k) + bias
 
-    def _leaves(self, rows: tuple[np.ndarray, ...], number: int) -> np.ndarray:
-        """The leaf of each of so many rows, as the kernels take them. ``[number]``."""
-        leaves = np.empty(number, np.int64)
-        _kernels.leaves_of(*rows, *self.arrays, leaves)
-        return leaves
-
-    def _taken(self, x: Any) -> tuple[np.ndarray, ...]:
-        """Samples as the kernels take them: rows, or nothing and CSR; in the tree's precision."""
+    def _taken(self, x: Any) -> tuple:
+        """Samples as the kernels take them, in the tree's precision."""
         if tuple(x.shape[1:]) != self.shape or len(x.shape) != 2:
             raise ValueError(f"x must be [n, {self.shape[0]}]. Got {list(x.shape)}.")
         dtype = np.float64 if self.weights.dtype == torch.float64 else np.float32
         if issparse(x):
-            x = x.tocsr()
-            return _empty(dtype)[0], x.indptr, x.indices, x.data.astype(dtype, copy=False)
+            return parts(x.tocsr().astype(dtype, copy=False))
         x = x.detach().cpu().numpy() if isinstance(x, Tensor) else x
-        return np.ascontiguousarray(x, dtype), NO_PLACES, NO_PLACES, _empty(dtype)[1]
+        return parts(np.ascontiguousarray(x, dtype))
 
     # On disk
 
@@ -252,35 +241,92 @@ class SoftmaxTree(Routed, nn.Module):
 
 
 class Predictor:
-    """One sample at a time, without checks and without a copy of anything: for latency.
-
-    Rows in full are float32 arrays ``[D]``; sparse ones their ascending columns, int32, and values,
-    float32.
+    """One sample at a time, in one compiled call: for latency.
 
     Args:
         tree: tree whose weights it reads.
-
-    Attributes:
-        class_of: function from a row in full to its class.
-        class_of_sparse: function from the columns and values of a sparse row to its class.
+        inputs: scale that full rows are taken to; None leaves them as they are.
     """
 
-    def __init__(self, tree: SoftmaxTree):
-        self._arrays = tree.arrays
-        table, weights, places = self._arrays
-        self.class_of = partial(_kernels.class_of, *self._arrays, NO_PLACES)
-        if not len(places):
-            self.class_of = partial(_kernels.class_of_full, table, weights)
-        self.class_of_sparse = partial(_kernels.class_of, *self._arrays)
+    def __init__(self, tree: SoftmaxTree, inputs: Standardizer | None = None):
+        self._arrays, self._inputs, self._width = tree.arrays, inputs, tree.shape[0]
+        told, scale = self._arrays.told, (inputs and inputs.mean, inputs and inputs.sd)
+        self._of_full = partial(_kernels.class_of_scaled, *told, *scale, self._width)
+        if inputs is None and told[2] is None:  # every argument takes its time
+            self._of_full = partial(_kernels.class_of_full, *told[:2])
+        self._of_sparse = partial(_kernels.class_of_sparse, *told, self._width)
+
+    def class_of(self, x: np.ndarray) -> int:
+        """The class of a row in full.
+
+        Args:
+            x: its numbers, of any precision; float32 is fastest.
+
+        Shapes:
+            x ``[D]``.
+
+        Raises:
+            ValueError: x is of another kind or shape.
+        """
+        try:
+            return self._of_full(x)
+        except Exception:
+            return self._of_full(self._full(x))
+
+    def class_of_sparse(self, columns: np.ndarray, values: np.ndarray) -> int:
+        """The class of a sparse row.
+
+        Args:
+            columns: features that are not 0, ascending.
+            values: their numbers, likewise.
+
+        Shapes:
+            both ``[entries]``.
+
+        Raises:
+            ValueError: they are of another kind or shape, or no such features.
+        """
+        try:
+            return self._of_sparse(columns, values)
+        except Exception:
+            return self._of_sparse(*self._sparse(columns, values))
 
     def probabilities(self, *row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The classes that a row can have, and their probabilities. ``[k]``, both."""
-        row = row if len(row) == 2 else (NO_PLACES, *row)
-        leaf = _kernels.leaf_of(*row, *self._arrays)
-        classes = self._arrays.classes(leaf)
-        log_prob = np.empty(len(classes))
-        _kernels.log_probs(*row, leaf, *self._arrays, log_prob)
-        return classes, np.exp(log_prob)
+        """The classes that a row can have, in full or sparse, and their probabilities. ``[k]``."""
+        dtype = self._arrays.weights.dtype
+        if len(row) == 2:
+            columns, values = self._sparse(*row)
+            rows: tuple = values.astype(dtype), columns, np.array([0, len(values)])
+        else:
+            x = self._full(*row)
+            x = x if self._inputs is None else self._inputs(x)
+            rows = parts(x.astype(dtype)[None])
+        found = _choices(rows, 1, self._arrays)
+        return found.classes, np.exp(found.log_prob)
+
+    def _full(self, x: np.ndarray) -> np.ndarray:
+        """A row in double precision; refused if it is none."""
+        if not (_numbers(x, "buif") and x.shape == (self._width,)):
+            raise ValueError(
+                f"x must be an array [{self._width}], with as many numbers as the rows of fit. "
+                f"Got {_told(x)}."
+            ) from None
+        return x.astype(np.float64)
+
+    def _sparse(self, columns: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A sparse row, likewise."""
+        there = _numbers(columns, "ui") and _numbers(values, "buif")
+        if not there or len(columns) != len(values):
+            raise ValueError(
+                "columns and values must be arrays of one length, of integers and of numbers. Got "
+                f"{_told(columns)} and {_told(values)}."
+            ) from None
+        ends = np.append(columns.astype(np.int64), self._width)
+        if (np.diff(ends, prepend=-1) <= 0).any():
+            raise ValueError(
+                f"columns must ascend, from 0 to {self._width - 1} at most. Got {columns.tolist()}."
+            ) from None
+        return ends[:-1], values.astype(np.float64)
 
     def timed(self, x: Any) -> tuple[Callable[..., int], list[tuple[np.ndarray, ...]]]:
         """What gives the class of a row, and rows as it takes them, to be timed. ``[n, D]``."""
@@ -292,6 +338,27 @@ class Predictor:
         return self.class_of_sparse, [(x.indices[a:b], data[a:b]) for a, b in ends]
 
 
-def _empty(dtype: Any) -> tuple[np.ndarray, np.ndarray]:
-    """No rows in full, and no values."""
-    return NO_ROWS.astype(dtype), NO_NUMBERS.astype(dtype)
+def _leaves(rows: tuple, number: int, arrays: Packed) -> np.ndarray:
+    """The leaf of each of so many rows, as the kernels take them. ``[number]``."""
+    leaves = np.empty(number, np.int64)
+    _kernels.leaves_of(*rows, *arrays.told, leaves)
+    return leaves
+
+
+def _choices(rows: tuple, number: int, arrays: Packed) -> Choices:
+    """The classes that each of so many rows can have."""
+    leaves = _leaves(rows, number, arrays)
+    starts = np.append(0, np.cumsum(arrays.sizes()[leaves]))
+    classes, log_prob = np.empty(starts[-1], np.int64), np.empty(starts[-1])
+    _kernels.log_probs_of(*rows, leaves, starts, *arrays.told, classes, log_prob)
+    return Choices(classes, log_prob, starts)
+
+
+def _numbers(x: Any, kinds: str) -> bool:
+    """Is it an array of one axis, of numbers of some kinds?"""
+    return isinstance(x, np.ndarray) and x.ndim == 1 and x.dtype.kind in kinds
+
+
+def _told(x: Any) -> str:
+    """An argument, as an error's message tells it."""
+    return f"{list(x.shape)} of {x.dtype}" if isinstance(x, np.ndarray) else type(x).__name__

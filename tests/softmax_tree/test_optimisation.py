@@ -8,7 +8,7 @@ from scipy.sparse import csr_matrix
 from sklearn.datasets import load_digits
 from softmax_trees import clusters, objective, points_of, thinned, value_of
 
-from structnet.softmax_tree.decision_update import Task, _sparser
+from structnet.softmax_tree.decision_update import Task, _sparser, _threshold
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.nodes import Hyperplane
 from structnet.softmax_tree.objective import Objective
@@ -189,3 +189,20 @@ def test_a_decision_keeps_few_features() -> None:
     task = Task(rows, np.where(plane.goes_right(same, rows), 1.0, -1.0), 0.1)
     found = _sparser(plane, task, same)
     assert np.count_nonzero(found.weight) == 1 and task.mistakes(found, same) == 0
+
+
+@pytest.mark.parametrize("values", [2, 5, 1000])
+def test_no_threshold_is_better(values: int) -> None:
+    """Nor is any on the opposite direction; with few values, many scores are equal."""
+    rng = np.random.default_rng(values)
+    for number in (1, 2, 60):
+        x = rng.integers(0, values, (number, 1)).astype(np.float32)
+        points = Points.made(x, np.zeros(number, int), 1)
+        task = Task(np.arange(number), rng.standard_normal(number), 0.0)
+        found = _threshold(Hyperplane(np.float32([0.5]), 0.0), task, points)
+        assert found is not None
+        cuts = np.append(np.unique(x) - 0.5, x.max() + 1)
+        sides = np.concatenate([x >= cuts, x < cuts], axis=1)  # which rows go right
+        costs = np.abs(task.gains) @ (sides != (task.gains > 0)[:, None])
+        assert found[0] == pytest.approx(costs.min(), abs=1e-12)
+        assert task.mistakes(found[1], points) == pytest.approx(found[0], abs=1e-12)

@@ -104,6 +104,54 @@ def test_full_and_sparse_alone_and_together(tree: SoftmaxTree, x: np.ndarray) ->
             assert np.array_equal(found[1], np.exp(ours.log_prob[mine]))
 
 
+def test_rows_of_any_numbers(tree: SoftmaxTree, x: np.ndarray) -> None:
+    whole, ask = np.round(4 * x), tree.predictor()
+    classes, sparse = tree.classes_of(whole), csr_matrix(whole)
+    for dtype in ("f8", "i8", "i2", ">f4", "f2"):
+        rows = whole.astype(dtype)
+        assert [ask.class_of(row) for row in rows] == classes.tolist()
+        assert [ask.class_of(row) for row in np.asfortranarray(rows)] == classes.tolist()
+        thin = sparse.astype(dtype if dtype[0] == "f" and dtype != "f2" else "i8")
+        ends = zip(thin.indptr, thin.indptr[1:], strict=False)
+        rows = [(thin.indices[a:b].astype("i8"), thin.data[a:b]) for a, b in ends]
+        assert [ask.class_of_sparse(*row) for row in rows] == classes.tolist()
+
+
+@pytest.mark.parametrize(
+    ("row", "got"),
+    [
+        ([0.0] * 13, "list"),
+        (np.zeros(12), r"\[12\] of float64"),
+        (np.zeros((1, 13), np.float32), r"\[1, 13\] of float32"),
+        (np.zeros((13, 1)), r"\[13, 1\] of float64"),
+        (np.array(["a"] * 13), r"\[13\] of <U1"),
+        (None, "NoneType"),
+    ],
+)
+def test_what_is_no_row(tree: SoftmaxTree, row: object, got: str) -> None:
+    for ask in (tree.predictor().class_of, tree.predictor().probabilities):
+        with pytest.raises(ValueError, match=rf"^x must be an array \[13\], .*Got {got}\.$"):
+            ask(row)
+
+
+@pytest.mark.parametrize(
+    ("columns", "values", "message"),
+    [
+        ([0, 13], [1.0, 1.0], r"must ascend, from 0 to 12 at most\. Got \[0, 13\]"),
+        ([3, 2], [1.0, 1.0], r"must ascend.*Got \[3, 2\]"),
+        ([-1, 2], [1.0, 1.0], r"must ascend.*Got \[-1, 2\]"),
+        ([1, 2], [1.0], r"one length.* Got \[2\] of int64 and \[1\] of float64"),
+        ([1.0], [1.0], r"Got \[1\] of float64 and \[1\] of float64"),
+    ],
+)
+def test_what_is_no_sparse_row(
+    tree: SoftmaxTree, columns: list, values: list, message: str
+) -> None:
+    for ask in (tree.predictor().class_of_sparse, tree.predictor().probabilities):
+        with pytest.raises(ValueError, match=rf"^columns .*{message}\.$"):
+            ask(np.array(columns), np.array(values))
+
+
 def test_probabilities_of_a_leaf_sum_to_one(tree: SoftmaxTree, x: np.ndarray) -> None:
     found = tree.choices(x)
     sums = np.add.reduceat(np.exp(found.log_prob), found.starts[:-1])
