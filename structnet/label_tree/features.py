@@ -135,7 +135,7 @@ class Features:
         return csr_matrix((weights, self.ids, self.offsets), shape=self.shape)
 
     def for_tree(self, size: int, embedded: bool) -> Features:
-        """The same as the loops take them: bags where features have vectors, else dense rows.
+        """The same as the loops take them: bags where features have vectors.
 
         Args:
             size: number of features that the tree knows.
@@ -146,11 +146,7 @@ class Features:
         """
         if self.size != size and (self.is_table or self.size > size):
             raise ValueError(f"the samples have {self.size} features; expected {size}")
-        if embedded == (not self.is_table):
-            return self
-        if embedded:
-            return self.from_csr(csr_matrix(self.table))
-        return self.from_table(replace(self, size=size).to_csr().toarray())
+        return self.from_csr(csr_matrix(self.table)) if embedded and self.is_table else self
 
 
 def as_features(x: Any) -> Features:

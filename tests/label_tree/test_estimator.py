@@ -85,6 +85,27 @@ def test_a_tree_takes_rows_in_both_forms(points: tuple, learnt: Any, size: int |
     assert np.isfinite(again.predict_log_proba(x)).all()
 
 
+def test_few_examples_of_each_label_need_no_vectors() -> None:
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(60), 12)
+    own, noise = rng.integers(300, size=(60, 8)), rng.integers(300, size=(len(y), 4))
+    words = np.hstack((own[y[:, None], rng.integers(8, size=(len(y), 4))], noise))
+    x = csr_matrix((np.ones(words.size), (np.repeat(np.arange(len(y)), 8), words.ravel())))
+    learn = np.arange(len(y)) % 3 > 0
+    how: dict[str, Any] = {"arity": 4, "epochs": 20, "random_state": 0}
+    chosen, vectors = (
+        LabelTreeClassifier(**how, embedding_size=size).fit(x[learn], y[learn])
+        for size in (None, 20)
+    )
+    assert chosen.settings_.embedding_size == 0
+    assert chosen.score(x[~learn], y[~learn]) > vectors.score(x[~learn], y[~learn]) + 0.1
+    table = LabelTreeClassifier(**how, learning_rate=0.1, tree="huffman", standardize=False)
+    same = LabelTreeClassifier(**table.get_params()).set_params(embedding_size=0)
+    found = [table.fit(x[learn].toarray(), y[learn]), same.fit(x[learn], y[learn])]
+    answers = [each.predict_proba(x[~learn]) for each in found]
+    np.testing.assert_allclose(*answers, rtol=1e-3, atol=1e-5)
+
+
 def test_a_tree_refuses_rows_of_other_sizes() -> None:
     for tree in (LabelTree(8, 5, 3, arity=2), LabelTree(8, 5, arity=2), TreeSoftmaxLoss(8, 5)):
         with pytest.raises(ValueError, match="the samples have 3 features; expected 8"):
