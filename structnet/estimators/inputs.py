@@ -161,6 +161,11 @@ def _check_numeric(X: Any) -> list | None:
         values = np.empty(0) if issparse(X) else np.asarray(X)
     except ValueError:  # of uneven rows, which others speak of
         return names
+    if values.ndim == 1 and any(isinstance(value, str) for value in values):
+        raise ValueError(
+            "Input X is a list of texts; expected rows of numbers: put TfidfVectorizer() before it "
+            "in a pipeline"
+        )
     if values.ndim != 2 or values.dtype.kind not in "OUS":
         return names
     for column, each in enumerate(values.T):

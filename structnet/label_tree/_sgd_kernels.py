@@ -1,7 +1,8 @@
 """Training and search, one example at a time: compiled loops on shared float32 arrays.
 
 An example is a row of a dense table, or a bag: ``ids[offsets[i]:offsets[i + 1]]`` with weights of
-their own or, where there are none, equal ones (the mean). Weights of nodes are ``[nodes, arity,
+their own or, where there are none, equal ones (the mean). Where there are no vectors of features
+(``embedding`` is empty), a bag is a sparse row itself. Weights of nodes are ``[nodes, arity,
 size]``; an empty slot has the bias -inf, so that its probability is 0 and its gradient too.
 """
 
@@ -41,7 +42,11 @@ def represent(i, table, offsets, ids, weights, embedding, r):
         r[k] = np.float32(0)
     share = np.float32(1) / np.float32(max(offsets[i + 1] - offsets[i], 1))
     for e in range(offsets[i], offsets[i + 1]):
-        add(r, 0, weights[e] if len(weights) else share, embedding, ids[e] * size, size)
+        value = weights[e] if len(weights) else share
+        if len(embedding):
+            add(r, 0, value, embedding, ids[e] * size, size)
+        else:
+            r[ids[e]] += value
 
 
 @compiled
@@ -65,33 +70,46 @@ def train_part(
         longest = max(longest, code_offsets[label + 1] - code_offsets[label])
     p = np.empty(room * longest, np.float32)
     bags, weighted, keep = len(table) == 0, len(weights) > 0, len(seen) > 0
+    sparse = bags and len(embedding) == 0
+    embedded = bags and not sparse
     one, equal, least = np.float32(1), np.float32(0), np.float32(1e-30)
+    infinite = np.float32(np.inf)
     share, loss, likelihood = one, 0.0, 1.0
     start, stop = 0, 0
     for i in range(begin, end):
         # What the next example needs is on its way while this one is worked on.
-        if i + 1 < end:
+        if i + 1 < end and not sparse:
             following = code_offsets[labels[i + 1]] + NEAR
             for row in range(following, code_offsets[labels[i + 1] + 1]):
                 prefetch(weight, nodes[row] * arity * size, arity * size)
-            if bags:
+            if embedded:
                 for e in range(offsets[i + 1], offsets[i + 2]):
                     prefetch(embedding, ids[e] * size, size)
-        for k in range(size):
+        for k in range(0 if sparse else size):
             r[k] = np.float32(0) if bags else table[i, k]
             back[k] = np.float32(0)
         if bags:
             start, stop = offsets[i], offsets[i + 1]
             equal = one / np.float32(max(stop - start, 1))
-        for e in range(start, stop):
-            add(r, 0, weights[e] if weighted else equal, embedding, ids[e] * size, size)
+        if embedded:
+            for e in range(start, stop):
+                add(r, 0, weights[e] if weighted else equal, embedding, ids[e] * size, size)
         rate = np.float32(first_rate + (last_rate - first_rate) * i / len(labels))
         if len(shares):
             loss -= share * math.log(likelihood)
             likelihood, share = 1.0, shares[i]
         first, last = code_offsets[labels[i]], code_offsets[labels[i] + 1]
         for row in range(first, last):
-            logits(weight, bias, nodes[row] * arity, arity, size, r, p, (row - first) * room)
+            at = (row - first) * room
+            if not sparse:
+                logits(weight, bias, nodes[row] * arity, arity, size, r, p, at)
+                continue
+            for j in range(room):
+                p[at + j] = bias[nodes[row], j] if j < arity else -infinite
+            for e in range(start, stop):
+                value = weights[e] if weighted else equal
+                for j in range(arity):
+                    p[at + j] += value * weight[nodes[row], j, ids[e]]
         for row in range(first, last):
             at = (row - first) * room
             softmax(p, at, arity)
@@ -105,10 +123,15 @@ def train_part(
         for row in range(first, last):
             at = (row - first) * room
             error(p, at, arity, slots[row], share * rate)
-            step(weight, nodes[row] * arity, arity, size, r, p, at, back)
+            if not sparse:
+                step(weight, nodes[row] * arity, arity, size, r, p, at, back)
+            for e in range(start, stop if sparse else start):
+                value = weights[e] if weighted else equal
+                for j in range(arity):
+                    weight[nodes[row], j, ids[e]] -= value * p[at + j]
             if learn_bias:
                 add(bias, nodes[row] * arity, -one, p, at, arity)
-        for e in range(start, stop):
+        for e in range(start, stop if embedded else start):
             add(embedding, ids[e] * size, -(weights[e] if weighted else equal), back, 0, size)
     return loss - share * math.log(likelihood)
 

@@ -27,13 +27,23 @@ class TreeArrays(NamedTuple):
     bias: np.ndarray
     codes: LabelCodes
 
+    def taken(self, features: Features) -> Features:
+        """Examples in the form that the loops read with these arrays.
+
+        Raises:
+            ValueError: they have other features.
+        """
+        embedded = len(self.embedding) > 0
+        size = len(self.embedding) if embedded else self.weight.shape[2]
+        return features.for_tree(size, embedded)
+
     def searched(
         self, features: Features, k: int = 1, beam: int | None = None, threshold: float = 0.0
     ) -> tuple[np.ndarray, np.ndarray, float]:
         """The k likeliest labels as arrays, and the nodes computed an example.
 
         Args:
-            features: examples; bags need the embedding of their features.
+            features: examples.
             k, beam, threshold: those of :meth:`.TreeSoftmaxLoss.top_k`.
 
         Shapes:
@@ -47,7 +57,7 @@ class TreeArrays(NamedTuple):
         if not self.codes.num_nodes:
             return np.zeros_like(values), np.zeros_like(labels), 0.0
         least = np.log(threshold) if threshold > 0 else -np.inf
-        where = *features.parts, *self[:3], self.codes.children
+        where = *self.taken(features).parts, *self[:3], self.codes.children
         count = search(0, len(features), *where, k, beam or 0, least, labels, values)
         return values, labels, count / max(len(features), 1)
 
@@ -55,13 +65,13 @@ class TreeArrays(NamedTuple):
         """The log-probability of one label an example. ``[n] -> [n]``."""
         found = np.zeros(len(features))
         codes = self.codes.offsets, self.codes.nodes, self.codes.slots
-        where = *features.parts, *self[:3], *codes
+        where = *self.taken(features).parts, *self[:3], *codes
         score_labels(0, len(features), np.asarray(labels, np.int64), *where, found)
         return found
 
     def scored_all(self, features: Features) -> np.ndarray:
         """The log-probabilities of all labels, in double precision. ``[n, num_labels]``."""
         found = np.zeros((len(features), self.codes.num_labels))
-        where = *features.parts, *self[:3], self.codes.children
+        where = *self.taken(features).parts, *self[:3], self.codes.children
         score_all(0, len(features), *where, found)
         return found

@@ -9,6 +9,7 @@ from operator import itemgetter
 import numpy as np
 
 from structnet.estimators.held_out import hold_out
+from structnet.label_tree.features import Features
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.training import CollapseError, Examples, Training, begin
 
@@ -20,6 +21,7 @@ EPOCHS = (5, 100)
 TRIED = 400_000  # examples that a trial goes through, at most
 RATES = (0.3, 1.0, 3.0)  # times the rate that suits the size of the features
 VECTORS = 0.2  # rate where the features' vectors are learned
+DIRECT = 50_000_000  # weights of all features for all labels, up to which they are tried
 LEAST = 40  # examples from which on some are held out
 
 
@@ -28,7 +30,8 @@ def choose(examples: Examples, num_classes: int, settings: LabelTreeSettings) ->
 
     The rate, and whether the tree is learned or Huffman's or, of some hundreds of labels, a single
     node, are tried on a tenth of the examples that the trials have not seen; where a trial would
-    take long, on fewer examples.
+    take long, on fewer examples. Where there is no single node, a tree of k-means that decides on
+    the features of sparse rows or text themselves, without vectors, is tried too.
 
     Args:
         settings: settings; what they say stays.
@@ -42,10 +45,13 @@ def choose(examples: Examples, num_classes: int, settings: LabelTreeSettings) ->
         )
     if settings.tree is not None and settings.learning_rate is not None:
         return settings
-    first, *others = _kinds(told, num_classes, settings)
-    tries = [replace(first, learning_rate=rate) for rate in _rates(examples, first)]
-    if len(examples) < LEAST or (len(tries) == 1 and not others):
-        return tries[0]
+    families = _families(told, num_classes, examples.features, settings)
+    tries = [
+        [replace(one[0], learning_rate=rate) for rate in _rates(examples, one[0])]
+        for one in families
+    ]
+    if len(examples) < LEAST or len(tries[0]) == len(families[0]) == len(families) == 1:
+        return tries[0][0]
     learn, held = hold_out(len(examples), 0.1, settings.seed)
     assert settings.epochs is not None
     most = max(TRIED // settings.epochs, 10 * num_classes)
@@ -55,12 +61,12 @@ def choose(examples: Examples, num_classes: int, settings: LabelTreeSettings) ->
     def best_of(tries: list[LabelTreeSettings]) -> tuple[float, LabelTreeSettings]:
         return max(((_score(each, num_classes, *parts), each) for each in tries), key=itemgetter(0))
 
-    best = best_of(tries)
-    if others:
-        rate = best[1].learning_rate
-        found = best_of([replace(each, learning_rate=rate) for each in others])
-        best = max(best, found, key=itemgetter(0))
-    return best[1]
+    found = []
+    for (_, *others), rates in zip(families, tries, strict=True):
+        found.append(best_of(rates))
+        rate = found[-1][1].learning_rate
+        found += [best_of([replace(each, learning_rate=rate)]) for each in others]
+    return max(found, key=itemgetter(0))[1]
 
 
 def filled_in(
@@ -83,27 +89,31 @@ def filled_in(
 def base_rate(examples: Examples, settings: LabelTreeSettings) -> float:
     """The rate at which a step moves a decision about as far as it is wrong."""
     features = examples.features
-    squares = (features.table if features.is_table else features.weights).astype(np.float64) ** 2
+    numbers = features.table if features.is_table else features.to_csr().data
+    squares = numbers.astype(np.float64) ** 2
     size = squares.sum() / max(len(examples), 1)  # of a row
     if settings.embedding_size:  # bags of words have rows of size 1 at most
         return float(VECTORS / max(size, 1.0))
     return float(1 / max(size, 1e-6)) if size else 1.0  # where only the bias can learn
 
 
-def _kinds(
-    told: LabelTreeSettings, num_classes: int, settings: LabelTreeSettings
-) -> list[LabelTreeSettings]:
-    """The kinds of tree that may be chosen; of the first, all rates are tried."""
+def _families(
+    told: LabelTreeSettings, num_classes: int, features: Features, settings: LabelTreeSettings
+) -> list[list[LabelTreeSettings]]:
+    """The kinds of tree that may be chosen; of the first of each row, all rates are tried."""
     assert settings.arity is not None
-    if settings.tree is not None:
-        return [settings]
     huffman = replace(settings, tree="huffman")
+    if settings.tree is not None:
+        return [[settings]]
     if num_classes <= settings.arity:  # a single node
-        return [huffman]
+        return [[huffman]]
     found = [replace(settings, tree="learned"), huffman]
     if told.arity is None and num_classes <= ONE_NODE:
-        found.append(replace(huffman, arity=num_classes))
-    return found
+        return [[*found, replace(huffman, arity=num_classes)]]
+    # A tree learns vectors of features badly from few examples of each label.
+    few = not features.is_table and num_classes * features.size <= DIRECT
+    direct = few and told.embedding_size is None and not settings.of_reassignments
+    return [found, [replace(settings, tree="clusters", embedding_size=0)]] if direct else [found]
 
 
 def _rates(examples: Examples, settings: LabelTreeSettings) -> list[float]:

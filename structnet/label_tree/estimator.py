@@ -311,9 +311,14 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         """Checked inputs as the tree takes them."""
         if isinstance(x, Features):
             return x
-        if issparse(x):
-            return Features.from_csr(x)
-        return Features.from_table(x if self.scale_ is None else self.scale_(x))
+        x = self._scaled(x)
+        return Features.from_csr(x) if issparse(x) else Features.from_table(x)
+
+    def _scaled(self, x: Any) -> Any:
+        """A checked table or sparse matrix, standardized as that which was learnt from."""
+        if self.scale_ is None:
+            return x
+        return self.scale_(x.toarray() if issparse(x) else x)
 
     def _examples(self, found: Checked) -> Examples:
         weights = mean_one(found.weights)
@@ -326,10 +331,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         return [cast(RoutedTree, self.tree_)]
 
     def _asked(self, x: Any) -> list[tuple[RoutedTree, Any]]:
-        if isinstance(x, Features):
-            x = x.to_csr()
-        elif self.scale_ is not None and not issparse(x):
-            x = self.scale_(x)
+        x = x.to_csr() if isinstance(x, Features) else self._scaled(x)
         return [(self._trees()[0], x)]
 
     def _scales(self) -> tuple[Standardizer | None, Standardizer | None]:

@@ -134,6 +134,20 @@ class Features:
             weights = np.repeat(1 / np.maximum(lengths, 1), lengths).astype(np.float32)
         return csr_matrix((weights, self.ids, self.offsets), shape=self.shape)
 
+    def for_tree(self, size: int, embedded: bool) -> Features:
+        """The same as the loops take them: bags where features have vectors.
+
+        Args:
+            size: number of features that the tree knows.
+            embedded: have they vectors?
+
+        Raises:
+            ValueError: there are other columns, or features above these.
+        """
+        if self.size != size and (self.is_table or self.size > size):
+            raise ValueError(f"the samples have {self.size} features; expected {size}")
+        return self.from_csr(csr_matrix(self.table)) if embedded and self.is_table else self
+
 
 def as_features(x: Any) -> Features:
     """Features from whatever a model is given: a table, a tensor, a sparse matrix, or lists."""

@@ -30,8 +30,8 @@ class LabelTreeSettings:
             samples held out.
         arity: children of a node; by default 20, or as many as there are labels, up to 500 of
             them, if a single node is better than a tree on samples held out.
-        embedding_size: size of the features' vectors; 0 decides on the features themselves. By
-            default 0 for a table, 50 for what is sparse or text.
+        embedding_size: size of the features' vectors; 0 decides on the features themselves, with a
+            weight of each at every node. By default 0 for a table, 50 for what is sparse or text.
         epochs: passes through the data; by default 5, and of few samples more.
         learning_rate: rate of the steps, before it falls to 0; by default the best of some on
             samples held out.

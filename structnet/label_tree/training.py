@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -179,6 +179,7 @@ class Training:
             CollapseError: the steps are too long: the loss is infinite, or above that of guessing.
         """
         size, settings = len(examples), self.settings
+        examples = replace(examples, features=self.tree.arrays().taken(examples.features))
         assert settings.epochs is not None and settings.learning_rate is not None
         total = size * settings.epochs
         marks, order = self._marks(size, total), None
@@ -215,6 +216,7 @@ class Training:
         tree; for data that come bit by bit."""
         softmax, rate = self.tree.softmax, self.settings.learning_rate
         assert rate is not None
+        examples = replace(examples, features=self.tree.arrays().taken(examples.features))
         counts = examples.counts(self.tree.num_outputs)
         # What the tree began with counts the first examples already.
         softmax.counts += torch.from_numpy(counts * (self.done > 0))

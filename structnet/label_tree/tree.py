@@ -11,7 +11,7 @@ from torch.nn.functional import embedding_bag
 
 from structnet.label_tree.arrays import TreeArrays
 from structnet.label_tree.codes import LabelCodes
-from structnet.label_tree.features import Features, as_features
+from structnet.label_tree.features import as_features
 from structnet.label_tree.routed import Routed
 from structnet.label_tree.softmax import TreeSoftmaxLoss
 from structnet.routing.batches import ask
@@ -87,15 +87,14 @@ class LabelTree(Routed):
         like = self.softmax.weight
         if isinstance(x, Samples):
             x = x.x
+        if isinstance(x, (Tensor, np.ndarray)):
+            rows = torch.as_tensor(x).to(like)
+            return rows if self.embedding is None else rows @ self.embedding
+        features = as_features(x).for_tree(self.shape[0], self.embedding is not None)
         if self.embedding is None:
-            x = x.to_csr().toarray() if isinstance(x, Features) and not x.is_table else x
-            x = x.table if isinstance(x, Features) else x
-            return torch.as_tensor(x).to(like)
-        if isinstance(x, Tensor) or (isinstance(x, Features) and x.is_table):
-            return (
-                torch.as_tensor(x.table if isinstance(x, Features) else x).to(like) @ self.embedding
-            )
-        matrix = as_features(x).to_csr()
+            table = features.table if features.is_table else features.to_csr().toarray()
+            return torch.from_numpy(table).to(like)
+        matrix = features.to_csr()
         ids, offsets = (torch.from_numpy(a).long() for a in (matrix.indices, matrix.indptr[:-1]))
         weights = torch.from_numpy(matrix.data).to(like)
         where = ids.to(like.device), self.embedding, offsets.to(like.device)

@@ -191,7 +191,11 @@ class BesideBag(nn.Module):
         if self.kind == "numbers":
             weight, most = count.unsqueeze(1), self.shares[0].item()
             best = (weight * tree * (targets - bag)).sum() / (weight * tree.square()).sum()
-            self.shares[0] = best.nan_to_num(0.0).clamp(0, most)
+            share = best.nan_to_num(0.0).clamp(0, most)
+            gain = (weight * tree * share * (2 * (targets - bag) - tree * share)).sum(1)
+            # A gain that is no larger than its own noise may be that of a single example.
+            real = len(gain) < 2 or gain.mean() > gain.std() / len(gain) ** 0.5
+            self.shares[0] = share if real else 0.0
             return
         self.shares.copy_(best_shares(torch.stack([tree, bag]), targets, count))
 

@@ -12,7 +12,12 @@ from label_trees import planted
 from scipy.sparse import csr_matrix
 from sklearn.datasets import load_digits
 
-from structnet.label_tree import LabelTreeClassifier, LabelTreeSettings
+from structnet.label_tree import (
+    LabelTree,
+    LabelTreeClassifier,
+    LabelTreeSettings,
+    TreeSoftmaxLoss,
+)
 from structnet.training.checkpoint import CheckpointError, load_model, save_model
 
 QUICK = {"epochs": 5, "learning_rate": 0.1, "tree": "learned", "rebuilds": 10, "random_state": 0}
@@ -58,6 +63,53 @@ def test_sparse_is_dense(points: tuple) -> None:
     np.testing.assert_allclose(
         dense.predict_proba(csr_matrix(x)), dense.predict_proba(csr_matrix(x).tocsc()), rtol=1e-6
     )
+
+
+@pytest.mark.parametrize("size", [None, 0, 50])  # of the vectors; the table has fewer columns
+@pytest.mark.parametrize("learnt", [np.asarray, csr_matrix])
+def test_a_tree_takes_rows_in_both_forms(points: tuple, learnt: Any, size: int | None) -> None:
+    x, y = points
+    how = QUICK | {"embedding_size": size, "start": "clusters"}
+    model = LabelTreeClassifier(**how).fit(learnt(x), y)
+    assert model.score(x, y) > 0.5
+    for other in (model.predict_proba, model.predict_log_proba, model.decision_path):
+        found = [other(each) for each in (x, csr_matrix(x))]
+        found = [each.toarray() if hasattr(each, "toarray") else each for each in found]
+        np.testing.assert_allclose(*found, rtol=1e-4, atol=1e-6)
+    found = [model.explain(each).mixture for each in (csr_matrix(x[:1]), x[0])]
+    np.testing.assert_allclose(*found, rtol=1e-4)
+    assert (model.tree_.represent(csr_matrix(x)) - model.tree_.represent(x)).abs().max() < 1e-4
+    again = LabelTreeClassifier(**how)
+    for part in (csr_matrix(x), x):
+        again.partial_fit(part, y, classes=np.unique(y))
+    assert np.isfinite(again.predict_log_proba(x)).all()
+
+
+def test_few_examples_of_each_label_need_no_vectors() -> None:
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(60), 12)
+    own, noise = rng.integers(300, size=(60, 8)), rng.integers(300, size=(len(y), 4))
+    words = np.hstack((own[y[:, None], rng.integers(8, size=(len(y), 4))], noise))
+    x = csr_matrix((np.ones(words.size), (np.repeat(np.arange(len(y)), 8), words.ravel())))
+    learn = np.arange(len(y)) % 3 > 0
+    how: dict[str, Any] = {"arity": 4, "epochs": 20, "random_state": 0}
+    chosen, vectors = (
+        LabelTreeClassifier(**how, embedding_size=size).fit(x[learn], y[learn])
+        for size in (None, 20)
+    )
+    assert chosen.settings_.embedding_size == 0
+    assert chosen.score(x[~learn], y[~learn]) > vectors.score(x[~learn], y[~learn]) + 0.1
+    table = LabelTreeClassifier(**how, learning_rate=0.1, tree="huffman", standardize=False)
+    same = LabelTreeClassifier(**table.get_params()).set_params(embedding_size=0)
+    found = [table.fit(x[learn].toarray(), y[learn]), same.fit(x[learn], y[learn])]
+    answers = [each.predict_proba(x[~learn]) for each in found]
+    np.testing.assert_allclose(*answers, rtol=1e-3, atol=1e-5)
+
+
+def test_a_tree_refuses_rows_of_other_sizes() -> None:
+    for tree in (LabelTree(8, 5, 3, arity=2), LabelTree(8, 5, arity=2), TreeSoftmaxLoss(8, 5)):
+        with pytest.raises(ValueError, match="the samples have 3 features; expected 8"):
+            tree.top_k(torch.zeros(2, 3), 1)
 
 
 def tokens(number: int = 600) -> tuple[list[list[int]], np.ndarray]:
