@@ -270,7 +270,7 @@ class Predictor:
         """
         try:
             return self._of_full(x)
-        except Exception:
+        except Exception:  # numba's of types, or the loop's own: any row but a plain one is checked
             return self._of_full(self._full(x))
 
     def class_of_sparse(self, columns: np.ndarray, values: np.ndarray) -> int:
