@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 def train(settings: NeuralTreeRunSettings, say: Say, grown: Run) -> dict[str, Any]:
     """Trains the network from a tree's root to one leaf, without routers, and gives a result.
 
-    Its weights are new; it learns as a root does, and is refined, both with the tree's settings.
+    The path is that of :func:`longest_path`; this choice is ours. The weights are new; they learn
+    as a root's do, and are refined, both with the tree's settings.
 
     Args:
         settings: those of the tree.
