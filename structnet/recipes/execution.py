@@ -190,7 +190,8 @@ def _train(recipe: Recipe, member: Member, run: Run, say: Say) -> None:
         if member.train is None:
             carry_out(recipe, run, member.settings, say)
             return
-        result = member.train(member.settings, say)
+        more = [] if member.after is None else [Run(run.folder.parent / member.after)]
+        result = member.train(member.settings, say, *more)
         run.write("config.json", {key: result[key] for key in ("model", "settings", "data")})
         run.write("result.json", {**result, "run": str(run)})
     except KeyboardInterrupt:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from structnet.recipes.recipe import Say
     from structnet.recipes.run import Run
 
 Members = Mapping[Any, "Sequence[Run]"]  # what is compared -> its runs, one a seed
@@ -30,12 +29,15 @@ class Member(NamedTuple):
         settings: settings of the run.
         train: function that trains it and gives its result; None for what follows the table's
             recipe.
+        after: folder of a run of the same table, trained before, that ``train`` is given as well;
+            None if it needs none.
     """
 
     key: Any
     folder: str
     settings: Any
-    train: Callable[[Any, Say], dict[str, Any]] | None = None
+    train: Callable[..., dict[str, Any]] | None = None
+    after: str | None = None
 
 
 @dataclass(frozen=True)

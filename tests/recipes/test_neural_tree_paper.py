@@ -6,16 +6,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from commands import Done, call
 from matplotlib.figure import Figure
 from neural_tree_runs import SIZES, mnist, of_run, trained
 from tree_lstm_runs import is_picture
 
+from structnet.neural_tree import NeuralTree, presets
+from structnet.neural_tree.cost import count_parameters
 from structnet.recipes import execution
-from structnet.recipes.neural_tree import curves, paper
+from structnet.recipes.neural_tree import curves, one_path, paper
 from structnet.recipes.neural_tree.answers import of_ensemble, output
 from structnet.recipes.neural_tree.runs import GROWN, tree_of
 from structnet.recipes.run import Run
+from structnet.routing import Samples
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +96,35 @@ def test_the_tables_share_their_trees(reproduced: tuple[list, Path, Done], numbe
         row = done.json["rows"]["ANT-MNIST-C: 2 trees together"]["error, all leaves"]
         assert row["ours"] == pytest.approx(wrong)
         assert 1 - of_ensemble(outputs, test.targets, data) == pytest.approx(wrong)
+
+
+def test_the_network_of_one_path_is_trained_beside_its_tree(
+    reproduced: tuple[list, Path, Done],
+) -> None:
+    given, out, _ = reproduced
+    done = call("reproduce", "neural-tree", "--table", "3", "--only", "one-path", *given)
+    assert done.status == 0, done.err
+    assert done.out.count("done already") == 1  # its tree
+    tree, run = trained(out / "mnist_c-full-0"), Run(out / "mnist_c-one-path-0")
+    leaf = one_path.longest_path(tree, of_run(out / "mnist_c-full-0").train)
+    chain = [module for v in tree.topology.path(leaf) for module in tree.nodes[v].transformers]
+    count = sum(map(count_parameters, (*chain, tree.nodes[leaf].end)))
+    row = done.json["rows"]["ANT-MNIST-C: its root-to-leaf network"]
+    assert row["parameters, all leaves"]["ours"] == count
+    assert row["error, all leaves"]["seeds"] == [1 - run.result["test"]["accuracy"]]
+    assert paper.OF_PATH in done.json["notes"]
+
+
+def test_the_longest_path_is_that_of_most_transformers_then_of_most_samples() -> None:
+    tree = NeuralTree(presets.mlp(2, width=3), shape=(4,))
+    left, right = tree.split(0)
+    x = torch.rand(20, 4)
+    with torch.no_grad():
+        tree.nodes[0].router.bias.fill_(100.0)  # all go left
+    samples = Samples(x, torch.arange(20) % 2)
+    assert one_path.longest_path(tree, samples) == left
+    tree.deepen(right)
+    assert one_path.longest_path(tree, samples) == right
 
 
 def test_a_model_of_which_the_paper_says_nothing_has_its_own_figures(

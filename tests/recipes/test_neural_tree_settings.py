@@ -15,7 +15,7 @@ from structnet.neural_tree import tree as library
 from structnet.neural_tree.presets import PRESETS
 from structnet.recipes.neural_tree.baselines import NETWORKS
 from structnet.recipes.neural_tree.figures import ABLATIONS, BASELINES, ENSEMBLES, TREES
-from structnet.recipes.neural_tree.paper import NAMES, VARIANTS
+from structnet.recipes.neural_tree.paper import NAMES, ONE_PATH, VARIANTS
 from structnet.recipes.neural_tree.settings import (
     DEFAULTS,
     PATHS,
@@ -29,7 +29,7 @@ def test_what_is_known_without_torch_is_what_there_is() -> None:
     assert set(TREES) == set(ABLATIONS) == set(PRESETS)
     assert set(ENSEMBLES) <= set(TREES)
     assert all(set(each) == set(VARIANTS) - {"full"} for each in ABLATIONS.values())
-    assert set(NAMES) == {*VARIANTS, *itertools.chain(*BASELINES.values())}
+    assert set(NAMES) == {*VARIANTS, ONE_PATH, *itertools.chain(*BASELINES.values())}
     assert set(BASELINES) == set(NETWORKS) == {"sarcos", "mnist", "cifar10"}
     assert all(set(NETWORKS[data]) <= set(BASELINES[data]) for data in NETWORKS)
 

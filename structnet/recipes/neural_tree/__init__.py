@@ -9,6 +9,7 @@
 ``paper``      the tables of the paper beside ours; its numbers are in ``figures``
 ``curves``     its figures: by the number of examples, and by patience
 ``baselines``  the other models of Table 3, networks and scikit-learn's
+``one_path``   the network along one path of a tree, for Table 3
 ``tabular``    trees at their defaults beside scikit-learn's, on ``tabular_data``
 =============  ========================================================================
 """

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from structnet.neural_tree.settings import NeuralTreeSettings
-from structnet.recipes.neural_tree import baselines
+from structnet.recipes.neural_tree import baselines, one_path
 from structnet.recipes.neural_tree import figures as paper
 from structnet.recipes.neural_tree.settings import (
     DEFAULTS,
@@ -36,10 +36,12 @@ VARIANTS = {  # of Table 4: what the tree grows without
     "no-routers": {"routers": False},
     "no-transformers": {"transformers": False},
 }
+ONE_PATH = "one-path"  # of Table 3: the network along one path of the full tree
 NAMES = {
     "full": "tree",
     "no-routers": "no routers (CNN)",
     "no-transformers": "no transformers (SDT/HME)",
+    ONE_PATH: "its root-to-leaf network",
     **baselines.NAMES,
 }
 
@@ -123,6 +125,12 @@ OF_MODELS = (
     "tenth of their own. Networks are trained as trees are refined. Parameters of forests "
     "and boosting are thresholds, features and leaves."
 )
+OF_PATH = (
+    "The root-to-leaf network has the transformers of one path through its tree, to the leaf with "
+    "the most of them (of several, to the one that most training examples come to), and a solver. "
+    "Its weights are new, and trained as a root and in refinement. The paper's figure of it is not "
+    "known here."
+)
 
 
 @dataclass(frozen=True)
@@ -148,9 +156,10 @@ class Choice:
         primitives: modules of the trees, separated by commas (default: mnist_c, sarcos or
             cifar10_c)
         only: rows; of table 4 some of full, no-routers, no-transformers; of table 3 for sarcos
-            some of full, linear, decision-tree, mlp1, mlp, mlp5, forest, boosting30, boosting, for
-            mnist of full, linear, forest, histograms, mlp2, lenet, for cifar10 of full, linear,
-            all-cnn (default: all)
+            some of full, one-path, linear, decision-tree, mlp1, mlp, mlp5, forest, boosting30,
+            boosting, for mnist of full, one-path, linear, forest, histograms, mlp2, lenet, for
+            cifar10 of full, one-path, linear, all-cnn; one-path, the network from the root to a
+            leaf without routers, trained by itself, brings full (default: all)
         train_size: training examples, drawn from all, validation among them (default: all)
         test_size: test examples, drawn from all (default: all)
         epochs: most epochs for each candidate
@@ -195,13 +204,23 @@ def members(kind: Kind, choice: Choice, seed: int) -> list[Member]:
     wanted = parts(choice.only, tuple(NAMES), "--only") or NAMES
     default, found = DEFAULTS[choice.data].primitives, []
     for primitives in parts(choice.primitives, PRIMITIVES, "--primitives") or (default,):
-        for name in (name for name in kind.variants if name in wanted):
+        path = kind.models and ONE_PATH in wanted
+        for name in (name for name in kind.variants if name in wanted or path):
             settings = choice.settings(primitives, name, seed)
             found.append(Member((primitives, name), f"{primitives}-{name}-{seed}", settings))
+        if path:
+            found.append(path_of(found[-1]))
     for name in paper.BASELINES[choice.data] if kind.models else ():
         if name in wanted:
             found.append(other_model(choice, name, seed))
     return found
+
+
+def path_of(tree: Member) -> Member:
+    """The run of the network along one path of a tree."""
+    primitives, variant = tree.key
+    folder = tree.folder.replace(variant, ONE_PATH)
+    return Member((primitives, ONE_PATH), folder, tree.settings, one_path.train, tree.folder)
 
 
 def other_model(choice: Choice, name: str, seed: int) -> Member:
@@ -224,6 +243,8 @@ def made(number: int, choice: Choice, members: Members) -> Table:
     notes = [*what_was_run(members, more), *kind.notes]
     if any(key in baselines.NAMES for key in members):
         notes.append(OF_MODELS)
+    if any(ONE_PATH in key for key in members):
+        notes.append(OF_PATH)
     title = f"Table {number}: {kind.title}"
     return Table(title, kind.quantities, rows, notes, shares(choice.data))
 
@@ -254,6 +275,8 @@ def rows_of(kind: Kind, data: str, key: Any, runs: Sequence[Run]) -> list[Row]:
         return [Row(NAMES[key], known, ours(runs, (MULTI, SIZE)))]
     primitives, variant = key
     name = f"ANT-{primitives.upper().replace('_', '-')}"
+    if variant == ONE_PATH:
+        return [Row(f"{name}: {NAMES[ONE_PATH]}", {}, ours(runs, (MULTI, SIZE)))]
     if variant == "full":
         known = of_paper(data, OF_TREE, paper.TREES[primitives])
         known |= of_paper(data, TIMES, paper.TIMES.get(primitives, ()))
@@ -317,7 +340,8 @@ def together(runs: Sequence[Run]) -> dict[str, float]:
 
 def what_was_run(members: Members, paper_errors: str = "") -> list[str]:
     """Data, sizes, seeds and times, and what the errors are, ours and the paper's."""
-    trees = [runs for key, runs in members.items() if key not in baselines.NAMES]
+    # Other models have no more of their data in config.json than the name.
+    trees = [runs for runs in members.values() if isinstance(runs[0].config["data"], dict)]
     if not trees:
         return [_sizes(next(iter(members.values()))[0].ended)]
     results, seeds = [run.ended for runs in trees for run in runs], len(trees[0])

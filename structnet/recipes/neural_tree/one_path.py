@@ -1,0 +1,78 @@
+"""The network along one path of a grown tree, trained by itself: what its branches bring.
+
+Reference:
+    Tanno et al., Adaptive Neural Trees, ICML 2019, Table 3.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from structnet.recipes.neural_tree.settings import NeuralTreeRunSettings
+from structnet.recipes.recipe import Say, result_of
+
+if TYPE_CHECKING:
+    from structnet.neural_tree import NeuralTree
+    from structnet.recipes.run import Run
+    from structnet.routing import Samples
+
+
+def train(settings: NeuralTreeRunSettings, say: Say, grown: Run) -> dict[str, Any]:
+    """Trains the network from a tree's root to one leaf, without routers, and gives a result.
+
+    The path is that of :func:`longest_path`; this choice is ours. The weights are new; they learn
+    as a root's do, and are refined, both with the tree's settings.
+
+    Args:
+        settings: those of the tree.
+        say: function that takes a line for the user.
+        grown: run of the tree.
+
+    Raises:
+        CheckpointError: the run's data have changed.
+    """
+    from structnet.neural_tree import train as trained
+    from structnet.neural_tree.cost import count_parameters
+    from structnet.recipes.neural_tree.answers import output, score
+    from structnet.recipes.neural_tree.data import everything, load_data
+    from structnet.recipes.neural_tree.runs import root_of, tree_of
+    from structnet.training.processes import own_device
+
+    data = load_data(settings)
+    described = data.describe()
+    grown.check_same_data(described)
+    tree = tree_of(grown)
+    leaf = longest_path(tree, data.train)
+    number = tree.num_transformers(leaf)
+    say(f"training the network of the path to leaf {leaf} of {grown}, {number} transformers ...")
+    structure = {"shape": tree.shape, "children": [()], "transformers": [number]}
+    begin = time.perf_counter()
+    found = trained(
+        root_of(settings, described, structure),
+        replace(settings.training.told(), max_leaves=1, max_transformers=number),
+        data.train,
+        data.validation,
+        everything(data) if settings.rows.finish else None,
+        device=own_device(settings.place.device),
+    ).tree
+    took = time.perf_counter() - begin
+    right = score(output(found, data.test), data.test.targets, described)
+    metric = "mse" if data.arrays.classes is None else "accuracy"
+    sizes = {name: len(getattr(data, name)) for name in ("train", "validation", "test")}
+    result = result_of("one-path", data.arrays.name, settings, sizes, {metric: right}, took)
+    return result | {"details": {"parameters": count_parameters(found), "transformers": number}}
+
+
+def longest_path(tree: NeuralTree, samples: Samples) -> int:
+    """The leaf behind the most transformers; of several, the one that most samples come to.
+
+    Args:
+        tree: grown tree.
+        samples: samples that go their greedy paths.
+    """
+    from structnet.routing.visits import shares
+
+    leaves, share = tree.topology.leaves.tolist(), shares(tree, samples)
+    return max(leaves, key=lambda leaf: (tree.num_transformers(leaf), share[leaf]))
