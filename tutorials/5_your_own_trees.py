@@ -168,7 +168,7 @@ plt.close(ax.figure)
 # so without the sweep from the root down (`context=False`) there is little to learn.
 
 # %%
-KINDS = ("Name", "Attribute", "Subscript")
+KINDS = ("Name", "Attribute", "Subscript", "Starred", "List", "Tuple")
 
 
 def hide(node: Tree, below: list) -> tuple[Tree, list]:

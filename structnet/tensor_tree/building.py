@@ -153,7 +153,7 @@ def build(
     """
     encoder = _encoder(settings, vocabulary, question)
     if question.kind == "nodes":
-        return NodePredictor(encoder, question.num_outputs, context=settings.context)
+        return NodePredictor(encoder, question.num_outputs, context=bool(settings.context))
     assert settings.pools is not None  # as resolved
     readout = TreeReadout(encoder, question.num_outputs, settings.pools, question.roots)
     return TreePredictor(readout, question.kind)

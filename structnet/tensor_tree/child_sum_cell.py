@@ -111,14 +111,21 @@ class ChildSumCell(nn.Module):
             input_size]``; output ``[num_nodes, hidden_size]``.
 
         Raises:
-            ValueError: a table or a parameter of another shape, or an unknown backend.
+            ValueError: a table or a parameter of another shape, a number that is no row, or an
+                unknown backend.
         """
         check_one_of("backend", backend, ("levels", "dgl"), type(self).__name__)
         check_shapes(self, self.shapes)
         size = len(self.weight)
-        for table in tables:
+        for places, table in zip(numbers, tables, strict=True):
             if table.shape[1:] != (size,):
                 raise ValueError(f"vectors must have shape [rows, {size}]; got {list(table.shape)}")
+            last = places.max(initial=-1)  # compiled loops check no index
+            if places.shape != (forest.num_nodes,) or last >= len(table):
+                raise ValueError(
+                    f"expected one of {len(table)} rows for each of {forest.num_nodes} nodes; got "
+                    f"{len(places)} numbers up to {last}"
+                )
         if backend == "levels" and covers(forest, *tables, *self._weights()):
             return sweep(forest, *numbers, mask, *tables, *self._weights())
         look_up = [partial(looked_up, table) for table in tables]

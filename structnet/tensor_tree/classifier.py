@@ -56,7 +56,7 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
         rank: int | None = TreeLSTMSettings.rank,
         pools: Sequence[str] | None = TreeLSTMSettings.pools,
         bag: bool = TreeLSTMSettings.bag,
-        context: bool = TreeLSTMSettings.context,
+        context: bool | None = TreeLSTMSettings.context,
         numbers: bool | None = TreeLSTMSettings.numbers,
         min_count: int | None = TreeLSTMSettings.min_count,
         dropout: float = TreeLSTMSettings.dropout,

@@ -66,7 +66,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         rank: int | None = TreeLSTMSettings.rank,
         pools: Sequence[str] | None = TreeLSTMSettings.pools,
         bag: bool = TreeLSTMSettings.bag,
-        context: bool = TreeLSTMSettings.context,
+        context: bool | None = TreeLSTMSettings.context,
         numbers: bool | None = TreeLSTMSettings.numbers,
         min_count: int | None = TreeLSTMSettings.min_count,
         dropout: float = TreeLSTMSettings.dropout,
@@ -193,6 +193,8 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             facts = {**data, "random_state": self.seed_, "vectors": vectors}
             if kind != "nodes" and self.min_count is None:
                 facts["min_count"] = 2  # which it was in trainings of before
+            if not self.context:  # a training that knew of none had none
+                facts["context"] = self.context
             known = file.claim(self.folder, self, FREE, **facts)
             if "numbers" not in known:  # begun when all labels were words
                 settings = replace(settings, numbers=False)
@@ -284,7 +286,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Pickled before it knew of them.
-        super().__setstate__({"numbers": None, "context": False} | state)
+        super().__setstate__({"numbers": None, "context": None} | state)
 
     def _state(self) -> tuple[nn.Module, dict[str, Any]]:
         vocabulary = self.trained_.vocabulary

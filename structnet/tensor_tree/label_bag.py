@@ -26,8 +26,6 @@ from structnet.trees.number_tokens import FIRST
 FOLDS = 5
 PENALTIES = np.logspace(-2, 4, 7)
 ITERATIONS = 200  # of the solver; a few more change nothing that matters here
-FAR = 6.0  # deviations from the median beyond which a number may be an error
-QUARTILES = 1.349  # deviations between the quartiles of normal numbers
 ABSENT = -30.0  # the logit of a class that no example to learn from has
 
 
@@ -179,8 +177,21 @@ class LabelBag(nn.Module):
             y ``[n, outputs]``; weights ``[n]``; output ``[n, outputs]``: for each example what the
             model says that was fitted to the other folds.
         """
-        x, count = self.counts(forest), np.ones(len(y)) if weights is None else weights
-        _, (penalty, columns), guess = self._cross_validated(x, y, y, count, seed)
+        x = self.counts(forest)
+        place = np.arange(x.shape[1]) % self.width
+        labels = np.flatnonzero((place < self.num_labels) | (place >= self.num_counts))
+        folds = list(KFold(min(FOLDS, len(y)), shuffle=True, random_state=seed).split(y))
+        count = np.ones(len(y)) if weights is None else weights
+        least, best, guess = np.inf, (0.0, labels), np.empty(y.shape)
+        for columns, penalty in itertools.product((labels, np.arange(x.shape[1])), PENALTIES):
+            given, said = x[:, columns], np.empty(y.shape)
+            for learn, held in folds:
+                model = Ridge(penalty, solver="sparse_cg").fit(given[learn], y[learn], count[learn])
+                said[held] = model.predict(given[held]).reshape(len(held), -1)
+            error = (count[:, None] * (said - y) ** 2).sum()
+            if error < least:
+                least, best, guess = error, (penalty, columns), said
+        penalty, columns = best
         model = Ridge(penalty, solver="sparse_cg").fit(x[:, columns], y, count)
         self.weight.zero_()  # it may have been fitted before
         self.weight[columns] = torch.from_numpy(model.coef_.reshape(y.shape[1], -1).T).to(
@@ -188,43 +199,3 @@ class LabelBag(nn.Module):
         )
         self.bias.copy_(torch.from_numpy(np.broadcast_to(model.intercept_, y.shape[1:]).copy()))
         return guess
-
-    def limits(
-        self, forest: Forest, y: np.ndarray, weights: np.ndarray | None, seed: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The limits between which numbers are best learnt from; infinite where they are as given.
-
-        Numbers far out may be errors, or what matters most: whichever model, of those held within
-        limits or of all as they are, better predicts them as they are, in cross-validation.
-
-        Shapes:
-            y ``[n, outputs]``; weights ``[n]``; output: ``[outputs]`` each.
-        """
-        first, middle, last = np.quantile(y, (0.25, 0.5, 0.75), axis=0)
-        far = np.where(last > first, FAR * (last - first) / QUARTILES, np.inf)
-        low, high = middle - far, middle + far
-        within = y.clip(low, high)
-        if (within != y).any():
-            x, count = self.counts(forest), np.ones(len(y)) if weights is None else weights
-            errors = [self._cross_validated(x, z, y, count, seed)[0] for z in (y, within)]
-            if errors[1] < errors[0]:
-                return low, high
-        return np.full(len(far), -np.inf), np.full(len(far), np.inf)
-
-    def _cross_validated(
-        self, x: csr_matrix, y: np.ndarray, truth: np.ndarray, count: np.ndarray, seed: int
-    ) -> tuple[float, tuple[float, np.ndarray], np.ndarray]:
-        """The least squared error, the penalty and columns that have it, and what is said then."""
-        place = np.arange(x.shape[1]) % self.width
-        labels = np.flatnonzero((place < self.num_labels) | (place >= self.num_counts))
-        folds = list(KFold(min(FOLDS, len(y)), shuffle=True, random_state=seed).split(y))
-        least, best, guess = np.inf, (0.0, labels), np.empty(y.shape)
-        for columns, penalty in itertools.product((labels, np.arange(x.shape[1])), PENALTIES):
-            given, said = x[:, columns], np.empty(y.shape)
-            for learn, held in folds:
-                model = Ridge(penalty, solver="sparse_cg").fit(given[learn], y[learn], count[learn])
-                said[held] = model.predict(given[held]).reshape(len(held), -1)
-            error = (count[:, None] * (said - truth) ** 2).sum()
-            if error < least:
-                least, best, guess = error, (penalty, columns), said
-        return least, best, guess

@@ -114,7 +114,7 @@ class TreePredictor(nn.Module):
     def predict(self, batch: TreeExamples | Forest) -> Tensor:
         """The likeliest class ``[n]``; or the labels that are likelier than not, 0 or 1; or the
         numbers, ``[n, outputs]``."""
-        outputs = self(getattr(batch, "forest", batch))
+        outputs = self(_forest_of(batch))
         if self.kind == "classes":
             return outputs.argmax(-1)
         return (outputs > 0).long() if self.kind == "labels" else outputs
@@ -136,7 +136,11 @@ class TreePredictor(nn.Module):
     def _logits(self, batch: TreeExamples | Forest) -> Tensor:
         if self.kind == "numbers":
             raise ValueError("a model of kind 'numbers' has no probabilities; it has predict")
-        return self(getattr(batch, "forest", batch))
+        return self(_forest_of(batch))
+
+
+def _forest_of(batch: TreeExamples | NodeExamples | Forest) -> Forest:
+    return batch if isinstance(batch, Forest) else batch.forest
 
 
 class BesideBag(nn.Module):
@@ -193,7 +197,7 @@ class BesideBag(nn.Module):
             best = (weight * tree * (targets - bag)).sum() / (weight * tree.square()).sum()
             share = best.nan_to_num(0.0).clamp(0, most)
             gain = (weight * tree * share * (2 * (targets - bag) - tree * share)).sum(1)
-            # A gain that is no larger than its own noise may be that of a single example.
+            # A gain that is no larger than its own noise may be that of one example among them.
             real = len(gain) < 2 or gain.mean() > gain.std() / len(gain) ** 0.5
             self.shares[0] = share if real else 0.0
             return
@@ -236,15 +240,15 @@ class NodeAnswers(nn.Module):
 
     def predict(self, batch: NodeExamples | Forest) -> Tensor:
         """The likeliest class of each node, ``[nodes of all trees]``."""
-        return self(getattr(batch, "forest", batch)).argmax(-1)
+        return self(_forest_of(batch)).argmax(-1)
 
     def predict_proba(self, batch: NodeExamples | Forest) -> Tensor:
         """The probability of each class at each of these, ``[nodes of all trees, num_classes]``."""
-        return self(getattr(batch, "forest", batch)).softmax(-1)
+        return self(_forest_of(batch)).softmax(-1)
 
     def predict_log_proba(self, batch: NodeExamples | Forest) -> Tensor:
         """The logarithm of that."""
-        return self(getattr(batch, "forest", batch)).log_softmax(-1)
+        return self(_forest_of(batch)).log_softmax(-1)
 
     def accuracy(self, batch: NodeExamples) -> float:
         """The share of the labelled nodes that are predicted right."""

@@ -58,7 +58,7 @@ class TreeLSTMSettings:
         bag: linear model of how often each label occurs beside it, mixed as the held-out examples
             choose; of classes and numbers. Of nodes, a table of the classes of labels and tokens.
         context: judge a node by what stands above it and beside it, too, not only by what is at and
-            below it; of trees, not used.
+            below it; by default so of nodes, and of whole trees not used.
         numbers: take leaves and tokens that are numbers by their values, as features of the number,
             which one that was never seen has too; by default if training trees have many different
             ones (a perplexity above 20), while few, such as digits, are words.
@@ -94,7 +94,7 @@ class TreeLSTMSettings:
     rank: int | None = None
     pools: Sequence[str] | None = None
     bag: bool = True
-    context: bool = True
+    context: bool | None = None
     numbers: bool | None = None
     min_count: int | None = None
     dropout: float = 0.0
@@ -117,9 +117,9 @@ class TreeLSTMSettings:
         check_number("learning_rate", self.learning_rate, 0, open=True)
         check_number("weight_decay", self.weight_decay, 0)
         check_bool("bag", self.bag)
-        check_bool("context", self.context)
-        if self.numbers is not None:
-            check_bool("numbers", self.numbers)
+        for name in ("context", "numbers"):
+            if getattr(self, name) is not None:
+                check_bool(name, getattr(self, name))
         check_pools(self.pools, optional=True)
         if self.rank is not None and self.cell not in ("tucker", "cp", "tensor-train"):
             raise wrong("rank", f"None, as the cell {self.cell!r} has no rank", self.rank)
@@ -146,7 +146,7 @@ class TreeLSTMSettings:
                 self.pools or ("root", "max", "attention", "sum")[: 3 + (kind == "numbers")]
             ),
             bag=self.bag and kind != "labels",
-            context=self.context and kind == "nodes",
+            context=self.context is not False and kind == "nodes",
             batch_size=batch,
             epochs=self.epochs or min(max(passes, EPOCHS[0]), EPOCHS[1]),
         )

@@ -8,7 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from structnet.errors import GraphError
 from structnet.tensor_tree.child_sum_cell import ChildSumCell, added_up, looked_up
+from structnet.tensor_tree.parameters import allocate
 from structnet.trees.forest import Forest
 from structnet.trees.ways_down import upside_down
 
@@ -38,7 +40,8 @@ class TopDownTreeLSTM(ChildSumCell):
         places: places among siblings that are told apart; all from the last one on share it.
 
     Raises:
-        ValueError: a size below 1.
+        ValueError: a size below 1; or, when it is called, not a state a node.
+        GraphError: the forest is empty.
 
     Shapes:
         z ``[num_nodes, hidden_size]``; output ``[nodes of all trees, hidden_size]``, in preorder.
@@ -61,10 +64,13 @@ class TopDownTreeLSTM(ChildSumCell):
         (torch.Size([2, 8]), torch.Size([3, 8]))
     """
 
+    left_weight: nn.Parameter
+    right_weight: nn.Parameter
+
     def __init__(self, hidden_size: int, places: int = 5):
         super().__init__(hidden_size, hidden_size, places=places)
-        self.left_weight = nn.Parameter(torch.empty(hidden_size, hidden_size))
-        self.right_weight = nn.Parameter(torch.empty(hidden_size, hidden_size))
+        square = hidden_size, hidden_size
+        self.shapes |= allocate(self, {"left_weight": square, "right_weight": square})
         self.reset_parameters()
 
     @torch.no_grad()
@@ -75,6 +81,13 @@ class TopDownTreeLSTM(ChildSumCell):
             weight.normal_(std=BESIDE * len(weight) ** -0.5)
 
     def forward(self, forest: Forest, z: Tensor, backend: str = "levels") -> Tensor:
+        if forest.num_nodes == 0:
+            raise GraphError("the forest is empty; a sweep needs at least one node")
+        if z.shape != (forest.num_nodes, self.hidden_size):
+            raise ValueError(
+                f"z must have a state a node, [{forest.num_nodes}, {self.hidden_size}]; got shape "
+                f"{list(z.shape)}"
+            )
         ways = upside_down(forest)
         beside = (ways.left, z @ self.left_weight), (ways.right, z @ self.right_weight)
         given = [(nodes, partial(looked_up, of)) for nodes, of in beside]

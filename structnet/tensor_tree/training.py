@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from structnet.tensor_tree.building import (
     Question,
@@ -71,8 +70,7 @@ class Trained:
     def from_config(cls, config: Mapping[str, Any]) -> Trained:
         """The same again, with new weights."""
         vocabulary = Vocabulary.from_dict(config["vocabulary"])
-        question = Question(**config["question"])
-        settings = TreeLSTMSettings(**{"context": False} | config["settings"])  # as it was before
+        question, settings = Question(**config["question"]), TreeLSTMSettings(**config["settings"])
         history = History(config["history"])
         with random_states_kept(torch.device("cpu")):
             model = build(settings, vocabulary, question)
@@ -149,9 +147,6 @@ def train(
     elif given.bag:
         bag = LabelBag.knowing(examples.forest, **bag_sizes(vocabulary, question))
         mixed = BesideBag(model, bag)
-        low, high = _limits(mixed, examples, given.seed)
-        examples = _within(examples, low, high)
-        held_out = None if held_out is None else _within(held_out, low, high)
         to_learn, to_judge = _left_open(mixed, examples, held_out, given.seed)
     assert given.epochs is not None and given.batch_size is not None  # as resolved
     steps = given.epochs * steps_per_epoch(len(examples), given.batch_size)
@@ -178,7 +173,7 @@ def train(
             if isinstance(mixed, BesideTable):
                 mixed.table.fit(whole)
             else:
-                _fit_bag(mixed, _within(whole, low, high), given.seed)
+                _fit_bag(mixed, whole, given.seed)
     return Trained(mixed or model, vocabulary, question, given, history)
 
 
@@ -204,24 +199,6 @@ def _labels_of(
     found = known(2)
     # What is said of a node is often said by its label; the unknown one is learnt by dropout.
     return known(1) if kind == "nodes" and found[1].label_dropout is None else found
-
-
-def _limits(mixed: BesideBag, examples: Any, seed: int) -> tuple[Tensor, Tensor]:
-    """The limits between which targets are learnt from; of classes there are none."""
-    if mixed.kind != "numbers":
-        return torch.tensor(-torch.inf), torch.tensor(torch.inf)
-    y, weights = examples.targets.double().numpy(), examples.weights
-    weights = None if weights is None else weights.double().numpy()
-    low, high = mixed.bag.limits(examples.forest, y, weights, seed)
-    return torch.from_numpy(low).float(), torch.from_numpy(high).float()
-
-
-def _within(examples: Any, low: Tensor, high: Tensor) -> TreeExamples:
-    """The same examples, their targets within limits."""
-    if not (low.isfinite() | high.isfinite()).any():
-        return examples
-    targets = examples.targets.clamp(low, high)
-    return TreeExamples(examples.forest, targets, examples.weights)
 
 
 def _left_open(

@@ -77,7 +77,7 @@ def test_a_masked_tag(treebank: Path) -> None:
 
 def test_uses_of_names(monkeypatch: pytest.MonkeyPatch) -> None:
     found = python_functions(["json"], max_size=50, contexts=True)
-    source = "def f(x):\n x.Name[Load] = z"
+    source = "def f(x):\n x.Name[Load], *y = z"
     found = found._replace(trees=[*found.trees, python(source)])
     monkeypatch.setattr(own_trees_tasks, "python_functions", lambda contexts: found)
     of = own_trees_tasks._uses()
@@ -86,8 +86,11 @@ def test_uses_of_names(monkeypatch: pytest.MonkeyPatch) -> None:
     assert subscript in str(of.trees[-1]) and "Store" not in str(of.trees[-1])
     labels = [node.label for node in of.trees[-1].preorder()]
     asked = [(one, use) for one, use in zip(labels, of.y[-1], strict=True) if use]
-    names = ["Subscript", "Attribute", "Name", "Name", "Name"]
-    assert asked == list(zip(names, ["Store", *["Load"] * 4], strict=True))
+    names = ["Tuple", "Subscript", "Attribute", "Name", "Name", "Starred", "Name", "Name"]
+    kinds = ["Store", "Store", "Load", "Load", "Load", "Store", "Store", "Load"]
+    assert asked == list(zip(names, kinds, strict=True))
+    shown = {node.label for tree in of.trees for node in tree.preorder() if not node.children}
+    assert not shown & {"Store", "Del"}
 
 
 def test_tags_and_phrases(treebank: Path) -> None:

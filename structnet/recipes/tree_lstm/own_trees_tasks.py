@@ -10,7 +10,7 @@
 ``tag``                 the hidden tag of a hidden word; no sentence is on both sides
 ``nouns``               how many nouns a sentence has
 ``nouns-hidden``        the same, with the words' tags hidden
-``uses``                are names, attributes and subscripts read, written or deleted?
+``uses``                are names, attributes and the like read, written or deleted?
 ``tags``                the tag of each word, with all labels hidden
 ``phrases``             the label of each phrase, with all labels hidden
 ======================  ==========================================================================
@@ -19,6 +19,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -33,6 +34,7 @@ from structnet.parse import bracketed_many
 from structnet.trees.tree import Tree
 
 LEAST = 10  # examples of a class
+TRACE = "-NONE-"  # the tag of what is no word, but stands for one that is elsewhere
 
 # Labels of leaves that are Python's, not the author's.
 OPERATORS = """
@@ -40,6 +42,8 @@ Add Sub Mult Div Mod Pow LShift RShift BitOr BitXor BitAnd FloorDiv MatMult And 
 USub Eq NotEq Lt LtE Gt GtE Is IsNot In NotIn Pass Break Continue arguments
 """
 WORDS = set(OPERATORS.split())
+# What is read, written or deleted, of which the parser says so below it, behind all else.
+USED = {"Name", "Attribute", "Subscript", "Starred", "List", "Tuple"}
 
 
 class Task(NamedTuple):
@@ -152,7 +156,7 @@ def _uses() -> Task:
 
 def _use_hidden(node: Tree, of: Sequence[Tree]) -> tuple[Tree, str | None]:
     """A node without what the parser says of its use, and that."""
-    has = bool(of) and node.label in ("Name", "Attribute", "Subscript")  # a leaf is but a word
+    has = bool(of) and node.label in USED  # a leaf of that name is but a word
     use = str(of[-1].label) if has else None
     return Tree(node.label, of[:-1] if use else of), use
 
@@ -194,7 +198,7 @@ def _tag(trees: list[Tree], times: int = 4) -> Task:
     rng, masked, y, groups = random.Random(0), [], [], []
     for i, tree in enumerate(trees):
         nodes = list(tree.preorder())
-        tags = [k for k, n in enumerate(nodes) if _is_tag(n) and n.label != "-NONE-"]
+        tags = [k for k, n in enumerate(nodes) if _is_tag(n) and n.label != TRACE]
         for k in rng.sample(tags, min(times, len(tags))):
             masked.append(_replaced(tree, k, Tree("?", [Tree("?")])))
             y.append(str(nodes[k].label))
@@ -231,7 +235,7 @@ def _with_tag_hidden(node: Tree, children: Sequence[Tree]) -> Tree:
 
 
 def _tags(trees: list[Tree]) -> Task:
-    return _of_nodes(trees, lambda n, of: _label_hidden(n, of, _is_tag(n)))
+    return _of_nodes(trees, lambda n, of: _label_hidden(n, of, _is_tag(n) and n.label != TRACE))
 
 
 def _phrases(trees: list[Tree]) -> Task:
@@ -246,7 +250,7 @@ def _label_hidden(node: Tree, of: Sequence[Tree], asked: bool) -> tuple[Tree, st
 
 def _kind(phrase: Tree) -> str:
     """Its label without what it is for, such as "NP" of "NP-SBJ"."""
-    return str(phrase.label).split("-")[0] or str(phrase.label)
+    return re.split("[-=]", str(phrase.label))[0] or str(phrase.label)
 
 
 def _frequent(trees: list[Tree], y: list[str], groups: list[int] | None = None) -> Task:
