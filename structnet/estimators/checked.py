@@ -66,12 +66,14 @@ class Checked(NamedTuple):
         """The same as a model takes them: tensors, of sparse inputs CSR, weights of mean 1.
 
         Args:
-            inputs: scaler of x; None leaves it as it is. What stays sparse stays as it is.
+            inputs: scaler of x; None leaves it as it is. Sparse rows that are scaled become full.
             targets: scaler of y, likewise.
             dense: make dense rows of sparse ones, batch by batch.
         """
-        stays = issparse(self.x) and not dense
-        x = self.x.astype(np.float32) if stays else as_dense(self.x, inputs, torch.float32)
+        x: Any = self.x
+        if issparse(x) and not dense:
+            x = x.astype(np.float32) if inputs is None else x.toarray()
+        x = x if issparse(x) and not dense else as_dense(x, inputs, torch.float32)
         y = self.y if targets is None else targets(self.y)
         weights = mean_one(self.weights)
         return Samples(

@@ -32,21 +32,19 @@ NEAR = 2  # levels of the tree whose weights are always near
 
 @compiled
 def represent(i, table, offsets, ids, weights, embedding, r):
-    """The representation of an example, into ``r``."""
+    """The representation of an example, into ``r``; a sparse row without vectors has none."""
     size = len(r)
     if len(table):
         for k in range(size):
             r[k] = table[i, k]
         return
+    if not len(embedding):
+        return
     for k in range(size):
         r[k] = np.float32(0)
     share = np.float32(1) / np.float32(max(offsets[i + 1] - offsets[i], 1))
     for e in range(offsets[i], offsets[i + 1]):
-        value = weights[e] if len(weights) else share
-        if len(embedding):
-            add(r, 0, value, embedding, ids[e] * size, size)
-        else:
-            r[ids[e]] += value
+        add(r, 0, weights[e] if len(weights) else share, embedding, ids[e] * size, size)
 
 
 @compiled
@@ -137,14 +135,23 @@ def train_part(
 
 
 @exact
-def branch_log_prob(weight, bias, node, r, log_p):
-    """The log-probabilities of a node's children, in double precision, into ``log_p``."""
+def branch_log_prob(i, table, offsets, ids, weights, embedding, weight, bias, node, r, log_p):
+    """The log-probabilities of a node's children, in double precision, into ``log_p``.
+
+    They are those of example i, represented by ``r`` or a sparse row.
+    """
     arity, size = weight.shape[1], weight.shape[2]
+    start, stop = 0, 0
+    if not len(table) and not len(embedding):
+        start, stop, size = offsets[i], offsets[i + 1], 0
+    share = np.float32(1) / np.float32(max(stop - start, 1))
     highest = -np.inf
     for j in range(arity):
         logit = np.float32(0)
         for k in range(size):
             logit += weight[node, j, k] * r[k]
+        for e in range(start, stop):
+            logit += (weights[e] if len(weights) else share) * weight[node, j, ids[e]]
         log_p[j] = logit + bias[node, j]
         highest = max(highest, log_p[j])
     total = 0.0
@@ -195,7 +202,9 @@ def search(
                     continue
                 expanded[depth] += 1
             visited += 1
-            branch_log_prob(weight, bias, node, r, log_p)
+            branch_log_prob(
+                n, table, offsets, ids, weights, embedding, weight, bias, node, r, log_p
+            )
             for j in range(arity):
                 if children[node, j] >= 0 and -loss + log_p[j] >= least:
                     u = np.int64(children[node, j])
@@ -216,7 +225,9 @@ def score_labels(
         represent(n, table, offsets, ids, weights, embedding, r)
         loss = 0.0
         for row in range(code_offsets[labels[n]], code_offsets[labels[n] + 1]):
-            branch_log_prob(weight, bias, nodes[row], r, log_p)
+            branch_log_prob(
+                n, table, offsets, ids, weights, embedding, weight, bias, nodes[row], r, log_p
+            )
             loss -= log_p[slots[row]]
         log_prob[n] = -loss
 
@@ -237,7 +248,9 @@ def score_all(
         while height:
             height -= 1
             loss, node = above[height], stack[height]
-            branch_log_prob(weight, bias, node, r, log_p)
+            branch_log_prob(
+                n, table, offsets, ids, weights, embedding, weight, bias, node, r, log_p
+            )
             for j in range(arity):
                 u = children[node, j]
                 if u >= num_nodes:

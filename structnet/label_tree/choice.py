@@ -92,6 +92,7 @@ def base_rate(examples: Examples, settings: LabelTreeSettings) -> float:
     numbers = features.table if features.is_table else features.to_csr().data
     squares = numbers.astype(np.float64) ** 2
     size = squares.sum() / max(len(examples), 1)  # of a row
+    size += settings.bias and not features.is_table  # of short rows, the bias learns most
     if settings.embedding_size:  # bags of words have rows of size 1 at most
         return float(VECTORS / max(size, 1.0))
     return float(1 / max(size, 1e-6)) if size else 1.0  # where only the bias can learn
@@ -112,7 +113,8 @@ def _families(
         return [[*found, replace(huffman, arity=num_classes)]]
     # A tree learns vectors of features badly from few examples of each label.
     few = not features.is_table and num_classes * features.size <= DIRECT
-    direct = few and told.embedding_size is None and not settings.of_reassignments
+    untold = told.embedding_size is None and told.start is None
+    direct = few and untold and not settings.of_reassignments
     return [found, [replace(settings, tree="clusters", embedding_size=0)]] if direct else [found]
 
 

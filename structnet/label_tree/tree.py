@@ -92,8 +92,11 @@ class LabelTree(Routed):
             return rows if self.embedding is None else rows @ self.embedding
         features = as_features(x).for_tree(self.shape[0], self.embedding is not None)
         if self.embedding is None:
-            table = features.table if features.is_table else features.to_csr().toarray()
-            return torch.from_numpy(table).to(like)
+            if features.is_table:
+                return torch.from_numpy(features.table).to(like)
+            rows = features.to_csr()
+            rows.resize(rows.shape[0], self.shape[0])  # features that no sample here has
+            return torch.from_numpy(rows.toarray()).to(like)
         matrix = features.to_csr()
         ids, offsets = (torch.from_numpy(a).long() for a in (matrix.indices, matrix.indptr[:-1]))
         weights = torch.from_numpy(matrix.data).to(like)

@@ -95,7 +95,13 @@ class Packed(NamedTuple):
 
 
 def packed(draft: Draft) -> Packed:
-    """The arrays of a tree."""
+    """The arrays of a tree.
+
+    Raises:
+        ValueError: some nodes are sparse and others are not, which compiled loops do not tell.
+    """
+    if len({node.columns is None for node in draft.nodes}) > 1:
+        raise ValueError("the nodes of a tree must all be of sparse rows, or all of full ones")
     pack = _Pack(len(draft.nodes))
     for number, (node, children) in enumerate(zip(draft.nodes, draft.children, strict=True)):
         pack.add(number, node, children)

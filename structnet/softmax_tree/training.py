@@ -122,6 +122,11 @@ def train(
     if state_file is not None and Path(state_file).exists():
         state = State.load(state_file)
         begin -= state.history.records[-1]["seconds"]
+        if points.sparse is (state.draft.nodes[0].columns is None):
+            raise ValueError(
+                f"{state_file} holds a training on {'full' if points.sparse else 'sparse'} rows; "
+                f"got {'sparse' if points.sparse else 'full'} ones"
+            )
     else:
         settings, growth = chosen(points, settings, growth)
         settings.check_classes(number)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,6 +21,10 @@ from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.points import parts
 from structnet.softmax_tree.routed import Routed
 from structnet.trees._kernels import grouped
+
+# What the loops of a single row read as it is; any other is copied.
+QUICK = {np.dtype(np.float32), np.dtype(np.float64)}
+COLUMNS = {np.dtype(np.int32), np.dtype(np.int64)}
 
 
 class Choices(NamedTuple):
@@ -268,10 +273,8 @@ class Predictor:
         Raises:
             ValueError: x is of another kind or shape.
         """
-        try:
-            return self._of_full(x)
-        except Exception:  # numba's of types, or the loop's own: any row but a plain one is checked
-            return self._of_full(self._full(x))
+        plain = type(x) is np.ndarray and x.dtype in QUICK and x.shape == (self._width,)
+        return self._of_full(x if plain else self._full(x))
 
     def class_of_sparse(self, columns: np.ndarray, values: np.ndarray) -> int:
         """The class of a sparse row.
@@ -286,10 +289,11 @@ class Predictor:
         Raises:
             ValueError: they are of another kind or shape, or no such features.
         """
-        try:
-            return self._of_sparse(columns, values)
-        except Exception:
-            return self._of_sparse(*self._sparse(columns, values))
+        plain = type(values) is type(columns) is np.ndarray and values.dtype in QUICK
+        if plain and columns.dtype in COLUMNS and values.ndim == columns.ndim == 1:
+            with suppress(ValueError):  # of the loop; what is wrong is found out below
+                return self._of_sparse(columns, values)
+        return self._of_sparse(*self._sparse(columns, values))
 
     def probabilities(self, *row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The classes that a row can have, in full or sparse, and their probabilities. ``[k]``."""
@@ -310,7 +314,7 @@ class Predictor:
             raise ValueError(
                 f"x must be an array [{self._width}], with as many numbers as the rows of fit. "
                 f"Got {_told(x)}."
-            ) from None
+            )
         return x.astype(np.float64)
 
     def _sparse(self, columns: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -320,12 +324,12 @@ class Predictor:
             raise ValueError(
                 "columns and values must be arrays of one length, of integers and of numbers. Got "
                 f"{_told(columns)} and {_told(values)}."
-            ) from None
+            )
         ends = np.append(columns.astype(np.int64), self._width)
         if (np.diff(ends, prepend=-1) <= 0).any():
             raise ValueError(
                 f"columns must ascend, from 0 to {self._width - 1} at most. Got {columns.tolist()}."
-            ) from None
+            )
         return ends[:-1], values.astype(np.float64)
 
     def timed(self, x: Any) -> tuple[Callable[..., int], list[tuple[np.ndarray, ...]]]:

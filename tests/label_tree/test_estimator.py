@@ -98,7 +98,12 @@ def test_few_examples_of_each_label_need_no_vectors() -> None:
         for size in (None, 20)
     )
     assert chosen.settings_.embedding_size == 0
-    assert chosen.score(x[~learn], y[~learn]) > vectors.score(x[~learn], y[~learn]) + 0.1
+    right = chosen.score(x[~learn], y[~learn])
+    assert right > vectors.score(x[~learn], y[~learn]) + 0.1
+    short = LabelTreeClassifier(**how).fit(x[learn] / 48, y[learn])  # as shares of long texts are
+    assert short.settings_.embedding_size == 0
+    assert short.score(x[~learn] / 48, y[~learn]) > 0.5
+    assert LabelTreeClassifier(**how, start="huffman").fit(x, y).settings_.embedding_size > 0
     table = LabelTreeClassifier(**how, learning_rate=0.1, tree="huffman", standardize=False)
     same = LabelTreeClassifier(**table.get_params()).set_params(embedding_size=0)
     found = [table.fit(x[learn].toarray(), y[learn]), same.fit(x[learn], y[learn])]

@@ -10,6 +10,8 @@ import pytest
 from softmax_trees import clusters, thinned
 
 from structnet.softmax_tree import GrowthSettings, SoftmaxTreeSettings, state, train
+from structnet.softmax_tree.arrays import packed
+from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.state import State
 from structnet.training import CheckpointError, History, save_model
 
@@ -110,3 +112,19 @@ def test_the_tree_in_the_end_learns_from_the_validation_samples() -> None:
     x, y = clusters(240)
     assert (first.tree.classes_of(x[180:]) != y[180:]).mean() <= least
     assert np.array_equal(first.tree.arrays.weights, second.tree.arrays.weights)
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_a_training_does_not_go_on_with_rows_of_the_other_form(
+    sparse: bool, tmp_path: Path
+) -> None:
+    training(None, sparse, state_file=tmp_path / "state")
+    forms = ("full", "sparse") if not sparse else ("sparse", "full")
+    with pytest.raises(ValueError, match=f"a training on {forms[0]} rows; got {forms[1]} ones"):
+        training(None, not sparse, state_file=tmp_path / "state")
+
+
+def test_a_tree_of_both_forms_is_refused() -> None:
+    sparse, full = (training(None, sparse).tree.draft() for sparse in (True, False))
+    with pytest.raises(ValueError, match="all be of sparse rows, or all of full ones"):
+        packed(Draft(full.children, [sparse.nodes[0], *full.nodes[1:]]))
