@@ -198,6 +198,10 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
 
     # What the mixins ask for
 
+    def __getstate__(self) -> dict[str, Any]:
+        """All but what is prepared for single rows, which the next of them prepares again."""
+        return {**super().__getstate__(), "_asking": None}
+
     def _predictor(self) -> Predictor:
         asking = getattr(self, "_asking", None)
         if asking is None:

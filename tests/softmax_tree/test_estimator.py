@@ -45,7 +45,8 @@ def test_fit_and_ask(cls: type, sparse: bool, tmp_path: Path) -> None:
     assert (top[:, 0] == labels).all() and (sure[:, 0] == prob.max(axis=1)).all()
     rows = x.toarray() if sparse else x
     assert [model.predict_one(row) for row in rows[:20]] == labels[:20].tolist()
-    copied = pickle.loads(pickle.dumps(model))  # with what it has prepared
+    copied = pickle.loads(pickle.dumps(model))  # without what it has prepared for single rows
+    assert copied._asking is None
     assert copied.predict_one(rows[0]) == labels[0]
     row = rows[0]
     for other in (row[:-1], np.append(row, 1.0), row[None], csr_matrix(row), np.full(6, "a")):
