@@ -92,9 +92,9 @@ def base_rate(examples: Examples, settings: LabelTreeSettings) -> float:
     numbers = features.table if features.is_table else features.to_csr().data
     squares = numbers.astype(np.float64) ** 2
     size = squares.sum() / max(len(examples), 1)  # of a row
-    size += settings.bias and not features.is_table  # of short rows, the bias learns most
     if settings.embedding_size:  # bags of words have rows of size 1 at most
         return float(VECTORS / max(size, 1.0))
+    size += settings.bias and not features.is_table  # of short rows, the bias learns most
     return float(1 / max(size, 1e-6)) if size else 1.0  # where only the bias can learn
 
 

@@ -310,6 +310,7 @@ class Predictor:
 
     def _full(self, x: np.ndarray) -> np.ndarray:
         """A row in double precision; refused if it is none."""
+        x = np.array(x) if isinstance(x, (list, tuple)) else x
         if not (_numbers(x, "buif") and x.shape == (self._width,)):
             raise ValueError(
                 f"x must be an array [{self._width}], with as many numbers as the rows of fit. "

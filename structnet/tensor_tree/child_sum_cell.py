@@ -120,11 +120,11 @@ class ChildSumCell(nn.Module):
         for places, table in zip(numbers, tables, strict=True):
             if table.shape[1:] != (size,):
                 raise ValueError(f"vectors must have shape [rows, {size}]; got {list(table.shape)}")
-            last = places.max(initial=-1)  # compiled loops check no index
-            if places.shape != (forest.num_nodes,) or last >= len(table):
-                raise ValueError(
-                    f"expected one of {len(table)} rows for each of {forest.num_nodes} nodes; got "
-                    f"{len(places)} numbers up to {last}"
+            first, last = places.min(initial=-1), places.max(initial=-1)
+            if places.shape != (forest.num_nodes,) or first < -1 or last >= len(table):
+                raise ValueError(  # compiled loops check no index
+                    f"expected one of {len(table)} rows, or -1, for each of {forest.num_nodes} "
+                    f"nodes; got {len(places)} numbers from {first} to {last}"
                 )
         if backend == "levels" and covers(forest, *tables, *self._weights()):
             return sweep(forest, *numbers, mask, *tables, *self._weights())

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from structnet.errors import GraphError
 from structnet.tensor_tree.child_sum_cell import ChildSumCell, added_up, looked_up
-from structnet.tensor_tree.parameters import allocate
+from structnet.tensor_tree.parameters import allocate, check_shapes
 from structnet.trees.forest import Forest
 from structnet.trees.ways_down import upside_down
 
@@ -88,6 +88,7 @@ class TopDownTreeLSTM(ChildSumCell):
                 f"z must have a state a node, [{forest.num_nodes}, {self.hidden_size}]; got shape "
                 f"{list(z.shape)}"
             )
+        check_shapes(self, self.shapes)
         ways = upside_down(forest)
         beside = (ways.left, z @ self.left_weight), (ways.right, z @ self.right_weight)
         given = [(nodes, partial(looked_up, of)) for nodes, of in beside]

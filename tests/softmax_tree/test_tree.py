@@ -110,6 +110,7 @@ def test_rows_of_any_numbers(tree: SoftmaxTree, x: np.ndarray) -> None:
     for dtype in ("f8", "i8", "i2", ">f4", "f2"):
         rows = whole.astype(dtype)
         assert [ask.class_of(row) for row in rows] == classes.tolist()
+        assert [ask.class_of(row) for row in rows.tolist()] == classes.tolist()
         assert [ask.class_of(row) for row in np.asfortranarray(rows)] == classes.tolist()
         ends = zip(sparse.indptr, sparse.indptr[1:], strict=False)
         values = sparse.data.astype(dtype)
@@ -120,7 +121,7 @@ def test_rows_of_any_numbers(tree: SoftmaxTree, x: np.ndarray) -> None:
 @pytest.mark.parametrize(
     ("row", "got"),
     [
-        ([0.0] * 13, "list"),
+        (["a"] * 13, r"\[13\] of <U1"),
         (np.zeros(12), r"\[12\] of float64"),
         (np.zeros((1, 13), np.float32), r"\[1, 13\] of float32"),
         (np.zeros((13, 1)), r"\[13, 1\] of float64"),

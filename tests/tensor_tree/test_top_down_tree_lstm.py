@@ -160,8 +160,11 @@ def test_states_of_other_trees_are_refused():
     for shape in ((2, C), (4, C), (3, C + 1)):
         with pytest.raises(ValueError, match=r"z must have a state a node, \[3, 5\]; got shape"):
             model(forest, torch.zeros(shape))
-    with pytest.raises(ValueError, match=r"one of 2 rows for each of 3 nodes; got 3 numbers up to"):
+    with pytest.raises(ValueError, match=r"one of 2 rows, or -1, for each of 3 nodes; got 3 num"):
         model.states(forest, (np.arange(3), np.full(3, -1)), (torch.zeros(2, C), torch.zeros(0, C)))
+    model.left_weight = nn.Parameter(torch.zeros(2, 2))
+    with pytest.raises(ValueError, match=r"'left_weight' of TopDownTreeLSTM must have shape"):
+        model(forest, torch.zeros(3, C))
     with pytest.raises(GraphError, match="the forest is empty"):
         model(Forest.from_trees([], VOCABULARY), torch.zeros(0, C))
 
