@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -291,8 +290,10 @@ class Predictor:
         """
         plain = type(values) is type(columns) is np.ndarray and values.dtype in QUICK
         if plain and columns.dtype in COLUMNS and values.ndim == columns.ndim == 1:
-            with suppress(ValueError):  # of the loop; what is wrong is found out below
+            try:
                 return self._of_sparse(columns, values)
+            except ValueError:  # contextlib.suppress takes as long as half a row
+                pass  # what is wrong is found out below
         return self._of_sparse(*self._sparse(columns, values))
 
     def probabilities(self, *row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
