@@ -70,10 +70,9 @@ class Checked(NamedTuple):
             targets: scaler of y, likewise.
             dense: make dense rows of sparse ones, batch by batch.
         """
-        x: Any = self.x
-        if issparse(x) and not dense:
-            x = x.astype(np.float32) if inputs is None else x.toarray()
-        x = x if issparse(x) and not dense else as_dense(x, inputs, torch.float32)
+        x, scale = (self.x, inputs) if dense or inputs is None else (inputs(self.x), None)
+        stays = issparse(x) and not dense
+        x = x.astype(np.float32) if stays else as_dense(x, scale, torch.float32)
         y = self.y if targets is None else targets(self.y)
         weights = mean_one(self.weights)
         return Samples(

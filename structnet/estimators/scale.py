@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
@@ -69,8 +70,12 @@ class Standardizer:
         """The scaler of such lists; None for None, as where nothing is scaled."""
         return None if lists is None else cls(*map(np.array, lists))
 
-    def __call__(self, values: np.ndarray) -> np.ndarray:
-        """Standardized values, in the precision of the values. ``[n, *shape] -> [n, *shape]``."""
+    def __call__(self, values: Any) -> np.ndarray:
+        """Standardized values, in the precision of the values. ``[n, *shape] -> [n, *shape]``.
+
+        Sparse ones become full, as what is centred is.
+        """
+        values = values.toarray() if issparse(values) else values
         found = (values - self.mean) / self.sd
         return found.astype(np.result_type(values, np.float32), copy=False)
 

@@ -316,9 +316,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
 
     def _scaled(self, x: Any) -> Any:
         """A checked table or sparse matrix, standardized as that which was learnt from."""
-        if self.scale_ is None:
-            return x
-        return self.scale_(x.toarray() if issparse(x) else x)
+        return x if self.scale_ is None else self.scale_(x)
 
     def _examples(self, found: Checked) -> Examples:
         weights = mean_one(found.weights)

@@ -224,8 +224,6 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         return [self.tree_]
 
     def _asked(self, x: Any) -> list[tuple[SoftmaxTree, Any]]:
-        if self.inputs_ is not None and issparse(x):
-            x = x.toarray()  # what is centred is full
         return [(self.tree_, self._scaled(x))]
 
     def _scales(self) -> tuple[Standardizer | None, None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -129,7 +129,7 @@ class ChildSumCell(nn.Module):
         if backend == "levels" and covers(forest, *tables, *self._weights()):
             return sweep(forest, *numbers, mask, *tables, *self._weights())
         look_up = [partial(looked_up, table) for table in tables]
-        x = added_up(zip(numbers, look_up, strict=True), self.weight)
+        x = added_up(list(zip(numbers, look_up, strict=True)), self.weight)
         if mask is not None:
             x = x * mask
         y = torch.addmm(self.bias, x, self.weight)  # [nodes, 3 c]
@@ -154,22 +154,19 @@ class ChildSumCell(nn.Module):
 
 
 def added_up(
-    given: Iterable[tuple[np.ndarray, Callable[[np.ndarray], Tensor]]], weight: Tensor
+    given: Sequence[tuple[np.ndarray, Callable[[np.ndarray], Tensor]]], weight: Tensor
 ) -> Tensor:
     """The sum of the vectors of nodes' numbers, -1 for none, by what looks them up.
 
     Shapes:
         numbers ``[n]``; weight ``[size, ..]``, of the same kind and place -> ``[n, size]``.
     """
-    rows: Tensor | None = None
+    rows = weight.new_zeros(len(given[0][0]), len(weight))
     for numbers, look_up in given:
-        if rows is None:
-            rows = weight.new_zeros(len(numbers), len(weight))
         has = (numbers >= 0).nonzero()[0]
         if len(has):
             (where,) = moved(rows.device, has)
             rows = rows.index_add(0, where, look_up(numbers[has]))
-    assert rows is not None
     return rows
 
 

@@ -217,7 +217,7 @@ class ChildSumTreeLSTM(ChildSumCell):
             types, tokens ``[n]`` -> ``[n, input_size]``.
         """
         tables = self.type_vectors, self.token_vectors
-        return added_up(zip((types, tokens), map(_asked, tables), strict=True), self.weight)
+        return added_up(list(zip((types, tokens), map(_asked, tables), strict=True)), self.weight)
 
     def inputs(self, forest: Forest) -> Tensor:
         """The vector of each node's label, ``[num_nodes, input_size]``; raises as ``labels``."""
