@@ -37,7 +37,7 @@ demo: $(INSTALLED) ## train a Tucker Tree-LSTM on generated ListOps into runs/de
 	rm -rf runs/demo
 	$(BIN)/structnet train tree-lstm --data listops $(DEMO_ARGS) --out runs/demo
 
-test: $(INSTALLED) ## run all tests, doctests, tutorials and README examples
+test: $(INSTALLED) ## run all tests, doctests, tutorials and the examples of README and guides
 	OMP_NUM_THREADS=1 MPLBACKEND=Agg $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(PYTEST_ARGS)
 
 lint: $(INSTALLED) ## check format, style and types

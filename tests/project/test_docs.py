@@ -1,4 +1,4 @@
-"""What is written for users is true: README, tutorials, docstrings, ``--help``."""
+"""What is written for users is true: README, guides, tutorials, docstrings, ``--help``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import matplotlib
+import matplotlib.pyplot as plt
 import pytest
 
 import structnet
@@ -24,7 +24,11 @@ from structnet.neural_tree.settings import NeuralTreeSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "README.md", *sorted((ROOT / "tutorials" / "guides").glob("*.md"))]
+TEXT = {page: page.read_text(encoding="utf-8") for page in PAGES}
+GUIDES = {page.stem: TEXT[page] for page in PAGES[1:]}
 TUTORIALS = sorted((ROOT / "tutorials").glob("*.py"))
+MADE = {"trees": {"tree.png", "history.png", "expressions.tsv"}}  # files, by a page's examples
 MATCH = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -34,23 +38,28 @@ def blocks(text: str, language: str) -> list[tuple[int, str]]:
     return [(text.count("\n", 0, match.start(1)) + 1, match[1]) for match in fences]
 
 
-def run_block(line: int, code: str, names: dict) -> None:
+def run_block(page: Path, line: int, code: str, names: dict) -> None:
     """Executes a block; what it prints must be what stands behind its ``# ->``."""
     printed = io.StringIO()
-    # Leading newlines make a traceback name the line of README.md.
-    program = compile("\n" * (line - 1) + code, str(ROOT / "README.md"), "exec")
+    # Leading newlines make a traceback name the line of the page.
+    program = compile("\n" * (line - 1) + code, str(page), "exec")
     with contextlib.redirect_stdout(printed):
         exec(program, names)
     expected = "".join(text.lstrip() + "\n" for text in re.findall(r"# ->(.*)", code))
     # Indentation is not compared.
     got = "".join(text.lstrip() + "\n" for text in printed.getvalue().splitlines())
     if not doctest.OutputChecker().check_output(expected, got, MATCH):
-        pytest.fail(f"README.md, the block at line {line} prints\n{got}\ninstead of\n{expected}")
+        pytest.fail(f"{page.name}, the block at line {line} prints\n{got}\ninstead of\n{expected}")
 
 
 def commands(text: str) -> list[str]:
     """The lines of all shell blocks."""
     return [line for _, block in blocks(text, "sh") for line in block.splitlines() if line]
+
+
+def all_commands() -> list[str]:
+    """The commands of all pages, each once."""
+    return list(dict.fromkeys(line for text in TEXT.values() for line in commands(text)))
 
 
 def refusal(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
@@ -59,30 +68,32 @@ def refusal(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().err
 
 
-def test_readme_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    matplotlib.use("Agg")
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if blocks(TEXT[page], "python")], ids=lambda page: page.stem
+)
+def test_examples_of_a_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plt.switch_backend("Agg")
     monkeypatch.chdir(tmp_path)
-    names = {"__name__": "readme"}
-    found = blocks(README, "python")
-    assert len(found) >= 8
-    for line, code in found:
-        run_block(line, code, names)
-    matplotlib.pyplot.close("all")
+    names = {"__name__": page.stem}
+    for line, code in blocks(TEXT[page], "python"):
+        run_block(page, line, code, names)
+    plt.close("all")
     made = {path.name for path in tmp_path.iterdir()}
-    assert made == {"tree.png", "history.png", "expressions.tsv"}
+    assert made == MADE.get(page.stem, set())
 
 
-def test_a_wrong_readme_would_be_noticed() -> None:
-    run_block(1, "print(1)  # -> 1\nprint([1, 2])  # -> [1, ...]\n", {})
+def test_a_wrong_page_would_be_noticed() -> None:
+    page = ROOT / "page.md"
+    run_block(page, 1, "print(1)  # -> 1\nprint([1, 2])  # -> [1, ...]\n", {})
     for wrong in ("print(1)  # -> 2\n", "print(1)\n", "x = 1  # -> 1\n"):
-        with pytest.raises(pytest.fail.Exception, match="the block at line 7"):
-            run_block(7, wrong, {})
+        with pytest.raises(pytest.fail.Exception, match="page.md, the block at line 7"):
+            run_block(page, 7, wrong, {})
 
 
 @pytest.mark.parametrize(
-    "line", [line for line in commands(README) if re.search(r"\bstructnet \w", line)]
+    "line", [line for line in all_commands() if re.search(r"\bstructnet \w", line)]
 )
-def test_readme_commands_are_understood(
+def test_commands_are_understood(
     line: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -103,21 +114,23 @@ def test_readme_commands_are_understood(
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
-def test_readme_names_what_there_is() -> None:
-    named = {words[1] for line in commands(README) if (words := line.split())[0] == "make"}
+def test_pages_name_what_there_is() -> None:
+    named = {words[1] for line in all_commands() if (words := line.split())[0] == "make"}
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert {"demo", "test"} <= named <= targets
-    for line in commands(README):
+    for line in all_commands():
         if line.startswith("python "):
             assert (ROOT / line.split()[1]).is_file(), line
-    for link in re.findall(r"\]\(([^)#]+)\)", README):
-        assert "://" in link or (ROOT / link).exists(), link
-    for tutorial in TUTORIALS:
-        assert f"tutorials/{tutorial.name}" in README
+    for page, text in TEXT.items():
+        for link in re.findall(r"\]\(([^)#]+)\)|src=\"([^\"]+)\"", text):
+            [target] = filter(None, link)
+            assert "://" in target or (page.parent / target).exists(), f"{page.name}: {target}"
+    for other in (*TUTORIALS, *PAGES[1:]):
+        assert f"]({other.relative_to(ROOT)})" in README
 
 
-def test_readme_names_the_default_of_lookahead() -> None:
-    assert f"leaves unexplained has, up to {NeuralTreeSettings.lookahead}, and" in README
+def test_the_default_of_lookahead_is_named() -> None:
+    assert f"leaves unexplained has, up to {NeuralTreeSettings.lookahead}, and" in GUIDES["design"]
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
@@ -170,7 +183,7 @@ def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -
     text = capsys.readouterr().out
     assert text.startswith(f"usage: structnet {name} ")
     assert f"  structnet {name} " in text, "there is no example"
-    assert f"`structnet {name} " in README
+    assert f"`structnet {name} " in GUIDES["command"]
     assert max(map(len, text.splitlines())) <= 100
 
 
