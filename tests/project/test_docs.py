@@ -86,7 +86,7 @@ def test_a_wrong_page_would_be_noticed() -> None:
     page = ROOT / "page.md"
     run_block(page, 1, "print(1)  # -> 1\nprint([1, 2])  # -> [1, ...]\n", {})
     for wrong in ("print(1)  # -> 2\n", "print(1)\n", "x = 1  # -> 1\n"):
-        with pytest.raises(pytest.fail.Exception, match="page.md, the block at line 7"):
+        with pytest.raises(pytest.fail.Exception, match=r"page\.md, the block at line 7"):
             run_block(page, 7, wrong, {})
 
 
