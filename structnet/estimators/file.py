@@ -51,6 +51,11 @@ class OneFileMixin:
         """
         return load(cls, path)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # What an estimator that was pickled before did not know of has its default.
+        known = {name: each.default for name, each in signature(type(self)).parameters.items()}
+        super().__setstate__(known | state)  # type: ignore[misc]  # scikit-learn's
+
     # What a family gives
 
     @classmethod

@@ -6,7 +6,6 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from inspect import signature
 from itertools import zip_longest
 from numbers import Integral
 from pathlib import Path
@@ -333,9 +332,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # What an estimator of before did not know of has its default.
-        known = {k: each.default for k, each in signature(type(self)).parameters.items()}
-        super().__setstate__(known | state)
+        super().__setstate__(state)
         for tree in self._trees() if "members_" in state else ():
             tree.primitives = self._primitives(self._task()[1])
 

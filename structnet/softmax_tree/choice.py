@@ -24,6 +24,7 @@ from structnet.softmax_tree.optimisation import alternate
 from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
 from structnet.softmax_tree.start import first_draft, most_classes, width
+from structnet.training.progress import Progress
 
 LARGEST = 8000  # samples that are looked at; more where there are more than 400 classes
 HELD_OUT = 0.25
@@ -39,7 +40,10 @@ COST = 3e9  # rows x features x classes above which no decision tree of single f
 
 
 def chosen(
-    points: Points, settings: SoftmaxTreeSettings, growth: GrowthSettings | None
+    points: Points,
+    settings: SoftmaxTreeSettings,
+    growth: GrowthSettings | None,
+    progress: Progress | None = None,
 ) -> tuple[SoftmaxTreeSettings, GrowthSettings | None]:
     """Settings without None but for limits.
 
@@ -47,11 +51,13 @@ def chosen(
         points: samples to learn from; the choice is made by a part of them.
         settings: hyper-parameters, None where they are left open.
         growth: those of growth, likewise; None for a tree that does not grow.
+        progress: where to say how far the choice is.
     """
+    progress = progress or Progress(shown=False)
     depth = None if growth is None else growth.start_depth
     given = settings if growth is None else replace(settings, depth=depth)
     open_ = (given.depth, given.k if growth is None else 0, given.start, given.leaf_penalty)
-    found = given if None not in open_ else _Search(points, given, growth).best()
+    found = given if None not in open_ else _Search(points, given, growth, progress).best()
     if found.decision_penalty is None:
         found = replace(found, decision_penalty=found.leaf_penalty)
     if growth is None:
@@ -74,6 +80,7 @@ class _Search:
     points: Points
     given: SoftmaxTreeSettings
     growth: GrowthSettings | None
+    progress: Progress
 
     def best(self) -> SoftmaxTreeSettings:
         """The settings of the lowest error."""
@@ -107,7 +114,9 @@ class _Search:
             growth = replace(growth, start_depth=kind.depth, alpha=growth.alpha or ALPHA)
         quick = replace(kind, **{n: min(most, getattr(kind, n)) for n, most in QUICK.items()})
         draft = first_draft(learn, quick, growth)
-        return _quickly(draft, learn, quick).mistakes(test)
+        wrong = _quickly(draft, learn, quick).mistakes(test)
+        self.progress.end_epoch(f"{_name(kind)}: {wrong.mean():.1%} wrong held out", last=False)
+        return wrong
 
     @cached_property
     def _parts(self) -> list[tuple[Points, Points]]:
@@ -154,6 +163,13 @@ class _Search:
     def _affords_axes(self) -> bool:
         sizes: Any = (min(len(self.points), LARGEST), self.points.num_features)
         return math.prod(sizes) * self.points.num_classes <= COST
+
+
+def _name(kind: SoftmaxTreeSettings) -> str:
+    """A kind in a few words."""
+    if not kind.max_iter:
+        return "tried a decision tree"
+    return f"tried depth {kind.depth} from {kind.start}, penalty {kind.leaf_penalty:g}"
 
 
 def _quickly(draft: Draft, points: Points, settings: SoftmaxTreeSettings) -> Draft:

@@ -34,6 +34,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
     inputs_: Standardizer | None
     standardize: bool
     random_state: Any
+    verbose: bool
     validation_fraction: float
     depth: int | None
     _asking: Predictor | None
@@ -77,6 +78,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
             weights=learn.weights,  # as they are: a weight of 2 is a row that occurs twice
             validation=held_out and (self._scaled(held_out.x), *held_out[1:]),
             refit=aside,
+            progress=self.verbose,
         )
         self._asking = None
         return self
@@ -185,6 +187,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
     def _settings(self) -> SoftmaxTreeSettings:
         """The hyper-parameters, whose ranges are checked."""
         check_bool("standardize", self.standardize)
+        check_bool("verbose", self.verbose)
         return SoftmaxTreeSettings(**_given(self, SoftmaxTreeSettings))
 
     def _growth(self) -> GrowthSettings | None:
@@ -262,6 +265,7 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
         standardize: take each column to mean 0 and deviation 1 over the samples to learn from;
             sparse samples stay as they are.
         random_state: an int makes everything repeatable.
+        verbose: say now and then, on the standard error, what is tried and how far it is.
 
     Attributes:
         classes_: classes, sorted.
@@ -300,6 +304,7 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
         n_jobs: int = SoftmaxTreeSettings.n_jobs,
         standardize: bool = True,
         random_state: Any = None,
+        verbose: bool = False,
     ):
         # scikit-learn asks that every parameter is kept as it is given.
         self.__dict__.update((name, value) for name, value in locals().items() if name != "self")
@@ -357,6 +362,7 @@ class AdaptiveSoftmaxTreeClassifier(SoftmaxTreeEstimator):
         validation_fraction: float = 0.1,
         standardize: bool = True,
         random_state: Any = None,
+        verbose: bool = False,
     ):
         self.__dict__.update((name, value) for name, value in locals().items() if name != "self")
 

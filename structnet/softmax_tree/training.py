@@ -20,6 +20,7 @@ from structnet.softmax_tree.start import first_draft, same_shape
 from structnet.softmax_tree.state import State
 from structnet.softmax_tree.tree import SoftmaxTree
 from structnet.training.history import History
+from structnet.training.progress import Progress
 
 PATIENCE = 2  # rounds of growth without a lower validation error, after which it ends
 
@@ -81,6 +82,7 @@ def train(
     refit: bool = False,
     callbacks: Sequence[Callable[[History], Any]] = (),
     state_file: str | Path | None = None,
+    progress: bool | Progress = False,
 ) -> Trained:
     """Trains a softmax tree on a fixed structure, or lets it grow.
 
@@ -98,6 +100,7 @@ def train(
         callbacks: functions that are called with the history after every iteration.
         state_file: file that has the state of the training after every iteration; if it is there,
             the training goes on from it, with the settings that it was begun with.
+        progress: True says now and then, on the standard error, what is tried and how far it is.
 
     Shapes:
         x ``[n, D]``; y, weights ``[n]``.
@@ -118,7 +121,7 @@ def train(
     held_out = None
     if validation is not None:
         held_out = Points.made(validation[0], validation[1], number, *validation[2:])
-    begin = time.perf_counter()
+    begin, progress = time.perf_counter(), Progress.of(progress)
     if state_file is not None and Path(state_file).exists():
         state = State.load(state_file)
         begin -= state.history.records[-1]["seconds"]
@@ -128,12 +131,15 @@ def train(
                 f"got {'sparse' if points.sparse else 'full'} ones"
             )
     else:
-        settings, growth = chosen(points, settings, growth)
+        settings, growth = chosen(points, settings, growth, progress)
         settings.check_classes(number)
         state = State(settings, growth, first_draft(points, settings, growth))
     file = None if state_file is None else Path(state_file)
-    draft = _Training(points, held_out, state, refit, callbacks, file, begin).run()
+    draft = _Training(points, held_out, state, refit, callbacks, file, progress, begin).run()
     tree = SoftmaxTree.from_draft(draft, points.num_features, number)
+    last = state.history.records[-1]
+    line = "{epoch} iterations, {leaves} leaves, {seconds:.1f} s".format_map(last)
+    progress.end_epoch(line, last=True)
     how = state.settings, state.growth, state.round
     return Trained(tree, state.history, state.trials, *how)
 
@@ -189,6 +195,7 @@ class _Training:
     refit: bool
     callbacks: Sequence[Callable[[History], Any]]
     file: Path | None
+    progress: Progress
     begin: float
 
     def run(self) -> Draft:
@@ -240,6 +247,8 @@ class _Training:
         given = self.points, self._objective, state.settings, state.growth
         tried, accepted = trials(state.draft, *given, round=state.round + 1)
         state.trials += tried
+        line = f"round {state.round + 1}: {len(accepted)} of {len(tried)} subtrees taken"
+        self.progress.end_epoch(line, last=False)
         if accepted:
             state.begin(state.draft.grafted(accepted), grown=True)
         return bool(accepted)
@@ -265,5 +274,8 @@ class _Training:
         )
         if self.file is not None:
             state.save(self.file, points.num_features, points.num_classes)
+        last = state.history.records[-1]
+        line = f"iteration {last['epoch']}: objective {value:.6g}, leaves {last['leaves']}"
+        self.progress.end_epoch(line, last=False)
         for callback in self.callbacks:
             callback(state.history)

@@ -284,10 +284,6 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
 
     # On disk
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # Pickled before it knew of them.
-        super().__setstate__({"numbers": None, "context": None} | state)
-
     def _state(self) -> tuple[nn.Module, dict[str, Any]]:
         vocabulary = self.trained_.vocabulary
         for label in (*(vocabulary.types or ()), *vocabulary.tokens):

@@ -12,7 +12,9 @@ import pytest
 import torch
 from small_estimators import NARROW, SMALL, X4, Y4, classifier, weights_of
 
+import structnet
 from structnet import TreeLSTMClassifier
+from structnet.estimators.file import OneFileMixin
 from structnet.neural_tree import Growth, presets
 from structnet.neural_tree.estimator import NeuralTreeClassifier, NeuralTreeRegressor
 from structnet.training.checkpoint import CheckpointError, load_model, save_model
@@ -86,6 +88,23 @@ def test_functions_of_ones_own_are_not_saved(blobs: tuple, tmp_path: Path) -> No
         with pytest.raises(TypeError, match=r"presets and their arguments, .* 'primitives' has "):
             model.set_params(primitives=chosen).save(tmp_path / "model")
     assert not (tmp_path / "model").exists()
+
+
+ESTIMATORS = [
+    cls
+    for cls in map(partial(getattr, structnet), structnet.__all__)
+    if isinstance(cls, type) and issubclass(cls, OneFileMixin)
+]
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_a_pickle_that_lacks_parameters_has_their_defaults(cls: type) -> None:
+    again = cls.__new__(cls)
+    again.__setstate__({})
+    assert again.get_params(deep=False) == cls().get_params(deep=False)
+    name = next(iter(again.get_params()))
+    again.__setstate__({name: "what was given"})
+    assert getattr(again, name) == "what was given"
 
 
 def test_what_a_file_does_not_hold_is_named(tmp_path: Path) -> None:

@@ -308,17 +308,6 @@ def test_copies_predict_the_same(fitted: NeuralTreeClassifier, blobs: tuple) -> 
     assert not hasattr(clone(fitted), "tree_")
 
 
-def test_a_pickle_that_lacks_a_parameter_has_its_default(
-    fitted: NeuralTreeClassifier, blobs: tuple
-) -> None:
-    state = fitted.__getstate__()
-    del state["stop_refinement"]
-    again = NeuralTreeClassifier.__new__(NeuralTreeClassifier)
-    again.__setstate__(state)
-    np.testing.assert_array_equal(again.predict_proba(blobs[0]), fitted.predict_proba(blobs[0]))
-    assert again.get_params() == fitted.get_params()
-
-
 class Frame:
     """Numbers whose columns have names, as data frames do."""
 

@@ -49,7 +49,7 @@ def test_train(run: tuple[Path, Done]) -> None:
     assert 0 < test["coverage"] <= 1 <= test["perplexity"]
     there = {path.name for path in folder.iterdir()}
     assert {"tree.png", "nodes.png", "errors.png", "summary.txt", "history.jsonl"} <= there
-    assert "iteration 1: objective" in done.out
+    assert "3 iterations, 4 leaves, " in done.err
     assert "coverage" in (folder / "summary.txt").read_text()
 
 

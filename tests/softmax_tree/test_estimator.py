@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import re
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,11 @@ from structnet.softmax_tree import (
     GrowthSettings,
     SoftmaxTreeClassifier,
     SoftmaxTreeSettings,
+    train,
     tree_from_networkx,
 )
 from structnet.training.checkpoint import CheckpointError, load_model, save_model
+from structnet.training.progress import Progress
 
 X, Y = clusters(240, classes=6)
 NAMES = np.array(["ape", "bee", "cow", "dog", "eel", "fox"])[Y]
@@ -29,6 +32,28 @@ Classifiers = (SoftmaxTreeClassifier, AdaptiveSoftmaxTreeClassifier)
 def quick(cls: type = SoftmaxTreeClassifier, **how: object):
     own = {"depth": 2, "k": 4} if cls is SoftmaxTreeClassifier else {"depth": 1, "max_rounds": 2}
     return cls(**{"start": "centroids", **own, **QUICK, **how})
+
+
+@pytest.mark.parametrize("cls", Classifiers)
+def test_a_fit_is_silent_unless_it_is_to_tell(
+    cls: type, capsys: pytest.CaptureFixture[str]
+) -> None:
+    quick(cls).fit(X, NAMES)
+    assert not any(capsys.readouterr())
+    model = quick(cls, start=None, verbose=True).fit(X, NAMES)
+    out, err = capsys.readouterr()
+    assert not out and err.startswith("tried depth ")
+    assert f"\n{len(model.history_) - 1} iterations, {model.get_n_leaves()} leaves, " in err
+
+
+def test_every_step_is_told_where_there_is_time(capsys: pytest.CaptureFixture[str]) -> None:
+    settings, growth = SoftmaxTreeSettings(max_iter=2), GrowthSettings(max_rounds=1)
+    trained = train(X, Y, settings, growth, progress=Progress(seconds=0))
+    told = capsys.readouterr().err
+    taken = sum(trial.accepted for trial in trained.trials)
+    assert f"\nround 1: {taken} of {len(trained.trials)} subtrees taken\n" in told
+    numbers = re.findall(r"^iteration (\d+): ", told, re.M)
+    assert numbers == [str(number) for number in range(len(trained.history))]
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -12,6 +12,7 @@ from structnet.softmax_tree.growth import trials
 from structnet.softmax_tree.optimisation import alternate
 from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.start import complete_draft, first_draft
+from structnet.training.progress import Progress
 
 SETTINGS = SoftmaxTreeSettings(
     start="centroids", decision_penalty=1.0, leaf_penalty=1.0, max_iter=3, solver_steps=15
@@ -122,7 +123,7 @@ def test_what_growth_began_with_is_recorded() -> None:
 
 def test_what_is_chosen_is_what_is_trained() -> None:
     points, growth = points_of(300), GrowthSettings(start_k=2)
-    search = _Search(points, SETTINGS, growth)
+    search = _Search(points, SETTINGS, growth, Progress(shown=False))
     flat = next(kind for kind in search._kinds() if kind.depth == 0)
     [*_, (learn, test)] = search._parts
     right = ~search._mistakes(flat, (learn, test))

@@ -26,7 +26,6 @@ from structnet.recipes.softmax_tree.settings import (
     AdaptiveRunSettings,
     SoftmaxTreeRunSettings,
 )
-from structnet.recipes.words import counted
 from structnet.routing.words import percent
 
 if TYPE_CHECKING:
@@ -94,15 +93,10 @@ class SoftmaxTreeRecipe(Recipe):
 
         state_file = run.folder / STATE
 
-        def tell(history: Any) -> None:
-            run.write_history(history)
-            last: dict[str, Any] = history.records[-1]
-            leaves = counted(last["leaves"], "leaf", "leaves")
-            say(f"iteration {last['epoch']}: objective {last['objective']:.6g}, {leaves}")
-
         if state_file.exists():
             say(f"going on after iteration {len(run.history) - 1}")
-        _write(trained(settings, data, callbacks=[tell], state_file=state_file), data, run)
+        how: dict[str, Any] = {"state_file": state_file, "progress": True}
+        _write(trained(settings, data, callbacks=[run.write_history], **how), data, run)
         state_file.unlink(missing_ok=True)
 
     def open(self, run: Run, place: Place) -> tuple[Run, SoftmaxTree, Place]:
