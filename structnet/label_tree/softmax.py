@@ -280,9 +280,12 @@ class TreeSoftmaxLoss(nn.Module):
                 f"target must be from 0 to {self.n_classes - 1}. Got {int(labels[outside][0])}."
             )
         kept = counts.nonzero().squeeze(1)
+        # Autocast leaves losses in the weights' precision, whatever it made of their input.
+        batch = batch.to(self.weight.dtype)
         output = batch.new_zeros(len(batch))
         if len(kept):
-            found = self._log_prob_of(batch[kept], labels[kept])
+            with torch.autocast(batch.device.type, enabled=False):
+                found = self._log_prob_of(batch[kept], labels[kept])
             output = output.index_put((kept,), found)
         loss = -output.sum() / len(kept) if len(kept) else output.sum() * torch.nan
         return TreeSoftmaxOutput(output.reshape(target.shape), loss)
@@ -316,8 +319,9 @@ class TreeSoftmaxLoss(nn.Module):
         Shapes:
             input ``[n, in_features]`` -> ``[n, nodes, arity]``.
         """
-        logits = torch.einsum("nd,vjd->nvj", input, self.weight) + self.bias + self.mask
-        return logits.log_softmax(-1)
+        with torch.autocast(input.device.type, enabled=False):
+            products = torch.einsum("nd,vjd->nvj", input.to(self.weight.dtype), self.weight)
+        return (products + self.bias + self.mask).log_softmax(-1)
 
     def log_prob(self, input: Tensor, backend: str = "arrays") -> Tensor:
         """The log-probabilities of all labels; they sum to 1.

@@ -169,10 +169,24 @@ def test_deep_copies_are_independent(case: Case) -> None:
     assert_same(weights(model), before)
 
 
-@every_case
+@pytest.mark.parametrize("case", CASES, ids=str)
 def test_double_precision(case: Case) -> None:
     model, batch = case.make_model(0), case.make_batch(COUNT)
     single = model.predict_log_proba(batch)
     double = model.double().predict_log_proba(case.double(batch))
     assert double.dtype == torch.float64
     torch.testing.assert_close(single.double(), double, rtol=1e-4, atol=1e-5)
+
+
+@every_case
+def test_autocast(case: Case) -> None:
+    model, batch = case.make_model(0), case.make_batch(COUNT)
+    plain = model.loss(batch)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss, prob = model.loss(batch), model.predict_proba(batch)
+        model.predict(batch)
+    assert float(loss.detach()) == pytest.approx(float(plain.detach()), rel=0.02)
+    assert prob.float().sum(-1).sub(1).abs().max() < 0.02
+    loss.backward()
+    grads = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+    assert grads and all(grad.isfinite().all() for grad in grads)
