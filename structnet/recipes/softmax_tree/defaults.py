@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 NAMES = (
     "softmax tree",
-    "20 softmax trees",
     "flat softmax",
     "logistic regression",
     "decision tree",
@@ -137,7 +136,7 @@ def train(settings: Settings, say: Say) -> dict[str, Any]:
 
 def _model(name: str, seed: int) -> Any:
     """A model; a flat softmax is a softmax tree without decisions."""
-    from sklearn.ensemble import BaggingClassifier, RandomForestClassifier
+    from sklearn.ensemble import RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -147,9 +146,6 @@ def _model(name: str, seed: int) -> Any:
 
     makers: Mapping[str, Callable[[], Any]] = {
         "softmax tree": partial(SoftmaxTreeClassifier, random_state=seed),
-        "20 softmax trees": lambda: BaggingClassifier(
-            SoftmaxTreeClassifier(), n_estimators=20, max_features=0.5, random_state=seed
-        ),
         "flat softmax": partial(SoftmaxTreeClassifier, depth=0, random_state=seed),
         "logistic regression": lambda: make_pipeline(StandardScaler(), LogisticRegression()),
         "decision tree": partial(DecisionTreeClassifier, random_state=seed),
