@@ -280,13 +280,11 @@ class TreeSoftmaxLoss(nn.Module):
                 f"target must be from 0 to {self.n_classes - 1}. Got {int(labels[outside][0])}."
             )
         kept = counts.nonzero().squeeze(1)
-        # Autocast leaves losses in the weights' precision, whatever it made of their input.
-        batch = batch.to(self.weight.dtype)
+        batch = batch.to(self.weight.dtype)  # which losses are in, under autocast too
         output = batch.new_zeros(len(batch))
         if len(kept):
             with torch.autocast(batch.device.type, enabled=False):
-                found = self._log_prob_of(batch[kept], labels[kept])
-            output = output.index_put((kept,), found)
+                output = output.index_put((kept,), self._log_prob_of(batch[kept], labels[kept]))
         loss = -output.sum() / len(kept) if len(kept) else output.sum() * torch.nan
         return TreeSoftmaxOutput(output.reshape(target.shape), loss)
 

@@ -33,7 +33,7 @@ class LabelTreeRecipe(Recipe):
     name = "label-tree"
     examples: ClassVar = {
         "train": """\
-  structnet train label-tree --data planted --out runs/planted
+  structnet train label-tree --data planted --arity 4 --out runs/planted
   structnet train label-tree --data lines.txt --arity 5 --epochs 5
   structnet train label-tree --data brown --data-dir data --tree learned --learning-rate 0.05
   structnet train label-tree --resume runs/planted""",
