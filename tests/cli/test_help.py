@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 from commands import call
+from fresh_python import python
 
 from structnet.cli.names import COMMANDS
 from structnet.recipes import RECIPES
 from structnet.recipes.execution import speaker
 
-ROOT = Path(__file__).parents[2]
 HEAVY = {"torch", "dgl", "numba", "numpy", "matplotlib"}
 
 
@@ -33,9 +29,7 @@ def test_help_is_silent_and_imports_nothing_heavy(words: list[str]) -> None:
         f"import sys; from structnet.cli import main; main({[*words, '--help']}); "
         f"sys.exit(bool({HEAVY} & set(sys.modules)))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60
-    )
+    done = python("-c", code)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("usage: structnet ")
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from itertools import combinations
-from pathlib import Path
 
 import networkx as nx
 import pytest
+from fresh_python import python
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
@@ -218,11 +215,5 @@ def test_number_of_trees(number: int) -> None:
 
 def test_import_leaves_matplotlib_out() -> None:
     code = "import sys, structnet.plot; sys.exit('matplotlib' in sys.modules)"
-    root = Path(__file__).parents[2]
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | {"PYTHONPATH": str(root)},
-        capture_output=True,
-        timeout=120,
-    )
-    assert (result.returncode, result.stdout, result.stderr) == (0, b"", b"")
+    done = python("-c", code)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

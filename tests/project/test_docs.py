@@ -6,7 +6,6 @@ import contextlib
 import doctest
 import inspect
 import io
-import os
 import re
 import shlex
 import shutil
@@ -16,13 +15,13 @@ from pathlib import Path
 
 import matplotlib
 import pytest
+from fresh_python import ROOT, python
 
 import structnet
 from structnet.cli import main
 from structnet.cli.names import COMMANDS, chosen_recipe
 from structnet.neural_tree.settings import NeuralTreeSettings
 
-ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 TUTORIALS = sorted((ROOT / "tutorials").glob("*.py"))
 MATCH = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -136,19 +135,7 @@ def test_the_demo_is_a_command_that_is_understood(
 
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
 def test_tutorials_run(path: Path, tmp_path: Path) -> None:
-    environment = os.environ | {
-        "STRUCTNET_SMOKE": "1",
-        "MPLBACKEND": "Agg",
-        "OMP_NUM_THREADS": "1",
-        "PYTHONPATH": str(ROOT),
-    }
-    done = subprocess.run(
-        [sys.executable, "-W", "error", path],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
+    done = python("-W", "error", path, cwd=tmp_path, STRUCTNET_SMOKE="1", MPLBACKEND="Agg")
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
 
@@ -175,13 +162,7 @@ def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_the_command_is_a_module_too(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "structnet", "--help"],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
+    done = python("-W", "error", "-m", "structnet", "--help", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("usage: structnet ")
     for name in COMMANDS:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
+import train_programs
+from fresh_python import python
 from torch import nn
 from torch.optim import lr_scheduler
 from train_helpers import (
@@ -101,15 +101,7 @@ def test_a_fresh_run_replaces_the_old_one_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills processes it has forked")
 def test_killed_at_any_moment_the_run_ends_the_same(tmp_path: Path) -> None:
-    programs = Path(__file__).parents[1] / "support/train_programs.py"
-    environment = os.environ | {"PYTHONPATH": str(programs.parent.parent), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, str(programs), "kill", str(tmp_path)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    done = python(train_programs.__file__, "kill", tmp_path)
     assert done.returncode == 0, done.stderr
     weights, whole = load_model(tmp_path / "whole.safetensors")
     resumed_weights, resumed = load_model(tmp_path / "killed.safetensors")

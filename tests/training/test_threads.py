@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
+from fresh_python import python
 from growths import make_growth
 from torch import Tensor, nn
 from train_helpers import Classifier, assert_same_state, rows
@@ -197,9 +196,5 @@ def test_the_library_of_compiled_loops_takes_one_thread_even_if_none_has_run() -
         "    found = threadpoolctl.threadpool_info()\n"
         "print({each['num_threads'] for each in found if each['internal_api'] == 'openblas'})\n"
     )
-    free = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
-    free["OPENBLAS_NUM_THREADS"] = "2"
-    ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=free
-    )
-    assert ran.stdout == "{1}\n"
+    ran = python("-c", code, OMP_NUM_THREADS="2", OPENBLAS_NUM_THREADS="2")
+    assert ran.stdout == "{1}\n", ran.stderr
