@@ -165,5 +165,6 @@ def test_the_command_is_a_module_too(tmp_path: Path) -> None:
     done = python("-W", "error", "-m", "structnet", "--help", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("usage: structnet ")
+    assert "\n  structnet " in done.stdout, "there is no example"
     for name in COMMANDS:
         assert re.search(rf"^    {name}\s", done.stdout, re.MULTILINE)

@@ -26,10 +26,6 @@ from structnet.training.checkpoint import CheckpointError
         ("1.5\t(P x)\n" * 30, ["--task", "regression"], "every tree has the number 1.5"),
         ("a\t(P x)\nb\t(Q x)\n", [], "too few samples to hold some out: 2, each of another class"),
         ("\n", [], "own.tsv is empty"),
-        (lines("classes"), ["--target", "mood"], "has no column 'mood'; its columns are 1, 2"),
-        (lines("classes"), ["--task", "pairs"], "--task pairs needs two"),
-        (lines("classes"), ["--format", "listops"], "no column has trees in the format listops"),
-        (lines("nodes"), [], "has trees and nothing to predict of them; say --target root-label"),
         (
             lines("classes"),
             ["--test-file", "PAIRS"],

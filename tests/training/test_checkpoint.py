@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from fresh_python import python
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import save_file
 from torch import nn
@@ -131,7 +131,6 @@ states = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(state=st.dictionaries(st.text(max_size=3), states, max_size=3))
 def test_any_state_comes_back(tmp_path_factory: pytest.TempPathFactory, state: dict) -> None:
     path = tmp_path_factory.getbasetemp() / "state.safetensors"
