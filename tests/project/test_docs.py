@@ -15,10 +15,10 @@ from pathlib import Path
 
 import matplotlib
 import pytest
+from commands import call
 from fresh_python import ROOT, python
 
 import structnet
-from structnet.cli import main
 from structnet.cli.names import COMMANDS, chosen_recipe
 from structnet.neural_tree.settings import NeuralTreeSettings
 
@@ -52,10 +52,11 @@ def commands(text: str) -> list[str]:
     return [line for _, block in blocks(text, "sh") for line in block.splitlines() if line]
 
 
-def refusal(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+def refusal(words: list[str]) -> str:
     """What the command says of words that name a device which there is not: nothing is run."""
-    assert main([*words, "--device", "abacus"]) == 2
-    return capsys.readouterr().err
+    done = call(*words, "--device", "abacus")
+    assert done.status == 2
+    return done.err
 
 
 def test_readme_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,16 +83,13 @@ def test_a_wrong_readme_would_be_noticed() -> None:
     "line", [line for line in commands(README) if re.search(r"\bstructnet \w", line)]
 )
 def test_readme_commands_are_understood(
-    line: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     words = shlex.split(line)
     words = words[words.index("structnet") + 1 :]
     assert words[0] in COMMANDS
-    said = refusal(words, capsys)
+    said = refusal(words)
     # It gets as far as the device, or to the run, which is not here.
     about_a_run = words[0] in ("evaluate", "predict", "plot") or "--resume" in words
     if about_a_run:
@@ -120,9 +118,7 @@ def test_readme_names_the_default_of_lookahead() -> None:
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
-def test_the_demo_is_a_command_that_is_understood(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_the_demo_is_a_command_that_is_understood(tmp_path: Path) -> None:
     make = ["make", "--no-print-directory", "-n", "demo", f"PYTHON={sys.executable}"]
     planned = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     [line] = [line for line in planned.splitlines() if "/structnet " in line]
@@ -130,7 +126,7 @@ def test_the_demo_is_a_command_that_is_understood(
     assert words[:4] == ["train", "tree-lstm", "--data", "listops"]
     assert words[-2:] == ["--out", "runs/demo"]
     words[-1] = str(tmp_path / "demo")  # the demo may have been run in this checkout
-    assert "'abacus'" in refusal(words, capsys)
+    assert "'abacus'" in refusal(words)
 
 
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
@@ -152,9 +148,8 @@ def test_public_names_are_documented(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([name, "--help"]) == 0
-    text = capsys.readouterr().out
+def test_every_command_has_help(name: str) -> None:
+    text = call(name, "--help").out
     assert text.startswith(f"usage: structnet {name} ")
     assert f"  structnet {name} " in text, "there is no example"
     assert f"`structnet {name} " in README
