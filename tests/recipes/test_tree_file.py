@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import random
+import shutil
 from pathlib import Path
 from typing import NamedTuple
 
@@ -195,10 +196,7 @@ def test_labels_of_nodes_that_stand_beside_the_trees(tmp_path: Path) -> None:
 
 def test_training_goes_on_where_it_stopped(classes_run: Path, tmp_path: Path) -> None:
     result = json.loads((classes_run / "result.json").read_text())
-    copy = tmp_path / "run"
-    copy.mkdir()
-    for file in classes_run.iterdir():
-        (copy / file.name).write_bytes(file.read_bytes())
+    copy = shutil.copytree(classes_run, tmp_path / "run")
     (copy / "result.json").unlink()
     (copy / "model.safetensors").unlink()
     unfinished = call("evaluate", copy)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import NamedTuple
 
@@ -205,8 +206,7 @@ def test_a_run_of_before_is_read(trained: Trained, tmp_path: Path) -> None:
         "classes": data.pop("classes"),
         "data": data,
     }
-    for file in trained.folder.iterdir():
-        (tmp_path / file.name).write_bytes(file.read_bytes())
+    shutil.copytree(trained.folder, tmp_path, dirs_exist_ok=True)
     (tmp_path / "config.json").write_text(json.dumps(old))
     (tmp_path / "result.json").write_text('{"task": "listops", "test_accuracy": 0.5}')
     assert call("evaluate", tmp_path).json["test"] == trained.done.json["test"]
