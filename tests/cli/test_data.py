@@ -96,10 +96,7 @@ def test_a_table(tmp_path: Path) -> None:
         (["mnist", "--target", "3"], "--target is for a table, FILE.csv; the data set is mnist"),
         (["lrt", "--task", "regression"], "--task is for a table, FILE.csv; the data set is lrt"),
         (["digits", "--data-dir", "x"], "digits comes with scikit-learn"),
-        (
-            ["minst"],
-            "NAME must be one of listops, lrt, digits, mnist, cifar10, sarcos, brown",
-        ),
+        (["minst"], "NAME must be one of listops, lrt, digits, mnist, cifar10, sarcos, brown"),
         (["nowhere.csv"], "nowhere.csv: No such file"),
     ],
 )

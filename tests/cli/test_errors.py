@@ -73,15 +73,9 @@ def test_predict_reads_what_is_not_named(
         (["LISTOPS", "--forget", "chld"], "got 'chld'; did you mean 'child'?"),
         (["LISTOPS", "--train-size", "50", "--max-depth", "1"], "fewer than 10,050 trees"),
         (["LISTOPS", "extra"], "what is 'extra'?"),
-        (
-            ["tree-lstm", "--data", "listop"],
-            "or the path of a file or folder of trees; got '",
-        ),
+        (["tree-lstm", "--data", "listop"], "or the path of a file or folder of trees; got '"),
         (["tree-lstm", "--data", "mine.txt", "--epochs", "0"], "--epochs must be an int in the ra"),
-        (
-            ["tree-lstm", "--data", "mine.txt", "--pools", "roots"],
-            "'attention']. Got ('roots',)",
-        ),
+        (["tree-lstm", "--data", "mine.txt", "--pools", "roots"], "'attention']. Got ('roots',)"),
         (["tree-lstm", "--data", "mine.txt", "--target"], "--target needs a value"),
         (["tree-lstm", "--data", "mine.txt", "--max-depth", "3"], "unknown flag --max-depth"),
         (["--resume", "nowhere"], "nowhere holds no run"),

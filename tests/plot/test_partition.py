@@ -13,15 +13,7 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.contour import ContourSet
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from pictures import (
-    COLUMNS,
-    assert_apart,
-    assert_within,
-    axes,
-    boxes_of_texts,
-    collection,
-    grown,
-)
+from pictures import COLUMNS, assert_apart, assert_within, axes, boxes_of_texts, collection, grown
 
 from structnet.neural_tree import NeuralTree, SquaredError, presets
 from structnet.plot import plot_partition

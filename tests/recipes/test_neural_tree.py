@@ -19,10 +19,7 @@ from structnet.neural_tree import NeuralTreeSettings, refine, train
 from structnet.neural_tree import training as library_training
 from structnet.recipes.neural_tree import runs
 from structnet.recipes.neural_tree.answers import measured, output
-from structnet.recipes.neural_tree.settings import (
-    PATHS,
-    NeuralTreeRunSettings,
-)
+from structnet.recipes.neural_tree.settings import PATHS, NeuralTreeRunSettings
 from structnet.recipes.recipe import values_of
 from structnet.recipes.run import Run
 from structnet.recipes.words import counted

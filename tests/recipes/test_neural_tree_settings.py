@@ -16,11 +16,7 @@ from structnet.neural_tree.presets import PRESETS
 from structnet.recipes.neural_tree.baselines import NETWORKS
 from structnet.recipes.neural_tree.figures import ABLATIONS, BASELINES, ENSEMBLES, TREES
 from structnet.recipes.neural_tree.paper import NAMES, ONE_PATH, VARIANTS
-from structnet.recipes.neural_tree.settings import (
-    DEFAULTS,
-    PATHS,
-    PRIMITIVES,
-)
+from structnet.recipes.neural_tree.settings import DEFAULTS, PATHS, PRIMITIVES
 
 
 def test_what_is_known_without_torch_is_what_there_is() -> None:

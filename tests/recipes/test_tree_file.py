@@ -30,13 +30,7 @@ from structnet.recipes.tree_file.data import load_data, read_like, read_typed
 from structnet.recipes.tree_file.measures import of_classes, of_numbers
 from structnet.recipes.tree_file.pictures import draw_confusion
 from structnet.recipes.tree_file.recipe import TreeFileRecipe
-from structnet.recipes.tree_file.settings import (
-    Format,
-    NodeLabel,
-    Source,
-    Task,
-    TreeFileSettings,
-)
+from structnet.recipes.tree_file.settings import Format, NodeLabel, Source, Task, TreeFileSettings
 from structnet.recipes.words import metrics
 from structnet.tensor_tree.settings import TreeLSTMSettings
 from structnet.training.history import History

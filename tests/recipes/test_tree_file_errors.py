@@ -31,11 +31,7 @@ from structnet.training.checkpoint import CheckpointError
             ["--test-file", "PAIRS"],
             "has pairs of trees; the model was trained on",
         ),
-        (
-            lines("classes"),
-            ["--cell", "sum", "--dropout", "0.5"],
-            "must be 0 for the cell 'sum'",
-        ),
+        (lines("classes"), ["--cell", "sum", "--dropout", "0.5"], "must be 0 for the cell 'sum'"),
         (lines("classes"), ["--test-file", "nowhere"], "nowhere: No such file or directory"),
         (
             lines("classes"),
@@ -127,9 +123,7 @@ def test_a_bad_tree_does_not_cost_the_others(classes_run: Path) -> None:
     assert "tree 2: not read: " in done.out and "line" not in bad
 
 
-def test_files_that_are_read_otherwise_are_not_to_be_brought_back(
-    classes_run: Path,
-) -> None:
+def test_files_that_are_read_otherwise_are_not_to_be_brought_back(classes_run: Path) -> None:
     run = Run(classes_run)
     found = run.config["data"]
     run.check_same_data(found)

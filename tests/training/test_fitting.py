@@ -13,15 +13,7 @@ import pytest
 import torch
 from torch import nn
 from torch.optim import lr_scheduler
-from train_helpers import (
-    Classifier,
-    Noisy,
-    Rows,
-    Scripted,
-    assert_same_state,
-    rows,
-    scripted_fit,
-)
+from train_helpers import Classifier, Noisy, Rows, Scripted, assert_same_state, rows, scripted_fit
 
 from structnet.training.fitting import fit
 from structnet.training.history import History, Monitor

@@ -9,14 +9,7 @@ import pytest
 import torch
 from torch import nn
 from torch.optim import lr_scheduler
-from train_helpers import (
-    Classifier,
-    Rows,
-    Scripted,
-    assert_same_state,
-    broken_rows,
-    rows,
-)
+from train_helpers import Classifier, Rows, Scripted, assert_same_state, broken_rows, rows
 
 from structnet.training.fitting import fit
 from structnet.training.history import History

@@ -12,14 +12,7 @@ import train_programs
 from fresh_python import python
 from torch import nn
 from torch.optim import lr_scheduler
-from train_helpers import (
-    Classifier,
-    Noisy,
-    assert_same_state,
-    rows,
-    scripted_fit,
-    without_times,
-)
+from train_helpers import Classifier, Noisy, assert_same_state, rows, scripted_fit, without_times
 
 from structnet.training.checkpoint import load_model
 from structnet.training.fitting import fit

@@ -91,10 +91,7 @@ def test_repr():
     [
         (Tree("C", [Tree("x")]), "unknown inner label 'C'; 2 are known"),
         (Tree("A", [Tree("w")]), "unknown token 'w'; 3 are known"),
-        (
-            Tree("A", [Tree("x")] * 4),
-            "node 'A' has 4 children; the vocabulary's arity is 3",
-        ),
+        (Tree("A", [Tree("x")] * 4), "node 'A' has 4 children; the vocabulary's arity is 3"),
     ],
 )
 def test_trees_that_the_vocabulary_does_not_know(tree: Tree, message: str, share: bool):
