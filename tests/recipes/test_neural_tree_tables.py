@@ -211,19 +211,9 @@ def robot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The run of a tree that predicts the seven torques of a robot arm."""
     monkeypatch.setattr(sarcos, "verify", lambda source, path: None)
     write_sarcos(tmp_path / "data", sarcos_inv_test=sarcos_rows(200))
-    given = [
-        "--data",
-        "sarcos",
-        "--data-dir",
-        tmp_path / "data",
-        "--primitives",
-        "mlp",
-        "--width",
-        "4",
-    ]
-    done = call(
-        "train", "neural-tree", *given, *SMALL, "--max-leaves", "2", "--out", tmp_path / "run"
-    )
+    given = ["--data", "sarcos", "--data-dir", tmp_path / "data", "--out", tmp_path / "run"]
+    small = [*SMALL, "--primitives", "mlp", "--width", "4", "--max-leaves", "2"]
+    done = call("train", "neural-tree", *given, *small)
     assert done.status == 0, done.err
     return tmp_path / "run"
 

@@ -15,6 +15,7 @@ from structnet.recipes.run import MODEL, Run
 from structnet.recipes.softmax_tree.recipe import STATE
 from structnet.training.checkpoint import load_model
 
+FEW = ["--data", "clusters", "--classes", "4", "--train-size", "80", "--test-size", "40"]
 CLUSTERS = ["--data", "clusters", "--classes", "8", "--train-size", "200", "--test-size", "80"]
 TREE = ["--depth", "2", "--k", "3", "--max-iter", "3"]
 
@@ -154,8 +155,7 @@ def test_a_table_of_ones_own(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [1, 2])
 def test_tables(number: int, tmp_path: Path) -> None:
-    few = ["--data", "clusters", "--classes", "4", "--train-size", "80", "--test-size", "40"]
-    told = ["--table", number, *few, "--depth", "1"]
+    told = ["--table", number, *FEW, "--depth", "1"]
     done = call("reproduce", "softmax-tree", *told, "--out", tmp_path)
     assert done.status == 0, done.err
     names = {
@@ -171,9 +171,8 @@ def test_tables(number: int, tmp_path: Path) -> None:
 
 
 def test_some_models_of_a_table(tmp_path: Path) -> None:
-    few = ["--data", "clusters", "--classes", "4", "--train-size", "80", "--test-size", "40"]
     told = ["--table", 1, "--start", "random", "--only", "leaves,softmax-tree", "--seeds", 2]
-    done = call("reproduce", "softmax-tree", *few, *told, "--out", tmp_path)
+    done = call("reproduce", "softmax-tree", *FEW, *told, "--out", tmp_path)
     assert list(done.json["rows"]) == ["ST, its leaves alone trained", "softmax tree (ST)"]
     assert "All trees begin with random" in done.out and "anew with each seed" in done.out
     starts = {

@@ -162,12 +162,9 @@ def test_a_node_with_very_many_children():
 # -------------------------------------------------------------------------- known defects
 
 
-def test_a_generator_of_trees_unshared():
-    assert len(Forest.from_trees((tree for tree in PAIR), VOCABULARY, share=False)) == 2
-
-
-def test_a_generator_of_trees():
-    assert len(Forest.from_trees((tree for tree in PAIR), VOCABULARY)) == 2
+@pytest.mark.parametrize("share", [True, False])
+def test_a_generator_of_trees(share: bool):
+    assert len(Forest.from_trees((tree for tree in PAIR), VOCABULARY, share=share)) == 2
 
 
 class Parsing:
