@@ -15,7 +15,7 @@ from pathlib import Path
 
 import matplotlib
 import pytest
-from commands import call
+from commands import call, refused
 from fresh_python import ROOT, python
 
 import structnet
@@ -54,9 +54,7 @@ def commands(text: str) -> list[str]:
 
 def refusal(words: list[str]) -> str:
     """What the command says of words that name a device which there is not: nothing is run."""
-    done = call(*words, "--device", "abacus")
-    assert done.status == 2
-    return done.err
+    return refused(*words, "--device", "abacus")
 
 
 def test_readme_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import array_files as files
 import numpy as np
 import pytest
 import torch
-from commands import call
+from commands import call, refused
 from neural_tree_runs import mnist, settings_of
 from sklearn.linear_model import LinearRegression
 
@@ -123,12 +123,10 @@ def test_a_baseline_is_kept_for_the_same_data_and_refused_for_other(
     given = [*LINEAR, "--data-dir", robot, "--out", tmp_path / "out"]
     first, again = (call(*given, "--train-size", 80) for _ in range(2))
     assert again.json["rows"] == first.json["rows"]
-    asked = call("evaluate", tmp_path / "out" / "sarcos-linear-0")
-    assert asked.status == 2
-    assert "'linear', a model that is not kept: its figures are in" in asked.err
-    other = call(*given, "--train-size", 100)
-    assert other.status == 2
-    assert "was trained with train-size 80, not 100; name another folder with --out" in other.err
+    err = refused("evaluate", tmp_path / "out" / "sarcos-linear-0")
+    assert "'linear', a model that is not kept: its figures are in" in err
+    err = refused(*given, "--train-size", 100)
+    assert "was trained with train-size 80, not 100; name another folder with --out" in err
 
 
 @pytest.mark.parametrize(
@@ -139,9 +137,8 @@ def test_a_tree_that_the_paper_has_not_got_is_refused(
     data: str, preset: str, known: str, tmp_path: Path
 ) -> None:
     command = ["reproduce", "neural-tree", "--table", "3", "--data", data, "--primitives", preset]
-    done = call(*command, "--out", tmp_path / "out")
-    assert done.status == 2
-    assert f"the paper has no {preset} for {data}; expected some of {known}" in done.err
+    err = refused(*command, "--out", tmp_path / "out")
+    assert f"the paper has no {preset} for {data}; expected some of {known}" in err
     assert not (tmp_path / "out").exists()
 
 

@@ -36,6 +36,20 @@ def call(*argv: object) -> Done:
     return Done(status, out.getvalue(), rest, progress)
 
 
+def ran(*argv: object) -> Done:
+    """The same of a command that works."""
+    done = call(*argv)
+    assert done.status == 0, done.err
+    return done
+
+
+def refused(*argv: object) -> str:
+    """What the command says of what it does not take, on one line."""
+    done = call(*argv)
+    assert (done.status, done.err.count("\n")) == (2, 1), done.err
+    return done.err
+
+
 def edit_config(run: Path, part: str, name: str | None, value: object) -> None:
     """Changes a part of a run's configuration, or one of its fields."""
     config = json.loads((run / "config.json").read_text())
