@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
@@ -89,6 +91,14 @@ def legend_above(ax: Axes, handles: Sequence[Artist], columns: int) -> None:
     """One legend for axes and their twins, above them, where no line is in its way."""
     place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": columns}
     ax.legend(handles=handles, frameon=False, **place)
+
+
+def write_cells(ax: Axes, shares: np.ndarray, texts: np.ndarray) -> None:
+    """Texts in a heat map of shares, white where it is dark. ``[rows, columns]`` each."""
+    for (row, column), text in np.ndenumerate(texts):
+        if text:
+            color = "white" if shares[row, column] > 0.5 else "black"
+            ax.text(column, row, text, ha="center", va="center", fontsize=8, color=color)
 
 
 def cut(name: str, length: int = 24) -> str:
