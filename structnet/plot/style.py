@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 if TYPE_CHECKING:
+    import numpy as np
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.legend import Legend
@@ -93,12 +92,13 @@ def legend_above(ax: Axes, handles: Sequence[Artist], columns: int) -> None:
     ax.legend(handles=handles, frameon=False, **place)
 
 
-def write_cells(ax: Axes, shares: np.ndarray, texts: np.ndarray) -> None:
+def write_cells(ax: Axes, shares: np.ndarray, texts: Sequence[Sequence[str]]) -> None:
     """Texts in a heat map of shares, white where it is dark. ``[rows, columns]`` each."""
-    for (row, column), text in np.ndenumerate(texts):
-        if text:
-            color = "white" if shares[row, column] > 0.5 else "black"
-            ax.text(column, row, text, ha="center", va="center", fontsize=8, color=color)
+    for y, (row, words) in enumerate(zip(shares, texts, strict=True)):
+        for x, (share, text) in enumerate(zip(row, words, strict=True)):
+            color = "white" if share > 0.5 else "black"
+            if text:
+                ax.text(x, y, text, ha="center", va="center", fontsize=8, color=color)
 
 
 def cut(name: str, length: int = 24) -> str:

@@ -99,7 +99,7 @@ def plot_leaf_classes(
     if max(shares.shape) <= MAX_CELLS:
         # But for what is 0 when it is rounded.
         percent = [[f"{100 * s:.0f}" if s >= 0.005 else "" for s in row] for row in shares]
-        write_cells(ax, shares, np.array(percent))
+        write_cells(ax, shares, percent)
         _frame(ax, {row: int(said[v].argmax()) for row, v in enumerate(leaves) if v in said})
     if len(leaves) == 1:
         ax.set_title(ONE_LEAF, fontsize=FONT, color=GREY)

@@ -142,7 +142,7 @@ def draw_confusion(confusion: Mapping[str, Any], ax: Axes | None = None) -> Axes
     as_written(*ax.get_xticklabels(), *ax.get_yticklabels())
     if number <= COUNTS_UP_TO:
         texts = [[f"{n:,}" if n else "" for n in row] for row in counts.tolist()]
-        write_cells(ax, shares, np.array(texts))
+        write_cells(ax, shares, texts)
     left = len(confusion["classes"]) - number
     ax.set_title(f"the {number} most frequent classes" if left else "")
     ax.set(xlabel="predicted", ylabel="true")
