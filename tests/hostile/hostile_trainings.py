@@ -20,6 +20,7 @@ from random import Random
 from typing import Any
 
 import torch
+from alike import assert_same
 from disks import files_of_at_most
 from neural_tree_program import killed_growth, killed_refinement
 from torch import nn
@@ -100,9 +101,7 @@ class Training:
         assert status == 0, f"it could not go on: {status}"
         (weights, facts), (resumed, same) = load_model(self._whole), load_model(place / "model")
         assert same == facts
-        assert resumed.keys() == weights.keys()
-        for name, value in weights.items():
-            assert torch.equal(value, resumed[name]), name
+        assert_same(resumed, weights)
 
 
 TRAININGS: dict[str, Callable[[Path], Training]] = {

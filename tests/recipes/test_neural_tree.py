@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from alike import assert_same_model, assert_same_weights
 from commands import SMALL, Done, call, ran, refused
 from neural_tree_runs import DIGITS, grown, of_run, settings_of, trained
 from tree_lstm_runs import is_picture, without_times
@@ -114,10 +115,8 @@ def test_the_command_and_the_library_train_the_same_tree(digits: tuple[Path, Don
     root = runs.root_of(settings, data.describe())
     own = {"gain_errors": 0, "min_gain": 0.0, "learning_rate": 1e-3}
     told = NeuralTreeSettings(max_leaves=3, epochs=2, refine_epochs=2, **own)
-    found = train(root, told, data.train, data.validation).tree.state_dict()
-    expected = trained(folder).state_dict()
-    assert found.keys() == expected.keys()
-    assert all(torch.equal(found[name], expected[name]) for name in expected)
+    found = train(root, told, data.train, data.validation).tree
+    assert_same_weights(found, trained(folder))
 
 
 @pytest.mark.parametrize("phase", ["growth", "refinement"])
@@ -139,11 +138,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_tree(
     monkeypatch.undo()
     done = ran("train", "--resume", tmp_path / "run")
     assert without_times(done.json) == without_times(digits[1].json)
-    found, expected = (
-        load_model(f / "model.safetensors")[0] for f in (tmp_path / "run", digits[0])
-    )
-    assert found.keys() == expected.keys()
-    assert all(torch.equal(found[key], expected[key]) for key in expected)
+    assert_same_model(tmp_path / "run", digits[0])
     records = [History.load(f / "history.jsonl") for f in (tmp_path / "run", digits[0])]
     assert records[0]["validation_loss"] == records[1]["validation_loss"]
 

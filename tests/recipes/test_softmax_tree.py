@@ -8,12 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
+from alike import assert_same_model
 from commands import Done, call, ran, refused
 
-from structnet.recipes.run import MODEL, Run
+from structnet.recipes.run import Run
 from structnet.recipes.softmax_tree.recipe import STATE
-from structnet.training.checkpoint import load_model
 
 FEW = ["--data", "clusters", "--classes", "4", "--train-size", "80", "--test-size", "40"]
 CLUSTERS = ["--data", "clusters", "--classes", "8", "--train-size", "200", "--test-size", "80"]
@@ -107,8 +106,7 @@ def test_a_run_that_was_interrupted_goes_on(
     assert stopped.status == 130 and "train --resume" in stopped.err
     again = ran("train", "--resume", tmp_path / "run")
     assert "going on after iteration 2" in again.out and "iteration 1:" not in again.out
-    same, other = (load_model(where / MODEL)[0] for where in (folder, tmp_path / "run"))
-    assert all(torch.equal(same[name], other[name]) for name in same)
+    assert_same_model(folder, tmp_path / "run")
     assert not (tmp_path / "run" / STATE).exists()
     assert again.json["details"]["iterations"] == done.json["details"]["iterations"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-import torch
+from alike import assert_same_model
 from commands import Done, call, ran, refused
 from tree_lstm_runs import EXPRESSION, SIZES, TRAIN, is_picture, without_times
 
@@ -168,9 +168,7 @@ def test_resuming_changes_nothing(
     assert len(History.load(folder / "history.jsonl")) == 1
     done = ran("train", "--resume", folder)
     assert without_times(done.json) == without_times(trained.done.json)
-    weights, _ = load_model(trained.folder / "model.safetensors")
-    for name, value in load_model(folder / "model.safetensors")[0].items():
-        assert torch.equal(value, weights[name]), name
+    assert_same_model(folder, trained.folder)
 
 
 def test_an_interrupted_run_has_no_model_yet(

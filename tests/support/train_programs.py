@@ -17,8 +17,9 @@ from functools import partial
 from pathlib import Path
 
 import torch
+from alike import untimed
 from torch import nn
-from train_helpers import Classifier, Noisy, Rows, broken_rows, rows, without_times
+from train_helpers import Classifier, Noisy, Rows, broken_rows, rows
 
 from structnet.training.checkpoint import save_model, save_state
 from structnet.training.fitting import fit
@@ -138,7 +139,7 @@ def killed_run(folder: Path | None) -> tuple[nn.Module, dict]:
         resume=folder is not None,
         progress=False,
     )
-    return model, {"history": without_times(history)}
+    return model, {"history": untimed(history)}
 
 
 def die() -> None:

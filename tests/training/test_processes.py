@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 import train_programs
+from alike import assert_same
 from fresh_python import python
 from train_programs import ONE_BY_ONE, routed_run
 
@@ -85,17 +86,14 @@ def test_weights_and_scores_are_those_of_one_process(
 def test_processes_end_alike_to_the_bit(ranks: list[dict]) -> None:
     first, second = ranks
     for run in ("plain", "resumed"):
-        for name, value in first[run]["weights"].items():
-            assert torch.equal(value, second[run]["weights"][name]), name
+        assert_same(first[run]["weights"], second[run]["weights"])
         assert first[run]["validation_loss"] == second[run]["validation_loss"]
-    for name, value in first["norm"].items():
-        assert torch.equal(value, second["norm"][name]), name
+    assert_same(first["norm"], second["norm"])
 
 
 def test_resuming_changes_nothing(ranks: list[dict]) -> None:
     for rank in ranks:
-        for name, value in rank["plain"]["weights"].items():
-            assert torch.equal(value, rank["resumed"]["weights"][name]), name
+        assert_same(rank["plain"]["weights"], rank["resumed"]["weights"])
         assert rank["plain"]["loss"] == rank["resumed"]["loss"]
 
 
