@@ -10,12 +10,7 @@ from typing import Any, cast
 from structnet.checks import check_one_of
 from structnet.datasets.csv_file import is_number, number
 from structnet.datasets.tree_file_formats import FORMATS, NAMES, NODE_LABELS, whole
-from structnet.datasets.tree_file_rows import (
-    SEVERAL_LINES,
-    TreeFileError,
-    Unreadable,
-    typed_json,
-)
+from structnet.datasets.tree_file_rows import SEVERAL_LINES, TreeFileError, Unreadable, typed_json
 from structnet.datasets.tree_file_sources import Asked, Found, found_in, found_in_text, joined
 from structnet.datasets.tree_file_targets import (
     INSIDE,

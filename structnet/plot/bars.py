@@ -26,9 +26,7 @@ class Bar(NamedTuple):
 
 
 def plot_bars(
-    quantities: Mapping[str, Mapping[str, Bar]],
-    title: str = "",
-    axes: Sequence[Axes] | None = None,
+    quantities: Mapping[str, Mapping[str, Bar]], title: str = "", axes: Sequence[Axes] | None = None
 ) -> list[Axes]:
     """Draws quantities side by side, each with a pair of bars a row, seeds as dots.
 

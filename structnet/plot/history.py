@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from structnet.plot.style import (
-    GREY,
-    LINES,
-    MARKERS,
-    legend_above,
-    new_axes,
-    percent_axis,
-    tidy,
-)
+from structnet.plot.style import GREY, LINES, MARKERS, legend_above, new_axes, percent_axis, tidy
 from structnet.training.history import History
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import numpy as np
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.legend import Legend
@@ -89,6 +90,15 @@ def legend_above(ax: Axes, handles: Sequence[Artist], columns: int) -> None:
     """One legend for axes and their twins, above them, where no line is in its way."""
     place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": columns}
     ax.legend(handles=handles, frameon=False, **place)
+
+
+def write_cells(ax: Axes, shares: np.ndarray, texts: Sequence[Sequence[str]]) -> None:
+    """Texts in a heat map of shares, white where it is dark. ``[rows, columns]`` each."""
+    for y, (row, words) in enumerate(zip(shares, texts, strict=True)):
+        for x, (share, text) in enumerate(zip(row, words, strict=True)):
+            color = "white" if share > 0.5 else "black"
+            if text:
+                ax.text(x, y, text, ha="center", va="center", fontsize=8, color=color)
 
 
 def cut(name: str, length: int = 24) -> str:

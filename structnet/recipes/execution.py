@@ -75,12 +75,7 @@ def _carried_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str,
     for line in metrics(tested):
         say(line)
     result = result_of(
-        recipe.name,
-        settings.data,
-        run.config["settings"],
-        sizes_of(data),
-        tested,
-        outcome.seconds,
+        recipe.name, settings.data, run.config["settings"], sizes_of(data), tested, outcome.seconds
     )
     result |= {"run": str(run), "details": outcome.details}
     run.write("result.json", result)

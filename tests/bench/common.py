@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from structnet.routing.words import aligned
+
 
 def arguments(description: str, **files: str) -> argparse.Namespace:
     """The command line of every benchmark; ``files`` are what this one can be given, in words."""
@@ -43,18 +45,16 @@ def seconds(
     return times
 
 
-def spread(times: Sequence[float]) -> dict[str, float]:
-    """Median and minimum."""
-    return {"median": statistics.median(times), "min": min(times)}
+def medians(*functions: Callable[[], object], **how) -> list[float]:
+    """The middle one of the times of each function."""
+    return [statistics.median(times) for times in seconds(*functions, **how)]
 
 
 def report(rows: Sequence[dict], **figures: object) -> None:
     """Print rows as a table, then everything as one line of JSON."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     cells = [[_cell(row.get(name)) for name in columns] for row in rows]
-    widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
-    for line in (columns, *cells):
-        print("  ".join(text.rjust(width) for text, width in zip(line, widths, strict=True)))
+    print(*aligned([columns, *cells]), sep="\n")
     print(json.dumps({"rows": list(rows), **figures}))
 
 

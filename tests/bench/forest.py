@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import torch
-from common import arguments, report, seconds, spread
+from common import arguments, medians, report
 
 from structnet.datasets import listops
 from structnet.message_passing.scheduling import Layout, schedule
@@ -35,10 +35,10 @@ def forest_rows(num_trees: int, seed: int) -> list[dict]:
     layout = Layout(4, 5, True, True)
     for size in (25, 250):
         batches = iter([generator.choice(num_trees, size, replace=False) for _ in range(220)])
-        cut = spread(seconds(lambda b=batches: forest[next(b)], repeats=100)[0])
-        plan = spread(seconds(lambda b=batches: schedule(forest[next(b)], layout), repeats=100)[0])
-        rows.append({"what": f"minibatch of {size} shuffled roots", "seconds": cut["median"]})
-        rows.append({"what": "the same, with the plan of a sweep", "seconds": plan["median"]})
+        (cut,) = medians(lambda b=batches: forest[next(b)], repeats=100)
+        (plan,) = medians(lambda b=batches: schedule(forest[next(b)], layout), repeats=100)
+        rows.append({"what": f"minibatch of {size} shuffled roots", "seconds": cut})
+        rows.append({"what": "the same, with the plan of a sweep", "seconds": plan})
     return rows
 
 

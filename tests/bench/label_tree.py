@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from common import arguments, report, seconds, spread
+from common import arguments, medians, report
 
 from structnet.datasets import read_fasttext
 from structnet.label_tree import (
@@ -49,8 +49,7 @@ def training_row(examples: Examples, labels: int, tree: str, arity: int, threads
     spent = time.process_time() - start
     rebuild = None
     if tree == "learned":
-        times = seconds(model.softmax.reassign, repeats=5)[0]
-        rebuild = 1000 * spread(times)["median"]
+        rebuild = 1000 * medians(model.softmax.reassign, repeats=5)[0]
     start = time.process_time()
     nodes = model.top_k(examples.features[: len(examples) // 10])[2]
     asked = time.process_time() - start
@@ -91,7 +90,7 @@ def module_row(examples: Examples, labels: int, batch: int) -> dict:
         logits = logits + (loss.bias + loss.mask)[node]
         (-logits.log_softmax(-1).gather(1, slot[:, None]).sum() / batch).backward()
 
-    times = [spread(each)["median"] for each in seconds(ours, plain, repeats=10)]
+    times = medians(ours, plain, repeats=10)
     return {
         "tree": "module",
         "arity": 20,
@@ -108,8 +107,8 @@ def reading_row(number: int, seed: int) -> dict:
         path.write_text(
             "".join(f"__label__w{r[0]} w{r[1]} w{r[2]} w{r[3]} w{r[4]}\n" for r in words)
         )
-        times = seconds(lambda: read_fasttext(path), repeats=3)[0]
-    return {"tree": "reading", "examples/s": number / spread(times)["median"]}
+        (spent,) = medians(lambda: read_fasttext(path), repeats=3)
+    return {"tree": "reading", "examples/s": number / spent}
 
 
 def growth_row(labels: int, number: int, seed: int) -> dict:
@@ -120,7 +119,7 @@ def growth_row(labels: int, number: int, seed: int) -> dict:
     model: LabelTree = begin(examples, labels, settings)
     Training(model, settings).run(examples)
     spent = time.process_time() - start
-    rebuild = spread(seconds(model.softmax.reassign, repeats=3)[0])["median"]
+    rebuild = medians(model.softmax.reassign, repeats=3)[0]
     return {
         "tree": f"learned, {labels:,} labels",
         "arity": 20,

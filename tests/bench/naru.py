@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from common import arguments, report, seconds, spread
+from common import arguments, medians, report
 
 from structnet.naru import RoutedNetwork
 from structnet.naru.sweep import Sweep
@@ -86,7 +86,7 @@ def row(network: RoutedNetwork, gates: str, batch: int, seed: int, repeats: int)
         ("forward + backward", both, all_products),
     ]
     for name, function, bare in kinds:
-        ours, alone = (spread(each)["median"] for each in seconds(function, bare, repeats=repeats))
+        ours, alone = medians(function, bare, repeats=repeats)
         rows.append(
             {
                 "what": name,

@@ -16,7 +16,7 @@ from functools import partial
 
 import numpy as np
 import torch
-from common import arguments, report, seconds, spread
+from common import arguments, medians, report
 from torch import Tensor, nn
 
 from structnet.neural_tree import NeuralTree, presets
@@ -63,10 +63,6 @@ def halve(tree: NeuralTree, x: Tensor) -> dict[int, Tensor]:
     return rows
 
 
-def times(*functions: Callable[[], object], repeats: int) -> list[float]:
-    return [spread(each)["median"] for each in seconds(*functions, repeats=repeats, warm_up=2)]
-
-
 def without_gradients(function: Callable[[], object]) -> Callable[[], object]:
     return torch.no_grad()(function)
 
@@ -97,7 +93,7 @@ def in_turn(functions: Sequence[Callable[[], object]]) -> None:
 def forward_row(name: str, grown: str, batch: int, repeats: int, seed: int) -> dict:
     tree, samples = make_tree(grown, seed), make_samples(batch, seed)
     ours = without_gradients(partial(tree, samples.x))
-    whole, modules = times(ours, modules_of(tree, samples.x), repeats=repeats)
+    whole, modules = medians(ours, modules_of(tree, samples.x), repeats=repeats, warm_up=2)
     return row("modules", name, batch, whole, modules, whole / modules)
 
 
@@ -107,7 +103,7 @@ def greedy_row(name: str, grown: str, batch: int, repeats: int, seed: int) -> di
     multi = without_gradients(partial(tree.output, samples.x))
     greedy = without_gradients(partial(tree.output, samples.x, "greedy"))
     modules = modules_of(tree, samples.x), modules_of(tree, samples.x, rows)
-    many, one, bare_many, bare_one = times(multi, greedy, *modules, repeats=repeats)
+    many, one, bare_many, bare_one = medians(multi, greedy, *modules, repeats=repeats, warm_up=2)
     return row("greedy", name, batch, one, many, many / one) | {"bound": bare_many / bare_one}
 
 
@@ -137,7 +133,7 @@ def candidate_row(name: str, kind: str, grown: str, batch: int, repeats: int, se
     fast, slow = (
         step_of(make(tree, leaf, new(leaf)), data, batch, seed) for data in (at_leaf, samples)
     )
-    with_cache, without = times(fast, slow, repeats=repeats)
+    with_cache, without = medians(fast, slow, repeats=repeats, warm_up=2)
     return row("candidate", f"{kind} at {name}", batch, with_cache, without, without / with_cache)
 
 
@@ -167,10 +163,11 @@ def level_by_level(topology: Topology, branch_log_prob: Tensor) -> Tensor:
 
 def paths_row(name: str, topology: Topology, batch: int, repeats: int) -> dict:
     branches = torch.rand(batch, topology.num_nodes).log()
-    ours, theirs = times(
+    ours, theirs = medians(
         partial(leaf_log_prob, topology, branches),
         partial(level_by_level, topology, branches),
         repeats=repeats,
+        warm_up=2,
     )
     return row("leaf_log_prob", name, batch, ours, theirs, theirs / ours)
 

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 import torch
-from common import arguments, report, seconds, spread
+from common import arguments, medians, report
 
 from structnet.routing import Topology, hard_route, leaf_log_prob, log_prob_at
 
@@ -37,7 +37,7 @@ def wide(nodes: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def row(what: str, name: str, nodes: int, *functions: Callable, repeats: int) -> dict[str, object]:
-    times = [spread(each)["median"] for each in seconds(*functions, repeats=repeats)]
+    times = medians(*functions, repeats=repeats)
     found = {"what": what, "tree": name, "nodes": nodes, "seconds": times[0]}
     return found if len(times) == 1 else found | {"dgl": times[1], "ratio": times[1] / times[0]}
 

@@ -19,7 +19,7 @@ from functools import partial
 
 import numpy as np
 import torch
-from common import arguments, report, seconds, spread
+from common import arguments, medians, report
 from scipy.sparse import csr_matrix
 from scipy.sparse import random as random_rows
 
@@ -75,7 +75,7 @@ def latency(depth: int, k: int, features: int, classes: int, seed: int, repeats:
     class_of, rows = tree.predictor().timed(x)
     thin_of, thin = tree.predictor().timed(sparse)
     tensors = [(torch.from_numpy(row),) for row in x]
-    times = seconds(
+    times = medians(
         partial(each, class_of, rows),
         partial(each, lambda row: (weight @ row).argmax(), rows),
         partial(each, lambda row: (tensor @ row).argmax(), tensors),
@@ -83,7 +83,7 @@ def latency(depth: int, k: int, features: int, classes: int, seed: int, repeats:
         partial(each, lambda at, v: (v @ by_column[at]).argmax(), thin),
         repeats=repeats,
     )
-    one, flat, in_torch, one_thin, gather = (1e6 * spread(t)["median"] / CALLS for t in times)
+    one, flat, in_torch, one_thin, gather = (1e6 * t / CALLS for t in times)
     return {
         "what": "one prediction, us",
         "K": classes,
@@ -106,13 +106,13 @@ def batches(depth: int, k: int, features: int, classes: int, seed: int, repeats:
     weight = rng.standard_normal((classes, features)).astype(np.float32)
     x = rng.standard_normal((number, features)).astype(np.float32)
     tensor, rows = torch.from_numpy(weight), torch.from_numpy(x)
-    times = seconds(
+    times = medians(
         partial(tree.classes_of, x),
         lambda: (x @ weight.T).argmax(axis=1),
         lambda: (rows @ tensor.T).argmax(dim=1),
         repeats=repeats,
     )
-    ours, flat, in_torch = (1e6 * spread(t)["median"] / number for t in times)
+    ours, flat, in_torch = (1e6 * t / number for t in times)
     found = {"what": "a row of a batch, us", "K": classes, "D": features, "k": k, "tree": ours}
     return found | {"flat numpy": flat, "flat torch": in_torch, "ratio": flat / ours}
 
@@ -160,12 +160,10 @@ def depths(rows: int, classes: int, features: int, seed: int, repeats: int) -> l
             with ONE_THREAD, ThreadPoolExecutor(jobs) as pool:
                 list(pool.map(lambda v: updated(draft, v, points, reach[v], aim), nodes))  # noqa: B023
 
-        wall, spent = (
-            seconds(partial(train, 1), partial(train, 2), repeats=repeats, clock=clock)
+        (one, two), (first, second) = (
+            medians(partial(train, 1), partial(train, 2), repeats=repeats, clock=clock)
             for clock in (time.perf_counter, time.process_time)
         )
-        one, two = (spread(t)["median"] for t in wall)
-        first, second = (spread(t)["median"] for t in spent)
         row = {"what": f"nodes of depth {level}", "N": rows, "K": classes, "D": features}
         row |= {"wall": one, "two threads": two, "ratio": one / two, "of one": second / first}
         found.append(row | {"unlocked": unlocked(partial(train, 1))})

@@ -22,7 +22,7 @@ from statistics import median
 import numpy as np
 import packaged_tree_lstm
 import torch
-from common import arguments, report, seconds, spread
+from common import arguments, medians, report, seconds
 
 from structnet.datasets import listops, python_functions
 from structnet.parse import bracketed_many
@@ -160,24 +160,22 @@ def measure(name: str, batch_size: int, repeats: int, data: tuple, seed: int) ->
     chosen = np.random.default_rng(seed).choice(len(shared), batch_size, replace=False)
     products = make_products(model, shared[chosen])
     few = max(repeats // 10, 3)
-    fast, bare = (spread(t) for t in seconds(step, products, repeats=repeats, warm_up=3))
-    ours, slow, slow_shared = (
-        spread(t) for t in seconds(step, plain, plain_shared, repeats=few, warm_up=1)
-    )
+    fast, bare = seconds(step, products, repeats=repeats, warm_up=3)
+    ours, slow, slow_shared = medians(step, plain, plain_shared, repeats=few)
     nodes = unshared[chosen].forest.num_nodes
     return {
         "model": name,
         "device": "cpu",
         "batch": batch_size,
-        "trees/s": batch_size / fast["median"],
-        "best trees/s": batch_size / fast["min"],
-        "nodes/s": nodes / fast["median"],
-        "dgl trees/s": batch_size / slow["median"],
-        "dgl shared trees/s": batch_size / slow_shared["median"],
-        "ratio": slow["median"] / ours["median"],
-        "ratio shared": slow_shared["median"] / ours["median"],
-        "step/products": fast["median"] / bare["median"],
-        "best step/products": fast["min"] / bare["min"],
+        "trees/s": batch_size / median(fast),
+        "best trees/s": batch_size / min(fast),
+        "nodes/s": nodes / median(fast),
+        "dgl trees/s": batch_size / slow,
+        "dgl shared trees/s": batch_size / slow_shared,
+        "ratio": slow / ours,
+        "ratio shared": slow_shared / ours,
+        "step/products": median(fast) / median(bare),
+        "best step/products": min(fast) / min(bare),
         "two threads": two_threads(step, repeats),
     }
 
@@ -203,20 +201,20 @@ def default_model(name: str, trees: list[Tree], y: Sequence[str], repeats: int, 
     rows = []
     for batch_size in (32, 100):
         ours = step_of(batch_size, "levels")
-        (fast,) = (spread(t) for t in seconds(ours, repeats=repeats, warm_up=3))
+        (fast,) = seconds(ours, repeats=repeats, warm_up=3)
         ours, plain = step_of(batch_size, "levels"), step_of(batch_size, "dgl")
-        again, slow = (spread(t) for t in seconds(ours, plain, repeats=3))
+        again, slow = medians(ours, plain, repeats=3)
         packaged = packaged_tree_lstm.step_of(trees, targets, batch_size, 64, seed)
-        turns = seconds(ours, packaged, repeats=5) if packaged else None
+        turns = medians(ours, packaged, repeats=5) if packaged else None
         rows.append(
             {
                 "model": f"default, {name}",
                 "batch": batch_size,
-                "trees/s": batch_size / fast["median"],
-                "best trees/s": batch_size / fast["min"],
-                "times dgl": slow["median"] / again["median"],
-                "times packaged": turns and median(turns[1]) / median(turns[0]),
-                "nodes/s": batch_size / fast["median"] * size,
+                "trees/s": batch_size / median(fast),
+                "best trees/s": batch_size / min(fast),
+                "times dgl": slow / again,
+                "times packaged": turns and turns[1] / turns[0],
+                "nodes/s": batch_size / median(fast) * size,
             }
         )
     if torch.cuda.is_available():
@@ -246,18 +244,15 @@ def on_gpu(
         if batch_size > len(examples):
             break
         steps = (make_step(make(d), examples, batch_size, "levels", seed) for d in ("cpu", "cuda"))
-        cpu, gpu = (
-            spread(times)
-            for times in seconds(*steps, repeats=repeats, warm_up=3, clock=time.perf_counter)
-        )
+        cpu, gpu = seconds(*steps, repeats=repeats, warm_up=3, clock=time.perf_counter)
         rows.append(
             {
                 "model": name,
                 "device": torch.cuda.get_device_name(),
                 "batch": batch_size,
-                "trees/s": batch_size / gpu["median"],
-                "best trees/s": batch_size / gpu["min"],
-                "times a thread": cpu["median"] / gpu["median"],
+                "trees/s": batch_size / median(gpu),
+                "best trees/s": batch_size / min(gpu),
+                "times a thread": median(cpu) / median(gpu),
                 "largest difference": worst,  # of a gradient, beside its largest number
             }
         )

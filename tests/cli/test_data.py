@@ -2,100 +2,90 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import array_files as files
 import numpy as np
 import pytest
+from commands import Done, call
 
-from structnet.cli import main
 from structnet.datasets import DownloadError, catalogue, listops, lrt, mnist, sarcos, source
 from structnet.datasets.named import LOADERS
 
 pytestmark = pytest.mark.usefixtures("cache")
 
 
-@pytest.fixture
-def call(capsys: pytest.CaptureFixture):
-    def call(*argv: object) -> tuple[int, str, str]:
-        status = main(["data", *map(str, argv)])
-        return status, *capsys.readouterr()
-
-    return call
+def told(*argv: object) -> Done:
+    return call("data", *argv)
 
 
-def result(out: str) -> dict:
-    return json.loads(out.splitlines()[-1])
-
-
-def test_the_help_lists_what_there_is(call) -> None:
-    status, out, _ = call("--help")
+def test_the_help_lists_what_there_is() -> None:
+    status, out, *_ = told("--help")
     assert status == 0
     assert set(catalogue.ARRAY_SETS) == set(LOADERS)  # the help imports nothing to know them
     for name in (*LOADERS, "listops", "lrt", "FILE.csv", "FILE.svm", "FILE.txt"):
         assert f"\n  {name} " in out
 
 
-def test_digits(call) -> None:
-    status, out, _ = call("digits")
-    assert status == 0
-    assert "comes with scikit-learn" in out
-    found = result(out)
+def test_digits() -> None:
+    done = told("digits")
+    assert done.status == 0
+    assert "comes with scikit-learn" in done.out
+    found = done.json
     assert (found["train"], found["test"], found["inputs"]) == (1438, 359, [1, 8, 8])
     assert sum(found["classes"].values()) == 1797
 
 
-def test_mnist_says_where_it_lies(call, tmp_path: Path, monkeypatch) -> None:
+def test_mnist_says_where_it_lies(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(mnist, "PUBLISHED_TRAIN", files.NUM_TRAIN)
     monkeypatch.setattr(mnist, "PUBLISHED_TEST", files.NUM_TEST)
     files.write_idx(tmp_path, files.mnist_arrays(), compressed=True)
-    status, out, _ = call("mnist", "--data-dir", tmp_path)
-    assert status == 0
-    assert f"{tmp_path}/train-images-idx3-ubyte.gz: checked by its form" in out
-    assert "licence: CC BY-SA 3.0" in out
-    assert [entry["published"] for entry in result(out)["files"].values()] == [False] * 4
+    done = told("mnist", "--data-dir", tmp_path)
+    assert done.status == 0
+    assert f"{tmp_path}/train-images-idx3-ubyte.gz: checked by its form" in done.out
+    assert "licence: CC BY-SA 3.0" in done.out
+    assert [entry["published"] for entry in done.json["files"].values()] == [False] * 4
     np.savez(tmp_path / "mnist.npz", x_train=np.zeros(3))
-    status, out, err = call("mnist", "--data-dir", tmp_path)
+    status, out, err, _ = told("mnist", "--data-dir", tmp_path)
     assert (status, out) == (2, "")
     assert err.startswith("structnet data: error: ") and "has no array 'y_train'" in err
 
 
-def test_sarcos_without_its_training_file(call, tmp_path: Path, monkeypatch) -> None:
+def test_sarcos_without_its_training_file(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(sarcos, "verify", lambda source, path: None)
     files.write_sarcos(tmp_path, sarcos_inv_test=files.sarcos_rows(10))
-    status, out, _ = call("sarcos", "--data-dir", tmp_path)
-    assert status == 0
-    assert "cannot download sarcos_inv.mat" in out
-    assert (result(out)["train"], result(out)["test"], result(out)["classes"]) == (8, 2, None)
-    status, out, err = call("sarcos")
+    done = told("sarcos", "--data-dir", tmp_path)
+    assert done.status == 0
+    assert "cannot download sarcos_inv.mat" in done.out
+    assert [done.json[name] for name in ("train", "test", "classes")] == [8, 2, None]
+    status, out, err, _ = told("sarcos")
     assert (status, out) == (1, "")
     assert "cannot download sarcos_inv.mat" in err
 
 
-def test_a_published_file_is_known_by_its_hash(call, real_data: Path) -> None:
+def test_a_published_file_is_known_by_its_hash(real_data: Path) -> None:
     if not (real_data / "sarcos").is_dir():
         pytest.skip("SARCOS is not at hand")
-    status, out, _ = call("sarcos", "--data-dir", real_data)
+    status, out, *_ = told("sarcos", "--data-dir", real_data)
     assert status == 0
     assert "sarcos_inv_test.mat: the published file" in out
 
 
-def test_a_table(call, tmp_path: Path) -> None:
+def test_a_table(tmp_path: Path) -> None:
     path = tmp_path / "trees.csv"
     path.write_text("1;2;oak\n2;3;elm\n" * 5)
-    status, out, _ = call(path, "--delimiter", ";", "--header", "no")
-    assert status == 0
-    assert f"{path}: every row was read" in out
-    assert result(out)["classes"] == {"elm": 5, "oak": 5}
-    status, out, _ = call(path, "--delimiter", ";", "--header", "yes")
-    assert result(out)["targets"] == ["oak"]
+    done = told(path, "--delimiter", ";", "--header", "no")
+    assert done.status == 0
+    assert f"{path}: every row was read" in done.out
+    assert done.json["classes"] == {"elm": 5, "oak": 5}
+    assert told(path, "--delimiter", ";", "--header", "yes").json["targets"] == ["oak"]
     path.write_text("1,2\n2,3\n" * 5)
-    status, out, _ = call(path, "--task", "regression", "--target", "1")
-    assert (result(out)["task"], result(out)["inputs"]) == ("regression", [1])
+    found = told(path, "--task", "regression", "--target", "1").json
+    assert (found["task"], found["inputs"]) == ("regression", [1])
     path.write_text("1,2\n2,three\n3\n")
-    status, _, err = call(path)
-    assert (status, "line 3, column 2: the row has 1 field; line 1 has 2" in err) == (2, True)
+    done = told(path)
+    assert done.status == 2
+    assert "line 3, column 2: the row has 1 field; line 1 has 2" in done.err
 
 
 @pytest.mark.parametrize(
@@ -106,61 +96,57 @@ def test_a_table(call, tmp_path: Path) -> None:
         (["mnist", "--target", "3"], "--target is for a table, FILE.csv; the data set is mnist"),
         (["lrt", "--task", "regression"], "--task is for a table, FILE.csv; the data set is lrt"),
         (["digits", "--data-dir", "x"], "digits comes with scikit-learn"),
-        (
-            ["minst"],
-            "NAME must be one of listops, lrt, digits, mnist, cifar10, sarcos, brown",
-        ),
+        (["minst"], "NAME must be one of listops, lrt, digits, mnist, cifar10, sarcos, brown"),
         (["nowhere.csv"], "nowhere.csv: No such file"),
     ],
 )
-def test_what_does_not_go_together(call, argv: list[str], message: str) -> None:
-    status, out, err = call(*argv)
+def test_what_does_not_go_together(argv: list[str], message: str) -> None:
+    status, out, err, _ = told(*argv)
     assert (status, out) == (2, "")
     assert message in err
 
 
-def test_generated_data_are_what_they_say(call, tmp_path: Path) -> None:
-    _, out, _ = call("listops", "--generate", "--num", 50, "--out", tmp_path)
-    sizes = {Path(path).name: content["size"] for path, content in result(out)["files"].items()}
+def test_generated_data_are_what_they_say(tmp_path: Path) -> None:
+    found = told("listops", "--generate", "--num", 50, "--out", tmp_path).json["files"]
+    sizes = {Path(path).name: content["size"] for path, content in found.items()}
     assert sizes == {"train.tsv": 45, "test.tsv": 5}
     assert len(listops.read_tsv(tmp_path / "train.tsv", verify=True)[0]) == 45
-    call("lrt", "--generate", "--num", 60, "--seed", 3, "--out", tmp_path / "lrt")
+    told("lrt", "--generate", "--num", 60, "--seed", 3, "--out", tmp_path / "lrt")
     assert len(lrt.read_tsv(tmp_path / "lrt" / "test.tsv", verify=True)) == 9
-    assert call("lrt", "--num", 60)[0] == 2  # would be ignored without --generate
+    assert told("lrt", "--num", 60).status == 2  # would be ignored without --generate
 
 
-def test_published_data_that_are_not_the_published_ones(call, tmp_path: Path) -> None:
+def test_published_data_that_are_not_the_published_ones(tmp_path: Path) -> None:
     (tmp_path / "train_d20s.tsv").write_text("9\t[MAX 9 1 ]\n")
-    status, _, err = call("listops", "--data-dir", tmp_path)
-    assert (status, "hash" in err) == (2, True)
+    done = told("listops", "--data-dir", tmp_path)
+    assert (done.status, "hash" in done.err) == (2, True)
 
 
-def test_a_failed_download_is_a_failure(call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_download_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(of, data_dir):
         raise DownloadError(f"cannot download {of.name}")
 
     monkeypatch.setattr(source, "fetch", fail)
     monkeypatch.setattr("structnet.datasets.fetch", fail, raising=False)
-    status, out, err = call("listops")
+    status, out, err, _ = told("listops")
     assert (status, out) == (1, "")
     assert err == "structnet data: error: cannot download train_d20s.tsv\n"
 
 
-def test_a_text_is_counted(call, tmp_path: Path) -> None:
+def test_a_text_is_counted(tmp_path: Path) -> None:
     file = tmp_path / "own.txt"
     file.write_text("the cat sat .\n" * 20, encoding="utf-8")
-    status, out, _ = call(file)
-    assert status == 0 and "4 different words" in out
-    found = result(out)
-    assert found["train"] == {"sentences": 16, "tokens": 64}
-    assert call("pydoc")[0] == 0
-    assert "put train.txt, valid.txt" in call("brown", "--data-dir", tmp_path)[2]
+    done = told(file)
+    assert done.status == 0 and "4 different words" in done.out
+    assert done.json["train"] == {"sentences": 16, "tokens": 64}
+    assert told("pydoc").status == 0
+    assert "put train.txt, valid.txt" in told("brown", "--data-dir", tmp_path).err
 
 
-def test_sparse_rows(call, tmp_path: Path) -> None:
+def test_sparse_rows(tmp_path: Path) -> None:
     path = tmp_path / "trees.svm"
     path.write_text("5 1:3.5 4:1\n7 2:4.5\n" * 10)
-    found = result(call(path)[1])
+    found = told(path).json
     assert (found["train"], found["inputs"], found["classes"]) == (16, [4], {"5": 10, "7": 10})
     path.write_text("5 1:3.5\n7 2\n")
-    assert "trees.svm, line 2: expected COLUMN:VALUE; got '2'" in call(path)[2]
+    assert "trees.svm, line 2: expected COLUMN:VALUE; got '2'" in told(path).err

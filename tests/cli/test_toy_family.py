@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from commands import Done, call
+from commands import Done, call, ran, refused
 from torch import nn
 
 from structnet.plot import plot_history
@@ -114,8 +114,7 @@ def _known(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def run(tmp_path: Path) -> tuple[Path, Done]:
     folder = tmp_path / "run"
-    done = call("train", "toy", "--data", "ones", "--out", folder)
-    assert done.status == 0, done.err
+    done = ran("train", "toy", "--data", "ones", "--out", folder)
     return folder, done
 
 
@@ -136,8 +135,7 @@ def test_resume(run: tuple[Path, Done]) -> None:
         (["--epochs", "9"], "was started with epochs 3"),
         (["--data", "twos"], "was started with data ones"),
     ):
-        refused = call("train", "toy", "--resume", folder, *flags)
-        assert (refused.status, said in refused.err) == (2, True)
+        assert said in refused("train", "toy", "--resume", folder, *flags)
 
 
 def test_evaluate_and_predict(run: tuple[Path, Done]) -> None:

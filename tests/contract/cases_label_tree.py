@@ -5,11 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 import torch
-from contract import Case
+from contract import Case, samples_case
 from torch import nn
 
 from structnet.label_tree import LabelTree, random_tree
-from structnet.routing import Samples
 
 CLASSES = 9
 
@@ -22,20 +21,8 @@ def label_tree(arity: int, size: int | None, seed: int) -> nn.Module:
     return model
 
 
-def label_batch(count: int) -> Samples:
-    generator = torch.Generator().manual_seed(0)
-    return Samples(torch.randn(count, 6, generator=generator), torch.arange(count) % CLASSES)
-
-
 def case(name: str, arity: int, size: int | None = None) -> Case:
-    return Case(
-        name,
-        partial(label_tree, arity, size),
-        label_batch,
-        CLASSES,
-        lambda batch: [batch.x, batch.targets],
-        lambda batch: Samples(batch.x.double(), batch.targets),
-    )
+    return samples_case(name, partial(label_tree, arity, size), CLASSES, 6)
 
 
 CASES = [

@@ -5,11 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 import torch
-from contract import Case
+from contract import Case, samples_case
 from torch import nn
 
 from structnet.neural_tree import NeuralTree, Primitives, presets
-from structnet.routing import Samples
 
 
 def neural_tree(primitives: Primitives, shape: tuple[int, ...], grown: str, seed: int) -> nn.Module:
@@ -24,29 +23,8 @@ def neural_tree(primitives: Primitives, shape: tuple[int, ...], grown: str, seed
     return tree
 
 
-def neural_batch(classes: int, shape: tuple[int, ...], count: int) -> Samples:
-    generator = torch.Generator().manual_seed(0)
-    x = torch.randn(count, *shape, generator=generator)
-    return Samples(x, torch.arange(count) % classes)
-
-
-def neural_inputs(batch: Samples) -> list:
-    return [batch.x, batch.targets]
-
-
-def in_double(batch: Samples) -> Samples:
-    return Samples(batch.x.double(), batch.targets)
-
-
 def neural(name: str, grown: str, primitives: Primitives, shape: tuple[int, ...] = (6,)) -> Case:
-    return Case(
-        name,
-        partial(neural_tree, primitives, shape, grown),
-        partial(neural_batch, 3, shape),
-        3,
-        neural_inputs,
-        in_double,
-    )
+    return samples_case(name, partial(neural_tree, primitives, shape, grown), 3, *shape)
 
 
 CASES = [

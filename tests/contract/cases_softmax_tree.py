@@ -5,11 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-import torch
-from contract import Case
+from contract import Case, samples_case
 from torch import nn
 
-from structnet.routing import Samples
 from structnet.softmax_tree import SoftmaxTree
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.nodes import Hyperplane, Leaf
@@ -32,20 +30,8 @@ def softmax_tree(children: list[tuple[int, ...]], sparse: bool, seed: int) -> nn
     return SoftmaxTree.from_draft(Draft(children, nodes), 5, 3)
 
 
-def softmax_batch(count: int) -> Samples:
-    generator = torch.Generator().manual_seed(0)
-    return Samples(torch.randn(count, 5, generator=generator), torch.arange(count) % 3)
-
-
 def case(name: str, children: list[tuple[int, ...]], sparse: bool = False) -> Case:
-    return Case(
-        f"softmax tree, {name}",
-        partial(softmax_tree, children, sparse),
-        softmax_batch,
-        3,
-        lambda batch: [batch.x, batch.targets],
-        lambda batch: Samples(batch.x.double(), batch.targets),
-    )
+    return samples_case(f"softmax tree, {name}", partial(softmax_tree, children, sparse), 3, 5)
 
 
 CASES = [

@@ -10,14 +10,7 @@ import torch
 from configurations import AGGREGATORS
 from contract import Case
 from dgl_marks import HAS_DGL
-from random_trees import (
-    ARITY,
-    TOKENS,
-    TYPES,
-    VOCABULARY,
-    random_dependency_tree,
-    random_tree,
-)
+from random_trees import ARITY, TOKENS, TYPES, VOCABULARY, random_dependency_tree, random_tree
 from torch import nn
 
 from structnet.tensor_tree import (

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from alike import assert_same
 from contract import Case
 from torch import Tensor, nn
 
@@ -31,12 +32,6 @@ COUNT = 24
 
 def weights(model: nn.Module) -> dict[str, Tensor]:
     return {name: value.clone() for name, value in model.state_dict().items()}
-
-
-def assert_same(ours: dict[str, Tensor], theirs: dict[str, Tensor]) -> None:
-    assert ours.keys() == theirs.keys()
-    for name in ours:
-        assert torch.equal(ours[name], theirs[name]), name
 
 
 def test_every_family_with_classes_has_cases() -> None:

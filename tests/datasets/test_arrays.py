@@ -8,11 +8,7 @@ import numpy as np
 import pytest
 from array_files import same
 
-from structnet.datasets import (
-    Arrays,
-    digits,
-    load,
-)
+from structnet.datasets import Arrays, digits, load
 from structnet.datasets.pixels import pixel_scale, scaled_pixels
 from structnet.estimators import Standardizer
 

@@ -106,6 +106,7 @@ LABELS = files.idx(np.arange(5, dtype=np.uint8))
         (LABELS[:-1], "should hold 5 bytes, .5.; it holds 4"),
         (LABELS + b"\0", "it holds more"),
         (b"\0\0\x08\x03" + b"\xff" * 12, "a side is 268,435,456 at most"),
+        (b"\0\0\x08\x04" + bytes(4) + b"\xff" * 12, "a side is 268,435,456 at most"),  # 0 x much
         (gzip.compress(LABELS, mtime=0)[:-4], "is damaged"),
         (gzip.compress(LABELS, mtime=0)[:-8] + b"\0" * 8, "is damaged"),
         (b"\x1f\x8b no gzip", "is damaged"),

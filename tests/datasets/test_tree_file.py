@@ -90,11 +90,7 @@ def test_whole_numbers_are_classes_or_numbers(read) -> None:
 def test_trees_on_several_lines(read) -> None:
     text = "( (S\n  (NP it)\n(VP works)))\n(NP\n it)(NP she)\n"
     data = read("own.mrg", text, targets_needed=False)
-    assert [str(tree) for tree in data.trees] == [
-        "(S (NP it) (VP works))",
-        "(NP it)",
-        "(NP she)",
-    ]
+    assert [str(tree) for tree in data.trees] == ["(S (NP it) (VP works))", "(NP it)", "(NP she)"]
     assert (data.targets, data.task) == (None, None)
 
 
@@ -102,10 +98,7 @@ def test_a_bracket_that_never_closes_costs_one_tree(read) -> None:
     text = f"{GOOD}\n(S (NP it\n{BAD}\n  \n(S\n (NP she))\n)\n{GOOD}\n"
     data = read("own.mrg", text, target="root-label")
     assert [tree.children[0].children[0].label for tree in data.trees] == ["it", "it", "she", "it"]
-    assert data.unreadable == [
-        (2, "column 4: 2 unclosed '('"),
-        (7, "column 1: unopened ')'"),
-    ]
+    assert data.unreadable == [(2, "column 4: 2 unclosed '('"), (7, "column 1: unopened ')'")]
 
 
 def test_the_label_of_the_root_is_hidden(read) -> None:

@@ -31,10 +31,7 @@ def test_everything_is_counted(tmp_path: Path) -> None:
         "height": {"least": 1, "median": 1, "most": 2},
         "arity": {"least": 2, "median": 2, "most": 3},
         "inner_labels": {"different": 2, "most": {"MAX": 4, "MIN": 1}},
-        "leaf_labels": {
-            "different": 6,
-            "most": {"2": 3, "4": 3, "3": 1, "7": 1, "8": 1, "9": 1},
-        },
+        "leaf_labels": {"different": 6, "most": {"2": 3, "4": 3, "3": 1, "7": 1, "8": 1, "9": 1}},
         "tokens": {"different": 0, "most": {}},
         "copies": 2,
         "copies_with_other_target": 1,

@@ -5,21 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from matplotlib.figure import Figure
+from pictures import axes, written
 from small_estimators import classifier, regressor
 
 from structnet import NeuralTreeClassifier
 from structnet.neural_tree import NeuralTree, presets
 from structnet.plot import plot_leaf_classes, plot_neural_tree, plot_partition
 from structnet.routing import Samples, read
-
-
-def axes():
-    return Figure(figsize=(9, 7)).add_subplot()
-
-
-def written(ax) -> list[str]:
-    return [text.get_text() for text in ax.texts]
 
 
 def test_an_estimator_is_drawn_as_its_tree_is(fitted: NeuralTreeClassifier, blobs: tuple) -> None:

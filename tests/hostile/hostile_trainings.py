@@ -20,21 +20,16 @@ from random import Random
 from typing import Any
 
 import torch
+from alike import assert_same
 from disks import files_of_at_most
-from neural_tree_program import Run, attempt, killed_growth, killed_refinement
+from neural_tree_program import killed_growth, killed_refinement
 from torch import nn
-from train_helpers import without_times
-from train_programs import forked, killed_run, warm_up
+from train_programs import Run, attempt, forked, killed_run, warm_up
 
 from structnet.neural_tree.growth.state import FILE
 from structnet.training.checkpoint import load_model, load_state, save_model
 
 NAMED = 3  # exit status of a process that could not write, and said which file
-
-
-def _fit(folder: Path | None) -> tuple[nn.Module, dict]:
-    model, history = killed_run(folder)
-    return model, {"history": without_times(history)}
 
 
 def _epochs(folder: Path) -> list:
@@ -106,13 +101,11 @@ class Training:
         assert status == 0, f"it could not go on: {status}"
         (weights, facts), (resumed, same) = load_model(self._whole), load_model(place / "model")
         assert same == facts
-        assert resumed.keys() == weights.keys()
-        for name, value in weights.items():
-            assert torch.equal(value, resumed[name]), name
+        assert_same(resumed, weights)
 
 
 TRAININGS: dict[str, Callable[[Path], Training]] = {
-    "fit": partial(Training, _fit, _epochs),
+    "fit": partial(Training, killed_run, _epochs),
     "growth": partial(Training, killed_growth, _decisions),
     "refinement": partial(Training, killed_refinement, _epochs),
 }
@@ -120,25 +113,28 @@ TRAININGS: dict[str, Callable[[Path], Training]] = {
 
 def kills(training: Training, seed: int, start: int, end: int) -> Iterator[tuple[int, Any]]:
     """The numbers of the kills after which a training ended otherwise, or not at all."""
-    for number in range(start, end):
-        rng = Random(f"kill {seed} {number}")
-        try:
-            with tempfile.TemporaryDirectory(dir=training.folder) as place:
-                while not training.kill(Path(place), rng):
-                    shutil.rmtree(Path(place, "run"))
-                training.end(Path(place))
-        except Exception as error:
-            yield number, error
+    return _attacked(training, training.kill, f"kill {seed}", start, end)
 
 
 def full_disks(training: Training, seed: int, start: int, end: int) -> Iterator[tuple[int, Any]]:
     """The numbers of the full disks by which something was lost, or which were not named."""
+
+    def fill(place: Path, rng: Random) -> bool:
+        training.kill(place, rng)  # so that there is something to lose
+        return training.fill(place, rng)
+
+    return _attacked(training, fill, f"disk {seed}", start, end)
+
+
+def _attacked(
+    training: Training, attack: Callable[[Path, Random], bool], name: str, start: int, end: int
+) -> Iterator[tuple[int, Any]]:
+    """The numbers of the attacks, each made until it hits, that a training does not survive."""
     for number in range(start, end):
-        rng = Random(f"disk {seed} {number}")
+        rng = Random(f"{name} {number}")
         try:
             with tempfile.TemporaryDirectory(dir=training.folder) as place:
-                training.kill(Path(place), rng)  # so that there is something to lose
-                while not training.fill(Path(place), rng):
+                while not attack(Path(place), rng):
                     shutil.rmtree(Path(place, "run"))
                 training.end(Path(place))
         except Exception as error:

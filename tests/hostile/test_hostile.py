@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fresh_python import ROOT, python
 from hostile_files import MAKERS, changed, damaged
 from hostile_parsers import TARGETS
 from hostile_texts import HangError, Target, failures
@@ -90,8 +89,7 @@ def test_a_file_without_a_hash_would_be_found(tmp_path: Path) -> None:
 
 def run(log: Path, *arguments: str) -> dict[str, tuple[int, int]]:
     """What the long form has tried, and what of it failed."""
-    command = [sys.executable, str(HERE / "run.py"), "--log", str(log), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = python(HERE / "run.py", "--log", log, *arguments)
     assert done.returncode == 0, done.stderr
     entries = map(json.loads, done.stdout.splitlines())
     return {each["target"]: (each["tried"], each["failed"]) for each in entries}
@@ -117,15 +115,8 @@ print(list(full_disks(training, 0, 0, 1)))
 
 @forking
 def test_a_training_that_loses_something_is_found(tmp_path: Path) -> None:
-    folders = [HERE.parents[1], HERE, HERE.parent / "support"]
-    environment = {"PYTHONPATH": os.pathsep.join(map(str, folders)), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", LOSING, str(tmp_path)],
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    folders = os.pathsep.join(map(str, (ROOT, HERE, HERE.parent / "support")))
+    done = python("-c", LOSING, tmp_path, PYTHONPATH=folders)
     assert done.stdout == "[(0, AssertionError('what was there is lost'))]\n", done.stderr
 
 

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 import torch
-from dgl_marks import needs_dgl
+from configurations import both_backends
 from random_trees import VOCABULARY, doubled, random_tree, random_trees
 from torch import Tensor
 
@@ -17,6 +17,7 @@ from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary
 
 SEEDS = range(20)
+THREE = Forest.from_trees([Tree("A", [Tree("x"), Tree("y")])], VOCABULARY)
 SCORE = torch.tensor([0.5, -1.0, 2.0], dtype=torch.float64)
 
 
@@ -41,8 +42,7 @@ def forest_of(seed: int, share: bool = True) -> tuple[Forest, Tensor]:
     return forest, torch.randn(forest.num_nodes, 3, dtype=torch.float64, requires_grad=True)
 
 
-@needs_dgl
-@pytest.mark.parametrize("backend", ["levels", "dgl"])
+@both_backends
 @pytest.mark.parametrize("how", POOLS)
 def test_a_pool_is_that_of_all_nodes(how: str, backend: str):
     for seed in SEEDS:
@@ -54,8 +54,7 @@ def test_a_pool_is_that_of_all_nodes(how: str, backend: str):
         torch.testing.assert_close(*gradients)
 
 
-@needs_dgl
-@pytest.mark.parametrize("backend", ["levels", "dgl"])
+@both_backends
 def test_several_pools_stand_side_by_side(backend: str):
     names = ("max", "attention", "root", "max", "sum", "attention", "mean")
     for seed in SEEDS:
@@ -75,9 +74,8 @@ def test_several_pools_stand_side_by_side(backend: str):
 
 @pytest.mark.parametrize("score", [None, torch.zeros(2)])
 def test_attention_needs_a_score(score: Tensor | None):
-    forest = Forest.from_trees([Tree("A", [Tree("x"), Tree("y")])], VOCABULARY)
     with pytest.raises(ValueError, match=r"attention needs a score of shape \[3\]; got"):
-        pooled(forest, torch.zeros(3, 3), ("root", "attention"), score=score)
+        pooled(THREE, torch.zeros(3, 3), ("root", "attention"), score=score)
 
 
 @pytest.mark.parametrize("how", POOLS)
@@ -102,9 +100,8 @@ def test_a_node_counts_as_often_as_it_stands_there():
 
 
 def test_of_equal_numbers_one_gets_the_gradient():
-    forest = Forest.from_trees([Tree("A", [Tree("x"), Tree("y")])], VOCABULARY)
     x = torch.zeros(3, 1, requires_grad=True)
-    pooled(forest, x, "max").sum().backward()
+    pooled(THREE, x, "max").sum().backward()
     assert sorted(x.grad.flatten().tolist()) == [0, 0, 1]
 
 
@@ -119,6 +116,5 @@ def test_of_equal_numbers_one_gets_the_gradient():
     ],
 )
 def test_what_is_no_pool_is_refused(x: Tensor, how: str, backend: str, words: str):
-    forest = Forest.from_trees([Tree("A", [Tree("x"), Tree("y")])], VOCABULARY)
     with pytest.raises(ValueError, match=words):
-        pooled(forest, x, how, backend)
+        pooled(THREE, x, how, backend)

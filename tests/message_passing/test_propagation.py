@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 
 import numpy as np
 import pytest
@@ -19,6 +18,7 @@ from configurations import (
     values_and_gradients,
     with_gradients,
 )
+from forests import exactly
 from random_trees import VOCABULARY
 
 from structnet.errors import GraphError
@@ -190,7 +190,7 @@ def test_unknown_backend():
     message = (
         "The 'backend' parameter of propagate must be one of ['levels', 'dgl']. Got 'cuda' instead."
     )
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+    with pytest.raises(ValueError, match=exactly(message)):
         CONFIGURATIONS[0].model()(forest_for(CONFIGURATIONS[0], 0), backend="cuda")
 
 
@@ -226,7 +226,7 @@ def test_forests_that_the_model_cannot_read(
     trees: list[Tree], vocabulary: Vocabulary, message: str, backend: str
 ):
     forest = Forest.from_trees(trees, vocabulary)
-    with pytest.raises(GraphError, match=f"^{re.escape(message)}$"):
+    with pytest.raises(GraphError, match=exactly(message)):
         CONFIGURATIONS[0].model()(forest, backend=backend)
 
 

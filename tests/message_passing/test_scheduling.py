@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import random
-import re
 from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
 import pytest
-from forests import children_by_place
+from forests import children_by_place, exactly
 from hypothesis import given
 from hypothesis import strategies as st
 from random_trees import ARITY, VOCABULARY, chain, random_trees, tree_lists
@@ -278,7 +277,7 @@ def test_size_of_the_plan_is_linear_in_a_chain():
 
 
 def graph_error(message: str):
-    return pytest.raises(GraphError, match=f"^{re.escape(message)}$")
+    return pytest.raises(GraphError, match=exactly(message))
 
 
 def test_forests_that_do_not_fit():

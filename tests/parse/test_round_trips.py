@@ -9,16 +9,13 @@ from xml.sax.saxutils import escape
 
 import networkx as nx
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from structnet import parse
 from structnet.parse import listops, logic, reading
 from structnet.parse.expressions import _TOKEN, _split
 from structnet.trees.tree import Tree
-
-# A busy machine is no reason to fail.
-unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 WORDS = st.text(
     st.characters(blacklist_categories=["Z", "C"], blacklist_characters="()"), min_size=1
@@ -54,7 +51,6 @@ VALUES = st.recursive(
 )
 
 
-@unhurried
 @given(EXPRESSIONS, st.booleans())
 def test_listops(tree, binary):
     text = parse.to_listops(tree, binary=binary)
@@ -62,14 +58,12 @@ def test_listops(tree, binary):
     assert listops(text.replace(" ]", "]").replace(" ", "\n")) == tree
 
 
-@unhurried
 @given(st.text("[]()M1 \t\u2003", max_size=30))
 def test_listops_splits_as_its_token_pattern_does(text):
     assert _split(text) == _TOKEN.findall(text)
     assert reading.split_parentheses(text) == reading.ATOM_OR_PARENTHESIS.findall(text)
 
 
-@unhurried
 @given(SENTENCES)
 def test_logic(tree):
     text = parse.to_logic(tree)
@@ -77,7 +71,6 @@ def test_logic(tree):
     assert logic(text.replace("( ", "(").replace(" )", ")")) == tree
 
 
-@unhurried
 @given(PHRASES)
 def test_bracketed(tree):
     text = parse.to_bracketed(tree)
@@ -86,7 +79,6 @@ def test_bracketed(tree):
     assert parse.bracketed(f"({text} )", unwrap=False) == Tree("", [tree])
 
 
-@unhurried
 @given(st.lists(PHRASES, max_size=4))
 def test_bracketed_many(forest):
     text = "\n\n".join(map(parse.to_bracketed, forest))
@@ -104,7 +96,6 @@ def head_lists(draw):
     return [heads[word] for word in range(1, len(order) + 1)]
 
 
-@unhurried
 @given(head_lists())
 def test_conllu(heads):
     rows = [f"{n}\tw{n}\tl{n}\t_\t_\t_\t{h}\tr{n}\t_\t_" for n, h in enumerate(heads, start=1)]
@@ -119,7 +110,6 @@ def test_conllu(heads):
     assert list(parse.conllu_many(twice * 2)) == below(0) * 2
 
 
-@unhurried
 @given(VALUES)
 def test_json(value):
     def tree(value):  # slow and recursive
@@ -151,7 +141,6 @@ def with_attribute(tree):
     )
 
 
-@unhurried
 @given(trees(st.sampled_from(["b", "i", "em"]), LETTERS, arity=(1, 1)).filter(lambda t: t.height))
 def test_xml_and_html(tree):
     text = markup(with_attribute(tree))
@@ -160,7 +149,6 @@ def test_xml_and_html(tree):
         assert parser(text, attributes=False) == tree
 
 
-@unhurried
 @given(trees(WORDS, WORDS))
 def test_networkx(tree):
     graph = nx.DiGraph()

@@ -6,14 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from pictures import (
-    axes,
-)
+from pictures import axes
 
 from structnet.neural_tree.growth.growth import Decision
-from structnet.plot import (
-    plot_growth,
-)
+from structnet.plot import plot_growth
 from structnet.plot.growth import LOSS, PHASES
 
 SEEN = [phase for phase in PHASES if phase != "finish"]  # which is seldom drawn

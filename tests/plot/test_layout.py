@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from structnet import parse
@@ -29,7 +29,6 @@ def test_layout_by_hand() -> None:
 
 
 @given(trees, st.booleans())
-@settings(max_examples=60, deadline=None)
 def test_layout_of_random_trees(tree: Tree, wide: bool) -> None:
     placed = layout(tree, width=(lambda node: 1.0 + 2.5 * bool(node.children)) if wide else None)
     assert len(placed.nodes) == tree.size
@@ -62,7 +61,6 @@ def test_trees_side_by_side() -> None:
 
 
 @given(trees, st.integers(1, 12), st.integers(0, 4))
-@settings(max_examples=60, deadline=None)
 def test_what_is_left_out_is_counted(tree: Tree, max_nodes: int, max_depth: int) -> None:
     nodes = layout(tree, max_nodes, max_depth).nodes
     shown = [node for node in nodes if isinstance(node, Tree)]

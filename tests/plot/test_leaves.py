@@ -19,10 +19,7 @@ from pictures import (
 )
 
 from structnet.neural_tree import NeuralTree, SquaredError, presets
-from structnet.plot import (
-    plot_leaf_classes,
-    plot_leaf_means,
-)
+from structnet.plot import plot_leaf_classes, plot_leaf_means
 from structnet.plot.model_tree.captions import share_text
 from structnet.plot.model_tree.key import GREEDY
 from structnet.routing import Samples

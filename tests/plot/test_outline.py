@@ -8,7 +8,7 @@ import inspect
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from matplotlib.axes import Axes
 from random_trees import chain, plain_trees
 
@@ -40,7 +40,6 @@ def source_tree() -> Tree:
 
 
 @given(plain_trees)
-@settings(max_examples=60, deadline=None)
 def test_every_node_has_its_place(tree: Tree) -> None:
     placed, found = layout(tree), rows(tree)
     assert sorted(v for row in found for v in row.nodes) == list(range(tree.size))

@@ -10,17 +10,10 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.colors import to_hex, to_rgb
+from matplotlib.contour import ContourSet
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from pictures import (
-    COLUMNS,
-    assert_apart,
-    assert_within,
-    axes,
-    boxes_of_texts,
-    collection,
-    grown,
-)
+from pictures import COLUMNS, assert_apart, assert_within, axes, boxes_of_texts, collection, grown
 
 from structnet.neural_tree import NeuralTree, SquaredError, presets
 from structnet.plot import plot_partition
@@ -43,6 +36,12 @@ def number_of(text: Text) -> str:
 def mesh_of(ax: Axes) -> QuadMesh:
     [mesh] = [c for c in ax.collections if isinstance(c, QuadMesh)]
     return mesh
+
+
+def boundaries(ax: Axes) -> list[ContourSet]:
+    """The lines between regions, which are black."""
+    contours = [c for c in ax.collections if isinstance(c, ContourSet)]
+    return [c for c in contours if to_hex(c.get_edgecolor()[0]) == "#000000"]
 
 
 def test_the_hue_is_the_class_and_the_shade_how_sure_it_is(plane: tuple) -> None:
@@ -101,8 +100,7 @@ def test_numbers_and_their_prediction_have_one_scale() -> None:
 def test_partition_shows_greedy_leaves(plane: tuple[NeuralTree, Samples]) -> None:
     tree, data = plane
     ax = plot_partition(tree, data, ax=axes(), resolution=30, color="leaf")
-    [mesh] = [c for c in ax.collections if type(c).__name__ == "QuadMesh"]
-    drawn = np.array(mesh.get_array()).reshape(30, 30)
+    drawn = np.array(mesh_of(ax).get_array()).reshape(30, 30)
     xs, ys = (np.linspace(*limits, 30) for limits in (ax.get_xlim(), ax.get_ylim()))
     grid = np.stack(np.meshgrid(xs, ys), axis=-1).reshape(-1, 2)
     ends = tree.apply_path(torch.from_numpy(grid).float()).numpy().reshape(30, 30)
@@ -117,12 +115,7 @@ def test_partition_shows_greedy_leaves(plane: tuple[NeuralTree, Samples]) -> Non
 def test_partition_shows_where_the_mixture_changes(plane: tuple[NeuralTree, Samples]) -> None:
     tree, data = plane
     ax = plot_partition(tree, data, ax=axes(), resolution=120)
-    black = [
-        c
-        for c in ax.collections
-        if type(c).__name__ == "QuadContourSet" and to_hex(c.get_edgecolor()[0]) == "#000000"
-    ]
-    points = np.concatenate([path.vertices for c in black for path in c.get_paths()])
+    points = np.concatenate([path.vertices for c in boundaries(ax) for path in c.get_paths()])
     with torch.no_grad():
         output = tree.output(torch.from_numpy(points).float()).exp()
     best = output.topk(2).values
@@ -148,11 +141,7 @@ def test_partition_of_numbers() -> None:
     tree = grown(3, outputs=1, likelihood=SquaredError(), columns=2)
     x = torch.randn(20, 2, generator=torch.Generator().manual_seed(4))
     ax = plot_partition(tree, Samples(x, x[:, :1]), ax=axes(), resolution=80)
-    [lines] = [
-        c
-        for c in ax.collections
-        if type(c).__name__ == "QuadContourSet" and to_hex(c.get_edgecolor()[0]) == "#000000"
-    ]
+    [lines] = boundaries(ax)
     for level, path in zip(lines.levels, lines.get_paths(), strict=True):
         if len(path.vertices):
             with torch.no_grad():

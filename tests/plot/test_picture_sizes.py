@@ -7,22 +7,10 @@ import pytest
 import torch
 from matplotlib.colors import to_hex
 from matplotlib.transforms import Bbox
-from pictures import (
-    axes,
-    collection,
-    drawn_order,
-    grown,
-    heights,
-    samples,
-    shapes,
-    written,
-)
+from pictures import axes, collection, drawn_order, grown, heights, samples, shapes, written
 from toy_tree import TWELVE, toy_tree
 
-from structnet.plot import (
-    plot_neural_tree,
-    plot_refinement,
-)
+from structnet.plot import plot_neural_tree, plot_refinement
 from structnet.plot.model_tree.key import SOFT
 from structnet.plot.model_tree.panels import PALEST
 from structnet.plot.model_tree.sheet import CLASSES, DOTS, MAX_SIDE

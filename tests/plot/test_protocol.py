@@ -7,16 +7,7 @@ import re
 import numpy as np
 import pytest
 import torch
-from pictures import (
-    assert_within,
-    axes,
-    boxes,
-    collection,
-    drawn_order,
-    heights,
-    shapes,
-    written,
-)
+from pictures import assert_within, axes, boxes, collection, drawn_order, heights, shapes, written
 from toy_tree import ToyTree, toy_chain, toy_tree
 
 from structnet.plot import (

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import xml.etree.ElementTree as xml
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
+from fresh_python import python
 from random_trees import chain
 
 from structnet.plot.svg import SHOWN, tree_svg
@@ -49,8 +46,5 @@ def test_no_window_and_no_backend() -> None:
         "assert svg.startswith('<svg') and dict(matplotlib.rcParams) == before\n"
         "sys.exit('matplotlib.pyplot' in sys.modules)"
     )
-    root = Path(__file__).parents[2]
-    environment = os.environ | {"PYTHONPATH": str(root)}
-    assert (
-        subprocess.run([sys.executable, "-c", code], env=environment, timeout=120).returncode == 0
-    )
+    done = python("-c", code)
+    assert done.returncode == 0, done.stderr

@@ -6,7 +6,6 @@ import contextlib
 import doctest
 import inspect
 import io
-import os
 import re
 import shlex
 import shutil
@@ -16,13 +15,13 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
+from commands import call, refused
+from fresh_python import ROOT, python
 
 import structnet
-from structnet.cli import main
 from structnet.cli.names import COMMANDS, chosen_recipe
 from structnet.neural_tree.settings import NeuralTreeSettings
 
-ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "tutorials" / "guides").glob("*.md"))]
 TEXT = {page: page.read_text(encoding="utf-8") for page in PAGES}
@@ -62,10 +61,9 @@ def all_commands() -> list[str]:
     return list(dict.fromkeys(line for text in TEXT.values() for line in commands(text)))
 
 
-def refusal(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+def refusal(words: list[str]) -> str:
     """What the command says of words that name a device which there is not: nothing is run."""
-    assert main([*words, "--device", "abacus"]) == 2
-    return capsys.readouterr().err
+    return refused(*words, "--device", "abacus")
 
 
 @pytest.mark.parametrize(
@@ -94,16 +92,13 @@ def test_a_wrong_page_would_be_noticed() -> None:
     "line", [line for line in all_commands() if re.search(r"\bstructnet \w", line)]
 )
 def test_commands_are_understood(
-    line: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     words = shlex.split(line)
     words = words[words.index("structnet") + 1 :]
     assert words[0] in COMMANDS
-    said = refusal(words, capsys)
+    said = refusal(words)
     # It gets as far as the device, or to the run, which is not here.
     about_a_run = words[0] in ("evaluate", "predict", "plot") or "--resume" in words
     if about_a_run:
@@ -134,9 +129,7 @@ def test_the_default_of_lookahead_is_named() -> None:
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
-def test_the_demo_is_a_command_that_is_understood(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_the_demo_is_a_command_that_is_understood(tmp_path: Path) -> None:
     make = ["make", "--no-print-directory", "-n", "demo", f"PYTHON={sys.executable}"]
     planned = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     [line] = [line for line in planned.splitlines() if "/structnet " in line]
@@ -144,24 +137,12 @@ def test_the_demo_is_a_command_that_is_understood(
     assert words[:4] == ["train", "tree-lstm", "--data", "listops"]
     assert words[-2:] == ["--out", "runs/demo"]
     words[-1] = str(tmp_path / "demo")  # the demo may have been run in this checkout
-    assert "'abacus'" in refusal(words, capsys)
+    assert "'abacus'" in refusal(words)
 
 
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
 def test_tutorials_run(path: Path, tmp_path: Path) -> None:
-    environment = os.environ | {
-        "STRUCTNET_SMOKE": "1",
-        "MPLBACKEND": "Agg",
-        "OMP_NUM_THREADS": "1",
-        "PYTHONPATH": str(ROOT),
-    }
-    done = subprocess.run(
-        [sys.executable, "-W", "error", path],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
+    done = python("-W", "error", path, cwd=tmp_path, STRUCTNET_SMOKE="1", MPLBACKEND="Agg")
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
 
@@ -178,9 +159,8 @@ def test_public_names_are_documented(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([name, "--help"]) == 0
-    text = capsys.readouterr().out
+def test_every_command_has_help(name: str) -> None:
+    text = call(name, "--help").out
     assert text.startswith(f"usage: structnet {name} ")
     assert f"  structnet {name} " in text, "there is no example"
     assert f"`structnet {name} " in GUIDES["command"]
@@ -188,14 +168,9 @@ def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_the_command_is_a_module_too(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "structnet", "--help"],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
+    done = python("-W", "error", "-m", "structnet", "--help", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("usage: structnet ")
+    assert "\n  structnet " in done.stdout, "there is no example"
     for name in COMMANDS:
         assert re.search(rf"^    {name}\s", done.stdout, re.MULTILINE)

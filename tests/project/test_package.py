@@ -57,16 +57,6 @@ def test_importing_loads_nothing_heavy(tmp_path: Path) -> None:
     assert not loaded & {"dgl", "matplotlib", "networkx", "numba", "numpy", "scipy", "torch"}
 
 
-def test_the_command_line_needs_no_torch_to_explain_itself(tmp_path: Path) -> None:
-    code = """
-import sys
-from structnet.cli import main
-main(["train", "tree-lstm", "--help"])
-sys.exit("torch" in sys.modules)
-"""
-    assert run_python(code, tmp_path).returncode == 0
-
-
 def test_it_works_where_nothing_can_be_cached(tmp_path: Path) -> None:
     code = """
 from numba.core import caching

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from commands import call
 
-from structnet.cli import main
 from structnet.datasets import DownloadError, TableError, table
 from structnet.recipes.neural_tree.answers import in_words
 from structnet.recipes.neural_tree.paper import MULTI, SINGLE, TABLES, Choice
@@ -58,18 +58,19 @@ def test_data_that_changed_are_named_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("data", ["mnist", "cifar10", "sarcos"])
 def test_missing_files_are_had_by_a_command(
-    data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+    data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STRUCTNET_DATA", str(tmp_path / "cache"))
-    command = ["train", "neural-tree", "--data", data, "--data-dir", str(tmp_path / "data")]
-    assert main([*command, "--out", str(tmp_path / "out")]) == 1
+    command = ["train", "neural-tree", "--data", data, "--data-dir", tmp_path / "data"]
+    command += ["--out", tmp_path / "out"]
+    done = call(*command)
     expected = (
         f"the files of {data} are not in {tmp_path / 'data'} or {tmp_path / 'cache'}; get them "
         f"with: structnet data {data}\n"
     )
-    assert capsys.readouterr().err.endswith(expected)
+    assert (done.status, done.err.endswith(expected)) == (1, True)
     with pytest.raises(DownloadError):
-        main([*command, "--out", str(tmp_path / "out"), "--debug"])
+        call(*command, "--debug")
 
 
 @pytest.mark.parametrize("values", [["oak"] * 9, ["5"] * 9, ["5", "5.0", "5"] * 3])
@@ -82,11 +83,10 @@ def test_a_table_of_one_class_is_refused(values: list[str], tmp_path: Path) -> N
         assert table.load(path, task="regression").classes is None
 
 
-def test_one_of_a_thing_is_in_the_singular(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_one_of_a_thing_is_in_the_singular(tmp_path: Path) -> None:
     path = tmp_path / "houses.csv"
     path.write_text("area,price\n" + "".join(f"{i},{i}.5\n" for i in range(9)))
-    assert main(["data", str(path)]) == 0
-    assert "inputs of 1, 1 target\n" in capsys.readouterr().out
+    assert "inputs of 1, 1 target\n" in call("data", path).out
 
 
 def test_a_table_says_what_was_run() -> None:
@@ -119,8 +119,5 @@ def test_percent_is_written_in_one_way() -> None:
         ("predict", "and its probability, or the numbers that it predicts"),
     ],
 )
-def test_help_says_what_is_so(
-    command: str, sentence: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([*command.split(), "--help"]) == 0
-    assert sentence in " ".join(capsys.readouterr().out.split())
+def test_help_says_what_is_so(command: str, sentence: str) -> None:
+    assert sentence in " ".join(call(*command.split(), "--help").out.split())

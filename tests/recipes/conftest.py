@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from commands import call
+from commands import ran
 from tree_files import SMALL, lines
 
 
@@ -14,6 +14,5 @@ def classes_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run on classes of trees; tests read it, and change copies of it."""
     folder = tmp_path_factory.mktemp("classes")
     (folder / "own.tsv").write_text(lines("classes"))
-    done = call("train", "tree-lstm", "--data", folder / "own.tsv", *SMALL, "--out", folder / "run")
-    assert done.status == 0, done.err
+    ran("train", "tree-lstm", "--data", folder / "own.tsv", *SMALL, "--out", folder / "run")
     return folder / "run"

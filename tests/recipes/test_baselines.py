@@ -10,10 +10,10 @@ import array_files as files
 import numpy as np
 import pytest
 import torch
+from commands import call, refused
 from neural_tree_runs import mnist, settings_of
 from sklearn.linear_model import LinearRegression
 
-from structnet.cli import main
 from structnet.datasets import sarcos
 from structnet.neural_tree.cost import count_parameters
 from structnet.recipes.neural_tree import baselines
@@ -118,21 +118,15 @@ def test_a_class_without_training_rows_leaves_the_others_their_place(
 
 
 def test_a_baseline_is_kept_for_the_same_data_and_refused_for_other(
-    robot: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+    robot: Path, tmp_path: Path
 ) -> None:
-    given = [*LINEAR, "--data-dir", str(robot), "--out", str(tmp_path / "out")]
-    assert main([*given, "--train-size", "80"]) == 0
-    first = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert main([*given, "--train-size", "80"]) == 0
-    again = capsys.readouterr().out
-    assert json.loads(again.splitlines()[-1])["rows"] == first["rows"]
-    assert main(["evaluate", str(tmp_path / "out" / "sarcos-linear-0")]) == 2
-    assert "'linear', a model that is not kept: its figures are in" in capsys.readouterr().err
-    assert main([*given, "--train-size", "100"]) == 2
-    assert (
-        "was trained with train-size 80, not 100; name another folder with --out"
-        in capsys.readouterr().err
-    )
+    given = [*LINEAR, "--data-dir", robot, "--out", tmp_path / "out"]
+    first, again = (call(*given, "--train-size", 80) for _ in range(2))
+    assert again.json["rows"] == first.json["rows"]
+    err = refused("evaluate", tmp_path / "out" / "sarcos-linear-0")
+    assert "'linear', a model that is not kept: its figures are in" in err
+    err = refused(*given, "--train-size", 100)
+    assert "was trained with train-size 80, not 100; name another folder with --out" in err
 
 
 @pytest.mark.parametrize(
@@ -140,24 +134,22 @@ def test_a_baseline_is_kept_for_the_same_data_and_refused_for_other(
     [("mnist", "sarcos", "mnist_a, mnist_b, mnist_c"), ("sarcos", "mlp", "sarcos")],
 )
 def test_a_tree_that_the_paper_has_not_got_is_refused(
-    data: str, preset: str, known: str, tmp_path: Path, capsys: pytest.CaptureFixture
+    data: str, preset: str, known: str, tmp_path: Path
 ) -> None:
     command = ["reproduce", "neural-tree", "--table", "3", "--data", data, "--primitives", preset]
-    assert main([*command, "--out", str(tmp_path / "out")]) == 2
-    expected = f"the paper has no {preset} for {data}; expected some of {known}"
-    assert expected in capsys.readouterr().err
+    err = refused(*command, "--out", tmp_path / "out")
+    assert f"the paper has no {preset} for {data}; expected some of {known}" in err
     assert not (tmp_path / "out").exists()
 
 
 def test_trees_of_sarcos_learn_from_the_rows_held_out_in_the_end(
-    robot: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+    robot: Path, tmp_path: Path
 ) -> None:
-    given = ["--data-dir", str(robot), "--out", str(tmp_path / "out"), "--train-size", "80"]
+    given = ["--data-dir", robot, "--out", tmp_path / "out", "--train-size", "80"]
     short = ["--epochs", "1", "--refine-epochs", "4", "--max-leaves", "1", "--only", "full"]
-    assert main([*LINEAR[:6], *given, *short]) == 0
-    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    notes = call(*LINEAR[:6], *given, *short).json["notes"]
     said = "refinement: 4 epochs, then 2 epochs with the validation examples as well;"
-    assert any(said in note for note in told["notes"])
+    assert any(said in note for note in notes)
     run = Run(tmp_path / "out" / "sarcos-full-0")
     assert run.history["phase"][-6:] == ["refine"] * 4 + ["finish"] * 2
     details, seconds = run.result["details"], run.history["seconds"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from commands import Done, call
+from commands import Done, call, ran, refused
 from matplotlib.figure import Figure
 from neural_tree_runs import SIZES, mnist, of_run, trained
 from tree_lstm_runs import is_picture
@@ -59,23 +59,21 @@ def test_reproduce_trains_only_what_is_missing(
         lambda recipe, of, *args: (trained.append(of.folder.name), carry_out(recipe, of, *args)),
     )
     only = ["--only", "full,no-routers"]
-    done = call("reproduce", "neural-tree", "--table", "4", *only, *given)
-    assert done.status == 0, done.err
+    done = ran("reproduce", "neural-tree", "--table", "4", *only, *given)
     assert trained == ["mnist_c-no-routers-0"]
     rows = done.json["rows"]
     assert rows["ANT-MNIST-C: no routers (CNN)"]["error, all leaves"]["paper"] == 0.0371
     assert rows["ANT-MNIST-C: no routers (CNN)"]["leaves"]["ours"] == 1
-    differing = call("reproduce", "neural-tree", "--table", "6", *given, "--epochs", "2")
-    assert differing.status == 2 and "was trained with epochs 1, not 2" in differing.err
+    err = refused("reproduce", "neural-tree", "--table", "6", *given, "--epochs", "2")
+    assert "was trained with epochs 1, not 2" in err
 
 
 @pytest.mark.parametrize("number", [3, 5, 7, 8])
 def test_the_tables_share_their_trees(reproduced: tuple[list, Path, Done], number: int) -> None:
     given, out, _ = reproduced
-    done = call(
+    done = ran(
         "reproduce", "neural-tree", "--table", number, "--seeds", "2", "--only", "full", *given
     )
-    assert done.status == 0, done.err
     assert done.out.count("done already") == 2
     folders = [out / f"mnist_c-full-{seed}" for seed in (0, 1)]
     details = [Run(folder).result["details"] for folder in folders]
@@ -103,8 +101,7 @@ def test_the_network_of_one_path_is_trained_beside_its_tree(
     reproduced: tuple[list, Path, Done], tmp_path: Path
 ) -> None:
     given, out, _ = reproduced
-    done = call("reproduce", "neural-tree", "--table", "3", "--only", "one-path", *given)
-    assert done.status == 0, done.err
+    done = ran("reproduce", "neural-tree", "--table", "3", "--only", "one-path", *given)
     assert done.out.count("done already") == 1  # its tree
     tree, run = trained(out / "mnist_c-full-0"), Run(out / "mnist_c-one-path-0")
     leaf = one_path.longest_path(tree, of_run(out / "mnist_c-full-0").train)
@@ -117,8 +114,7 @@ def test_the_network_of_one_path_is_trained_beside_its_tree(
     older = tmp_path / "out"
     shutil.copytree(out / "mnist_c-full-0", older / "full-0")  # as it was called before
     given = [older if each == out else each for each in given]
-    again = call("reproduce", "neural-tree", "--table", "3", "--only", "one-path", *given)
-    assert again.status == 0, again.err
+    ran("reproduce", "neural-tree", "--table", "3", "--only", "one-path", *given)
 
 
 def test_the_longest_path_is_that_of_most_transformers_then_of_most_samples() -> None:
@@ -150,8 +146,7 @@ def test_the_figure_of_sizes_has_all_models_on_the_same_validation(
 ) -> None:
     given, out, _ = reproduced
     monkeypatch.setattr(curves, "LEARN", (50, 25_000))
-    done = call("reproduce", "neural-tree", "--table", "figure3", *given)
-    assert done.status == 0, done.err
+    done = ran("reproduce", "neural-tree", "--table", "figure3", *given)
     assert done.out.count("done already") == 1  # the tree of the tables
     rows = done.json["rows"]
     assert list(rows) == ["50 examples", "180 examples"]
@@ -170,8 +165,7 @@ def test_the_figure_of_patience_draws_growth_and_refinement(
     reproduced: tuple[list, Path, Done],
 ) -> None:
     given, out, _ = reproduced
-    done = call("reproduce", "neural-tree", "--table", "figure4", *given)
-    assert done.status == 0, done.err
+    done = ran("reproduce", "neural-tree", "--table", "figure4", *given)
     assert list(done.json["rows"]) == ["patience 1", "patience 5", "patience 15"]
     assert is_picture(out / "figure4-mnist.png")
     run = Run(out / "mnist_c-full-0")
@@ -185,7 +179,6 @@ def test_the_figure_of_patience_draws_growth_and_refinement(
     ax = curves.draw_trajectories({"one": [run]}, Figure().add_subplot())
     dotted = [line for line in ax.lines if line.get_linestyle() == ":"]
     assert [line.get_xdata()[0] for line in dotted] == [refinement[0][0]]
-    several = call(
+    assert "one kind of trees; got mnist_a,mnist_b" in refused(
         "reproduce", "neural-tree", "--table", "figure4", *given, "--primitives", "mnist_a,mnist_b"
     )
-    assert several.status == 2 and "one kind of trees; got mnist_a,mnist_b" in several.err

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import call
+from commands import call, ran, refused
 
 from structnet.datasets import python_functions
 from structnet.parse import bracketed, python
@@ -144,8 +144,7 @@ def test_scores_and_counts() -> None:
 def test_a_small_table(tmp_path: Path, treebank: Path) -> None:
     told = ["--only", "value,nouns", "--train-size", "60", "--test-size", "20"]
     command = ["reproduce", "tree-lstm", "--table", "own", "--treebank", treebank, *told]
-    done = call(*command, "--out", tmp_path / "own")
-    assert done.status == 0, done.err
+    done = ran(*command, "--out", tmp_path / "own")
     rows = done.json["rows"]
     assert list(rows) == list(NAMES.values())
     value, nouns = "value of an expression, accuracy", "number of nouns, error"
@@ -176,13 +175,12 @@ def test_a_small_table(tmp_path: Path, treebank: Path) -> None:
     ],
 )
 def test_what_the_table_refuses(flags: str, expected: str) -> None:
-    done = call("reproduce", "tree-lstm", "--table", "own", *flags.split())
-    assert done.status == 2 and expected in done.err
+    assert expected in refused("reproduce", "tree-lstm", "--table", "own", *flags.split())
 
 
 def test_treebanks_are_for_one_table() -> None:
-    done = call("reproduce", "tree-lstm", "--table", "1", "--treebank", "x.mrg")
-    assert done.status == 2 and "--treebank is for table own" in done.err
+    err = refused("reproduce", "tree-lstm", "--table", "1", "--treebank", "x.mrg")
+    assert "--treebank is for table own" in err
 
 
 def test_all_of_the_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
-from commands import Done, call
+from alike import assert_same_model
+from commands import Done, call, ran, refused
 
-from structnet.recipes.run import MODEL, Run
+from structnet.recipes.run import Run
 from structnet.recipes.softmax_tree.recipe import STATE
-from structnet.training.checkpoint import load_model
 
+FEW = ["--data", "clusters", "--classes", "4", "--train-size", "80", "--test-size", "40"]
 CLUSTERS = ["--data", "clusters", "--classes", "8", "--train-size", "200", "--test-size", "80"]
 TREE = ["--depth", "2", "--k", "3", "--max-iter", "3"]
 
@@ -22,8 +22,7 @@ TREE = ["--depth", "2", "--k", "3", "--max-iter", "3"]
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
     folder = tmp_path_factory.mktemp("runs") / "run"
-    done = call("train", "softmax-tree", *CLUSTERS, *TREE, "--out", folder)
-    assert done.status == 0, done.err
+    done = ran("train", "softmax-tree", *CLUSTERS, *TREE, "--out", folder)
     return folder, done
 
 
@@ -72,12 +71,11 @@ def test_a_file_of_unknown_classes_or_none(rows: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     assert call("train", "softmax-tree", "--data", own, *TREE, "--out", folder).status == 0
     other.write_text("97 1:1\n" + rows.read_text() + "98 1:1\n")
-    refused = call("evaluate", folder, "--data", other)
-    assert refused.status == 2
-    assert "other.svm has classes that the tree does not know: 97, 98\n" in refused.err
+    err = refused("evaluate", folder, "--data", other)
+    assert "other.svm has classes that the tree does not know: 97, 98\n" in err
     own.unlink()
-    refused = call("plot", folder, "--out", pictures)
-    assert refused.status == 2 and "own.svm" in refused.err and not pictures.exists()
+    err = refused("plot", folder, "--out", pictures)
+    assert "own.svm" in err and not pictures.exists()
 
 
 def test_going_on_keeps_the_settings(run: tuple[Path, Done]) -> None:
@@ -86,8 +84,8 @@ def test_going_on_keeps_the_settings(run: tuple[Path, Done]) -> None:
     assert "trained already" in again.out and "iteration 1" not in again.out
     assert again.json["test"]["error"] == done.json["test"]["error"]
     assert again.json["details"] == done.json["details"]
-    refused = call("train", "softmax-tree", "--resume", folder, "--depth", "4")
-    assert refused.status == 2 and "was started with depth 2" in refused.err
+    err = refused("train", "softmax-tree", "--resume", folder, "--depth", "4")
+    assert "was started with depth 2" in err
 
 
 def test_a_run_that_was_interrupted_goes_on(
@@ -106,19 +104,16 @@ def test_a_run_that_was_interrupted_goes_on(
         patched.setattr(Run, "write_history", interrupted)
         stopped = call("train", "softmax-tree", *CLUSTERS, *TREE, "--out", tmp_path / "run")
     assert stopped.status == 130 and "train --resume" in stopped.err
-    again = call("train", "--resume", tmp_path / "run")
-    assert again.status == 0, again.err
+    again = ran("train", "--resume", tmp_path / "run")
     assert "going on after iteration 2" in again.out and "iteration 1:" not in again.out
-    same, other = (load_model(where / MODEL)[0] for where in (folder, tmp_path / "run"))
-    assert all(torch.equal(same[name], other[name]) for name in same)
+    assert_same_model(folder, tmp_path / "run")
     assert not (tmp_path / "run" / STATE).exists()
     assert again.json["details"]["iterations"] == done.json["details"]["iterations"]
 
 
 def test_trees_that_grow(tmp_path: Path) -> None:
     growing = ["--alpha", "0.5", "--rho", "0.9", "--start-depth", "1", "--max-depth", "3"]
-    done = call("train", "adaptive-softmax-tree", *CLUSTERS, *growing, "--out", tmp_path)
-    assert done.status == 0, done.err
+    done = ran("train", "adaptive-softmax-tree", *CLUSTERS, *growing, "--out", tmp_path)
     assert done.json["sizes"] == {"train": 180, "validation": 20, "test": 80}
     assert 1 <= done.json["test"]["depth"] <= 3
     details = done.json["details"]
@@ -128,9 +123,9 @@ def test_trees_that_grow(tmp_path: Path) -> None:
     assert len(leaves) < len(records)  # in the end the validation examples are learnt from
     # Which round is kept is up to 20 validation examples.
     assert leaves == sorted(leaves) and max(each["round"] for each in records) >= 1
-    refused = call("train", "adaptive-softmax-tree", *CLUSTERS, "--depth", "1")
+    wrong = call("train", "adaptive-softmax-tree", *CLUSTERS, "--depth", "1")
     expected = "--depth is for softmax-tree; adaptive-softmax-tree has --start-depth, --start-k"
-    assert expected in refused.err
+    assert expected in wrong.err
 
 
 def test_sparse_rows(rows: Path, tmp_path: Path) -> None:
@@ -154,10 +149,8 @@ def test_a_table_of_ones_own(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [1, 2])
 def test_tables(number: int, tmp_path: Path) -> None:
-    few = ["--data", "clusters", "--classes", "4", "--train-size", "80", "--test-size", "40"]
-    told = ["--table", number, *few, "--depth", "1"]
-    done = call("reproduce", "softmax-tree", *told, "--out", tmp_path)
-    assert done.status == 0, done.err
+    told = ["--table", number, *FEW, "--depth", "1"]
+    done = ran("reproduce", "softmax-tree", *told, "--out", tmp_path)
     names = {
         1: ("one-vs-all", "hierarchical softmax", "adaptive softmax tree (AST)"),
         2: ("softmax tree (ST), depth 3", "adaptive softmax tree (AST), k 25"),
@@ -171,17 +164,16 @@ def test_tables(number: int, tmp_path: Path) -> None:
 
 
 def test_some_models_of_a_table(tmp_path: Path) -> None:
-    few = ["--data", "clusters", "--classes", "4", "--train-size", "80", "--test-size", "40"]
     told = ["--table", 1, "--start", "random", "--only", "leaves,softmax-tree", "--seeds", 2]
-    done = call("reproduce", "softmax-tree", *few, *told, "--out", tmp_path)
+    done = call("reproduce", "softmax-tree", *FEW, *told, "--out", tmp_path)
     assert list(done.json["rows"]) == ["ST, its leaves alone trained", "softmax tree (ST)"]
     assert "All trees begin with random" in done.out and "anew with each seed" in done.out
     starts = {
         json.loads(file.read_text())["settings"]["start"] for file in tmp_path.glob("*/result.json")
     }
     assert starts == {"random"}
-    refused = call("reproduce", "softmax-tree", "--table", 1, "--only", "leafs")
-    assert refused.status == 2 and "did you mean 'leaves'?" in refused.err
+    err = refused("reproduce", "softmax-tree", "--table", 1, "--only", "leafs")
+    assert "did you mean 'leaves'?" in err
 
 
 @pytest.mark.parametrize(
@@ -196,6 +188,6 @@ def test_some_models_of_a_table(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_refused(typed: list[str], said: str, tmp_path: Path) -> None:
-    done = call("train", "softmax-tree", *typed, "--out", tmp_path / "run")
-    assert done.status == 2 and said in done.err and len(done.err.splitlines()) == 1
+    err = refused("train", "softmax-tree", *typed, "--out", tmp_path / "run")
+    assert said in err
     assert not (tmp_path / "run").exists()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import call
+from commands import ran, refused
 from sklearn.tree import DecisionTreeClassifier
 
 from structnet.recipes.softmax_tree.defaults import (
@@ -50,8 +50,7 @@ def test_what_a_model_costs(tmp_path: Path) -> None:
 
 def test_a_small_table(tmp_path: Path) -> None:
     few = ["--data", "uneven", "--classes", "3", "--train-size", "90", "--test-size", "30"]
-    done = call("reproduce", "softmax-tree", "--table", "defaults", *few, "--out", tmp_path)
-    assert done.status == 0, done.err
+    done = ran("reproduce", "softmax-tree", "--table", "defaults", *few, "--out", tmp_path)
     rows = done.json["rows"]
     assert list(rows) == [f"uneven: {name}" for name in NAMES]
     assert all(0 <= row["error"]["ours"] <= 1 for row in rows.values())
@@ -68,5 +67,4 @@ def test_a_small_table(tmp_path: Path) -> None:
     ],
 )
 def test_what_the_table_refuses(flags: list[str], expected: str) -> None:
-    done = call("reproduce", "softmax-tree", "--table", "defaults", *flags)
-    assert done.status == 2 and expected in done.err
+    assert expected in refused("reproduce", "softmax-tree", "--table", "defaults", *flags)

@@ -62,12 +62,13 @@ def test_places_and_nodes_are_whole_numbers(backend: str) -> None:
         log_prob_at(FIVE, torch.zeros(1, 5), torch.zeros(1), backend)
 
 
+@pytest.mark.parametrize("backend", ["arrays", "dgl"])
 @pytest.mark.parametrize("place", [2, -1, -7, 99])
-def test_places_in_which_there_is_no_child(place: int) -> None:
+def test_places_in_which_there_is_no_child(place: int, backend: str) -> None:
     places = torch.tensor([[0] * 5, [1, 9, place, 9, 9]])
     message = f"sample 1 goes to place {place} from node 2, which has 2 children"
     with pytest.raises(ValueError, match=exactly(message)):
-        hard_route(FIVE, places)
+        hard_route(FIVE, places, backend)
 
 
 def test_a_place_that_only_wider_nodes_have() -> None:

@@ -9,15 +9,7 @@ import torch
 from toy_tree import ToyTree, toy_chain, toy_tree
 
 from structnet.neural_tree import NeuralTree, presets
-from structnet.routing import (
-    Samples,
-    explain,
-    export_text,
-    leaf_of,
-    reach,
-    shares,
-    summary,
-)
+from structnet.routing import Samples, explain, export_text, leaf_of, reach, shares, summary
 from structnet.routing.visits import BINS
 from structnet.trees.networkx_graph import to_networkx
 

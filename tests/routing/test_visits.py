@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from pictures import (
-    grown,
-    samples,
-)
+from pictures import grown, samples
 
 from structnet.neural_tree import NeuralTree, SquaredError
 from structnet.routing import Samples, export_text

@@ -8,7 +8,6 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
-from dgl_marks import needs_dgl
 from scipy.sparse import csr_matrix
 from softmax_trees import clusters, objective, points_of, thinned
 
@@ -167,7 +166,6 @@ def test_an_empty_row(tree: SoftmaxTree) -> None:
     assert np.array_equal(tree.classes_of(nothing), tree.classes_of(np.zeros((1, 13))))
 
 
-@needs_dgl
 def test_the_same_leaves_by_messages_from_parent_to_child(tree: SoftmaxTree, x: np.ndarray) -> None:
     draft, points = tree.draft(), Points.made(x, np.zeros(len(x)), 12)
     place = torch.zeros(len(x), tree.topology.num_nodes, dtype=torch.int64)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import torch
 from torch import nn
+
+from structnet.routing import Samples
 
 
 class Case(NamedTuple):
@@ -26,3 +29,20 @@ class Case(NamedTuple):
 
     def __str__(self) -> str:
         return self.name
+
+
+def samples_case(
+    name: str, make_model: Callable[[int], nn.Module], num_classes: int, *shape: int
+) -> Case:
+    """A case of a model of samples of a shape, which are drawn."""
+
+    def batch(count: int) -> Samples:
+        x = torch.randn(count, *shape, generator=torch.Generator().manual_seed(0))
+        return Samples(x, torch.arange(count) % num_classes)
+
+    def double(batch: Samples) -> Samples:
+        return Samples(batch.x.double(), batch.targets)
+
+    return Case(
+        name, make_model, batch, num_classes, lambda batch: [batch.x, batch.targets], double
+    )

@@ -6,6 +6,8 @@ from dataclasses import asdict, fields
 from functools import partial
 
 import torch
+from alike import TIMES as TIMES
+from alike import assert_same_weights, untimed
 from torch import Tensor, nn
 
 from structnet.neural_tree import (
@@ -19,9 +21,7 @@ from structnet.neural_tree import (
 )
 from structnet.neural_tree.growth.decision import Gain
 from structnet.routing import Samples
-from structnet.training.history import History
 
-TIMES = ("seconds", "examples_per_second")  # what two equal runs differ in
 LIKELIHOODS = {"classes": Categorical, "squares": SquaredError, "gaussians": GaussianMixture}
 ADAM = partial(torch.optim.Adam, lr=0.05)
 # Algorithm 1 as it stands in the paper, on so few samples that everything is noise.
@@ -144,20 +144,9 @@ def outcome(growth: Growth) -> dict:
     }
 
 
-def untimed(records: list[dict] | History) -> list[dict]:
-    return [{k: v for k, v in record.items() if k not in TIMES} for record in records]
-
-
 def assert_same_growth(ours: Growth, theirs: Growth) -> None:
     assert outcome(ours) == outcome(theirs)
     assert_same_weights(ours.tree, theirs.tree)
-
-
-def assert_same_weights(ours: nn.Module, theirs: nn.Module) -> None:
-    expected = theirs.state_dict()
-    assert ours.state_dict().keys() == expected.keys()
-    for name, value in ours.state_dict().items():
-        assert torch.equal(value, expected[name]), name
 
 
 def same_weights(ours: nn.Module, theirs: nn.Module) -> bool:

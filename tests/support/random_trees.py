@@ -75,10 +75,7 @@ plain_trees = st.recursive(
 dependency_trees = st.recursive(
     st.builds(Tree, st.sampled_from(TYPES), token=st.sampled_from(TOKENS)),
     lambda below: st.builds(
-        Tree,
-        st.sampled_from(TYPES),
-        st.lists(below, max_size=ARITY),
-        token=st.sampled_from(TOKENS),
+        Tree, st.sampled_from(TYPES), st.lists(below, max_size=ARITY), token=st.sampled_from(TOKENS)
     ),
     max_leaves=10,
 )

@@ -12,8 +12,6 @@ from torch import nn
 from structnet.training.fitting import fit
 from structnet.training.history import History
 
-TIMES = ("seconds", "examples_per_second")  # what two equal runs differ in
-
 
 class Rows:
     """Feature rows with classes: the least that counts as data, and as a batch."""
@@ -98,13 +96,3 @@ def broken_rows() -> Rows:
     data = rows(23)
     data.inputs[7, 2] = torch.nan
     return data
-
-
-def assert_same_state(model: nn.Module, other: nn.Module) -> None:
-    expected = other.state_dict()
-    for name, value in model.state_dict().items():
-        assert torch.equal(value, expected[name]), name
-
-
-def without_times(history: History) -> list[dict]:
-    return [{k: v for k, v in record.items() if k not in TIMES} for record in history]

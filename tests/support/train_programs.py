@@ -12,11 +12,12 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 import torch
+from alike import untimed
 from torch import nn
 from train_helpers import Classifier, Noisy, Rows, broken_rows, rows
 
@@ -119,7 +120,10 @@ def torchrun_main(folder: Path) -> None:
     save_state(folder / f"rank{rank}.safetensors", result)
 
 
-def killed_run(folder: Path | None) -> tuple[nn.Module, History]:
+Run = Callable[[Path | None], tuple[nn.Module, dict]]
+
+
+def killed_run(folder: Path | None) -> tuple[nn.Module, dict]:
     """The training that is killed and resumed; without a folder, the one that is not."""
     model = Noisy(norm=True)
     history = fit(
@@ -135,7 +139,7 @@ def killed_run(folder: Path | None) -> tuple[nn.Module, History]:
         resume=folder is not None,
         progress=False,
     )
-    return model, history
+    return model, {"history": untimed(history)}
 
 
 def die() -> None:
@@ -203,29 +207,37 @@ def warm_up() -> None:
     torch.set_num_threads(1)  # threads would not survive the fork
 
 
-def attempt(folder: Path | None, name: str, prepare=lambda: None, seconds: float = 60) -> int:
-    """Runs ``killed_run`` in a process of its own, kills it after a time; its exit status."""
+def attempt(run: Run, folder: Path | None, file: Path, prepare=lambda: None, seconds=60.0) -> int:
+    """Runs in a process of its own, kills it after a time; its exit status."""
 
     def work() -> None:
+        random.seed()
         prepare()
-        model, history = killed_run(folder)
-        config = {"history": history.records}
-        save_model(Path(sys.argv[2]) / f"{name}.safetensors", model, config)
+        model, facts = run(folder)
+        save_model(file, model, facts)
 
     return forked(work, seconds)
 
 
-def kill_main(folder: Path) -> None:
+def kill(run: Run, folder: Path, deaths: Sequence[Callable[[], None]]) -> None:
+    """Kills a training in some ways and at random moments, and lets it end."""
     warm_up()
-    assert attempt(None, "whole") == 0
-    run = folder / "run"
+    begin = time.monotonic()
+    assert attempt(run, None, folder / "whole.safetensors") == 0
+    whole = time.monotonic() - begin
+    state, killed = folder / "run", folder / "killed.safetensors"
+    for prepare in deaths:
+        assert attempt(run, state, killed, prepare) == signal.SIGKILL
+    for _ in range(6):
+        seconds = random.uniform(0.0, 0.3 * whole)
+        assert attempt(run, state, killed, seconds=seconds) in (0, signal.SIGKILL)
+    assert attempt(run, state, killed) == 0
+
+
+def kill_main(folder: Path) -> None:
     deaths = [partial(die_in_write, 1, whole=True), partial(die_in_write, 2, whole=False)]
     deaths += [partial(die_before_line, 2), partial(die_in_write, 3, whole=True)]
-    for prepare in deaths:
-        assert attempt(run, "never", prepare) == signal.SIGKILL
-    for _ in range(8):
-        assert attempt(run, "killed", seconds=random.uniform(0.0, 0.12)) in (0, signal.SIGKILL)
-    assert attempt(run, "killed") == 0
+    kill(killed_run, folder, deaths)
 
 
 if __name__ == "__main__":

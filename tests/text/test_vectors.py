@@ -12,8 +12,7 @@ from structnet.text import Encoded, TextError, Words, learn_vectors, read_vector
 
 def encoded(sentences):
     return Encoded(
-        np.array([i for s in sentences for i in s], np.int32),
-        np.cumsum([0, *map(len, sentences)]),
+        np.array([i for s in sentences for i in s], np.int32), np.cumsum([0, *map(len, sentences)])
     )
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import pickle
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import given, settings
+from fresh_python import python
+from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import save_file
 from torch import nn
@@ -104,14 +103,7 @@ def test_a_model_is_read_in_another_process_without_pickle(path: Path) -> None:
         "state, config = load_model(sys.argv[1])\n"
         "sys.stdout.write(repr((config, state['weight'].tolist())))\n"
     )
-    root = Path(__file__).parents[2]
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(path)],
-        env=os.environ | {"PYTHONPATH": str(root)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = python("-c", program, path)
     assert done.stdout == repr(({"size": 2}, model.weight.tolist())), done.stderr
 
 
@@ -139,7 +131,6 @@ states = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(state=st.dictionaries(st.text(max_size=3), states, max_size=3))
 def test_any_state_comes_back(tmp_path_factory: pytest.TempPathFactory, state: dict) -> None:
     path = tmp_path_factory.getbasetemp() / "state.safetensors"

@@ -11,17 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from alike import assert_same_weights
 from torch import nn
 from torch.optim import lr_scheduler
-from train_helpers import (
-    Classifier,
-    Noisy,
-    Rows,
-    Scripted,
-    assert_same_state,
-    rows,
-    scripted_fit,
-)
+from train_helpers import Classifier, Noisy, Rows, Scripted, rows, scripted_fit
 
 from structnet.training.fitting import fit
 from structnet.training.history import History, Monitor
@@ -44,7 +37,7 @@ def test_the_loop_is_the_plain_one() -> None:
             optimizer.step()
             total += loss.item() * len(batch)
         losses.append(total / 23)
-    assert_same_state(model, expected)
+    assert_same_weights(model, expected)
     assert history["loss"] == losses
     assert history["epoch"] == [1, 2, 3]
 
@@ -62,7 +55,7 @@ def test_same_seed_same_weights_whatever_happened_before() -> None:
         random.seed(noise), np.random.seed(noise), torch.manual_seed(noise)
         fit(model, rows(20), epochs=2, batch_size=6)
         models.append(model)
-    assert_same_state(*models)
+    assert_same_weights(*models)
     other = Noisy()
     fit(other, rows(20), epochs=2, batch_size=6, seed=1)
     assert not torch.equal(other.first.weight, models[0].first.weight)
@@ -108,7 +101,7 @@ def test_sparse_gradients_train() -> None:
 def test_no_epochs_change_nothing() -> None:
     model = Classifier()
     assert len(fit(model, rows(5), epochs=0, batch_size=2)) == 0
-    assert_same_state(model, Classifier())
+    assert_same_weights(model, Classifier())
 
 
 # ---- schedules

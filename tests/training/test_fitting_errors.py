@@ -7,16 +7,10 @@ from functools import partial
 
 import pytest
 import torch
+from alike import assert_same_weights
 from torch import nn
 from torch.optim import lr_scheduler
-from train_helpers import (
-    Classifier,
-    Rows,
-    Scripted,
-    assert_same_state,
-    broken_rows,
-    rows,
-)
+from train_helpers import Classifier, Rows, Scripted, broken_rows, rows
 
 from structnet.training.fitting import fit
 from structnet.training.history import History
@@ -44,7 +38,7 @@ def test_a_loss_that_is_not_finite_names_the_batch_and_the_example() -> None:
         optimizer.zero_grad()
         expected.loss(broken_rows()[order[start : start + 4]]).backward()
         optimizer.step()
-    assert_same_state(model, expected)
+    assert_same_weights(model, expected)
 
 
 class Root(nn.Module):

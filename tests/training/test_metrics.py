@@ -11,11 +11,7 @@ import pytest
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
-from train_helpers import (
-    Classifier,
-    Rows,
-    rows,
-)
+from train_helpers import Classifier, Rows, rows
 
 from structnet.routing.samples import Samples
 from structnet.training.fitting import fit

@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+import train_programs
+from alike import assert_same
+from fresh_python import python
 from train_programs import ONE_BY_ONE, routed_run
 
 from structnet.training.checkpoint import load_state
 from structnet.training.history import History
 from structnet.training.processes import Processes
 
-ROOT = Path(__file__).parents[2]
-PROGRAM = ROOT / "tests/support/train_programs.py"
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("torchrun")
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    if Path("/sys/class/net/lo").exists():
-        environment["GLOO_SOCKET_IFNAME"] = "lo"  # whatever this machine calls itself
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    program = [str(PROGRAM), "torchrun", str(folder)]
-    done = subprocess.run(
-        [*launch, *program], env=environment, capture_output=True, text=True, timeout=120
-    )
+    # Whatever this machine calls itself.
+    network = {"GLOO_SOCKET_IFNAME": "lo"} if Path("/sys/class/net/lo").exists() else {}
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    done = python(*launch, train_programs.__file__, "torchrun", folder, **network)
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -93,17 +86,14 @@ def test_weights_and_scores_are_those_of_one_process(
 def test_processes_end_alike_to_the_bit(ranks: list[dict]) -> None:
     first, second = ranks
     for run in ("plain", "resumed"):
-        for name, value in first[run]["weights"].items():
-            assert torch.equal(value, second[run]["weights"][name]), name
+        assert_same(first[run]["weights"], second[run]["weights"])
         assert first[run]["validation_loss"] == second[run]["validation_loss"]
-    for name, value in first["norm"].items():
-        assert torch.equal(value, second["norm"][name]), name
+    assert_same(first["norm"], second["norm"])
 
 
 def test_resuming_changes_nothing(ranks: list[dict]) -> None:
     for rank in ranks:
-        for name, value in rank["plain"]["weights"].items():
-            assert torch.equal(value, rank["resumed"]["weights"][name]), name
+        assert_same(rank["plain"]["weights"], rank["resumed"]["weights"])
         assert rank["plain"]["loss"] == rank["resumed"]["loss"]
 
 

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
+import train_programs
+from alike import assert_same, assert_same_weights, untimed
+from fresh_python import python
 from torch import nn
 from torch.optim import lr_scheduler
-from train_helpers import (
-    Classifier,
-    Noisy,
-    assert_same_state,
-    rows,
-    scripted_fit,
-    without_times,
-)
+from train_helpers import Classifier, Noisy, rows, scripted_fit
 
 from structnet.training.checkpoint import load_model
 from structnet.training.fitting import fit
@@ -64,8 +58,8 @@ def test_a_resumed_run_ends_as_an_uninterrupted_one(tmp_path: Path, variant: dic
     with torch.no_grad():
         model.first.weight.zero_()  # what the model was before plays no part
     resumed = fit(model, **options, checkpoint=tmp_path, resume=True)
-    assert_same_state(model, whole)
-    assert without_times(resumed) == without_times(history)
+    assert_same_weights(model, whole)
+    assert untimed(resumed) == untimed(history)
     assert History.load(tmp_path / "history.jsonl").records == resumed.records
 
 
@@ -74,7 +68,7 @@ def test_resuming_a_finished_run_trains_no_more(tmp_path: Path) -> None:
     first, history = scripted_fit([3, 2, 4, 5, 1], **options)
     again, same = scripted_fit([3, 2, 4, 5, 1], **options, resume=True)
     assert same.records == history.records and len(same) == 4
-    assert_same_state(again, first)
+    assert_same_weights(again, first)
 
 
 def test_a_finished_run_can_go_on_for_more_epochs(tmp_path: Path) -> None:
@@ -101,20 +95,10 @@ def test_a_fresh_run_replaces_the_old_one_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills processes it has forked")
 def test_killed_at_any_moment_the_run_ends_the_same(tmp_path: Path) -> None:
-    programs = Path(__file__).parents[1] / "support/train_programs.py"
-    environment = os.environ | {"PYTHONPATH": str(programs.parent.parent), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, str(programs), "kill", str(tmp_path)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    done = python(train_programs.__file__, "kill", tmp_path)
     assert done.returncode == 0, done.stderr
     weights, whole = load_model(tmp_path / "whole.safetensors")
     resumed_weights, resumed = load_model(tmp_path / "killed.safetensors")
-    for name, value in weights.items():
-        assert torch.equal(value, resumed_weights[name]), name
-    expected = without_times(History(whole["history"]))
-    assert without_times(History(resumed["history"])) == expected
-    assert without_times(History.load(tmp_path / "run" / "history.jsonl")) == expected
+    assert_same(weights, resumed_weights)
+    written = untimed(History.load(tmp_path / "run" / "history.jsonl"))
+    assert written == resumed["history"] == whole["history"]

@@ -26,13 +26,7 @@ def test_examples_of_single_trees():
 
 @pytest.mark.parametrize(
     "indices",
-    [
-        [2, 0],
-        np.array([2, 0]),
-        slice(1, None),
-        np.array([True, False, True]),
-        slice(2, None, -2),
-    ],
+    [[2, 0], np.array([2, 0]), slice(1, None), np.array([True, False, True]), slice(2, None, -2)],
 )
 def test_examples_of_pairs(indices: object):
     trees = [chain(n) for n in range(1, 7)]

@@ -91,10 +91,7 @@ def test_repr():
     [
         (Tree("C", [Tree("x")]), "unknown inner label 'C'; 2 are known"),
         (Tree("A", [Tree("w")]), "unknown token 'w'; 3 are known"),
-        (
-            Tree("A", [Tree("x")] * 4),
-            "node 'A' has 4 children; the vocabulary's arity is 3",
-        ),
+        (Tree("A", [Tree("x")] * 4), "node 'A' has 4 children; the vocabulary's arity is 3"),
     ],
 )
 def test_trees_that_the_vocabulary_does_not_know(tree: Tree, message: str, share: bool):
@@ -165,12 +162,9 @@ def test_a_node_with_very_many_children():
 # -------------------------------------------------------------------------- known defects
 
 
-def test_a_generator_of_trees_unshared():
-    assert len(Forest.from_trees((tree for tree in PAIR), VOCABULARY, share=False)) == 2
-
-
-def test_a_generator_of_trees():
-    assert len(Forest.from_trees((tree for tree in PAIR), VOCABULARY)) == 2
+@pytest.mark.parametrize("share", [True, False])
+def test_a_generator_of_trees(share: bool):
+    assert len(Forest.from_trees((tree for tree in PAIR), VOCABULARY, share=share)) == 2
 
 
 class Parsing:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import copy
 import pickle
 import random
-import subprocess
-import sys
 
 import pytest
+from fresh_python import python
 from hypothesis import given
 from random_trees import chain, copied, doubled, mixed_trees, random_tree
 
@@ -142,7 +141,8 @@ def test_a_pickle_is_equal_in_a_process_with_other_string_hashes(tmp_path):
         "again = tree.fold(lambda node, below: Tree(node.label, below, node.token)); "
         "assert tree == again and hash(tree) == hash(again), 'hashes were pickled'"
     )
-    subprocess.run([sys.executable, "-c", program, str(path)], check=True)
+    done = python("-c", program, path)
+    assert done.returncode == 0, done.stderr
 
 
 def test_fold_is_recursion():

@@ -11,7 +11,7 @@ import torch
 from structnet.plot.model_tree.captions import commonest, share_text
 from structnet.plot.model_tree.key import GREEDY, ONE_LEAF
 from structnet.plot.model_tree.sheet import INCH, room
-from structnet.plot.style import GREY, as_written, cut, one_axes, percent_axis
+from structnet.plot.style import GREY, as_written, cut, one_axes, percent_axis, write_cells
 from structnet.routing.leaves import leaf_predictions, leaf_words
 from structnet.routing.reading import read
 from structnet.routing.samples import Samples, counted
@@ -97,7 +97,9 @@ def plot_leaf_classes(
     ax.set_ylabel("leaf, its size:\nits own predictions")
     ax.spines[:].set_visible(False)
     if max(shares.shape) <= MAX_CELLS:
-        _write_shares(ax, shares)
+        # But for what is 0 when it is rounded.
+        percent = [[f"{100 * s:.0f}" if s >= 0.005 else "" for s in row] for row in shares]
+        write_cells(ax, shares, percent)
         _frame(ax, {row: int(said[v].argmax()) for row, v in enumerate(leaves) if v in said})
     if len(leaves) == 1:
         ax.set_title(ONE_LEAF, fontsize=FONT, color=GREY)
@@ -240,15 +242,6 @@ def _frame(ax: Axes, column_of: Mapping[int, int]) -> None:
     for row, column in column_of.items():
         style: dict[str, Any] = {"fill": False, "edgecolor": "black", "linewidth": 1.5}
         ax.add_patch(Rectangle((column - 0.47, row - 0.47), 0.94, 0.94, **style))
-
-
-def _write_shares(ax: Axes, shares: np.ndarray) -> None:
-    """The percentages, but for those that are 0 when rounded."""
-    for (row, column), share in np.ndenumerate(np.nan_to_num(shares)):
-        if share >= 0.005:
-            color = "white" if share > 0.5 else "black"
-            style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8, "color": color}
-            ax.text(column, row, f"{100 * share:.0f}", **style)
 
 
 def _check_images(shape: tuple[int, ...]) -> None:

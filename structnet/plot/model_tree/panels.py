@@ -8,15 +8,7 @@ import numpy as np
 
 from structnet.plot.model_tree.captions import draw_marks, write
 from structnet.plot.model_tree.key import COMING_COLOR, ROUTER_COLOR
-from structnet.plot.model_tree.sheet import (
-    CLASSES,
-    COMING,
-    FONT,
-    MIN_TEXT,
-    ROUTER,
-    WIDTH,
-    Sheet,
-)
+from structnet.plot.model_tree.sheet import CLASSES, COMING, FONT, MIN_TEXT, ROUTER, WIDTH, Sheet
 from structnet.plot.palette import class_colors, confidence, shaded
 from structnet.plot.style import GREY, INNER, LEAF
 from structnet.routing.protocol import RoutedTree

@@ -13,14 +13,7 @@ from structnet.checks import check_integer, check_one_of
 from structnet.plot.model_tree.key import ONE_LEAF
 from structnet.plot.model_tree.region_words import FONT, write_leaves
 from structnet.plot.palette import class_colors, confidence, region_colors
-from structnet.plot.style import (
-    MARKERS,
-    add_legend,
-    as_written,
-    cut,
-    one_axes,
-    percent_axis,
-)
+from structnet.plot.style import MARKERS, add_legend, as_written, cut, one_axes, percent_axis
 from structnet.routing.batches import answers
 from structnet.routing.on_demand import OnDemand
 from structnet.routing.protocol import RoutedTree

@@ -8,10 +8,7 @@ Reference:
 from __future__ import annotations
 
 from structnet.label_tree.language_settings import HEADS, TREES
-from structnet.recipes.language_model.settings import (
-    Choice,
-    LanguageModelRunSettings,
-)
+from structnet.recipes.language_model.settings import Choice, LanguageModelRunSettings
 from structnet.recipes.paper import Member, Members, PaperTable, Row, Table, values_in
 from structnet.recipes.recipe import parts, settings_from, values_of
 from structnet.recipes.words import counted

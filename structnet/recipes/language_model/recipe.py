@@ -10,11 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from structnet.datasets.catalogue import TEXTS
 from structnet.recipes.language_model.paper import TABLES
-from structnet.recipes.language_model.settings import (
-    NAMES,
-    Choice,
-    LanguageModelRunSettings,
-)
+from structnet.recipes.language_model.settings import NAMES, Choice, LanguageModelRunSettings
 from structnet.recipes.protocol import Recipe
 from structnet.recipes.recipe import Answer, AskOfWords, Outcome, Pictures, Place, Say
 

@@ -12,6 +12,7 @@ from structnet.naru import NextWord, RoutedNetwork, Sentences
 from structnet.naru.language_model import measured
 from structnet.recipes.naru.text import Opened
 from structnet.recipes.recipe import Answer
+from structnet.routing.words import percent
 
 ROUTING = "routing.json"
 
@@ -84,7 +85,7 @@ def next_words(model: Opened, text: str, top: int) -> Answer:
         {"word": model.words.words[word], "probability": round(value, 6)}
         for word, value in zip(words.tolist(), values.tolist(), strict=True)
     ]
-    said = ", ".join(f"{each['word']} {100 * each['probability']:.1f} %" for each in likely)
+    said = ", ".join(f"{each['word']} {percent(each['probability'], 1)}" for each in likely)
     known = [word in model.words for word in given]
     unknown = [word for word, there in zip(given, known, strict=True) if not there]
     found: dict[str, Any] = {"text": text, "next": likely, "unknown_words": unknown}

@@ -10,13 +10,7 @@ import numpy as np
 from structnet.recipes.arrays import ArrayData
 from structnet.recipes.softmax_tree.baselines import hierarchical, one_vs_all
 from structnet.recipes.softmax_tree.settings import SoftmaxTreeRunSettings
-from structnet.softmax_tree import (
-    SoftmaxTree,
-    leaves_trained,
-    measured,
-    retrained,
-    train,
-)
+from structnet.softmax_tree import SoftmaxTree, leaves_trained, measured, retrained, train
 from structnet.softmax_tree.points import stacked
 from structnet.softmax_tree.training import Trained
 

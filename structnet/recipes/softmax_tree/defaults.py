@@ -22,13 +22,7 @@ from structnet.recipes.recipe import Place, Say, check_data, result_of
 if TYPE_CHECKING:
     import numpy as np
 
-NAMES = (
-    "softmax tree",
-    "flat softmax",
-    "logistic regression",
-    "decision tree",
-    "random forest",
-)
+NAMES = ("softmax tree", "flat softmax", "logistic regression", "decision tree", "random forest")
 QUANTITIES = ("error", "us a row of many", "us a row alone", "file, MB", "fit, s")
 CALLS, REPEATS = 50, 3  # rows that are asked for alone, batches that are timed
 

@@ -221,10 +221,7 @@ def _stem(choice: Choice) -> str:
 
 def _table(number: int, members: Any) -> PaperTable:
     return PaperTable(
-        DATA_SETS,
-        lambda choice: f"table{number}-{_stem(choice)}",
-        members,
-        partial(made, number),
+        DATA_SETS, lambda choice: f"table{number}-{_stem(choice)}", members, partial(made, number)
     )
 
 

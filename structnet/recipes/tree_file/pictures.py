@@ -11,7 +11,7 @@ import numpy as np
 from structnet.datasets import TreeFile
 from structnet.datasets.tree_file_targets import NODES
 from structnet.plot import plot_explanation, plot_tree
-from structnet.plot.style import WRONG, as_written, cut, one_axes
+from structnet.plot.style import WRONG, as_written, cut, one_axes, write_cells
 from structnet.recipes.tree_file.answers import Opened, relabelled, said_of
 from structnet.recipes.tree_lstm.trees import nearest_size
 from structnet.routing.words import percent
@@ -141,16 +141,8 @@ def draw_confusion(confusion: Mapping[str, Any], ax: Axes | None = None) -> Axes
     ax.set_yticks(range(number), names)
     as_written(*ax.get_xticklabels(), *ax.get_yticklabels())
     if number <= COUNTS_UP_TO:
-        for row, column in np.ndindex(*counts.shape):
-            if counts[row, column]:
-                dark = "white" if shares[row, column] > 0.5 else "black"
-                place: dict[str, Any] = {
-                    "ha": "center",
-                    "va": "center",
-                    "fontsize": 8,
-                    "color": dark,
-                }
-                ax.annotate(f"{counts[row, column]:,}", (column, row), **place)
+        texts = [[f"{n:,}" if n else "" for n in row] for row in counts.tolist()]
+        write_cells(ax, shares, texts)
     left = len(confusion["classes"]) - number
     ax.set_title(f"the {number} most frequent classes" if left else "")
     ax.set(xlabel="predicted", ylabel="true")

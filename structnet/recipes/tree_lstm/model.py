@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from structnet.recipes.tree_lstm.listops import ListOpsData
 from structnet.recipes.tree_lstm.lrt import LRTData
-from structnet.recipes.tree_lstm.settings import (
-    WARM_UP,
-    Model,
-    TreeLSTMRunSettings,
-)
+from structnet.recipes.tree_lstm.settings import WARM_UP, Model, TreeLSTMRunSettings
 from structnet.recipes.tree_lstm.trees import Labelled, TreeData, TreeDataSet
 
 if TYPE_CHECKING:

@@ -18,12 +18,7 @@ from structnet.checks import check_integer
 from structnet.recipes.paper import Member, Members, PaperTable, Row, Table, values_in
 from structnet.recipes.recipe import Place, parts, settings_from, values_of
 from structnet.recipes.tree_lstm.own_trees_table import OWN, TASKS
-from structnet.recipes.tree_lstm.settings import (
-    AGGREGATORS,
-    WARM_UP,
-    Sizes,
-    TreeLSTMRunSettings,
-)
+from structnet.recipes.tree_lstm.settings import AGGREGATORS, WARM_UP, Sizes, TreeLSTMRunSettings
 from structnet.routing.words import percent
 
 if TYPE_CHECKING:
@@ -190,8 +185,4 @@ def _table(number: int, data: str) -> PaperTable:
     return PaperTable([data], lambda choice: name, partial(members, data), partial(make, data))
 
 
-TABLES: Mapping[Any, PaperTable] = {
-    1: _table(1, "listops"),
-    2: _table(2, "lrt"),
-    "own": OWN,
-}
+TABLES: Mapping[Any, PaperTable] = {1: _table(1, "listops"), 2: _table(2, "lrt"), "own": OWN}

@@ -14,13 +14,7 @@ from structnet.datasets.tree_file_formats import ENDINGS
 from structnet.recipes.protocol import Recipe, sizes_in_words
 from structnet.recipes.recipe import Answer, Outcome, Pictures, Place, Say
 from structnet.recipes.tree_file.recipe import TreeFileRecipe
-from structnet.recipes.tree_lstm.model import (
-    OF_NAME,
-    Opened,
-    first_weights,
-    fitted,
-    in_words,
-)
+from structnet.recipes.tree_lstm.model import OF_NAME, Opened, first_weights, fitted, in_words
 from structnet.recipes.tree_lstm.paper import TABLES
 from structnet.recipes.tree_lstm.paper import Choice as TableChoice
 from structnet.recipes.tree_lstm.settings import (

@@ -212,10 +212,7 @@ def tree_lstm(
 
 
 def hidden_states(
-    model: TreeLSTM,
-    trees: Sequence[Tree],
-    vocabulary: Vocabulary,
-    equation: Aggregate = aggregate,
+    model: TreeLSTM, trees: Sequence[Tree], vocabulary: Vocabulary, equation: Aggregate = aggregate
 ) -> Tensor:
     """h of every tree's root, ``[len(trees), hidden_size]``."""
     return torch.stack([tree_lstm(model, tree, vocabulary, equation)[0] for tree in trees])
