@@ -29,7 +29,8 @@ class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
             prune: limits and hyper-parameters, as :class:`.NeuralTreeSettings` tells them.
             Refinement keeps the epoch of the highest validation accuracy, as in the paper; after
             it the tree learns from the validation samples, too, for half as many epochs, unless
-            ``fit`` was given some.
+            ``fit`` was given some. A table's tree begins as a linear model, its weights penalised
+            as strongly as samples held out advise; where it stays one, it is not refined.
         class_weight: class -> weight, 1 where none is said, times that of the sample; "balanced"
             makes all classes count alike. It holds for the validation samples, too.
         validation_fraction: share of the samples to choose by; the classes keep their shares.

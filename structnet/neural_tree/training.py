@@ -15,6 +15,7 @@ from structnet.neural_tree.growth.beginning import check_beginning
 from structnet.neural_tree.growth.decision import Decision
 from structnet.neural_tree.growth.growth import Growth
 from structnet.neural_tree.likelihood import Likelihood
+from structnet.neural_tree.linear import fit_linear, is_linear_model
 from structnet.neural_tree.primitives import Primitives
 from structnet.neural_tree.pruning import prune
 from structnet.neural_tree.refinement import finish, refine
@@ -94,7 +95,8 @@ def train(
     """Grows a tree from its root, refines it, learns from everything last, and prunes it.
 
     Of a tree that predicts classes, refinement keeps the epoch of the highest validation accuracy,
-    samples counted by their weights; of one that predicts numbers, that of the lowest loss.
+    samples counted by their weights; of one that predicts numbers, that of the lowest loss. What
+    stayed a linear model of a table is not refined: in the end its optimum is found anew.
 
     Args:
         tree: a root alone; grown in place.
@@ -148,25 +150,18 @@ def train(
         **shared,
     )
     growth.run()
-    refined = _refined(
-        *(tree, settings, train, validation),
-        checkpoint=None if folder is None else folder / "refinement",
-        callbacks=[lambda model, history: tell(history)],
-        **shared,
-    )
-    last = History()
-    if everything is not None and settings.refine_epochs > 1:
-        # Without a checkpoint: it is short, and begins anew if refinement goes on.
-        last = finish(
-            tree,
-            everything,
-            epochs=settings.refine_epochs // 2,
-            batch_size=settings.batch(len(everything)),
-            seed=settings.seed,
-            optimizer=settings.adam(),
-            device=device,
-            progress=progress,
+    refined, last = History(), History()
+    if is_linear_model(tree, train):  # it is at its optimum
+        if everything is not None and settings.refine_epochs > 1:
+            fit_linear(tree, everything, seed=settings.seed, device=device)
+    else:
+        refined = _refined(
+            *(tree, settings, train, validation),
+            checkpoint=None if folder is None else folder / "refinement",
+            callbacks=[lambda model, history: tell(history)],
+            **shared,
         )
+        last = _finished(tree, settings, everything, device=device, progress=progress)
     found = _so_far(growth, refined, last)
     if settings.prune is not None:
         counted = train if everything is None else everything
@@ -228,6 +223,23 @@ def _refined(
         seed=settings.seed,
         optimizer=settings.adam(),
         patience=settings.waits(len(train)) if settings.stop_refinement else None,
+        **fitting,
+    )
+
+
+def _finished(
+    tree: NeuralTree, settings: NeuralTreeSettings, everything: Samples | None, **fitting: Any
+) -> History:
+    if everything is None or settings.refine_epochs < 2:
+        return History()
+    # Without a checkpoint: it is short, and begins anew if refinement goes on.
+    return finish(
+        tree,
+        everything,
+        epochs=settings.refine_epochs // 2,
+        batch_size=settings.batch(len(everything)),
+        seed=settings.seed,
+        optimizer=settings.adam(),
         **fitting,
     )
 
