@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from structnet.estimators.checked import Checked
 from structnet.estimators.inputs import check_inputs
 from structnet.estimators.tree_estimator import TreeClassifierMixin, TreeRegressorMixin
 from structnet.neural_tree.estimator_base import NeuralTreeEstimator
+from structnet.neural_tree.outliers import warn_of_far_targets
 from structnet.neural_tree.likelihood import Categorical, GaussianMixture, SquaredError
 
 
@@ -92,6 +94,10 @@ class NeuralTreeRegressor(TreeRegressorMixin, NeuralTreeEstimator):
         standardize: the inputs, as there, and each column of the targets.
         n_members: number of trees, as there; their means are averaged.
 
+    Warns:
+        UserWarning: a few of the numbers lie far from all others, as -999 for a missing one does,
+            or one with a slipped point; the loss sees little else.
+
     Reference:
         Tanno et al., Adaptive Neural Trees, ICML 2019.
 
@@ -104,6 +110,12 @@ class NeuralTreeRegressor(TreeRegressorMixin, NeuralTreeEstimator):
     """
 
     _losses = MappingProxyType({"squared_error": SquaredError, "gaussian": GaussianMixture})
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool) -> Checked:
+        found = super()._checked(X, y, sample_weight, reset=reset)
+        if reset:
+            warn_of_far_targets(found.y)
+        return found
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """The means and, if asked for, the standard deviations of the predicted distribution.

@@ -17,15 +17,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from structnet.neural_tree.likelihood import Categorical, SquaredError
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.on_demand import FromDataset
 from structnet.routing.samples import Samples
+from structnet.training.checkpoint import copy_state
 from structnet.training.metrics import evaluate, evaluating, most_at_once
 from structnet.training.processes import own_device
 from structnet.training.threads import Threads
 
-FALL = 0.25  # of the strength, from one optimum to the next
-OPTIMA = 12  # the last strength is 2e-7 of the first
+FALL = 0.2  # of the strength, from one optimum to the next
+OPTIMA = 9  # the last strength is 3e-6 of the first
 AHEAD = 2  # optima that must all be hardly better, for there to be none that is
 LEAST = 1e-4  # of the loss of the strongest: less is hardly better
 PARTS = 5  # that are held out in turn
@@ -40,7 +42,8 @@ def is_linear_model(tree: NeuralTree, samples: Samples) -> bool:
     plain = tree.primitives.plain_root and len(tree.shape) == 1
     # Items of a Dataset may be slow to read, and as random as what is augmented.
     same = samples.augment is None and not isinstance(samples.x, FromDataset)
-    return linear and plain and same and len(samples) >= 2 * PARTS
+    convex = isinstance(tree.likelihood, Categorical | SquaredError)  # others may have no optimum
+    return linear and plain and same and convex and len(samples) >= 2 * PARTS
 
 
 def fit_linear(
@@ -49,7 +52,8 @@ def fit_linear(
     """Takes a linear model to the penalised optimum that predicts best what it has not seen.
 
     The strength falls from one that leaves hardly more than a constant, each optimum begun from the
-    last, until samples held out say that it gets no better.
+    last, until samples held out say that it gets no better. Of numbers too large for the precision
+    of the tree it is left as it is.
 
     Args:
         tree: tree of which :func:`is_linear_model` holds.
@@ -65,10 +69,16 @@ def fit_linear(
         >>> tree.output(x[-1:]).round(decimals=1)
         tensor([[3.]], grad_fn=<RoundBackward1>)
     """
+    before = copy_state(tree)
     nn.init.zeros_(_weights(tree))  # what no sample asks for stays 0
-    with Threads(own_device(device)).kept():
-        strength = _best_strength(tree, samples, seed, device)
-        _minimise(tree, samples, np.arange(len(samples)), strength, device)
+    try:
+        with Threads(own_device(device)).kept():
+            strength = _best_strength(tree, samples, seed, device)
+            _minimise(tree, samples, np.arange(len(samples)), strength, device)
+    except torch.OutOfMemoryError:
+        raise
+    except RuntimeError:  # a step that no float can hold: training by epochs says where
+        tree.load_state_dict(before)
 
 
 def _best_strength(

@@ -14,6 +14,7 @@ from torch import nn
 
 from structnet.neural_tree import (
     Categorical,
+    GaussianMixture,
     Growth,
     NeuralTree,
     NeuralTreeClassifier,
@@ -93,11 +94,21 @@ def test_a_network_that_knows_better_is_left_as_it_is() -> None:
     assert isinstance(solver, nn.Linear) and torch.equal(solver.weight, known.weight)
 
 
+def test_numbers_that_no_float_can_hold_leave_it_as_it_is() -> None:
+    samples = rows()
+    tree = NeuralTree(presets.table(1), (8,), SquaredError())
+    before = [part.clone() for part in tree.parameters()]
+    fit_linear(tree, Samples(samples.x * 1e25, samples.targets), seed=0)
+    assert all(map(torch.equal, tree.parameters(), before))
+
+
 def test_what_is_no_linear_model_of_a_table() -> None:
     samples = rows()
     tree = NeuralTree(presets.table(1), (8,), SquaredError())
     assert is_linear_model(tree, samples)
     assert not is_linear_model(NeuralTree(presets.mlp(1), (8,), SquaredError()), samples)
+    unbounded = NeuralTree(presets.table(2), (8,), GaussianMixture())
+    assert not is_linear_model(unbounded, samples)
     assert not is_linear_model(tree, samples[np.arange(5)])  # too few to hold some out
     assert not is_linear_model(tree, Samples(samples.x, samples.targets, augment=torch.relu))
     pairs = list(zip(samples.x, samples.targets, strict=True))
