@@ -11,8 +11,8 @@ from structnet.estimators.checked import Checked
 from structnet.estimators.inputs import check_inputs
 from structnet.estimators.tree_estimator import TreeClassifierMixin, TreeRegressorMixin
 from structnet.neural_tree.estimator_base import NeuralTreeEstimator
-from structnet.neural_tree.outliers import warn_of_far_targets
 from structnet.neural_tree.likelihood import Categorical, GaussianMixture, SquaredError
+from structnet.neural_tree.outliers import warn_of_far_targets
 
 
 class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):

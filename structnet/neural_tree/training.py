@@ -24,6 +24,7 @@ from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples, as_samples
 from structnet.training.history import History
 from structnet.training.metrics import accuracy, evaluate
+from structnet.training.progress import Progress
 from structnet.training.seeding import random_states_kept
 
 
@@ -110,7 +111,7 @@ def train(
             on from, and ends with the same tree, bit for bit.
         callbacks: functions called as ``callback(trained)`` after every decision of the growth and
             every epoch of the refinement, with what there is so far.
-        progress: show a bar for each training.
+        progress: say how far it is, as :class:`.Growth` does, its refinement as well.
 
     Returns:
         The tree as it was grown and refined; if it was pruned, its pruned copy.
@@ -131,7 +132,8 @@ def train(
     """
     train, validation = check_beginning(tree, train, validation)
     folder = None if folder is None else Path(folder)
-    shared: dict[str, Any] = {"device": device, "progress": progress, "resume": folder is not None}
+    said = Progress.of(progress)
+    shared: dict[str, Any] = {"device": device, "progress": said, "resume": folder is not None}
 
     def tell(*refined: Any) -> None:
         for callback in callbacks:
@@ -154,14 +156,17 @@ def train(
     if is_linear_model(tree, train):  # it is at its optimum
         if everything is not None and settings.refine_epochs > 1:
             fit_linear(tree, everything, seed=settings.seed, device=device)
-    else:
+    elif settings.refine_epochs:
+        said.part = "refinement, "
+        said.say(f"refinement of the whole tree: {settings.refine_epochs} epochs at most")
         refined = _refined(
             *(tree, settings, train, validation),
             checkpoint=None if folder is None else folder / "refinement",
             callbacks=[lambda model, history: tell(history)],
             **shared,
         )
-        last = _finished(tree, settings, everything, device=device, progress=progress)
+        said.part = "all samples, "
+        last = _finished(tree, settings, everything, device=device, progress=said)
     found = _so_far(growth, refined, last)
     if settings.prune is not None:
         counted = train if everything is None else everything
