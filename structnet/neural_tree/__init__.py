@@ -13,6 +13,7 @@ Algorithm 1  split, deepen or keep each leaf      :class:`Growth`; the rule: ``g
 Sec. 4       refinement of a grown tree           :func:`refine`, in ``refinement``
 beyond it    a split may bring several routers    ``growth.lookahead``
 beyond it    all samples are learnt from, last    :func:`finish`, in ``refinement``
+beyond it    a table's tree begins penalised      :func:`fit_linear`, in ``linear``
 Table 2      the modules of the experiments       ``presets``
 ===========  ===================================  ================================================
 
@@ -23,12 +24,14 @@ Table 2      the modules of the experiments       ``presets``
 ``primitives``      :class:`Primitives`: how modules are made for the shapes they meet
 ``pretrained``      :func:`from_sequential`: a tree that begins as a trained network
 ``growth``          Algorithm 1, with its frozen cache and the start of a new router
+``linear``          the linear model that a tree of a table begins as, and may stay
 ``pruning``         :func:`prune`: without the branches that hardly any sample takes
 ``cost``            the parameters and FLOPs of any module
 ``settings``        :class:`NeuralTreeSettings`: every hyper-parameter and default, once
 ``training``        :func:`train`: grow, refine, finish, prune; :func:`go_on`: refine further
 ``member``          a trained tree of an estimator, and its scales
 ``estimator_base``  what both scikit-learn classes share: fitting, answering, files
+``outliers``        numbers that outweigh all others, which a regressor warns of
 ``estimator``       the scikit-learn classes
 ==================  ================================================================================
 

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from structnet.estimators.checked import Checked
 from structnet.estimators.inputs import check_inputs
 from structnet.estimators.tree_estimator import TreeClassifierMixin, TreeRegressorMixin
 from structnet.neural_tree.estimator_base import NeuralTreeEstimator
 from structnet.neural_tree.likelihood import Categorical, GaussianMixture, SquaredError
+from structnet.neural_tree.outliers import warn_of_far_targets
 
 
 class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
@@ -29,7 +31,8 @@ class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
             prune: limits and hyper-parameters, as :class:`.NeuralTreeSettings` tells them.
             Refinement keeps the epoch of the highest validation accuracy, as in the paper; after
             it the tree learns from the validation samples, too, for half as many epochs, unless
-            ``fit`` was given some.
+            ``fit`` was given some. A table's tree begins as a linear model, its weights penalised
+            as strongly as samples held out advise; where it stays one, it is not refined.
         class_weight: class -> weight, 1 where none is said, times that of the sample; "balanced"
             makes all classes count alike. It holds for the validation samples, too.
         validation_fraction: share of the samples to choose by; the classes keep their shares.
@@ -91,6 +94,10 @@ class NeuralTreeRegressor(TreeRegressorMixin, NeuralTreeEstimator):
         standardize: the inputs, as there, and each column of the targets.
         n_members: number of trees, as there; their means are averaged.
 
+    Warns:
+        UserWarning: a few of the numbers lie far from all others, as -999 for a missing one does,
+            or one with a slipped point; the loss sees little else.
+
     Reference:
         Tanno et al., Adaptive Neural Trees, ICML 2019.
 
@@ -103,6 +110,12 @@ class NeuralTreeRegressor(TreeRegressorMixin, NeuralTreeEstimator):
     """
 
     _losses = MappingProxyType({"squared_error": SquaredError, "gaussian": GaussianMixture})
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool) -> Checked:
+        found = super()._checked(X, y, sample_weight, reset=reset)
+        if reset:
+            warn_of_far_targets(found.y)
+        return found
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """The means and, if asked for, the standard deviations of the predicted distribution.

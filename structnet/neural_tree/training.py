@@ -15,6 +15,7 @@ from structnet.neural_tree.growth.beginning import check_beginning
 from structnet.neural_tree.growth.decision import Decision
 from structnet.neural_tree.growth.growth import Growth
 from structnet.neural_tree.likelihood import Likelihood
+from structnet.neural_tree.linear import fit_linear, is_linear_model
 from structnet.neural_tree.primitives import Primitives
 from structnet.neural_tree.pruning import prune
 from structnet.neural_tree.refinement import finish, refine
@@ -23,6 +24,7 @@ from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples, as_samples
 from structnet.training.history import History
 from structnet.training.metrics import accuracy, evaluate
+from structnet.training.progress import Progress
 from structnet.training.seeding import random_states_kept
 
 
@@ -94,7 +96,8 @@ def train(
     """Grows a tree from its root, refines it, learns from everything last, and prunes it.
 
     Of a tree that predicts classes, refinement keeps the epoch of the highest validation accuracy,
-    samples counted by their weights; of one that predicts numbers, that of the lowest loss.
+    samples counted by their weights; of one that predicts numbers, that of the lowest loss. What
+    stayed a linear model of a table is not refined: in the end its optimum is found anew.
 
     Args:
         tree: a root alone; grown in place.
@@ -108,7 +111,7 @@ def train(
             on from, and ends with the same tree, bit for bit.
         callbacks: functions called as ``callback(trained)`` after every decision of the growth and
             every epoch of the refinement, with what there is so far.
-        progress: show a bar for each training.
+        progress: say how far it is, as :class:`.Growth` does, its refinement as well.
 
     Returns:
         The tree as it was grown and refined; if it was pruned, its pruned copy.
@@ -129,7 +132,8 @@ def train(
     """
     train, validation = check_beginning(tree, train, validation)
     folder = None if folder is None else Path(folder)
-    shared: dict[str, Any] = {"device": device, "progress": progress, "resume": folder is not None}
+    said = Progress.of(progress)
+    shared: dict[str, Any] = {"device": device, "progress": said, "resume": folder is not None}
 
     def tell(*refined: Any) -> None:
         for callback in callbacks:
@@ -148,25 +152,21 @@ def train(
         **shared,
     )
     growth.run()
-    refined = _refined(
-        *(tree, settings, train, validation),
-        checkpoint=None if folder is None else folder / "refinement",
-        callbacks=[lambda model, history: tell(history)],
-        **shared,
-    )
-    last = History()
-    if everything is not None and settings.refine_epochs > 1:
-        # Without a checkpoint: it is short, and begins anew if refinement goes on.
-        last = finish(
-            tree,
-            everything,
-            epochs=settings.refine_epochs // 2,
-            batch_size=settings.batch(len(everything)),
-            seed=settings.seed,
-            optimizer=settings.adam(),
-            device=device,
-            progress=progress,
+    refined, last = History(), History()
+    if is_linear_model(tree, train):  # it is at its optimum
+        if everything is not None and settings.refine_epochs > 1:
+            fit_linear(tree, everything, seed=settings.seed, device=device)
+    elif settings.refine_epochs:
+        said.part = "refinement, "
+        said.say(f"refinement of the whole tree: {settings.refine_epochs} epochs at most")
+        refined = _refined(
+            *(tree, settings, train, validation),
+            checkpoint=None if folder is None else folder / "refinement",
+            callbacks=[lambda model, history: tell(history)],
+            **shared,
         )
+        said.part = "all samples, "
+        last = _finished(tree, settings, everything, device=device, progress=said)
     found = _so_far(growth, refined, last)
     if settings.prune is not None:
         counted = train if everything is None else everything
@@ -228,6 +228,23 @@ def _refined(
         seed=settings.seed,
         optimizer=settings.adam(),
         patience=settings.waits(len(train)) if settings.stop_refinement else None,
+        **fitting,
+    )
+
+
+def _finished(
+    tree: NeuralTree, settings: NeuralTreeSettings, everything: Samples | None, **fitting: Any
+) -> History:
+    if everything is None or settings.refine_epochs < 2:
+        return History()
+    # Without a checkpoint: it is short, and begins anew if refinement goes on.
+    return finish(
+        tree,
+        everything,
+        epochs=settings.refine_epochs // 2,
+        batch_size=settings.batch(len(everything)),
+        seed=settings.seed,
+        optimizer=settings.adam(),
         **fitting,
     )
 

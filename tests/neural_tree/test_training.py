@@ -44,6 +44,16 @@ def trained(settings: NeuralTreeSettings = SHORT, **how) -> Trained:
     return train(make_tree(), settings, TRAIN, VALIDATION, **how)
 
 
+def test_it_says_that_it_has_grown_and_goes_on(capsys: pytest.CaptureFixture) -> None:
+    found = trained(progress=True)
+    told = capsys.readouterr().err.splitlines()
+    decided = [i for i, line in enumerate(told) if line.startswith("decision") and "; " in line]
+    assert len(decided) == len(found.decisions)
+    assert told[decided[-1] + 1] == "refinement of the whole tree: 3 epochs at most"
+    trained(replace(SHORT, refine_epochs=0), progress=True)
+    assert "refinement" not in capsys.readouterr().err
+
+
 def test_it_is_growth_then_refinement_then_pruning() -> None:
     found = trained(replace(SHORT, prune=0.05))
     tree = make_tree()

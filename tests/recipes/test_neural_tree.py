@@ -40,8 +40,9 @@ def digits(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
 def table(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A table of numbers, far from mean 0 and deviation 1, and the run that learnt from it."""
     folder = tmp_path_factory.mktemp("table")
-    x = np.random.default_rng(0).normal(50, 9, (120, 3))
-    price = 1000 * (x[:, 0] - x[:, 1]) + 7e4
+    rng = np.random.default_rng(0)
+    x = rng.normal(50, 9, (120, 3))
+    price = 1000 * (x[:, 0] - x[:, 1] + rng.normal(0, 3, 120)) + 7e4
     lines = ["area,age,price,rooms"]
     lines += [f"{a},{b},{p},{c}" for (a, b, c), p in zip(x, price, strict=True)]
     (folder / "houses.csv").write_text("\n".join(lines))

@@ -31,7 +31,8 @@ def call(*argv: object) -> Done:
     with redirect_stdout(out), redirect_stderr(err):
         status = main([str(arg) for arg in argv])
     said = err.getvalue().splitlines(keepends=True)
-    progress = [line for line in said if line.startswith(("epoch ", "decision "))]
+    parts = ("epoch ", "decision ", "refinement", "all samples")
+    progress = [line for line in said if line.startswith(parts)]
     rest = "".join(line for line in said if line not in progress)
     return Done(status, out.getvalue(), rest, progress)
 

@@ -27,6 +27,7 @@ from structnet.neural_tree.growth.candidate import AtLeaf, Candidate, Split, cac
 from structnet.neural_tree.growth.decision import Decision, Gain, choose, gained
 from structnet.neural_tree.growth.measures import can_gain, expected, of_each
 from structnet.neural_tree.growth.proposal import propose
+from structnet.neural_tree.linear import is_linear_model, start_linear
 from structnet.neural_tree.settings import BEGUN, WAIT, NeuralTreeSettings
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples
@@ -234,6 +235,9 @@ class Growth:
 
     def _train_root(self) -> float:
         """Trains the root; one that begins as a trained network does not get worse by it."""
+        if is_linear_model(self.tree, self.train):
+            seed = self._seed("linear")
+            start_linear(self.tree, self.train, self.validation, seed=seed, device=self.device)
         loss = self._train(self.tree, "root", 0, self.train, self.validation)
         if loss == math.inf:  # no epoch was better than the start
             loss = evaluate(self.tree, self.validation, device=self.device)["loss"]

@@ -1,0 +1,200 @@
+"""The linear model that a tree of a table begins as, and stays where no more pays.
+
+    min_w  mean loss + strength / 2 * |weights|^2
+
+The biases are free. Of hundreds of columns and few rows, weights that nothing holds down learn the
+noise, and a gradient descent that ends early learns less of it only by luck.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from structnet.neural_tree.likelihood import Categorical, SquaredError
+from structnet.neural_tree.tree import NeuralTree
+from structnet.routing.on_demand import FromDataset
+from structnet.routing.samples import Samples
+from structnet.training.checkpoint import copy_state
+from structnet.training.metrics import evaluate, evaluating, most_at_once
+from structnet.training.processes import own_device
+from structnet.training.threads import Threads
+
+FALL = 0.2  # of the strength, from one optimum to the next
+OPTIMA = 9  # the last strength is 3e-6 of the first
+AHEAD = 2  # optima that must all be hardly better, for there to be none that is
+LEAST = 1e-4  # of the loss of the strongest: less is hardly better
+PARTS = 5  # that are held out in turn
+ENOUGH = 2000  # samples of which one part says it as well as all
+NUMBERS = 2**22  # of a table, in a batch
+
+
+def is_linear_model(tree: NeuralTree, samples: Samples) -> bool:
+    """Is the tree one linear map of the columns of a table, and are there samples to tell of it?"""
+    [root, *others] = tree.nodes
+    linear = type(root.solver) is nn.Linear and not root.transformers and not others
+    plain = tree.primitives.plain_root and len(tree.shape) == 1
+    # Items of a Dataset may be slow to read, and as random as what is augmented.
+    same = samples.augment is None and not isinstance(samples.x, FromDataset)
+    convex = isinstance(tree.likelihood, Categorical | SquaredError)  # others may have no optimum
+    return linear and plain and same and convex and len(samples) >= 2 * PARTS
+
+
+def fit_linear(
+    tree: NeuralTree, samples: Samples, *, seed: int, device: str | torch.device = "cpu"
+) -> None:
+    """Takes a linear model to the penalised optimum that predicts best what it has not seen.
+
+    The strength falls from one that leaves hardly more than a constant, each optimum begun from the
+    last, until samples held out say that it gets no better. Of numbers too large for the precision
+    of the tree it is left as it is.
+
+    Args:
+        tree: tree of which :func:`is_linear_model` holds.
+        samples: samples to learn from.
+        seed: number that the parts to hold out follow from.
+        device: place to compute; the tree is there.
+
+    Example:
+        >>> from structnet.neural_tree import SquaredError, presets
+        >>> tree = NeuralTree(presets.table(1), (1,), SquaredError())
+        >>> x = torch.linspace(-1, 1, 20)[:, None]
+        >>> fit_linear(tree, Samples(x, 3 * x), seed=0)
+        >>> tree.output(x[-1:]).round(decimals=1)
+        tensor([[3.]], grad_fn=<RoundBackward1>)
+    """
+    before = copy_state(tree)
+    nn.init.zeros_(_weights(tree))  # what no sample asks for stays 0
+    try:
+        with Threads(own_device(device)).kept():
+            strength = _best_strength(tree, samples, seed, device)
+            _minimise(tree, samples, np.arange(len(samples)), strength, device)
+    except torch.OutOfMemoryError:
+        raise
+    except RuntimeError:  # a step that no float can hold: training by epochs says where
+        tree.load_state_dict(before)
+
+
+def _best_strength(
+    tree: NeuralTree, samples: Samples, seed: int, device: str | torch.device
+) -> float:
+    parts = _parts(samples, seed)
+    models = [copy.deepcopy(tree) for _ in parts]
+    strengths = _largest(samples) * FALL ** np.arange(OPTIMA)
+    losses: list[float] = []
+    for strength in strengths:
+        losses.append(0.0)
+        for model, (learn, held) in zip(models, parts, strict=True):
+            _minimise(model, samples, learn, strength, device)
+            losses[-1] += _held_out_loss(model, samples, held, device)
+        if min(losses[:-AHEAD], default=np.inf) - min(losses[-AHEAD:]) < LEAST * abs(losses[0]):
+            break
+    return strengths[int(np.argmin(losses))]
+
+
+def start_linear(
+    tree: NeuralTree,
+    samples: Samples,
+    validation: Samples,
+    *,
+    seed: int,
+    device: str | torch.device = "cpu",
+) -> None:
+    """Does as :func:`fit_linear`, unless the tree is better as it is.
+
+    It may be a trained network, and what there is to learn from not finite.
+
+    Args:
+        validation: samples to compare by; the other arguments are those there.
+    """
+    found = copy.deepcopy(tree)
+    fit_linear(found, samples, seed=seed, device=device)
+    before, after = (evaluate(each, validation, device=device)["loss"] for each in (tree, found))
+    if after < before:
+        tree.load_state_dict(found.state_dict())
+
+
+def _weights(tree: NeuralTree) -> Tensor:
+    return cast(nn.Linear, tree.nodes[0].solver).weight
+
+
+def _parts(samples: Samples, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Places to learn from and to hold out, each class alike."""
+    order = np.random.default_rng(seed).permutation(len(samples))
+    if samples.targets.dim() == 1:
+        order = order[samples.targets.numpy()[order].argsort(kind="stable")]
+    held = [order[i::PARTS] for i in range(PARTS if len(samples) < ENOUGH else 1)]
+    return [(np.setdiff1d(order, part), np.sort(part)) for part in held]
+
+
+def _minimise(
+    tree: NeuralTree,
+    samples: Samples,
+    places: np.ndarray,
+    strength: float,
+    device: str | torch.device,
+) -> None:
+    optimizer = torch.optim.LBFGS(
+        tree.parameters(),
+        max_iter=60,
+        tolerance_grad=1e-4,
+        tolerance_change=1e-6,
+        line_search_fn="strong_wolfe",
+    )
+    batches = _read_again(samples, places, device)
+
+    def closure() -> Tensor:
+        optimizer.zero_grad()
+        penalty = strength / 2 * _weights(tree).square().sum()
+        penalty.backward()
+        total = penalty.detach()
+        for batch in batches():
+            loss = tree.loss(batch) * (len(batch) / len(places))
+            loss.backward()
+            total += loss.detach()
+        return total
+
+    optimizer.step(closure)
+
+
+def _held_out_loss(
+    tree: NeuralTree, samples: Samples, places: np.ndarray, device: str | torch.device
+) -> float:
+    with evaluating(tree):
+        batches = _batches(samples, places, device)
+        return sum(float(tree.loss(batch)) * len(batch) for batch in batches)
+
+
+def _read_again(
+    samples: Samples, places: np.ndarray, device: str | torch.device
+) -> Callable[[], Iterable[Samples]]:
+    """What gives the batches each time that it is called; few enough are kept."""
+    batches = partial(_batches, samples, places, device)
+    if len(places) > _at_once(samples):
+        return batches
+    kept = [*batches()]
+    return lambda: kept
+
+
+def _at_once(samples: Samples) -> int:
+    return most_at_once(samples, max(NUMBERS // samples.x.shape[1], 1))
+
+
+def _batches(
+    samples: Samples, places: np.ndarray, device: str | torch.device = "cpu"
+) -> Iterator[Samples]:
+    size = _at_once(samples)
+    for start in range(0, len(places), size):
+        yield samples[places[start : start + size]].to(device)
+
+
+def _largest(samples: Samples) -> float:
+    """The mean square of a sample: along no direction is there more."""
+    batches = _batches(samples, np.arange(len(samples)))
+    return sum(float(batch.x.square().sum()) for batch in batches) / len(samples)
