@@ -89,9 +89,7 @@ def filled_in(
 def base_rate(examples: Examples, settings: LabelTreeSettings) -> float:
     """The rate at which a step moves a decision about as far as it is wrong."""
     features = examples.features
-    numbers = features.table if features.is_table else features.to_csr().data
-    squares = numbers.astype(np.float64) ** 2
-    size = squares.sum() / max(len(examples), 1)  # of a row
+    size = (features.values.astype(np.float64) ** 2).sum() / max(len(examples), 1)  # of a row
     if settings.embedding_size:  # bags of words have rows of size 1 at most
         return float(VECTORS / max(size, 1.0))
     size += settings.bias and not features.is_table  # of short rows, the bias learns most
