@@ -25,6 +25,7 @@ from structnet.label_tree import (
     choose,
     random_tree,
 )
+from structnet.label_tree.choice import filled_in
 from structnet.routing import Samples
 from structnet.training.seeding import epoch_order
 
@@ -238,6 +239,13 @@ def test_of_few_labels_a_single_node_is_tried(monkeypatch: pytest.MonkeyPatch) -
     for told, arity in (({"arity": 3}, 3), ({"tree": "learned"}, 20)):
         assert choose(examples, 27, replace(untold, **told)).arity == arity
     monkeypatch.setattr("structnet.label_tree.choice.ONE_NODE", 26)
+    assert choose(examples, 27, untold).arity == 27  # which takes no time
+    quick = choose(examples, 27, LabelTreeSettings())
+    assert (
+        quick.arity == 27
+        and 5 <= quick.epochs < filled_in(examples, 27, LabelTreeSettings()).epochs
+    )
+    monkeypatch.setattr("structnet.label_tree.choice.WORK", 0)
     assert choose(examples, 27, untold).arity == 20
 
 
