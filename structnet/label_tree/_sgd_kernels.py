@@ -1,9 +1,10 @@
 """Training and search, one example at a time: compiled loops on shared float32 arrays.
 
-An example is a row of a dense table, or a bag: ``ids[offsets[i]:offsets[i + 1]]`` with weights of
-their own or, where there are none, equal ones (the mean). Where there are no vectors of features
-(``embedding`` is empty), a bag is a sparse row itself. Weights of nodes are ``[nodes, arity,
-size]``; an empty slot has the bias -inf, so that its probability is 0 and its gradient too.
+Examples are ``values, offsets, ids``: sparse rows, ``values[e]`` at ``ids[e]`` for e from
+``offsets[i]`` to ``offsets[i + 1]``; or dense ones, one after the other, where the others are None,
+and numba leaves out what is not for them. Weights of nodes are ``[nodes, arity, size]`` for dense
+rows and ``[nodes, size, arity]`` for sparse ones: what is summed lies together, or what is summed
+into. An empty slot has the bias -inf, so that its probability is 0 and its gradient too.
 """
 
 from __future__ import annotations
@@ -26,133 +27,158 @@ from structnet.label_tree._vectors import (
 from structnet.trees._kernels import compiled, doubled
 
 # Sums in any order, so that they are vectorised; infinities keep their meaning.
-exact = partial(compiled, nogil=True, fastmath={"reassoc"})
+exact = partial(compiled, fastmath={"reassoc"})
+inlined = partial(compiled, inline="always")  # arrays that are handed on are counted: it takes long
 NEAR = 2  # levels of the tree whose weights are always near
 
 
 @compiled
-def represent(i, table, offsets, ids, weights, embedding, r):
-    """The representation of an example, into ``r``; a sparse row without vectors has none."""
-    size = len(r)
-    if len(table):
-        for k in range(size):
-            r[k] = table[i, k]
-        return
-    if not len(embedding):
-        return
-    for k in range(size):
-        r[k] = np.float32(0)
-    share = np.float32(1) / np.float32(max(offsets[i + 1] - offsets[i], 1))
-    for e in range(offsets[i], offsets[i + 1]):
-        add(r, 0, weights[e] if len(weights) else share, embedding, ids[e] * size, size)
+def represented(offsets, ids, values, embedding):
+    """The weighted sums of the vectors of bags' features, as dense rows."""
+    size = embedding.shape[1]
+    rows = np.zeros((len(offsets) - 1) * size, np.float32)
+    for i in range(len(offsets) - 1):
+        for e in range(offsets[i], offsets[i + 1]):
+            add(rows, i * size, values[e], embedding, ids[e] * size, size)
+    return rows
 
 
-@compiled
-def train_part(
-    begin, end, labels, shares, table, offsets, ids, weights, embedding, weight, bias,
-    code_offsets, nodes, slots, sums, seen, first_rate, last_rate, learn_bias,
-):  # fmt: skip
-    """Goes through the examples from ``begin`` to ``end``, and gives the sum of their losses.
-
-    The rate runs linearly from the first to the last of all; ``shares`` are the weights, or empty;
-    ``sums`` and ``seen``, the statistics, are empty where none are kept. The nodes of a path do not
-    depend on each other: each step is taken for all of them before the next. Nothing is called but
-    instructions: arrays that are handed on are counted, which takes longer than what is done here.
-    """
-    arity, size = weight.shape[1:]
-    room = -(-arity // WIDTH) * WIDTH  # of a node in p
-    r = np.zeros(size, np.float32)
-    back = np.zeros(size, np.float32)
+@inlined
+def room_for(code_offsets, arity):
+    """Numbers for a node's children in whole vectors, and for those of the longest path."""
     longest = np.int64(0)  # numpy's diff and max take longer to compile than all this
     for label in range(len(code_offsets) - 1):
         longest = max(longest, code_offsets[label + 1] - code_offsets[label])
-    p = np.empty(room * longest, np.float32)
-    bags, weighted, keep = len(table) == 0, len(weights) > 0, len(seen) > 0
-    sparse = bags and len(embedding) == 0
-    embedded = bags and not sparse
-    one, equal, least = np.float32(1), np.float32(0), np.float32(1e-30)
-    infinite = np.float32(np.inf)
-    share, loss, likelihood = one, 0.0, 1.0
-    start, stop = 0, 0
+    room = -(-arity // WIDTH) * WIDTH
+    return room, np.empty(room * longest, np.float32)
+
+
+@inlined
+def decided(
+    first, last, nodes, slots, arity, room, p, bias, sums, seen, share, rate, learn_bias,
+    weighted, loss, likelihood,
+):  # fmt: skip
+    """From a path's logits to what its weights are to change by, at the rate; and the loss so far.
+
+    The loss is a sum and, for want of a logarithm a row, a product of probabilities.
+    """
+    for row in range(first, last):
+        at = (row - first) * room
+        softmax(p, at, arity)
+        if len(seen):
+            seen[row] += share
+            add(sums, row * arity, share, p, at, arity)
+        likelihood *= max(p[at + slots[row]], np.float32(1e-30))
+        if likelihood < 1e-200 or weighted:
+            loss -= share * math.log(likelihood)
+            likelihood = 1.0
+        error(p, at, arity, slots[row], share * rate)
+        if learn_bias:
+            add(bias, nodes[row] * arity, -np.float32(1), p, at, arity)
+    return loss, likelihood
+
+
+@compiled
+def train_dense(
+    begin, end, labels, shares, values, offsets, ids, weight, bias,
+    code_offsets, nodes, slots, sums, seen, first_rate, last_rate, learn_bias, embedding,
+):  # fmt: skip
+    """Goes through the examples from ``begin`` to ``end``, and gives the sum of their losses.
+
+    They are dense rows or, with vectors of the features (``embedding``), bags. The rate runs
+    linearly from the first to the last of all; ``shares`` are the weights, or empty; ``sums`` and
+    ``seen``, the statistics, are empty where none are kept. The nodes of a path do not depend on
+    each other: each step is taken for all of them before the next.
+    """
+    arity, size = weight.shape[1:]
+    room, p = room_for(code_offsets, arity)
+    r, back = np.zeros(size, np.float32), np.zeros(size, np.float32)
+    loss, likelihood = 0.0, 1.0
     for i in range(begin, end):
         # What the next example needs is on its way while this one is worked on.
-        if i + 1 < end and not sparse:
+        if i + 1 < end:
             following = code_offsets[labels[i + 1]] + NEAR
             for row in range(following, code_offsets[labels[i + 1] + 1]):
                 prefetch(weight, nodes[row] * arity * size, arity * size)
-            if embedded:
+            if embedding is not None:
                 for e in range(offsets[i + 1], offsets[i + 2]):
                     prefetch(embedding, ids[e] * size, size)
-        for k in range(0 if sparse else size):
-            r[k] = np.float32(0) if bags else table[i, k]
+        for k in range(size):
+            r[k] = values[i * size + k] if embedding is None else np.float32(0)
             back[k] = np.float32(0)
-        if bags:
-            start, stop = offsets[i], offsets[i + 1]
-            equal = one / np.float32(max(stop - start, 1))
-        if embedded:
-            for e in range(start, stop):
-                add(r, 0, weights[e] if weighted else equal, embedding, ids[e] * size, size)
+        if embedding is not None:
+            for e in range(offsets[i], offsets[i + 1]):
+                add(r, 0, values[e], embedding, ids[e] * size, size)
         rate = np.float32(first_rate + (last_rate - first_rate) * i / len(labels))
-        if len(shares):
-            loss -= share * math.log(likelihood)
-            likelihood, share = 1.0, shares[i]
+        share = shares[i] if len(shares) else np.float32(1)
         first, last = code_offsets[labels[i]], code_offsets[labels[i] + 1]
         for row in range(first, last):
-            at = (row - first) * room
-            if not sparse:
-                logits(weight, bias, nodes[row] * arity, arity, size, r, p, at)
-                continue
+            logits(weight, bias, nodes[row] * arity, arity, size, r, 0, p, (row - first) * room)
+        loss, likelihood = decided(
+            first, last, nodes, slots, arity, room, p, bias, sums, seen, share, rate, learn_bias,
+            len(shares) > 0, loss, likelihood,
+        )  # fmt: skip
+        for row in range(first, last):
+            step(weight, nodes[row] * arity, arity, size, r, p, (row - first) * room, back)
+        if embedding is not None:
+            for e in range(offsets[i], offsets[i + 1]):
+                add(embedding, ids[e] * size, -values[e], back, 0, size)
+    return loss - math.log(likelihood)
+
+
+@compiled
+def train_sparse(
+    begin, end, labels, shares, values, offsets, ids, weight, bias,
+    code_offsets, nodes, slots, sums, seen, first_rate, last_rate, learn_bias,
+):  # fmt: skip
+    """The same for sparse rows that the nodes decide on themselves."""
+    size, arity = weight.shape[1:]
+    room, p = room_for(code_offsets, arity)
+    loss, likelihood = 0.0, 1.0
+    for i in range(begin, end):
+        if i + 1 < end:
+            for e in range(offsets[i + 1], offsets[i + 2]):
+                for row in range(code_offsets[labels[i + 1]], code_offsets[labels[i + 1] + 1]):
+                    prefetch(weight, (nodes[row] * size + ids[e]) * arity, arity)
+        rate = np.float32(first_rate + (last_rate - first_rate) * i / len(labels))
+        share = shares[i] if len(shares) else np.float32(1)
+        first, last = code_offsets[labels[i]], code_offsets[labels[i] + 1]
+        for row in range(first, last):
             for j in range(room):
-                p[at + j] = bias[nodes[row], j] if j < arity else -infinite
-            for e in range(start, stop):
-                value = weights[e] if weighted else equal
-                for j in range(arity):
-                    p[at + j] += value * weight[nodes[row], j, ids[e]]
-        for row in range(first, last):
-            at = (row - first) * room
-            softmax(p, at, arity)
-            if keep:
-                seen[row] += share
-                add(sums, row * arity, share, p, at, arity)
-            likelihood *= max(p[at + slots[row]], least)
-            if likelihood < 1e-200:
-                loss -= share * math.log(likelihood)
-                likelihood = 1.0
-        for row in range(first, last):
-            at = (row - first) * room
-            error(p, at, arity, slots[row], share * rate)
-            if not sparse:
-                step(weight, nodes[row] * arity, arity, size, r, p, at, back)
-            for e in range(start, stop if sparse else start):
-                value = weights[e] if weighted else equal
-                for j in range(arity):
-                    weight[nodes[row], j, ids[e]] -= value * p[at + j]
-            if learn_bias:
-                add(bias, nodes[row] * arity, -one, p, at, arity)
-        for e in range(start, stop if embedded else start):
-            add(embedding, ids[e] * size, -(weights[e] if weighted else equal), back, 0, size)
-    return loss - share * math.log(likelihood)
+                p[(row - first) * room + j] = bias[nodes[row], j] if j < arity else -np.inf
+        for e in range(offsets[i], offsets[i + 1]):  # features outside: no sum waits for itself
+            for row in range(first, last):
+                at = (nodes[row] * size + ids[e]) * arity
+                add(p, (row - first) * room, values[e], weight, at, arity)
+        loss, likelihood = decided(
+            first, last, nodes, slots, arity, room, p, bias, sums, seen, share, rate, learn_bias,
+            len(shares) > 0, loss, likelihood,
+        )  # fmt: skip
+        for e in range(offsets[i], offsets[i + 1]):
+            for row in range(first, last):
+                at = (nodes[row] * size + ids[e]) * arity
+                add(weight, at, -values[e], p, (row - first) * room, arity)
+    return loss - math.log(likelihood)
 
 
 @exact
-def branch_log_prob(i, table, offsets, ids, weights, embedding, weight, bias, node, r, log_p):
-    """The log-probabilities of a node's children, in double precision, into ``log_p``.
+def branch_log_prob(i, values, offsets, ids, weight, bias, node, logit, log_p):
+    """The log-probabilities of a node's children for example i, in double precision, ``log_p``.
 
-    They are those of example i, represented by ``r`` or a sparse row.
+    ``logit`` has room for as many numbers in single precision, in whole vectors.
     """
-    arity, size = weight.shape[1], weight.shape[2]
-    start, stop = 0, 0
-    if not len(table) and not len(embedding):
-        start, stop, size = offsets[i], offsets[i + 1], 0
-    share = np.float32(1) / np.float32(max(stop - start, 1))
+    arity = len(log_p)
+    if ids is None:
+        size = weight.shape[2]
+        logits(weight, bias, node * arity, arity, size, values, i * size, logit, 0)
+    else:
+        for j in range(arity):
+            logit[j] = bias[node, j]
+        for e in range(offsets[i], offsets[i + 1]):
+            add(logit, 0, values[e], weight, (node * weight.shape[1] + ids[e]) * arity, arity)
     highest = -np.inf
     for j in range(arity):
-        logit = np.float32(0)
-        for k in range(size):
-            logit += weight[node, j, k] * r[k]
-        for e in range(start, stop):
-            logit += (weights[e] if len(weights) else share) * weight[node, j, ids[e]]
-        log_p[j] = logit + bias[node, j]
+        log_p[j] = logit[j]
         highest = max(highest, log_p[j])
     total = 0.0
     for j in range(arity):
@@ -164,8 +190,7 @@ def branch_log_prob(i, table, offsets, ids, weights, embedding, weight, bias, no
 
 @exact
 def search(
-    begin, end, table, offsets, ids, weights, embedding, weight, bias, children, top, beam,
-    least, best, log_prob,
+    values, offsets, ids, weight, bias, children, top, beam, least, best, log_prob,
 ):  # fmt: skip
     """The likeliest labels of each example, best first, and how many nodes were computed.
 
@@ -175,14 +200,12 @@ def search(
     Args: ``beam`` is the most nodes that go on at each depth, 0 for all; ``least`` the smallest
     log-probability that counts.
     """
-    num_nodes, arity, size = weight.shape
-    r = np.empty(size, np.float32)
-    log_p = np.empty(arity)
+    num_nodes, arity = bias.shape
+    logit, log_p = np.empty(arity + WIDTH, np.float32), np.empty(arity)
     expanded = np.zeros(64, np.int64)
     visited = 0
     heap = [(0.0, 0, 0)]
-    for n in range(begin, end):
-        represent(n, table, offsets, ids, weights, embedding, r)
+    for n in range(len(log_prob)):
         heap.clear()
         heap.append((0.0, 0, 0))  # a loss, a node or leaf, a depth
         if beam:
@@ -202,9 +225,7 @@ def search(
                     continue
                 expanded[depth] += 1
             visited += 1
-            branch_log_prob(
-                n, table, offsets, ids, weights, embedding, weight, bias, node, r, log_p
-            )
+            branch_log_prob(n, values, offsets, ids, weight, bias, node, logit, log_p)
             for j in range(arity):
                 if children[node, j] >= 0 and -loss + log_p[j] >= least:
                     u = np.int64(children[node, j])
@@ -214,43 +235,32 @@ def search(
 
 @exact
 def score_labels(
-    begin, end, labels, table, offsets, ids, weights, embedding, weight, bias,
-    code_offsets, nodes, slots, log_prob,
+    labels, values, offsets, ids, weight, bias, code_offsets, nodes, slots, log_prob,
 ):  # fmt: skip
     """The log-probability of one label an example, into ``log_prob``: the sum along its code."""
-    arity, size = weight.shape[1:]
-    r = np.empty(size, np.float32)
-    log_p = np.empty(arity)
-    for n in range(begin, end):
-        represent(n, table, offsets, ids, weights, embedding, r)
+    arity = bias.shape[1]
+    logit, log_p = np.empty(arity + WIDTH, np.float32), np.empty(arity)
+    for n in range(len(log_prob)):
         loss = 0.0
         for row in range(code_offsets[labels[n]], code_offsets[labels[n] + 1]):
-            branch_log_prob(
-                n, table, offsets, ids, weights, embedding, weight, bias, nodes[row], r, log_p
-            )
+            branch_log_prob(n, values, offsets, ids, weight, bias, nodes[row], logit, log_p)
             loss -= log_p[slots[row]]
         log_prob[n] = -loss
 
 
 @exact
-def score_all(
-    begin, end, table, offsets, ids, weights, embedding, weight, bias, children, log_prob
-):
+def score_all(values, offsets, ids, weight, bias, children, log_prob):
     """The log-probabilities of all labels, ``[n, labels]``, into ``log_prob``."""
-    num_nodes, arity, size = weight.shape
-    r = np.empty(size, np.float32)
-    log_p = np.empty(arity)
+    num_nodes, arity = bias.shape
+    logit, log_p = np.empty(arity + WIDTH, np.float32), np.empty(arity)
     stack = np.empty(num_nodes + 1, np.int64)
     above = np.empty(num_nodes + 1)
-    for n in range(begin, end):
-        represent(n, table, offsets, ids, weights, embedding, r)
+    for n in range(len(log_prob)):
         above[0], stack[0], height = 0.0, 0, min(num_nodes, 1)
         while height:
             height -= 1
             loss, node = above[height], stack[height]
-            branch_log_prob(
-                n, table, offsets, ids, weights, embedding, weight, bias, node, r, log_p
-            )
+            branch_log_prob(n, values, offsets, ids, weight, bias, node, logit, log_p)
             for j in range(arity):
                 u = children[node, j]
                 if u >= num_nodes:
@@ -261,21 +271,18 @@ def score_all(
 
 
 @compiled
-def take_rows(offsets, ids, weights, rows):
-    """The bags of some examples, one after the other."""
+def take_rows(offsets, entries, rows):
+    """Where the bags of some examples begin, and what is in them, one after the other."""
     new_offsets = np.zeros(len(rows) + 1, np.int64)
     for n in range(len(rows)):
         new_offsets[n + 1] = new_offsets[n] + offsets[rows[n] + 1] - offsets[rows[n]]
-    new_ids = np.empty(new_offsets[-1], np.int32)
-    new_weights = np.empty(new_offsets[-1] if len(weights) else 0, np.float32)
+    taken = np.empty(new_offsets[-1], entries.dtype)
     for n in range(len(rows)):
         at = new_offsets[n]
         for e in range(offsets[rows[n]], offsets[rows[n] + 1]):
-            new_ids[at] = ids[e]
-            if len(weights):
-                new_weights[at] = weights[e]
+            taken[at] = entries[e]
             at += 1
-    return new_offsets, new_ids, new_weights
+    return new_offsets, taken
 
 
 @partial(compiled, error_model="numpy")  # Where divisors are checked, nothing is vectorised.

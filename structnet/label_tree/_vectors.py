@@ -6,7 +6,7 @@ quarter, ... of one; nothing beside the numbers themselves is read or written.
 
 ============  ====================================================================================
 ``add``       ``a[at:] += scale * b[start:]``
-``logits``    ``p[at + j] = weight[row + j] . r + bias[row + j]``, and -inf up to a whole vector
+``logits``    ``p[at + j] = weight[row + j] . r[start:] + bias[row + j]``; -inf up to a whole vector
 ``softmax``   ``p[at:] = exp(p[at:]) / sum(exp(p[at:]))``
 ``error``     ``p[at + j] = rate * (p[at + j] - [j = slot])``
 ``step``      ``back += sum_j g[at + j] weight[row + j]``; ``weight[row + j] -= g[at + j] r``
@@ -164,13 +164,13 @@ def add(typing, a, at, scale, other, start, size):
 
 
 @intrinsic
-def logits(typing, weight, bias, row, arity, size, r, p, at):
+def logits(typing, weight, bias, row, arity, size, r, start, p, at):
     def code(context, b, signature, values):
         row, arity, size = values[2:5]
         weight = Part(context, b, signature.args[0], values[0], b.mul(row, size))
         bias = Part(context, b, signature.args[1], values[1], row)
-        r = Part(context, b, signature.args[5], values[5])
-        p = Part(context, b, signature.args[6], *values[6:])
+        r = Part(context, b, signature.args[5], *values[5:7])
+        p = Part(context, b, signature.args[7], *values[7:])
         total, found = (cgutils.alloca_once(b, vector()) for _ in range(2))
 
         def product(j):
@@ -193,7 +193,7 @@ def logits(typing, weight, bias, row, arity, size, r, p, at):
             p.store(b.load(found), first)
         return context.get_dummy_value()
 
-    return signature_of(weight, bias, INT, INT, INT, r, p, INT), code
+    return signature_of(weight, bias, INT, INT, INT, r, INT, p, INT), code
 
 
 @intrinsic

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from structnet.checks import check_integer, check_number
-from structnet.label_tree._sgd_kernels import score_all, score_labels, search
+from structnet.label_tree._sgd_kernels import represented, score_all, score_labels, search
 from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.features import Features
 
@@ -16,26 +16,28 @@ class TreeArrays(NamedTuple):
     """The numbers of a tree of softmaxes, shared with the module that gave them on a CPU.
 
     Attributes:
-        embedding: vectors of features, of which a bag's are averaged, ``[features, in_features]``.
-        weight: ``[nodes, arity, in_features]``.
+        embedding: vectors of features, of which a bag's are averaged, ``[features, in_features]``,
+            or None.
+        weight: ``[nodes, arity, in_features]``; where examples are sparse rows that the nodes
+            decide on themselves, ``[nodes, in_features, arity]``.
         bias: ``[nodes, arity]``; -inf where there is no child.
         codes: the tree.
     """
 
-    embedding: np.ndarray
+    embedding: np.ndarray | None
     weight: np.ndarray
     bias: np.ndarray
     codes: LabelCodes
 
     def taken(self, features: Features) -> Features:
-        """Examples in the form that the loops read with these arrays.
+        """Examples in the form that is learnt from.
 
         Raises:
             ValueError: they have other features.
         """
-        embedded = len(self.embedding) > 0
-        size = len(self.embedding) if embedded else self.weight.shape[2]
-        return features.for_tree(size, embedded)
+        if self.embedding is not None:
+            return features.for_tree(len(self.embedding), True)
+        return features.for_tree(self.weight.shape[2 if features.is_table else 1], False)
 
     def searched(
         self, features: Features, k: int = 1, beam: int | None = None, threshold: float = 0.0
@@ -57,21 +59,28 @@ class TreeArrays(NamedTuple):
         if not self.codes.num_nodes:
             return np.zeros_like(values), np.zeros_like(labels), 0.0
         least = np.log(threshold) if threshold > 0 else -np.inf
-        where = *self.taken(features).parts, *self[:3], self.codes.children
-        count = search(0, len(features), *where, k, beam or 0, least, labels, values)
+        rows = *self._rows(features), self.weight, self.bias
+        count = search(*rows, self.codes.children, k, beam or 0, least, labels, values)
         return values, labels, count / max(len(features), 1)
 
     def scored(self, features: Features, labels: np.ndarray) -> np.ndarray:
         """The log-probability of one label an example. ``[n] -> [n]``."""
         found = np.zeros(len(features))
         codes = self.codes.offsets, self.codes.nodes, self.codes.slots
-        where = *self.taken(features).parts, *self[:3], *codes
-        score_labels(0, len(features), np.asarray(labels, np.int64), *where, found)
+        rows = *self._rows(features), self.weight, self.bias
+        score_labels(np.asarray(labels, np.int64), *rows, *codes, found)
         return found
 
     def scored_all(self, features: Features) -> np.ndarray:
         """The log-probabilities of all labels, in double precision. ``[n, num_labels]``."""
         found = np.zeros((len(features), self.codes.num_labels))
-        where = *self.taken(features).parts, *self[:3], self.codes.children
-        score_all(0, len(features), *where, found)
+        rows = *self._rows(features), self.weight, self.bias
+        score_all(*rows, self.codes.children, found)
         return found
+
+    def _rows(self, features: Features) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
+        """What the nodes decide on, as the loops take it."""
+        values, offsets, ids = self.taken(features).parts
+        if self.embedding is None:
+            return values, offsets, ids
+        return represented(offsets, ids, values, self.embedding), None, None

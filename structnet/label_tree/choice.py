@@ -9,7 +9,6 @@ from operator import itemgetter
 import numpy as np
 
 from structnet.estimators.held_out import hold_out
-from structnet.label_tree.features import Features
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.training import CollapseError, Examples, Training, begin
 
@@ -19,19 +18,21 @@ SIZE = 50  # of the features' vectors
 STEPS = 500_000  # examples that a training goes through, at least
 EPOCHS = (5, 100)
 TRIED = 400_000  # examples that a trial goes through, at most
-RATES = (0.3, 1.0, 3.0)  # times the rate that suits the size of the features
+RATES = (1.0, 3.0, 0.3)  # times the rate that suits the size of the features
 VECTORS = 0.2  # rate where the features' vectors are learned
 DIRECT = 50_000_000  # weights of all features for all labels, up to which they are tried
+WORK = 7_000_000_000  # products of a training, up to which more labels are tried at one node
+PASSES = 5  # for one through the examples that such a node of all makes
 LEAST = 40  # examples from which on some are held out
 
 
 def choose(examples: Examples, num_classes: int, settings: LabelTreeSettings) -> LabelTreeSettings:
     """The settings with what is None filled in.
 
-    The rate, and whether the tree is learned or Huffman's or, of some hundreds of labels, a single
+    The rate, and whether the tree is learned or Huffman's or, where that takes seconds, a single
     node, are tried on a tenth of the examples that the trials have not seen; where a trial would
-    take long, on fewer examples. Where there is no single node, a tree of k-means that decides on
-    the features of sparse rows or text themselves, without vectors, is tried too.
+    take long, on fewer examples. Of sparse rows or text, a single node that decides on the features
+    themselves, without vectors, is tried too or, of too many labels, a tree of k-means.
 
     Args:
         settings: settings; what they say stays.
@@ -45,28 +46,33 @@ def choose(examples: Examples, num_classes: int, settings: LabelTreeSettings) ->
         )
     if settings.tree is not None and settings.learning_rate is not None:
         return settings
-    families = _families(told, num_classes, examples.features, settings)
-    tries = [
-        [replace(one[0], learning_rate=rate) for rate in _rates(examples, one[0])]
-        for one in families
-    ]
-    if len(examples) < LEAST or len(tries[0]) == len(families[0]) == len(families) == 1:
-        return tries[0][0]
+    families = _families(told, num_classes, examples, settings)
+    first, rates = families[0][0], _rates(examples, families[0][0])
+    if len(examples) < LEAST or len(rates) == len(families[0]) == len(families) == 1:
+        return replace(first, learning_rate=rates[0])
     learn, held = hold_out(len(examples), 0.1, settings.seed)
     assert settings.epochs is not None
     most = max(TRIED // settings.epochs, 10 * num_classes)
     learn = np.random.default_rng(settings.seed).permutation(learn)[:most]
     parts = examples[learn], examples[held[:most]]
 
-    def best_of(tries: list[LabelTreeSettings]) -> tuple[float, LabelTreeSettings]:
-        return max(((_score(each, num_classes, *parts), each) for each in tries), key=itemgetter(0))
+    def tried(one: LabelTreeSettings, rate: float) -> tuple[float, float, LabelTreeSettings]:
+        assert settings.epochs is not None and one.epochs is not None
+        # The fewer the passes, the longer the steps, unless their length is told.
+        times = settings.epochs / one.epochs if settings.learning_rate is None else 1
+        one = replace(one, learning_rate=rate * times)
+        return _score(one, num_classes, *parts), rate, one
 
     found = []
-    for (_, *others), rates in zip(families, tries, strict=True):
-        found.append(best_of(rates))
-        rate = found[-1][1].learning_rate
-        found += [best_of([replace(each, learning_rate=rate)]) for each in others]
-    return max(found, key=itemgetter(0))[1]
+    for first, *others in families:
+        tries = []
+        for rate in _rates(examples, first):
+            tries.append(tried(first, rate))
+            if len(tries) == 2 and tries[1][0] > tries[0][0]:
+                break  # the third one goes the other way
+        best = max(tries, key=itemgetter(0))
+        found += [best, *(tried(each, best[1]) for each in others)]
+    return max(found, key=itemgetter(0))[2]
 
 
 def filled_in(
@@ -89,9 +95,7 @@ def filled_in(
 def base_rate(examples: Examples, settings: LabelTreeSettings) -> float:
     """The rate at which a step moves a decision about as far as it is wrong."""
     features = examples.features
-    numbers = features.table if features.is_table else features.to_csr().data
-    squares = numbers.astype(np.float64) ** 2
-    size = squares.sum() / max(len(examples), 1)  # of a row
+    size = (features.values.astype(np.float64) ** 2).sum() / max(len(examples), 1)  # of a row
     if settings.embedding_size:  # bags of words have rows of size 1 at most
         return float(VECTORS / max(size, 1.0))
     size += settings.bias and not features.is_table  # of short rows, the bias learns most
@@ -99,23 +103,44 @@ def base_rate(examples: Examples, settings: LabelTreeSettings) -> float:
 
 
 def _families(
-    told: LabelTreeSettings, num_classes: int, features: Features, settings: LabelTreeSettings
+    told: LabelTreeSettings, num_classes: int, examples: Examples, settings: LabelTreeSettings
 ) -> list[list[LabelTreeSettings]]:
     """The kinds of tree that may be chosen; of the first of each row, all rates are tried."""
     assert settings.arity is not None
-    huffman = replace(settings, tree="huffman")
     if settings.tree is not None:
         return [[settings]]
-    if num_classes <= settings.arity:  # a single node
-        return [[huffman]]
-    found = [replace(settings, tree="learned"), huffman]
-    if told.arity is None and num_classes <= ONE_NODE:
-        return [[*found, replace(huffman, arity=num_classes)]]
-    # A tree learns vectors of features badly from few examples of each label.
+    huffman, features = replace(settings, tree="huffman"), examples.features
+    is_node = num_classes <= settings.arity
+    node = _one_node(told, num_classes, examples, settings)
+    found = [huffman] if is_node else [replace(settings, tree="learned"), node or huffman]
+    # Vectors of features are learned badly from few examples of each label.
     few = not features.is_table and num_classes * features.size <= DIRECT
     untold = told.embedding_size is None and told.start is None
-    direct = few and untold and not settings.of_reassignments
-    return [found, [replace(settings, tree="clusters", embedding_size=0)]] if direct else [found]
+    if not (few and untold) or settings.of_reassignments:
+        return [found]
+    direct = replace(settings, embedding_size=0)
+    node = _one_node(told, num_classes, examples, direct)
+    return [found, [node or replace(direct, tree="huffman" if is_node else "clusters")]]
+
+
+def _one_node(
+    told: LabelTreeSettings, num_classes: int, examples: Examples, settings: LabelTreeSettings
+) -> LabelTreeSettings | None:
+    """A single node of more labels than a node of a tree has, if it learns in seconds.
+
+    Without vectors nothing waits for another thing to be learnt: where a pass is long, fewer do.
+    """
+    assert settings.epochs is not None
+    epochs, values = settings.epochs, examples.features.values
+    if told.arity is not None or num_classes <= ARITY:
+        return None
+    if settings.embedding_size or (examples.features.is_table and num_classes <= ONE_NODE):
+        most = ONE_NODE
+    else:
+        epochs = told.epochs or max(epochs // PASSES, EPOCHS[0])
+        most = max(ONE_NODE, WORK // (epochs * max(values.size, 1)))
+    node = replace(settings, tree="huffman", arity=num_classes, epochs=epochs)
+    return node if num_classes <= most else None
 
 
 def _rates(examples: Examples, settings: LabelTreeSettings) -> list[float]:
@@ -123,7 +148,7 @@ def _rates(examples: Examples, settings: LabelTreeSettings) -> list[float]:
     if settings.learning_rate is not None:
         return [settings.learning_rate]
     base = base_rate(examples, settings)
-    return [base, *(base * times for times in RATES if times != 1)]
+    return [base * times for times in RATES]
 
 
 def _score(settings: LabelTreeSettings, num_classes: int, learn: Examples, held: Examples) -> float:

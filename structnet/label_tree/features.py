@@ -112,9 +112,17 @@ class Features:
         return len(self), self.size
 
     @property
-    def parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """The arrays in the order that the loops take them."""
-        return self.table, self.offsets, self.ids, self.weights
+    def values(self) -> np.ndarray:
+        """The numbers of all rows, one after the other: the table, or the weights in bags."""
+        if self.is_table or len(self.weights):
+            return self.table.ravel() if self.is_table else self.weights
+        lengths = np.diff(self.offsets)
+        return np.repeat(np.float32(1) / np.maximum(lengths, 1).astype(np.float32), lengths)
+
+    @property
+    def parts(self) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
+        """The values, offsets and ids as the loops take them: of a table, the values alone."""
+        return self.values, *((None, None) if self.is_table else (self.offsets, self.ids))
 
     def __len__(self) -> int:
         return len(self.table) if self.is_table else len(self.offsets) - 1
@@ -123,16 +131,15 @@ class Features:
         rows = np.arange(len(self))[rows]
         if self.is_table:
             return replace(self, table=self.table[rows])
-        offsets, ids, weights = take_rows(*self.parts[1:], rows)
+        offsets, ids = take_rows(self.offsets, self.ids, rows)
+        weights = self.weights
+        if len(weights):
+            _, weights = take_rows(self.offsets, weights, rows)
         return replace(self, offsets=offsets, ids=ids, weights=weights)
 
     def to_csr(self) -> csr_matrix:
         """The bags as a sparse matrix, ``[n, size]``."""
-        weights = self.weights
-        if not len(weights):
-            lengths = np.diff(self.offsets)
-            weights = np.repeat(1 / np.maximum(lengths, 1), lengths).astype(np.float32)
-        return csr_matrix((weights, self.ids, self.offsets), shape=self.shape)
+        return csr_matrix((self.values, self.ids, self.offsets), shape=self.shape)
 
     def for_tree(self, size: int, embedded: bool) -> Features:
         """The same as the loops take them: bags where features have vectors.

@@ -28,12 +28,14 @@ class LabelTreeSettings:
             "huffman", "clusters" (k-means of the labels' mean examples), "complete" (by frequency)
             and "random" stay as they begin. By default learned or Huffman's or, where it decides on
             sparse rows themselves, clusters: whichever is best on samples held out.
-        arity: children of a node; by default 20, or as many as there are labels, up to 500 of
-            them, if a single node is better than a tree on samples held out.
+        arity: children of a node; by default 20, or as many as there are labels, if a single node
+            is better than a tree on samples held out. It is tried of up to 500 labels, and of more
+            where it learns in seconds, without vectors.
         embedding_size: size of the features' vectors; 0 decides on the features themselves, with a
             weight of each at every node. By default 0 for a table; for what is sparse or text 50,
-            or 0 if that is better on samples held out, which takes longer to fit and to ask.
-        epochs: passes through the data; by default 5, and of few samples more.
+            or 0 if that is better on samples held out.
+        epochs: passes through the data; by default 5, and of few samples more, though fewer at a
+            single node without vectors.
         learning_rate: rate of the steps, before it falls to 0; by default the best of some on
             samples held out.
         start: way to a learned tree: by reassignments from that of "huffman" or of "clusters", or

@@ -369,17 +369,18 @@ class TreeSoftmaxLoss(nn.Module):
         found = torch.from_numpy(values), torch.from_numpy(labels)
         return found[0].to(input.device), found[1].to(input.device)
 
-    def arrays(self, embedding: np.ndarray | None = None) -> TreeArrays:
+    def arrays(self, embedding: np.ndarray | None = None, by_feature: bool = False) -> TreeArrays:
         """What the compiled loops take; on a CPU the weights are shared.
 
-        Shapes:
-            embedding ``[features, in_features]``; None where examples are rows.
+        Args:
+            embedding: vectors of features, ``[features, in_features]``; None: examples are rows.
+            by_feature: let the weights of each feature lie together, for sparse rows, from now on?
         """
-        if embedding is None:
-            embedding = np.zeros((0, self.in_features), np.float32)
-        own = (each.detach().cpu().numpy() for each in (self.weight, self.bias + self.mask))
-        weight, bias = (np.ascontiguousarray(each, np.float32) for each in own)
-        return TreeArrays(embedding, weight, bias, self._codes)
+        axes = (0, 2, 1) if by_feature else (0, 1, 2)
+        weight = self.weight.detach().permute(axes).contiguous()
+        self.weight.data = weight.permute(axes)
+        own = [each.float().cpu().numpy() for each in (weight, self.bias.detach() + self.mask)]
+        return TreeArrays(embedding, own[0], own[1], self._codes)
 
     def take_bias(self, bias: np.ndarray) -> None:
         """Takes biases back that :meth:`arrays` gave, ``[nodes, arity]``."""

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from scipy.sparse import csr_matrix, issparse
 
-from structnet.label_tree._sgd_kernels import train_part
+from structnet.label_tree._sgd_kernels import train_dense, train_sparse
 from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.features import Features
 from structnet.label_tree.reassignment import Statistics
@@ -179,7 +179,7 @@ class Training:
             CollapseError: the steps are too long: the loss is infinite, or above that of guessing.
         """
         size, settings = len(examples), self.settings
-        examples = replace(examples, features=self.tree.arrays().taken(examples.features))
+        examples = self._taken(examples)
         assert settings.epochs is not None and settings.learning_rate is not None
         total = size * settings.epochs
         marks, order = self._marks(size, total), None
@@ -216,7 +216,7 @@ class Training:
         tree; for data that come bit by bit."""
         softmax, rate = self.tree.softmax, self.settings.learning_rate
         assert rate is not None
-        examples = replace(examples, features=self.tree.arrays().taken(examples.features))
+        examples = self._taken(examples)
         counts = examples.counts(self.tree.num_outputs)
         # What the tree began with counts the first examples already.
         softmax.counts += torch.from_numpy(counts * (self.done > 0))
@@ -229,6 +229,10 @@ class Training:
             self._rebuild()
         self.tree.eval()
         return self
+
+    def _taken(self, examples: Examples) -> Examples:
+        features = examples.features
+        return replace(examples, features=self.tree.arrays(features).taken(features))
 
     @property
     def _groups(self) -> bool:
@@ -264,14 +268,15 @@ class Training:
         codes, rows = softmax.codes, softmax.statistics
         if not (streams or self._keeps_statistics()):
             rows = Statistics(rows.sums[:0], rows.seen[:0])
-        embedding, weight, bias, _ = self.tree.arrays()
+        embedding, weight, bias, _ = self.tree.arrays(part.features)
+        where = *part.features.parts, weight, bias, codes.offsets, codes.nodes, codes.slots
+        how = rows.sums, rows.seen, first_rate, last_rate, self.settings.bias
 
         def work(begin: int, end: int) -> float:
-            return train_part(
-                begin, end, part.labels, part.shares, *part.features.parts, embedding, weight,
-                bias, codes.offsets, codes.nodes, codes.slots, rows.sums, rows.seen,
-                first_rate, last_rate, self.settings.bias,
-            )  # fmt: skip
+            given = begin, end, part.labels, part.shares, *where, *how
+            if embedding is None and not part.features.is_table:
+                return train_sparse(*given)
+            return train_dense(*given, embedding)
 
         ends = np.linspace(0, len(part), self.threads + 1).astype(int).tolist()
         if self.threads == 1:

@@ -11,7 +11,7 @@ from torch.nn.functional import embedding_bag
 
 from structnet.label_tree.arrays import TreeArrays
 from structnet.label_tree.codes import LabelCodes
-from structnet.label_tree.features import as_features
+from structnet.label_tree.features import Features, as_features
 from structnet.label_tree.routed import Routed
 from structnet.label_tree.softmax import TreeSoftmaxLoss
 from structnet.routing.batches import ask
@@ -124,9 +124,10 @@ class LabelTree(Routed):
 
     # Through the compiled loops, on a CPU and in single precision
 
-    def arrays(self) -> TreeArrays:
-        """What the compiled loops take."""
-        return self.softmax.arrays(self.vectors())
+    def arrays(self, features: Features) -> TreeArrays:
+        """What the compiled loops take, for such examples."""
+        by_feature = self.embedding is None and not features.is_table
+        return self.softmax.arrays(self.vectors(), by_feature)
 
     def vectors(self) -> np.ndarray | None:
         """The features' vectors as an array that is shared, ``[num_features, size]``, or None."""
@@ -147,12 +148,15 @@ class LabelTree(Routed):
         Returns:
             Both, and the number of nodes that were computed an example.
         """
-        return self.arrays().searched(as_features(x), k, beam, threshold)
+        features = as_features(x)
+        return self.arrays(features).searched(features, k, beam, threshold)
 
     def score(self, x: Any, labels: np.ndarray) -> np.ndarray:
         """The log-probability of one label an example. ``[n, num_features], [n] -> [n]``."""
-        return self.arrays().scored(as_features(x), labels)
+        features = as_features(x)
+        return self.arrays(features).scored(features, labels)
 
     def score_all(self, x: Any) -> np.ndarray:
         """The log-probabilities of all labels. ``[n, num_features] -> [n, num_classes]``."""
-        return self.arrays().scored_all(as_features(x))
+        features = as_features(x)
+        return self.arrays(features).scored_all(features)

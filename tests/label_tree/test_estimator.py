@@ -100,6 +100,12 @@ def test_few_examples_of_each_label_need_no_vectors() -> None:
     assert chosen.settings_.embedding_size == 0
     right = chosen.score(x[~learn], y[~learn])
     assert right > vectors.score(x[~learn], y[~learn]) + 0.1
+    node, vectors = (
+        LabelTreeClassifier(embedding_size=size, random_state=0).fit(x[~learn], y[~learn])
+        for size in (None, 20)
+    )
+    assert (node.settings_.arity, node.settings_.embedding_size) == (60, 0)
+    assert node.score(x[learn], y[learn]) > vectors.score(x[learn], y[learn])
     short = LabelTreeClassifier(**how).fit(x[learn] / 48, y[learn])  # as shares of long texts are
     assert short.settings_.embedding_size == 0
     assert short.score(x[~learn] / 48, y[~learn]) > 0.5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -24,6 +25,7 @@ from structnet.label_tree import (
     choose,
     random_tree,
 )
+from structnet.label_tree.choice import filled_in
 from structnet.routing import Samples
 from structnet.training.seeding import epoch_order
 
@@ -81,6 +83,48 @@ def test_one_example_at_a_time_is_sgd_of_torch(make: Any, weighted: bool) -> Non
         if not (weighted and name in ("sums", "seen", "softmax.sums", "softmax.seen")):
             torch.testing.assert_close(value, other, atol=1e-5, rtol=1e-4, msg=name)
     assert training.epochs[0]["loss"] == pytest.approx(total / 60, rel=1e-4)
+
+
+def dense(examples: Examples) -> Examples:
+    return replace(examples, features=Features.from_table(examples.features.to_csr().toarray()))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sparse_rows_are_learnt_as_dense_ones(weighted: bool) -> None:
+    examples, settings = sparse(), LabelTreeSettings("random", 4, 0, 3, 0.2)
+    if weighted:
+        shares = np.random.default_rng(1).random(len(examples)).astype(np.float32)
+        examples = replace(examples, shares=shares)
+    found = [
+        Training(LabelTree(12, 9, tree=random_tree(9, 4)), settings).run(each)
+        for each in (examples, dense(examples))
+    ]
+    for name, value in found[0].tree.state_dict().items():
+        torch.testing.assert_close(value, found[1].tree.state_dict()[name], atol=1e-5, rtol=1e-4)
+    losses = [training.epochs[-1]["loss"] for training in found]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+    for tree in (training.tree for training in found):  # each has learnt from the other form
+        rows = examples.features, dense(examples).features
+        np.testing.assert_allclose(*map(tree.score_all, rows), rtol=1e-5)
+        answers = zip(*(tree.top_k(each, 3)[:2] for each in rows), strict=True)
+        for ours, theirs in answers:
+            np.testing.assert_allclose(ours, theirs, rtol=1e-5)
+
+
+def test_weights_lie_as_rows_ask_for_them() -> None:
+    """However they lie, as in a pickle of before, they are the ones that learn."""
+    examples, settings = sparse(), LabelTreeSettings("random", 4, 0, 1, 0.2)
+    found = []
+    for lies_as_before in (False, True):
+        tree = LabelTree(12, 9, tree=random_tree(9, 4))
+        parameter, training = tree.softmax.weight, Training(tree, settings)
+        for _ in range(2):
+            training.stream(examples)
+            if lies_as_before:
+                parameter.data = parameter.data.contiguous()
+        assert tree.softmax.weight is parameter
+        found.append(copy.deepcopy(tree).state_dict()["softmax.weight"])
+    assert torch.equal(*found) and found[0].abs().max() > 0.1
 
 
 def test_the_hierarchy_is_found() -> None:
@@ -195,6 +239,13 @@ def test_of_few_labels_a_single_node_is_tried(monkeypatch: pytest.MonkeyPatch) -
     for told, arity in (({"arity": 3}, 3), ({"tree": "learned"}, 20)):
         assert choose(examples, 27, replace(untold, **told)).arity == arity
     monkeypatch.setattr("structnet.label_tree.choice.ONE_NODE", 26)
+    assert choose(examples, 27, untold).arity == 27  # which takes no time
+    quick = choose(examples, 27, LabelTreeSettings())
+    assert (
+        quick.arity == 27
+        and 5 <= quick.epochs < filled_in(examples, 27, LabelTreeSettings()).epochs
+    )
+    monkeypatch.setattr("structnet.label_tree.choice.WORK", 0)
     assert choose(examples, 27, untold).arity == 20
 
 

@@ -22,7 +22,7 @@ def added(a, at, scale, other, start, size):
 @njit
 def probabilities(weight, bias, node, r, p, at):
     arity, size = weight.shape[1:]
-    logits(weight, bias, node * arity, arity, size, r, p, at)
+    logits(weight, bias, node * arity, arity, size, r, 0, p, at)
     softmax(p, at, arity)
 
 
