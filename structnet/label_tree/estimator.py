@@ -14,6 +14,7 @@ from torch import nn
 
 from structnet.checks import check_bool, check_integer
 from structnet.estimators.checked import Checked, encode_labels, mean_one, seed_from
+from structnet.estimators.failed_fit import whole
 from structnet.estimators.inputs import check_inputs, check_training, check_weights, plain_labels
 from structnet.estimators.scale import Standardizer
 from structnet.estimators.tree_estimator import TreeClassifierMixin, TreeEstimatorMixin
@@ -108,6 +109,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @whole
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LabelTreeClassifier:
         """Trains a tree, and chooses what was left open.
 

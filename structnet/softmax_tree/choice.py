@@ -51,7 +51,7 @@ def chosen(
         points: samples to learn from; the choice is made by a part of them.
         settings: hyper-parameters, None where they are left open.
         growth: those of growth, likewise; None for a tree that does not grow.
-        progress: where to say how far the choice is.
+        progress: line of text that says how far the choice is.
     """
     progress = progress or Progress(shown=False)
     depth = None if growth is None else growth.start_depth

@@ -15,6 +15,7 @@ from torch import nn
 
 from structnet.checks import check_bool, check_number
 from structnet.estimators.checked import Checked, encode_labels, seed_from
+from structnet.estimators.failed_fit import whole
 from structnet.estimators.held_out import parted
 from structnet.estimators.inputs import check_inputs, check_training, plain_labels
 from structnet.estimators.scale import Standardizer
@@ -39,6 +40,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
     depth: int | None
     _asking: Predictor | None
 
+    @whole
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, validation: tuple | None = None
     ) -> SoftmaxTreeEstimator:
