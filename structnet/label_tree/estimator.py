@@ -15,7 +15,13 @@ from torch import nn
 from structnet.checks import check_bool, check_integer
 from structnet.estimators.checked import Checked, encode_labels, mean_one, seed_from
 from structnet.estimators.failed_fit import whole
-from structnet.estimators.inputs import check_inputs, check_training, check_weights, plain_labels
+from structnet.estimators.inputs import (
+    check_inputs,
+    check_training,
+    check_weights,
+    in_single,
+    plain_labels,
+)
 from structnet.estimators.scale import Standardizer
 from structnet.estimators.tree_estimator import TreeClassifierMixin, TreeEstimatorMixin
 from structnet.label_tree.choice import base_rate, choose, filled_in
@@ -318,7 +324,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
 
     def _scaled(self, x: Any) -> Any:
         """A checked table or sparse matrix, standardized as that which was learnt from."""
-        return x if self.scale_ is None else self.scale_(x)
+        return in_single(x if self.scale_ is None else self.scale_(x))
 
     def _examples(self, found: Checked) -> Examples:
         weights = mean_one(found.weights)

@@ -17,7 +17,7 @@ from structnet.checks import check_bool, check_number
 from structnet.estimators.checked import Checked, encode_labels, seed_from
 from structnet.estimators.failed_fit import whole
 from structnet.estimators.held_out import parted
-from structnet.estimators.inputs import check_inputs, check_training, plain_labels
+from structnet.estimators.inputs import check_inputs, check_training, in_single, plain_labels
 from structnet.estimators.scale import Standardizer
 from structnet.estimators.tree_estimator import TreeClassifierMixin, TreeEstimatorMixin
 from structnet.softmax_tree.measures import Measures, measured
@@ -215,7 +215,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
 
     def _scaled(self, x: Any) -> Any:
         x = x if self.inputs_ is None else self.inputs_(x)
-        return x.astype(np.float32)
+        return in_single(x)
 
     def _choices(self, X: Any) -> Choices:
         tree, x = self._asked_alone(X)
