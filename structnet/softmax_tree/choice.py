@@ -53,8 +53,13 @@ def chosen(
         settings: hyper-parameters, None where they are left open.
         growth: those of growth, likewise; None for a tree that does not grow.
         progress: line of text that says how far the choice is.
+
+    Raises:
+        ValueError: growth would begin beyond its limits.
     """
     progress = progress or Progress(shown=False)
+    if growth is not None:
+        growth.check_start()
     depth = None if growth is None else growth.start_depth
     given = settings if growth is None else replace(settings, depth=depth)
     open_ = (given.depth, given.k if growth is None else 0, given.start, given.leaf_penalty)
@@ -144,11 +149,12 @@ class _Search:
         given, classes = self.given, self.points.num_classes
         axes = given.start in (None, "axes") and self._affords_axes
         penalty = self._count if given.leaf_penalty is None else given.leaf_penalty
-        if given.depth is None and axes:  # as deep as it takes, and as it is: a decision tree
+        deepest = math.inf if self.growth is None else self.growth.deepest
+        if given.depth is None and axes and deepest == math.inf:  # a decision tree, as it is
             pure: dict[str, Any] = {"depth": DEEPEST, "start": "axes", "k": classes, "max_iter": 0}
             yield replace(given, **pure, leaf_penalty=penalty, decision_penalty=penalty)
         most = max(1, int(math.log2(max(len(self.points) / 20, 2))))  # 20 samples a leaf
-        depths = [d for d in DEPTHS if d <= min(most, 3 + math.log2(classes))]
+        depths = [d for d in DEPTHS if d <= min(most, 3 + math.log2(classes), deepest)]
         for depth in depths if given.depth is None else (given.depth,):
             for start in ("centroids", "rows", "axes") if given.start is None else (given.start,):
                 if start == "axes" and not (axes and 0 < depth < 5):

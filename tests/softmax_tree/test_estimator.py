@@ -265,3 +265,11 @@ def test_a_file_that_asks_for_too_much(place: int, tmp_path: Path) -> None:
     save_model(path, model.tree_, config)
     with pytest.raises(CheckpointError, match="larger than all that the file holds together"):
         SoftmaxTreeClassifier.load(path)
+
+
+@pytest.mark.parametrize("limit", [{"max_leaves": 1}, {"max_leaves": 3}, {"max_depth": 0}])
+def test_growth_begins_within_its_limits(limit: dict) -> None:
+    model = AdaptiveSoftmaxTreeClassifier(random_state=0, max_rounds=1, **limit).fit(X, Y)
+    assert model.get_n_leaves() <= limit.get("max_leaves", 1)
+    with pytest.raises(ValueError, match=r"begins at the depth 2; expected at most \d, which"):
+        quick(AdaptiveSoftmaxTreeClassifier, depth=2, **limit).fit(X, Y)
