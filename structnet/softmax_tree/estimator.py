@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from structnet.checks import check_bool, check_number
+from structnet.checks import check_bool, check_integer, check_number
 from structnet.estimators.checked import Checked, encode_labels, seed_from
 from structnet.estimators.failed_fit import whole
 from structnet.estimators.held_out import parted
@@ -137,6 +137,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         Shapes:
             both ``[n, k]``.
         """
+        check_integer("k", k, 1, owner="predict_top")
         places, prob = self._choices(X).top(k)
         return self.classes_[np.where(places < 0, places[:, :1], places)], prob
 

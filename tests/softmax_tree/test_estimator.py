@@ -273,3 +273,33 @@ def test_growth_begins_within_its_limits(limit: dict) -> None:
     assert model.get_n_leaves() <= limit.get("max_leaves", 1)
     with pytest.raises(ValueError, match=r"begins at the depth 2; expected at most \d, which"):
         quick(AdaptiveSoftmaxTreeClassifier, depth=2, **limit).fit(X, Y)
+
+
+def test_what_a_search_found_is_kept(tmp_path: Path) -> None:
+    model = quick(k=np.int64(3), leaf_penalty=np.float32(0.5)).fit(X, Y)
+    model.save(tmp_path / "model")
+    again = SoftmaxTreeClassifier.load(tmp_path / "model")
+    assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert again.get_params() == model.get_params()
+
+
+@pytest.mark.parametrize("k", [0, -1, 2.5])
+def test_numbers_of_likeliest_classes(k: Any) -> None:
+    with pytest.raises(ValueError, match=r"'k' parameter of predict_top must be an int in the"):
+        quick().fit(X, Y).predict_top(X, k)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"x": X[:9]}, r"of one length, above 0. Got \(9, 240, 240\)"),
+        ({"y": Y - 1}, "classes must be numbers from 0 to 4. Got -1 to 4"),
+        ({"num_classes": 3}, "classes must be numbers from 0 to 2. Got 0 to 5"),
+        ({"weights": -np.ones(240)}, "weights must be finite, at least 0, and not all 0"),
+        ({"weights": np.zeros(240)}, "weights must be finite, at least 0, and not all 0"),
+        ({"x": np.where(X > 5, np.nan, X)}, "x must be of finite numbers"),
+    ],
+)
+def test_what_nothing_is_learnt_from(given: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        train(**{"x": X, "y": Y, **given})
