@@ -9,6 +9,7 @@
 ``tree_estimator``      :class:`TreeEstimatorMixin`: what estimators of model trees can be asked
 ``hyper_parameters``    :func:`settings_of`: what an estimator was told, as its family's settings
 ``file``                a fitted estimator on disk, without pickle
+``failed_fit``          :func:`whole`: a fit that fails or is interrupted leaves no trace
 ======================  ==========================================================================
 """
 

@@ -211,6 +211,22 @@ def _check_finite(X: Any, names: list | None) -> None:
     )
 
 
+def in_single(x: Any) -> Any:
+    """Checked inputs, scaled if need be, in single precision. ``[n, *shape]``.
+
+    Raises:
+        ValueError: it does not hold one of them.
+    """
+    values, most = x.data if issparse(x) else x, np.finfo(np.float32).max
+    largest = max(values.max(initial=0), -values.min(initial=0))
+    if largest > most:
+        raise ValueError(
+            f"X has, after scaling if there is any, a number of the size {largest:.3g}; expected "
+            f"at most {most:.3g}, as single precision holds it"
+        )
+    return x.astype(np.float32)
+
+
 def off_torch(values: Any) -> Any:
     """A tensor as numpy takes it, without gradients and on the CPU; others as they are."""
     return values.detach().cpu() if isinstance(values, torch.Tensor) else values

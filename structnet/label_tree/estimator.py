@@ -14,7 +14,14 @@ from torch import nn
 
 from structnet.checks import check_bool, check_integer
 from structnet.estimators.checked import Checked, encode_labels, mean_one, seed_from
-from structnet.estimators.inputs import check_inputs, check_training, check_weights, plain_labels
+from structnet.estimators.failed_fit import whole
+from structnet.estimators.inputs import (
+    check_inputs,
+    check_training,
+    check_weights,
+    in_single,
+    plain_labels,
+)
 from structnet.estimators.scale import Standardizer
 from structnet.estimators.tree_estimator import TreeClassifierMixin, TreeEstimatorMixin
 from structnet.label_tree.choice import base_rate, choose, filled_in
@@ -108,6 +115,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @whole
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LabelTreeClassifier:
         """Trains a tree, and chooses what was left open.
 
@@ -316,7 +324,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
 
     def _scaled(self, x: Any) -> Any:
         """A checked table or sparse matrix, standardized as that which was learnt from."""
-        return x if self.scale_ is None else self.scale_(x)
+        return in_single(x if self.scale_ is None else self.scale_(x))
 
     def _examples(self, found: Checked) -> Examples:
         weights = mean_one(found.weights)

@@ -22,6 +22,7 @@ from structnet.checks import check_bool, check_integer, check_number, check_one_
 from structnet.estimators import file
 from structnet.estimators.checked import Checked, as_dense, seed_from
 from structnet.estimators.class_weights import weighed
+from structnet.estimators.failed_fit import whole
 from structnet.estimators.held_out import hold_out
 from structnet.estimators.hyper_parameters import settings_of
 from structnet.estimators.inputs import check_inputs
@@ -99,6 +100,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         # scikit-learn asks that every parameter is kept as it is given.
         self.__dict__.update((name, value) for name, value in locals().items() if name != "self")
 
+    @whole
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, validation: tuple | None = None
     ) -> NeuralTreeEstimator:

@@ -3,8 +3,9 @@
 Several kinds of trees learn, quickly, from a part of the data, or from several parts where there
 are few: a flat softmax, complete trees of some depths, trees that begin as a decision tree of
 single features, and that decision tree as it is. The kind with the lowest error on what was held
-out is then tried with weaker and stronger penalties. One kind is held to be better than another
-that comes before it only if that is no matter of chance; the plain decision tree comes first.
+out is then tried with weaker and stronger penalties, times the mean weight of a sample. One kind is
+held to be better than another that comes before it only if that is no matter of chance; the plain
+decision tree comes first.
 """
 
 from __future__ import annotations
@@ -52,8 +53,13 @@ def chosen(
         settings: hyper-parameters, None where they are left open.
         growth: those of growth, likewise; None for a tree that does not grow.
         progress: place to say how far the choice is.
+
+    Raises:
+        ValueError: growth would begin beyond its limits.
     """
     progress = progress or Progress(shown=False)
+    if growth is not None:
+        growth.check_start()
     depth = None if growth is None else growth.start_depth
     given = settings if growth is None else replace(settings, depth=depth)
     open_ = (given.depth, given.k if growth is None else 0, given.start, given.leaf_penalty)
@@ -87,7 +93,7 @@ class _Search:
         kinds = list(self._kinds())
         best = self._lowest(kinds)
         if self.given.leaf_penalty is None and best.max_iter:
-            others = [replace(best, leaf_penalty=factor) for factor in PENALTIES]
+            others = [replace(best, leaf_penalty=factor * self._count) for factor in PENALTIES]
             best = self._lowest([best, *others])
         return best
 
@@ -142,12 +148,13 @@ class _Search:
         """What is compared, the simpler first."""
         given, classes = self.given, self.points.num_classes
         axes = given.start in (None, "axes") and self._affords_axes
-        penalty = 1.0 if given.leaf_penalty is None else given.leaf_penalty
-        if given.depth is None and axes:  # as deep as it takes, and as it is: a decision tree
+        penalty = self._count if given.leaf_penalty is None else given.leaf_penalty
+        deepest = math.inf if self.growth is None else self.growth.deepest
+        if given.depth is None and axes and deepest == math.inf:  # a decision tree, as it is
             pure: dict[str, Any] = {"depth": DEEPEST, "start": "axes", "k": classes, "max_iter": 0}
             yield replace(given, **pure, leaf_penalty=penalty, decision_penalty=penalty)
         most = max(1, int(math.log2(max(len(self.points) / 20, 2))))  # 20 samples a leaf
-        depths = [d for d in DEPTHS if d <= min(most, 3 + math.log2(classes))]
+        depths = [d for d in DEPTHS if d <= min(most, 3 + math.log2(classes), deepest)]
         for depth in depths if given.depth is None else (given.depth,):
             for start in ("centroids", "rows", "axes") if given.start is None else (given.start,):
                 if start == "axes" and not (axes and 0 < depth < 5):
@@ -158,6 +165,11 @@ class _Search:
                 decision = penalty if given.decision_penalty is None else given.decision_penalty
                 penalties: dict[str, Any] = {"leaf_penalty": penalty, "decision_penalty": decision}
                 yield replace(given, depth=depth, start=start, k=k, **penalties)
+
+    @property
+    def _count(self) -> float:
+        """The mean count of a sample: penalties are told in it, as weights may sum to anything."""
+        return float(self.points.weights.mean())
 
     @property
     def _affords_axes(self) -> bool:

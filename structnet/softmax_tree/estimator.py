@@ -13,10 +13,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from structnet.checks import check_bool, check_number
+from structnet.checks import check_bool, check_integer, check_number
 from structnet.estimators.checked import Checked, encode_labels, seed_from
+from structnet.estimators.failed_fit import whole
 from structnet.estimators.held_out import parted
-from structnet.estimators.inputs import check_inputs, check_training, plain_labels
+from structnet.estimators.inputs import check_inputs, check_training, in_single, plain_labels
 from structnet.estimators.scale import Standardizer
 from structnet.estimators.tree_estimator import TreeClassifierMixin, TreeEstimatorMixin
 from structnet.softmax_tree.measures import Measures, measured
@@ -39,6 +40,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
     depth: int | None
     _asking: Predictor | None
 
+    @whole
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, validation: tuple | None = None
     ) -> SoftmaxTreeEstimator:
@@ -135,6 +137,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         Shapes:
             both ``[n, k]``.
         """
+        check_integer("k", k, 1, owner="predict_top")
         places, prob = self._choices(X).top(k)
         return self.classes_[np.where(places < 0, places[:, :1], places)], prob
 
@@ -213,7 +216,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
 
     def _scaled(self, x: Any) -> Any:
         x = x if self.inputs_ is None else self.inputs_(x)
-        return x.astype(np.float32)
+        return in_single(x)
 
     def _choices(self, X: Any) -> Choices:
         tree, x = self._asked_alone(X)

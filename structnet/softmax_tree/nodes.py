@@ -122,8 +122,8 @@ def first_leaf(counts: np.ndarray, k: int, num_features: int, sparse: bool) -> L
     classes = np.sort(order[counts[order] > 0])
     if not len(classes):
         classes = np.sort(order[:1])
-    share = np.maximum(counts[classes], 1e-12)
-    bias = np.log(share / share.sum()).astype(np.float32)
+    share = counts[classes] / (counts[classes].sum() or 1.0)
+    bias = np.log(np.maximum(share, 1e-12)).astype(np.float32)
     columns = np.zeros(0, np.int32) if sparse else None
     rows = 0 if sparse else num_features
     return Leaf(classes, np.zeros((rows, len(classes)), np.float32), bias, k, columns)

@@ -38,6 +38,26 @@ class Points:
         weights = np.ones(len(y)) if weights is None else np.asarray(weights, np.float64)
         return cls(x, np.asarray(y, np.int64), weights, num_classes)
 
+    def check(self) -> None:
+        """Refuses what nothing can be learnt from.
+
+        Raises:
+            ValueError: lengths that differ, no rows, classes or weights out of their ranges, or
+                rows that are not finite.
+        """
+        sizes = self.x.shape[0], len(self.y), len(self.weights)
+        if not sizes[0] or len(set(sizes)) > 1:
+            raise ValueError(f"x, y and weights must be of one length, above 0. Got {sizes}.")
+        if self.y.min() < 0 or self.y.max() >= self.num_classes:
+            raise ValueError(
+                f"classes must be numbers from 0 to {self.num_classes - 1}. Got "
+                f"{self.y.min()} to {self.y.max()}."
+            )
+        if not (np.isfinite(self.weights) & (self.weights >= 0)).all() or not self.weights.any():
+            raise ValueError("weights must be finite, at least 0, and not all 0")
+        if not np.isfinite(parts(self.x)[0]).all():
+            raise ValueError("x must be of finite numbers that single precision holds")
+
     def __len__(self) -> int:
         return len(self.y)
 

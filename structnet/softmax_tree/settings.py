@@ -168,3 +168,23 @@ class GrowthSettings:
                 "only max_rounds, max_depth and max_leaves end it; expected a number below 1",
                 stacklevel=2,
             )
+
+    @property
+    def deepest(self) -> float:
+        """The most decisions on each path of a tree to begin with that is within the limits."""
+        depth = math.inf if self.max_depth is None else self.max_depth
+        return (
+            depth if self.max_leaves is None else min(depth, int(self.max_leaves).bit_length() - 1)
+        )
+
+    def check_start(self) -> None:
+        """Refuses a tree to begin with that may be beyond the limits.
+
+        Raises:
+            ValueError: the depth to begin with is above what max_depth or max_leaves allow.
+        """
+        if self.start_depth is not None and self.start_depth > self.deepest:
+            raise ValueError(
+                f"growth begins at the depth {self.start_depth}; expected at most {self.deepest}, "
+                f"which max_depth={self.max_depth} and max_leaves={self.max_leaves} allow"
+            )

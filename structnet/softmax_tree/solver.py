@@ -21,8 +21,13 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
+from structnet.estimators.scale import fractions
 from structnet.softmax_tree import _solver_kernels
 from structnet.softmax_tree.points import parts
+
+# Of the largest counts with which what the solver takes for rounding is of their size.
+LEAST, MOST = 2.0**-10, 2.0**10
+HIGHEST = 1e30  # penalty, within single precision
 
 Solution = tuple[np.ndarray, np.ndarray]  # weights [D, k] and biases [k], float32
 
@@ -78,7 +83,7 @@ def _solved(
     steps: int,
 ) -> Solution:
     """The weights where the curvature of the losses by the scores is at most a factor."""
-    counts = counts.astype(np.float32)
+    counts, penalty = _in_range(counts, penalty)
     z, mean, sd = _scaled(x, counts)
     begin = np.vstack([start[0] * sd[:, None], start[1] + mean @ start[0]], dtype=np.float32)
     thresholds = np.append(np.float32(penalty) / sd, np.float32(0))
@@ -88,6 +93,18 @@ def _solved(
     found = _solver_kernels.fista(*parts(z), *told)
     weights = found[:-1] / sd[:, None]
     return weights, found[-1] - mean @ weights
+
+
+def _in_range(counts: np.ndarray, penalty: float) -> tuple[np.ndarray, float]:
+    """Counts in single precision; very large or small ones are divided, and the penalty. ``[n]``.
+
+    It is the same problem, and weights of samples may be of any size.
+    """
+    if LEAST <= counts.max() <= MOST:
+        return counts.astype(np.float32), penalty
+    parts, exponent = fractions(counts)
+    with np.errstate(over="ignore"):
+        return parts.astype(np.float32), min(float(np.ldexp(penalty, -exponent)), HIGHEST)
 
 
 def _scaled(x: Any, counts: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:

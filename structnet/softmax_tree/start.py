@@ -105,7 +105,8 @@ def axes_draft(points: Points, depth: int | None, k: int, seed: int) -> Draft:
     if depth == 0:
         return complete_draft(points, 0, k, "centroids", seed)
     grower = DecisionTreeClassifier(max_depth=depth, random_state=seed)
-    found = grower.fit(points.x, points.y, sample_weight=points.weights).tree_
+    weights = points.weights / points.weights.max()  # it compares them with numbers of its own
+    found = grower.fit(points.x, points.y, sample_weight=weights).tree_
     left, right = found.children_left, found.children_right
     draft = Draft([(a, b) if a > 0 else () for a, b in zip(left, right, strict=True)], [])
     counts = found.value[:, 0] * found.weighted_n_node_samples[:, None]
@@ -207,8 +208,7 @@ def _through(points: Points, direction: np.ndarray, place: np.ndarray) -> Hyperp
 
 def _between_rows(points: Points, rows: np.ndarray, rng: np.random.Generator) -> Hyperplane | None:
     """The hyperplane half way between the two clusters of some rows; None if they are all alike."""
-    x, share = points.x[rows], points.weights[rows].astype(np.float32)
-    share = share / share.sum()
+    x, share = points.x[rows], _shares(points.weights[rows])
     direction, side = _scattered(x, share, rng), None
     middle = np.asarray(share @ x).ravel()
     threshold = float(middle @ direction)
@@ -244,9 +244,14 @@ def _means(points: Points, rows: np.ndarray, classes: np.ndarray, counts: np.nda
     return matrix.astype(np.float32) @ points.x[rows]
 
 
+def _shares(counts: np.ndarray) -> np.ndarray:
+    """Shares of counts above 0, of any size, in single precision; none is so small as to be 0."""
+    return np.maximum(counts / counts.sum(), 1e-30).astype(np.float32)
+
+
 def _between(means: Any, counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """The way from one group of means to the other, groups of about equal weight. ``[D]``."""
-    share = (counts / counts.sum()).astype(np.float32)
+    share = _shares(counts)
     direction = _scattered(means, share, rng)
     order = None
     for _ in range(MEANS_STEPS):

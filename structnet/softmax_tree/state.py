@@ -83,20 +83,26 @@ class State:
         save_model(path, nn.ModuleDict(trees), config)
 
     @classmethod
-    def load(cls, path: str | Path) -> State:
-        """Reads what :meth:`save` wrote.
+    def load(cls, path: str | Path, num_features: int, num_classes: int) -> State:
+        """Reads what :meth:`save` wrote, of data of these sizes.
 
         Raises:
-            CheckpointError: there is no such file, or it is damaged.
+            CheckpointError: there is no such file, it is damaged, or it is of other sizes.
         """
         weights, config = load_model(path)
         try:
             with bounded(weights):
                 trees = {name: SoftmaxTree.from_config(of) for name, of in config["trees"].items()}
             nn.ModuleDict(trees).load_state_dict(weights)
-            return cls._of(trees, config)
+            state, draft = cls._of(trees, config), trees["draft"]
         except (RuntimeError, *MALFORMED) as error:
             raise CheckpointError(f"{path} holds no state of a softmax tree: {error}") from None
+        if (*draft.shape, draft.num_classes) != (num_features, num_classes):
+            raise CheckpointError(
+                f"{path} holds a training on {draft.shape[0]} features and {draft.num_classes} "
+                f"classes; got {num_features} and {num_classes}"
+            )
+        return state
 
     @classmethod
     def _of(cls, trees: Mapping[str, SoftmaxTree], config: Mapping[str, Any]) -> State:

@@ -106,7 +106,9 @@ def train(
         x ``[n, D]``; y, weights ``[n]``.
 
     Raises:
-        ValueError: k is larger than the number of classes.
+        ValueError: k is larger than the number of classes, or the samples, classes and weights are
+            not as told.
+        CheckpointError: the state is damaged, or of data of other sizes.
 
     Example:
         >>> import numpy as np
@@ -118,12 +120,13 @@ def train(
     settings = settings or SoftmaxTreeSettings()
     number = int(max(y)) + 1 if num_classes is None else num_classes
     points = Points.made(x, y, number, weights)
+    points.check()
     held_out = None
     if validation is not None:
         held_out = Points.made(validation[0], validation[1], number, *validation[2:])
     begin, progress = time.perf_counter(), Progress.of(progress)
     if state_file is not None and Path(state_file).exists():
-        state = State.load(state_file)
+        state = State.load(state_file, points.num_features, number)
         begin -= state.history.records[-1]["seconds"]
         if points.sparse is (state.draft.nodes[0].columns is None):
             raise ValueError(

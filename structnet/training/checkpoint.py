@@ -72,7 +72,7 @@ def save_model(path: str | Path, model: nn.Module, config: Mapping[str, Any]) ->
                 f"{type(value).__name__}"
             )
     try:
-        content = json.dumps(config)
+        content = json.dumps(config, default=_number)
     except TypeError as error:
         raise TypeError(
             "the config of a model must be made of dicts, lists, strings, numbers, booleans and "
@@ -238,6 +238,13 @@ def check_settings(path: str | Path, saved: Mapping[str, Any], given: Mapping[st
             f"cannot resume from {path}, which another training wrote: "
             f"{', '.join(differences[:3])}{more}; expected the same model, data and settings"
         )
+
+
+def _number(value: Any) -> Any:
+    """A number of numpy's, as searches over parameters give them, as JSON has it."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} is not JSON")
 
 
 def _plain_value(value: Any) -> Any:

@@ -110,7 +110,8 @@ def fit(
         One record an epoch; see ``History`` for the fields.
 
     Raises:
-        TypeError: the model has no loss, or no optimizer or scheduler is made.
+        TypeError: the model has no loss, its loss is not one number that its parameters have a
+            gradient of, or no optimizer or scheduler is made.
         ValueError: an argument is out of its range, or two do not go together.
         NonFiniteLossError: the loss or the gradient is infinite or not a number.
         StepError: the optimizer fails, as at a learning rate that overflows.
@@ -150,6 +151,8 @@ def fit(
     device = own_device(device)
     model.to(device)
     built = _build("optimizer", optimizer, model.parameters(), Optimizer)
+    if isinstance(built, torch.optim.LBFGS):  # its steps call the loss themselves, several times
+        raise _wrong("optimizer", "one whose step needs no closure", type(built).__name__)
     settings = describe("optimizer", built)  # now, as a schedule changes the learning rate
     scheduler = None
     if schedule is not None:

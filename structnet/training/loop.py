@@ -222,16 +222,20 @@ class Loop:
     def _backward(self, batch: Any, share: float) -> Tensor:
         batch = to_device(batch, self.device)
         with torch.autocast(self.device.type, torch.bfloat16) if self.amp else nullcontext():
-            loss = self.model.loss(batch)
+            loss = _checked_loss(self.model.loss(batch))
         if share != 1.0:
             loss = loss * share
         loss.backward()
         return loss.detach().reshape(())
 
     def _gradient_size(self) -> Tensor:
+        given = [p.grad for p in self.parameters if p.grad is not None]
+        if not given:
+            raise TypeError(
+                "the model's loss depends on none of its parameters; expected a gradient"
+            )
         if self.clip_norm is not None:
             return nn.utils.clip_grad_norm_(self.parameters, self.clip_norm)
-        given = [p.grad for p in self.parameters if p.grad is not None]
         gradients = [grad.coalesce().values() if grad.is_sparse else grad for grad in given]
         return torch.stack(torch._foreach_norm(gradients)).max()
 
@@ -358,6 +362,17 @@ class Loop:
 
     def _said(self, loss: float) -> str:
         return f"loss {loss:.3g}{self.note}{self.threads.note}"
+
+
+def _checked_loss(loss: Any) -> Tensor:
+    """What a model's loss gave, ``[]`` or ``[1]``, if it can be learnt from."""
+    found = type(loss).__name__
+    if isinstance(loss, Tensor):
+        if loss.numel() == 1 and loss.requires_grad and loss.is_floating_point():
+            return loss
+        without = "" if loss.requires_grad else ", without a gradient"
+        found = f"{list(loss.shape)} of {str(loss.dtype).removeprefix('torch.')}{without}"
+    raise TypeError(f"a model's loss(batch) must be one number with a gradient. Got {found}.")
 
 
 def steps_per_epoch(examples: int, batch_size: int) -> int:

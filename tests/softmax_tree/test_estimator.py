@@ -6,12 +6,14 @@ import inspect
 import pickle
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 from softmax_trees import clusters, thinned
 
+from structnet.label_tree import LabelTreeClassifier
 from structnet.softmax_tree import (
     AdaptiveSoftmaxTreeClassifier,
     GrowthSettings,
@@ -140,6 +142,45 @@ def test_weights_count() -> None:
     assert quick(depth=0, k=6).fit(X, Y, np.full(240, 5.0)).score(X, Y) > 0.8
 
 
+@pytest.mark.parametrize("start", ["centroids", "rows", "axes"])
+@pytest.mark.parametrize("size", [2.0**-900, 2.0**-20, 2.0**20, 2.0**900])
+def test_weights_may_be_of_any_size(start: str, size: float) -> None:
+    one = quick(start=start, decision_penalty=1.0).fit(X, Y).predict_proba(X)
+    told = {"start": start, "leaf_penalty": size, "decision_penalty": size}
+    same = quick(**told).fit(X, Y, np.full(240, size)).predict_proba(X)
+    np.testing.assert_allclose(same, one, atol=0.02)
+
+
+@pytest.mark.parametrize("start", ["centroids", "rows", "random", "axes"])
+@pytest.mark.parametrize("least", [1e-20, 1e-50, 1e-300])
+def test_weights_may_be_of_very_different_sizes(start: str, least: float) -> None:
+    heavy = Y < 3
+    weights = np.where(heavy, 1 / least, least)
+    prob = quick(start=start).fit(X, Y, weights).predict_proba(X)
+    np.testing.assert_allclose(prob.sum(axis=1), 1)
+    assert (prob.argmax(axis=1) == Y)[heavy].mean() > 0.9
+
+
+def test_what_is_chosen_does_not_depend_on_the_size_of_weights() -> None:
+    open_ = {"start": "centroids", "leaf_penalty": None}
+    one, few = (quick(**open_).fit(X, Y, np.full(240, size)) for size in (1.0, 1 / 256))
+    chosen, smaller = one.trained_.settings, few.trained_.settings
+    assert smaller.leaf_penalty == chosen.leaf_penalty / 256
+    assert smaller.decision_penalty == chosen.decision_penalty / 256
+    np.testing.assert_allclose(few.predict_proba(X), one.predict_proba(X), atol=0.02)
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_matrix])
+def test_numbers_beyond_single_precision_are_refused(form: Any) -> None:
+    far = np.where(X.max() == X, -1e300, X.astype(np.float64))
+    for cls in (SoftmaxTreeClassifier, LabelTreeClassifier):
+        model = cls(standardize=False, random_state=0)
+        with pytest.raises(ValueError, match=r"size 1e\+300; expected at most 3.4e\+38, as single"):
+            model.fit(form(far), Y)
+    with pytest.raises(ValueError, match=r"expected at most 3.4e\+38, as single"):
+        quick().fit(form(X), Y).predict(form(far))
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
@@ -224,3 +265,41 @@ def test_a_file_that_asks_for_too_much(place: int, tmp_path: Path) -> None:
     save_model(path, model.tree_, config)
     with pytest.raises(CheckpointError, match="larger than all that the file holds together"):
         SoftmaxTreeClassifier.load(path)
+
+
+@pytest.mark.parametrize("limit", [{"max_leaves": 1}, {"max_leaves": 3}, {"max_depth": 0}])
+def test_growth_begins_within_its_limits(limit: dict) -> None:
+    model = AdaptiveSoftmaxTreeClassifier(random_state=0, max_rounds=1, **limit).fit(X, Y)
+    assert model.get_n_leaves() <= limit.get("max_leaves", 1)
+    with pytest.raises(ValueError, match=r"begins at the depth 2; expected at most \d, which"):
+        quick(AdaptiveSoftmaxTreeClassifier, depth=2, **limit).fit(X, Y)
+
+
+def test_what_a_search_found_is_kept(tmp_path: Path) -> None:
+    model = quick(k=np.int64(3), leaf_penalty=np.float32(0.5)).fit(X, Y)
+    model.save(tmp_path / "model")
+    again = SoftmaxTreeClassifier.load(tmp_path / "model")
+    assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert again.get_params() == model.get_params()
+
+
+@pytest.mark.parametrize("k", [0, -1, 2.5])
+def test_numbers_of_likeliest_classes(k: Any) -> None:
+    with pytest.raises(ValueError, match=r"'k' parameter of predict_top must be an int in the"):
+        quick().fit(X, Y).predict_top(X, k)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"x": X[:9]}, r"of one length, above 0. Got \(9, 240, 240\)"),
+        ({"y": Y - 1}, "classes must be numbers from 0 to 4. Got -1 to 4"),
+        ({"num_classes": 3}, "classes must be numbers from 0 to 2. Got 0 to 5"),
+        ({"weights": -np.ones(240)}, "weights must be finite, at least 0, and not all 0"),
+        ({"weights": np.zeros(240)}, "weights must be finite, at least 0, and not all 0"),
+        ({"x": np.where(X > 5, np.nan, X)}, "x must be of finite numbers"),
+    ],
+)
+def test_what_nothing_is_learnt_from(given: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        train(**{"x": X, "y": Y, **given})

@@ -17,6 +17,8 @@ from structnet.training import CheckpointError, History, save_model
 
 GROWTH = GrowthSettings(alpha=0.8, rho=0.99, start_depth=1, max_rounds=2)
 
+SIZES = clusters(240)[0].shape[1], int(clusters(240)[1].max()) + 1  # features, classes
+
 
 class Interrupted(Exception):
     pass
@@ -67,7 +69,7 @@ def test_interruptions(growth: GrowthSettings | None, sparse: bool, tmp_path: Pa
 
 def test_leaves_keep_the_most_classes_that_they_may_have(tmp_path: Path) -> None:
     training(None, False, state_file=tmp_path / "state")
-    draft = State.load(tmp_path / "state").draft
+    draft = State.load(tmp_path / "state", *SIZES).draft
     leaves = [draft.leaf(v) for v, below in enumerate(draft.children) if not below]
     assert {leaf.k for leaf in leaves} == {6} and min(len(leaf.classes) for leaf in leaves) < 6
 
@@ -95,7 +97,7 @@ def test_a_file_of_before_tells_the_best_round(
     fields = [name for name in state._PROGRESS if name != "best_round"]
     monkeypatch.setattr(state, "_PROGRESS", fields)
     began.save(tmp_path / "state", 6, 12)
-    found = State.load(tmp_path / "state")
+    found = State.load(tmp_path / "state", *SIZES)
     assert (found.best_round, found.round) == expected
 
 
@@ -128,3 +130,11 @@ def test_a_tree_of_both_forms_is_refused() -> None:
     sparse, full = (training(None, sparse).tree.draft() for sparse in (True, False))
     with pytest.raises(ValueError, match="all be of sparse rows, or all of full ones"):
         packed(Draft(full.children, [sparse.nodes[0], *full.nodes[1:]]))
+
+
+def test_a_state_of_data_of_other_sizes_is_refused(tmp_path: Path) -> None:
+    training(None, sparse=False, state_file=tmp_path / "state")
+    x, y = clusters(240)
+    for other in ((x[:, 1:], y), (x, y + 1)):
+        with pytest.raises(CheckpointError, match=r"on \d+ features and \d+ classes; got \d+ and"):
+            train(*other, state_file=tmp_path / "state")

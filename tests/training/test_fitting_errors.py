@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -93,6 +94,37 @@ def floats(count: int) -> Rows:
     return Rows(data.inputs.float(), data.targets)
 
 
+# ---- a loss that nothing can be learnt from
+
+
+@pytest.mark.parametrize("clip_norm", [None, 1.0])
+@pytest.mark.parametrize(
+    ("loss", "message"),
+    [
+        (lambda weight, batch: weight * batch, r"number with a gradient. Got \[4\] of float32\."),
+        (lambda weight, batch: 0.5, "number with a gradient. Got float"),
+        (lambda weight, batch: None, "Got NoneType"),
+        (lambda weight, batch: batch.mean(), r"Got \[\] of float32, without a gradient"),
+        (lambda weight, batch: weight * 1j, r"Got \[\] of complex64\."),
+        (
+            lambda weight, batch: batch.mean().requires_grad_(),
+            "depends on none of its parameters; expected a gradient",
+        ),
+    ],
+)
+def test_what_is_no_loss_is_refused(loss: Callable, message: str, clip_norm: float | None) -> None:
+    class Own(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(()))
+
+        def loss(self, batch: torch.Tensor) -> torch.Tensor:
+            return loss(self.weight, batch)
+
+    with pytest.raises(TypeError, match=message):
+        fit(Own(), torch.zeros(4), epochs=1, batch_size=4, clip_norm=clip_norm)
+
+
 # ---- arguments
 
 
@@ -115,6 +147,7 @@ def floats(count: int) -> Rows:
         ({"clip_norm": 0}, "'clip_norm' .* above 0"),
         ({"resume": True}, "resume=True needs checkpoint"),
         ({"history": History([{"epoch": 1}])}, "'history' .* empty"),
+        ({"optimizer": torch.optim.LBFGS}, "'optimizer' .* needs no closure. Got 'LBFGS'"),
         ({"device": "gpu"}, r"'device' .* Got 'gpu' \("),
         ({"device": "cuda:99"}, r"'device' .* Got 'cuda:99' \("),
         (
