@@ -24,7 +24,7 @@ from structnet.tensor_tree.building import (
 from structnet.tensor_tree.label_bag import LabelBag
 from structnet.tensor_tree.label_table import BesideTable, LabelTable
 from structnet.tensor_tree.predictor import BesideBag, NodePredictor, TreePredictor
-from structnet.tensor_tree.settings import RARE, TreeLSTMSettings
+from structnet.tensor_tree.settings import FEW, RARE, TreeLSTMSettings
 from structnet.training.fitting import fit
 from structnet.training.history import History
 from structnet.training.loop import steps_per_epoch
@@ -58,12 +58,14 @@ class Trained:
 
     def config(self) -> dict[str, Any]:
         """All but the weights, as JSON, from which :meth:`from_config` builds it again."""
+        bag = self.model.bag if isinstance(self.model, BesideBag) else None
         return {
             "vocabulary": self.vocabulary.to_dict(),
             "question": asdict(self.question),
             "settings": asdict(self.settings),
             "history": list(self.history),
-            "pairs": len(self.model.bag.pairs) if isinstance(self.model, BesideBag) else 0,
+            "pairs": len(bag.pairs) if bag else 0,
+            "values": len(bag.values) if bag else 0,
         }
 
     @classmethod
@@ -78,7 +80,8 @@ class Trained:
             table = LabelTable(**table_sizes(vocabulary, question))
             return cls(BesideTable(model, table), vocabulary, question, settings, history)
         if settings.bag:
-            bag = LabelBag(**bag_sizes(vocabulary, question), num_pairs=config["pairs"])
+            counted = {"num_pairs": config["pairs"], "num_values": config.get("values", 0)}
+            bag = LabelBag(**bag_sizes(vocabulary, question), **counted)
             assert isinstance(model, TreePredictor)
             return cls(BesideBag(model, bag), vocabulary, question, settings, history)
         return cls(model, vocabulary, question, settings, history)
@@ -197,8 +200,12 @@ def _labels_of(
     if settings.min_count is not None:
         return known(settings.min_count)
     found = known(2)
-    # What is said of a node is often said by its label; the unknown one is learnt by dropout.
-    return known(1) if kind == "nodes" and found[1].label_dropout is None else found
+    if found[1].label_dropout is not None:  # by which alone the unknown label would be learnt
+        return found
+    # What is said of a tree is often said by a label that one other has, and of a node mostly.
+    every = known(1)
+    few = every[0].num_types + every[0].num_tokens <= FEW  # more vectors take time
+    return every if few or kind == "nodes" else found
 
 
 def _left_open(
