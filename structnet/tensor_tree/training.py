@@ -24,7 +24,7 @@ from structnet.tensor_tree.building import (
 from structnet.tensor_tree.label_bag import LabelBag
 from structnet.tensor_tree.label_table import BesideTable, LabelTable
 from structnet.tensor_tree.predictor import BesideBag, NodePredictor, TreePredictor
-from structnet.tensor_tree.settings import FEW, RARE, TreeLSTMSettings
+from structnet.tensor_tree.settings import FEW, OWN, RARE, TreeLSTMSettings
 from structnet.training.fitting import fit
 from structnet.training.history import History
 from structnet.training.loop import steps_per_epoch
@@ -193,8 +193,7 @@ def _labels_of(
             any_arity=settings.cell == "child-sum",
             numbers=settings.numbers,
         )
-        labels = vocabulary.num_types + vocabulary.num_tokens
-        given = settings.resolved(len(learn.answers), labels, kind)
+        given = settings.resolved(len(learn.answers), _size(vocabulary), kind)
         return vocabulary, replace(given, numbers=vocabulary.numbers, min_count=least)
 
     if settings.min_count is not None:
@@ -202,10 +201,16 @@ def _labels_of(
     found = known(2)
     if found[1].label_dropout is not None:  # by which alone the unknown label would be learnt
         return found
-    # What is said of a tree is often said by a label that one other has, and of a node mostly.
+    # What is said of a tree is often said by a label that one other has, and of a node mostly;
+    # but where most labels are text that stands nowhere else, they are learnt by heart.
     every = known(1)
-    few = every[0].num_types + every[0].num_tokens <= FEW  # more vectors take time
-    return every if few or kind == "nodes" else found
+    most = min(FEW, OWN * _size(found[0]))
+    return every if kind == "nodes" or _size(every[0]) <= most else found
+
+
+def _size(vocabulary: Vocabulary) -> int:
+    """The number of labels."""
+    return vocabulary.num_types + vocabulary.num_tokens
 
 
 def _left_open(

@@ -76,6 +76,11 @@ def test_a_label_of_one_tree_has_a_vector_unless_there_are_too_many(monkeypatch)
     every = TreeLSTMClassifier(**few).fit(X, y)
     monkeypatch.setattr(training, "FEW", len(every.trained_.vocabulary.tokens))  # of all labels
     shared = TreeLSTMClassifier(**few).fit(X, y)
+    names = [
+        Tree("f", [tree, *(Tree(f"text {i} {j}") for j in range(99))]) for i, tree in enumerate(X)
+    ]
+    monkeypatch.undo()
+    assert TreeLSTMClassifier(**few).fit(names, y).trained_.settings.min_count == 2
     assert every.trained_.settings.min_count == 1
     assert shared.trained_.settings.min_count == 2
     told = TreeLSTMClassifier(min_count=3, **few).fit(X, y)
