@@ -157,9 +157,9 @@ def claim(
     if file.exists() and any(each != file for each in file.parent.iterdir()):
         # What an older training did not know of had the value that is now the default.
         parameters = signature(type(estimator)).parameters
-        unknown = {k: facts.get(k, parameter.default) for k, parameter in parameters.items()}
+        unknown = {name: parameter.default for name, parameter in parameters.items()}
         told = load_model(file)[1]
-        saved = {**unknown, **told}
+        saved = unknown | facts | told
         kept = {name: _as_text(value) for name, value in saved.items() if name not in free}
         check_settings(file, kept, settings)
         return set(told)

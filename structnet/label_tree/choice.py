@@ -11,6 +11,7 @@ import numpy as np
 from structnet.estimators.held_out import hold_out
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.training import CollapseError, Examples, Training, begin
+from structnet.training.progress import Progress
 
 ARITY = 20
 ONE_NODE = 500  # labels up to which a node of all is tried: slower, but no way down to err on
@@ -26,7 +27,12 @@ PASSES = 5  # for one through the examples that such a node of all makes
 LEAST = 40  # examples from which on some are held out
 
 
-def choose(examples: Examples, num_classes: int, settings: LabelTreeSettings) -> LabelTreeSettings:
+def choose(
+    examples: Examples,
+    num_classes: int,
+    settings: LabelTreeSettings,
+    progress: Progress | None = None,
+) -> LabelTreeSettings:
     """The settings with what is None filled in.
 
     The rate, and whether the tree is learned or Huffman's or, where that takes seconds, a single
@@ -36,7 +42,9 @@ def choose(examples: Examples, num_classes: int, settings: LabelTreeSettings) ->
 
     Args:
         settings: settings; what they say stays.
+        progress: place to say what is tried.
     """
+    progress = progress or Progress(shown=False)
     told, settings = settings, filled_in(examples, num_classes, settings)
     if told.start is None and told.tree in (None, "learned") and settings.start == "huffman":
         warnings.warn(
@@ -61,7 +69,10 @@ def choose(examples: Examples, num_classes: int, settings: LabelTreeSettings) ->
         # The fewer the passes, the longer the steps, unless their length is told.
         times = settings.epochs / one.epochs if settings.learning_rate is None else 1
         one = replace(one, learning_rate=rate * times)
-        return _score(one, num_classes, *parts), rate, one
+        score = _score(one, num_classes, *parts)
+        kind = f"a {one.tree} tree of arity {one.arity}, rate {one.learning_rate:.3g}"
+        progress.end_epoch(f"tried {kind}: score {score:.3f} held out", last=False)
+        return score, rate, one
 
     found = []
     for first, *others in families:

@@ -33,6 +33,7 @@ from structnet.label_tree.tree import LabelTree
 from structnet.routing.explanation import Explanation, explain
 from structnet.routing.protocol import RoutedTree
 from structnet.routing.visits import leaf_of
+from structnet.training.progress import Progress
 
 OWN: dict[str, Any] = {
     each.name: each.default for each in fields(LabelTreeSettings) if each.name != "seed"
@@ -53,6 +54,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         standardize: take each column of a dense table to mean 0 and standard deviation 1.
         n_jobs: threads that train on shared weights; None is one, which alone is repeatable.
         random_state: an int makes everything repeatable.
+        verbose: say now and then, on the standard error, what is tried and how far it is.
 
     Attributes:
         classes_: classes, sorted.
@@ -95,6 +97,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         standardize: bool = True,
         n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: bool = False,
     ):
         self.tree = tree
         self.arity = arity
@@ -114,6 +117,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         self.standardize = standardize
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     @whole
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LabelTreeClassifier:
@@ -138,9 +142,16 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         codes = self._own_tree()
         if codes is not None:
             settings = replace(settings, tree="huffman", arity=codes.arity)
-        self.settings_ = choose(examples, number, settings)
+        progress = Progress.of(self.verbose)
+        self.settings_ = choose(examples, number, settings, progress)
         tree = begin(examples, number, self.settings_, codes)
-        self.training_ = Training(tree, self.settings_, threads=self.n_jobs or 1).run(examples)
+
+        def tell(training: Training) -> None:
+            last = len(training.epochs) == training.settings.epochs
+            progress.end_epoch(training.line(), last)
+
+        training = Training(tree, self.settings_, threads=self.n_jobs or 1)
+        self.training_ = training.run(examples, after_epoch=tell)
         return self
 
     def partial_fit(
@@ -244,6 +255,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
     def _settings(self) -> LabelTreeSettings:
         check_bool("tokens", self.tokens)
         check_bool("standardize", self.standardize)
+        check_bool("verbose", self.verbose)
         check_integer("n_jobs", self.n_jobs, 1, optional=True)
         said = {name: getattr(self, name) for name in OWN}
         if not (said["tree"] is None or isinstance(said["tree"], str)):

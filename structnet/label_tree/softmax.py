@@ -266,7 +266,7 @@ class TreeSoftmaxLoss(nn.Module):
         """
         if target.is_floating_point() or target.is_complex() or target.dtype == torch.bool:
             raise ValueError(f"target must be whole numbers, as int64. Got {target.dtype}.")
-        batch = input.reshape(-1, input.shape[-1])
+        batch = input.reshape(-1, input.shape[-1]).to(self.weight.dtype)  # under autocast, too
         labels = target.reshape(-1).long()  # bytes would be taken for a mask
         if len(batch) != len(labels) or batch.shape[1] != self.in_features:
             raise ValueError(
@@ -280,7 +280,6 @@ class TreeSoftmaxLoss(nn.Module):
                 f"target must be from 0 to {self.n_classes - 1}. Got {int(labels[outside][0])}."
             )
         kept = counts.nonzero().squeeze(1)
-        batch = batch.to(self.weight.dtype)  # which losses are in, under autocast too
         output = batch.new_zeros(len(batch))
         if len(kept):
             with torch.autocast(batch.device.type, enabled=False):

@@ -332,6 +332,14 @@ class Training:
                 f"{self.settings.learning_rate:g}, or features of a smaller size"
             )
 
+    def line(self) -> str:
+        """The last epoch in a line."""
+        record = self.epochs[-1]
+        held_out = record.get("validation_loss")
+        told = "" if held_out is None else f"val loss {held_out:.3f}, "
+        epoch = f"epoch {record['epoch']}/{self.settings.epochs}"
+        return f"{epoch}, loss {record['loss']:.3f}, {told}{record['seconds']:.1f} s"
+
     # To go on later
 
     def state(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from structnet.checks import check_number, wrong
 from structnet.estimators.file import OneFileMixin
 from structnet.estimators.hyper_parameters import settings_of
+from structnet.naru.following_words import FollowingWords
 from structnet.naru.network import RoutedNetwork
 from structnet.naru.next_word import NextWord
 from structnet.naru.preparation import (
@@ -43,7 +44,8 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
 
     Each word takes a path of one bundle a capsule, which the words before it and the word itself
     elect. It learns vectors of the words from the text (or is given some), then to predict the
-    vector of each next word.
+    vector of each next word. What a predicted vector says is added to what follows the last word
+    how often, as much as makes the sentences that are held out likeliest.
 
     Args:
         vectors: vectors of the words: a file of GloVe or word2vec, or word -> numbers; None learns
@@ -127,14 +129,19 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
         vectors = vectors_of(words, kept, settings, self.vectors, cache)
         self.words_ = words
         self.model_ = build(settings, words, vectors)
-        self.history_ = train(
-            self.model_,
-            settings,
-            Sentences.to_predict(words.encode(kept), settings.max_length),
-            Sentences.to_predict(words.encode(held_out), settings.max_length),
-            folder=folder,
-            progress=self.verbose,
+        learn, judge = (
+            Sentences.to_predict(words.encode(text), settings.max_length)
+            for text in (kept, held_out)
         )
+        self.history_ = train(
+            self.model_, settings, learn, judge, folder=folder, progress=self.verbose
+        )
+        if settings.decoding == "likeliest" and settings.objective == "regression":
+            self.model_.following = FollowingWords(self.model_.log_prior)
+            self.model_.following.count(learn)
+            self.model_.calibrate(judge)
+            whole = words.encode(kept + held_out)
+            self.model_.following.count(Sentences.to_predict(whole, settings.max_length))
         return self
 
     def predict(self, X: Text) -> list[str]:
@@ -211,6 +218,9 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
         self.words_, self.history_ = Words.from_config(config), History(config["history"])
         vectors = torch.zeros(config["shapes"]["vectors"])
         self.model_ = build(self._settings(), self.words_, vectors)
+        pairs = config["shapes"].get("following.next")
+        if pairs is not None:
+            self.model_.following = FollowingWords(self.model_.log_prior, *pairs)
         return self.model_.eval()
 
     def _settings(self) -> NaruSettings:

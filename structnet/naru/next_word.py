@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from structnet.checks import check_number, check_one_of, wrong
+from structnet.naru.following_words import FollowingWords
 from structnet.naru.network import Routed, RoutedNetwork
 from structnet.naru.recurrent import RecurrentNetwork
 from structnet.naru.sentences import Sentences
@@ -14,6 +17,18 @@ from structnet.naru.settings import LOSSES
 from structnet.naru.statistics import RoutingStats
 
 AT_ONCE = 2**24  # scores of words that are computed at once
+CALIBRATED = 2**22  # scores by which the variance is chosen
+VARIANCES = (
+    0.3,
+    1.0,
+    3.0,
+    10.0,
+    30.0,
+    100.0,
+    300.0,
+    1000.0,
+)  # finite: the nearest stays the nearest
+STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 
 
 class NextWord(nn.Module):
@@ -23,7 +38,8 @@ class NextWord(nn.Module):
     distance of a predicted vector and the next word's, a number of the vector, or of the
     cross-entropy of the next word. What a predicted vector y means is that of a mixture of normal
     distributions around the words' vectors e, ``p(w) ~ prior(w) exp(-|y - e_w|^2 / (2 variance))``;
-    of words that are as probable beforehand, the nearest is the likeliest.
+    of words that are as probable beforehand, the nearest is the likeliest. The variance is the one
+    that :meth:`calibrate` found: a mean of vectors says less of a word than its distance would.
 
     Args:
         network: network whose first and last states are as long as a vector; or the baseline,
@@ -80,6 +96,12 @@ class NextWord(nn.Module):
         self.register_buffer("log_prior", prior.to(vectors).clamp(min=0.5).log())
         over_words = objective == "cross-entropy"
         self.head = nn.Linear(vectors.shape[1], len(vectors)) if over_words else None
+        self.following: FollowingWords | None = None
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "following" not in vars(self):  # pickled before there were such
+            self._modules.setdefault("following", None)
 
     def route(self, batch: Sentences, extra: int = 0) -> Routed:
         """What the network makes of sentences.
@@ -138,19 +160,66 @@ class NextWord(nn.Module):
             found.append(n * (f * P).sum())
         return torch.stack(found).mean() if found else routed.predictions.new_ones(())
 
-    def scores(self, y: Tensor) -> Tensor:
-        """Logarithm of each word's probability, but for a constant. ``[n, dim] -> [n, words]``
+    def scores(self, y: Tensor, previous: Tensor) -> Tensor:
+        """Logarithm of each word's probability, but for a constant.
 
-        Of vectors: the words' squared distances over twice the variance, and their prior.
+        Of vectors: the words' squared distances over twice the variance, and their prior, which is
+        that of the words behind the previous ones where such are counted (``following``).
+
+        Shapes:
+            y ``[n, dim]``, previous ``[n]`` -> ``[n, words]``.
         """
         if self.head is not None:
             found = self.head(y)
         else:
-            near = y @ self.vectors.T - self.vectors.square().sum(1) / 2  # but for |y|^2 / 2
-            found = near / self.variance + self.log_prior
+            found = self._nearness(y) / self.variance + self._log_prior(previous)
         if self.unknown is not None:
             found = found.index_fill(1, torch.tensor([self.unknown], device=y.device), -torch.inf)
         return found
+
+    def _nearness(self, y: Tensor) -> Tensor:
+        """Minus half the squared distance of each word's vector, but for |y|^2 / 2."""
+        return y @ self.vectors.T - self.vectors.square().sum(1) / 2
+
+    def _log_prior(self, previous: Tensor) -> Tensor:
+        return self.log_prior if self.following is None else self.following(previous)
+
+    @torch.no_grad()
+    def calibrate(self, sentences: Sentences) -> None:
+        """Sets the variance, and the strength of :class:`.FollowingWords`, by some sentences.
+
+        To those of a few that make the words of the sentences likeliest: first the strength, as
+        if the network said nothing, then the variance. Of long texts, the beginning decides.
+
+        Args:
+            sentences: sentences from which nothing was learnt.
+        """
+        most, parts, count = max(CALIBRATED // len(self.vectors), 1), [], 0
+        for start in range(0, len(sentences), 64):
+            parts.append(self._predicted(sentences[start : start + 64]))
+            count += len(parts[-1][0])
+            if count >= most:
+                break
+        y, previous, word = (torch.cat(part)[:most] for part in zip(*parts, strict=True))
+
+        def loss(scores: Tensor) -> float:
+            return cross_entropy(scores, word).item()
+
+        if self.following is not None:
+            strengths: dict[float, float] = {}
+            for k in STRENGTHS:
+                self.following.strength.fill_(k)
+                strengths[k] = loss(self._log_prior(previous))
+            self.following.strength.fill_(min(strengths, key=strengths.__getitem__))
+        prior, near = self._log_prior(previous), self._nearness(y)
+        best = min(VARIANCES, key=lambda variance: loss(near / variance + prior))
+        self.variance.fill_(best)
+
+    def _predicted(self, batch: Sentences) -> tuple[Tensor, Tensor, Tensor]:
+        """Of all words of sentences but the first: what is predicted, the word before, the word."""
+        ids, lengths = batch.padded()
+        there = torch.arange(ids.shape[1] - 1, device=ids.device) < (lengths - 1)[:, None]
+        return self.route(batch).predictions[there], ids[:, :-1][there], ids[:, 1:][there]
 
     def predict_log_proba(self, batch: Sentences) -> Tensor:
         """Log-probability of each word behind the last one. ``-> [sentences, words]``"""
@@ -158,7 +227,8 @@ class NextWord(nn.Module):
             predictions = self.route(batch, extra=1).predictions
             last = torch.from_numpy(batch.lengths - 1).to(predictions.device)
             rows = torch.arange(len(batch), device=predictions.device)
-            return self.scores(predictions[rows, last]).log_softmax(1)
+            previous = batch.padded()[0][rows, last]
+            return self.scores(predictions[rows, last], previous).log_softmax(1)
 
     def predict_proba(self, batch: Sentences) -> Tensor:
         """Probability of each word behind the last one. ``-> [sentences, words]``"""
@@ -170,14 +240,12 @@ class NextWord(nn.Module):
 
     def accuracy(self, batch: Sentences) -> float:
         """Share of the words behind others that are predicted right."""
-        ids, lengths = batch.padded()
+        size, right = max(AT_ONCE // len(self.vectors), 1), 0  # not all scores are there at once
         with torch.no_grad():
-            y = self.route(batch).predictions
-            there = torch.arange(ids.shape[1] - 1, device=ids.device) < (lengths - 1)[:, None]
-            size = max(AT_ONCE // len(self.vectors), 1)  # not all scores are there at once
-            parts = zip(y[there].split(size), ids[:, 1:][there].split(size), strict=True)
-            right = sum(int((self.scores(some).argmax(1) == word).sum()) for some, word in parts)
-        return right / max(int(there.sum()), 1)
+            found = self._predicted(batch)
+            for y, previous, word in zip(*(part.split(size) for part in found), strict=True):
+                right += int((self.scores(y, previous).argmax(1) == word).sum())
+        return right / max(len(found[0]), 1)
 
     def statistics(self, sentences: Sentences, batch_size: int = 256) -> RoutingStats:
         """Which bundles sentences visit."""

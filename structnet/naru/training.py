@@ -20,7 +20,6 @@ from structnet.naru.statistics import RoutingStats, route_changes
 from structnet.training.checkpoint import CheckpointError, load_state, save_state
 from structnet.training.fitting import fit
 from structnet.training.history import History
-from structnet.training.metrics import evaluate
 
 WATCHED = 100  # training sentences whose paths are looked at after each epoch
 
@@ -90,7 +89,7 @@ def train(
         progress=progress,
     )
     if model.head is None:
-        model.variance.fill_(max(evaluate(model, validation, device=device)["loss"], 1e-12))
+        model.calibrate(validation.to(device))
     return history
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from structnet.parse.brackets import bracketed
+from structnet.parse.errors import ParseError
 from structnet.parse.graphs import networkx_tree
 from structnet.parse.objects import from_conllu, from_nltk, from_spacy
 from structnet.trees.tree import Tree
+
+# Named where something is no tree, as it may be one of another format.
+OTHERS = "; structnet.parse has a reader for JSON (text or values), XML, HTML and Python source"
 
 
 def as_tree(tree: Any) -> Tree:
@@ -24,7 +28,7 @@ def as_tree(tree: Any) -> Tree:
     if isinstance(tree, Tree):
         return tree
     if isinstance(tree, str):
-        return bracketed(tree)
+        return _of_text(tree)
     if callable(getattr(tree, "label", None)):
         return from_nltk(tree)
     if hasattr(tree, "adj") and hasattr(tree, "is_directed"):
@@ -35,5 +39,15 @@ def as_tree(tree: Any) -> Tree:
         return from_spacy(tree)
     raise TypeError(
         "a tree must be a structnet.Tree, bracketed text, or a parse of nltk, spaCy, conllu or "
-        f"networkx; got {type(tree).__name__}"
+        f"networkx; got {type(tree).__name__}{OTHERS}"
     )
+
+
+def _of_text(text: str) -> Tree:
+    try:
+        return bracketed(text)
+    except ParseError as error:
+        if text.lstrip().startswith("("):
+            raise
+        message = error.message + OTHERS
+        raise ParseError(message, error.line, error.column, error.source, error.file) from None

@@ -192,7 +192,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             vectors = None if self.vectors is None else Path(self.vectors).resolve()
             facts = {**data, "random_state": self.seed_, "vectors": vectors}
             if kind != "nodes" and self.min_count is None:
-                facts["min_count"] = 2  # which it was in trainings of before
+                facts |= {"min_count": 2, "rare_labels": True}  # trainings of before had the 2
             if not self.context:  # a training that knew of none had none
                 facts["context"] = self.context
             known = file.claim(self.folder, self, FREE, **facts)
@@ -200,6 +200,8 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
                 settings = replace(settings, numbers=False)
             if "context" not in known:  # begun when nodes were judged by what is below them
                 settings = replace(settings, context=False)
+            if "min_count" in facts and "rare_labels" not in known:  # begun when rare ones were one
+                settings = replace(settings, min_count=2)
         question = Question(kind, outputs, len(learn.samples[0]))
         self.trained_ = train(
             settings,

@@ -34,6 +34,29 @@ def words_of(tokens: np.ndarray, size: int) -> np.ndarray:
     return np.where(tokens >= FIRST, size - 1, tokens)
 
 
+def _numbers(forest: Forest, order: Preorder) -> tuple[np.ndarray, np.ndarray]:
+    """Of all numbers in all trees: the tree, and the token."""
+    tokens = forest.tokens[order.nodes]
+    there = tokens >= FIRST
+    return order.trees[there], tokens[there]
+
+
+def _shared(tree: np.ndarray, code: np.ndarray) -> Tensor:
+    """The codes that at least two trees have, ascending."""
+    both = np.unique(np.stack((code, tree)), axis=1)[0]
+    code, count = np.unique(both, return_counts=True)
+    return torch.from_numpy(code[count >= 2])
+
+
+def _places(known: Tensor, tree: np.ndarray, code: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of all codes that are among the known ones: the tree, and the place there."""
+    among = known.cpu().numpy()
+    place = np.searchsorted(among, code)
+    there = place < len(among)
+    there[there] = among[place[there]] == code[there]
+    return tree[there], place[there]
+
+
 class LabelBag(nn.Module):
     """A linear model on the counts of labels and pairs, for each tree of an example by itself.
 
@@ -48,18 +71,22 @@ class LabelBag(nn.Module):
             which.
         numbers: tokens may be numbers (``vocabulary.numbers``): count them as one label, and add
             up their values, too, by themselves and by the label of the node that they are below.
+        num_values: numbers that are counted each by itself, too, as a port or a size may be a name
+            more than a value; :meth:`knowing` finds which.
 
     Shapes:
         weight: ``[roots * width, num_outputs]``, where the width is ``num_types + num_tokens +
-            num_pairs``, and with numbers 1 and the width of their sums more; bias:
+            num_pairs + num_values``, and with numbers 1 and the width of their sums more; bias:
             ``[num_outputs]``.
         pairs: ``[num_pairs]``, int64, ascending: parent times the number of labels, plus child.
+        values: ``[num_values]``, int64, ascending: tokens.
         output: ``[len(forest) / roots, num_outputs]``.
     """
 
     weight: Tensor
     bias: Tensor
     pairs: Tensor
+    values: Tensor
 
     def __init__(
         self,
@@ -70,12 +97,16 @@ class LabelBag(nn.Module):
         logarithm: bool,
         num_pairs: int = 0,
         numbers: bool = False,
+        num_values: int = 0,
     ):
         super().__init__()
         self.num_types, self.num_labels = num_types, num_types + num_tokens + numbers
         self.roots, self.logarithm = roots, logarithm
-        self.num_counts = self.num_labels + num_pairs
+        self.num_counts = self.num_labels + num_pairs + num_values
         self.register_buffer("pairs", torch.zeros(num_pairs, dtype=torch.int64))
+        # Left out of the states where there are none, as files of before have none.
+        nothing = torch.zeros(num_values, dtype=torch.int64)
+        self.register_buffer("values", nothing, persistent=num_values > 0)
         self.sums = NumberSums(num_types) if numbers else None
         self.width = self.num_counts + (self.sums.width if self.sums else 0)
         self.register_buffer("weight", torch.zeros(roots * self.width, num_outputs))
@@ -85,22 +116,22 @@ class LabelBag(nn.Module):
         if "num_counts" not in state:  # pickled before it knew of numbers
             state = {**state, "num_counts": state["width"], "sums": None}
         super().__setstate__(state)
+        if "values" not in self._buffers:  # pickled before numbers were counted by themselves
+            self.register_buffer("values", torch.zeros(0, dtype=torch.int64), persistent=False)
 
     @classmethod
     def knowing(cls, forest: Forest, **sizes: Any) -> LabelBag:
-        """One that counts the pairs which at least two examples of a forest have.
+        """One that counts the pairs and numbers which at least two examples of a forest have.
 
         Args:
             forest: examples to learn from.
-            sizes: the constructor's arguments by name, but for the number of pairs.
+            sizes: the constructor's arguments by name, but for the numbers of these.
         """
-        bag = cls(**sizes)
-        example, code = bag._edges(forest, forest.preorder())
-        both = np.unique(np.stack((code, example)), axis=1)[0]
-        code, count = np.unique(both, return_counts=True)
-        known = torch.from_numpy(code[count >= 2])
-        bag = cls(**sizes, num_pairs=len(known))
-        bag.pairs.copy_(known)
+        bag, order = cls(**sizes), forest.preorder()
+        pairs, values = _shared(*bag._edges(forest, order)), _shared(*_numbers(forest, order))
+        bag = cls(**sizes, num_pairs=len(pairs), num_values=len(values))
+        bag.pairs.copy_(pairs)
+        bag.values.copy_(values)
         if bag.sums is not None:
             bag.sums.fit_scale(forest)
         return bag
@@ -110,16 +141,14 @@ class LabelBag(nn.Module):
         order = forest.preorder()
         tree = order.trees
         kinds, tokens = forest.types[order.nodes], self._words(forest.tokens[order.nodes])
-        parent, code = self._edges(forest, order)
-        pairs = self.pairs.cpu().numpy()
-        place = np.searchsorted(pairs, code)
-        known = place < len(pairs)
-        known[known] = pairs[place[known]] == code[known]
-        trees = (tree[kinds >= 0], tree[tokens >= 0], parent[known])
+        with_pair, pair = _places(self.pairs, *self._edges(forest, order))
+        with_value, value = _places(self.values, *_numbers(forest, order))
+        trees = (tree[kinds >= 0], tree[tokens >= 0], with_pair, with_value)
         columns = (
             kinds[kinds >= 0],
             self.num_types + tokens[tokens >= 0],
-            self.num_labels + place[known],
+            self.num_labels + pair,
+            self.num_labels + len(self.pairs) + value,
         )
         example, which = np.divmod(np.concatenate(trees), self.roots)
         column = np.concatenate(columns) + which * self.width

@@ -17,7 +17,8 @@ class NumberSums(nn.Module):
 
     The field of a number is the type of the node that carries it or, of a leaf, of its parent: the
     key of a JSON object, or the operator of an expression. Sums are in units of their deviation
-    between the trees to learn from; those that do not differ, of their size.
+    between the trees to learn from, over those that have the field, so that one which few have
+    counts there as a label does; those that do not differ, of their size.
 
     Args:
         num_types: number of fields.
@@ -43,7 +44,8 @@ class NumberSums(nn.Module):
         self.scale.fill_(1.0)
         sums = self(forest)
         mean, square = (np.asarray(x.mean(axis=0)).ravel() for x in (sums, sums.multiply(sums)))
-        deviation = np.sqrt(np.maximum(square - mean**2, 0))
+        share = sums.getnnz(axis=0) / max(len(forest), 1)
+        deviation = np.sqrt(np.maximum(square - mean**2, 0) / np.maximum(share, 1e-12))
         size = np.sqrt(square)  # below it by so much, a deviation is what rounding leaves of none
         scale = np.where(deviation > 1e-6 * size, deviation, np.where(size > 0, size, 1.0))
         self.scale.copy_(torch.from_numpy(scale))

@@ -24,7 +24,8 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
     and by its maximum and sum over all nodes, which says what a ridge regression on how often
     each label occurs leaves open. A target far out counts as much as its square; of sizes, prices
     and the like learn the logarithm, by scikit-learn's
-    ``TransformedTargetRegressor(TreeLSTMRegressor(), func=np.log1p, inverse_func=np.expm1)``.
+    ``TransformedTargetRegressor(TreeLSTMRegressor(), func=np.log1p, inverse_func=np.expm1)``;
+    samples whose number is unknown, and stands as -999, say, are to be left out.
 
     Args: those of :class:`TreeLSTMEstimator`.
 

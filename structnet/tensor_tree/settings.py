@@ -18,6 +18,8 @@ STEPS = 1500  # of training that few examples get too
 EPOCHS = (10, 60)  # least and most passes, where nobody says how many
 SMALL = 1000  # examples below which batches are smaller
 MANY = 100  # labels above which some are dropped
+FEW = 10_000  # labels up to which each has a vector of its own, however rare
+OWN = 10  # most such labels for each that two trees share
 LABEL_DROPOUT = 0.2  # share of these, where numbers are asked for
 RARE = 3.0  # trees with a label at which it is dropped as often as not
 
@@ -63,8 +65,8 @@ class TreeLSTMSettings:
             which one that was never seen has too; by default if training trees have many different
             ones (a perplexity above 20), while few, such as digits, are words.
         min_count: training trees that a label must occur in; others stand as the unknown one; by
-            default 2, or 1 where nodes are asked about and there are so many labels that rare ones
-            are dropped (``label_dropout``).
+            default 2, or 1 where there are so many labels that rare ones are dropped
+            (``label_dropout``), but of trees at most 10,000, and ten for each that two trees share.
         dropout: share of the label vectors' numbers that is dropped in training.
         label_dropout: share of the labels that stand as the unknown one in training; by default
             3 / (3 + n) for a label that n trees have, so that rare ones are not learnt by heart; of

@@ -24,7 +24,7 @@ from structnet.tensor_tree.building import (
 from structnet.tensor_tree.label_bag import LabelBag
 from structnet.tensor_tree.label_table import BesideTable, LabelTable
 from structnet.tensor_tree.predictor import BesideBag, NodePredictor, TreePredictor
-from structnet.tensor_tree.settings import RARE, TreeLSTMSettings
+from structnet.tensor_tree.settings import FEW, OWN, RARE, TreeLSTMSettings
 from structnet.training.fitting import fit
 from structnet.training.history import History
 from structnet.training.loop import steps_per_epoch
@@ -58,12 +58,14 @@ class Trained:
 
     def config(self) -> dict[str, Any]:
         """All but the weights, as JSON, from which :meth:`from_config` builds it again."""
+        bag = self.model.bag if isinstance(self.model, BesideBag) else None
         return {
             "vocabulary": self.vocabulary.to_dict(),
             "question": asdict(self.question),
             "settings": asdict(self.settings),
             "history": list(self.history),
-            "pairs": len(self.model.bag.pairs) if isinstance(self.model, BesideBag) else 0,
+            "pairs": len(bag.pairs) if bag else 0,
+            "values": len(bag.values) if bag else 0,
         }
 
     @classmethod
@@ -78,7 +80,8 @@ class Trained:
             table = LabelTable(**table_sizes(vocabulary, question))
             return cls(BesideTable(model, table), vocabulary, question, settings, history)
         if settings.bag:
-            bag = LabelBag(**bag_sizes(vocabulary, question), num_pairs=config["pairs"])
+            counted = {"num_pairs": config["pairs"], "num_values": config.get("values", 0)}
+            bag = LabelBag(**bag_sizes(vocabulary, question), **counted)
             assert isinstance(model, TreePredictor)
             return cls(BesideBag(model, bag), vocabulary, question, settings, history)
         return cls(model, vocabulary, question, settings, history)
@@ -190,15 +193,24 @@ def _labels_of(
             any_arity=settings.cell == "child-sum",
             numbers=settings.numbers,
         )
-        labels = vocabulary.num_types + vocabulary.num_tokens
-        given = settings.resolved(len(learn.answers), labels, kind)
+        given = settings.resolved(len(learn.answers), _size(vocabulary), kind)
         return vocabulary, replace(given, numbers=vocabulary.numbers, min_count=least)
 
     if settings.min_count is not None:
         return known(settings.min_count)
     found = known(2)
-    # What is said of a node is often said by its label; the unknown one is learnt by dropout.
-    return known(1) if kind == "nodes" and found[1].label_dropout is None else found
+    if found[1].label_dropout is not None:  # by which alone the unknown label would be learnt
+        return found
+    # What is said of a tree is often said by a label that one other has, and of a node mostly;
+    # but where most labels are text that stands nowhere else, they are learnt by heart.
+    every = known(1)
+    most = min(FEW, OWN * _size(found[0]))
+    return every if kind == "nodes" or _size(every[0]) <= most else found
+
+
+def _size(vocabulary: Vocabulary) -> int:
+    """The number of labels."""
+    return vocabulary.num_types + vocabulary.num_tokens
 
 
 def _left_open(

@@ -47,6 +47,17 @@ def test_answers_agree(fitted: LabelTreeClassifier, points: tuple) -> None:
     assert "class group" in str(fitted.explain(x[0]))
 
 
+def test_a_fit_is_silent_unless_it_is_to_tell(
+    points: tuple, capsys: pytest.CaptureFixture[str]
+) -> None:
+    LabelTreeClassifier(arity=3, **QUICK).fit(*points)
+    assert not any(capsys.readouterr())
+    LabelTreeClassifier(epochs=2, random_state=0, verbose=True).fit(*points)
+    out, err = capsys.readouterr()
+    first, *_, last = err.splitlines()
+    assert not out and first.startswith("tried a ") and last.startswith("epoch 2/2, loss ")
+
+
 def test_defaults_choose(points: tuple) -> None:
     x, y = points
     model = LabelTreeClassifier(arity=3, random_state=0).fit(x[:800], y[:800])

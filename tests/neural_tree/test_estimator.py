@@ -30,6 +30,7 @@ from structnet.neural_tree import (
 )
 from structnet.neural_tree.estimator import NeuralTreeClassifier, NeuralTreeRegressor
 from structnet.training.history import History
+from structnet.training.progress import Progress
 
 # ---- prediction
 
@@ -267,7 +268,7 @@ def test_every_parameter_reaches_the_training(
     assert (refined["epochs"], refined["batch_size"], refined["seed"]) == (8, 9, others["seed"])
     assert refined["optimizer"].keywords == {"lr": 0.01, "fused": True}
     for options in (grown, refined):
-        assert (options["device"], options["progress"]) == ("cpu", False)
+        assert (options["device"], Progress.of(options["progress"]).shown) == ("cpu", False)
 
 
 @pytest.mark.parametrize("weights", [None, np.arange(120) % 3 + 1.0])

@@ -9,7 +9,7 @@ import pytest
 
 from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor
 from structnet.parse import bracketed
-from structnet.tensor_tree import ChildSumTreeLSTM
+from structnet.tensor_tree import ChildSumTreeLSTM, training
 from structnet.tensor_tree.building import child_sum, labels_of_trees
 from structnet.trees.forest import Forest
 from structnet.trees.vocabulary import Vocabulary
@@ -58,7 +58,7 @@ def test_defaults_drop_rare_labels_of_large_vocabularies() -> None:
     model = TreeLSTMClassifier(epochs=1, random_state=0).fit(X, y)
     assert model.trained_.settings.label_dropout is None
     shares = child_sum(model.model_).token_dropout
-    assert 0.2 < shares[:-1].min() < shares[:-1].max() == 0.6  # of 2 trees
+    assert 0.2 < shares[:-1].min() < shares[:-1].max() == 0.75  # of 1 tree
     few = TreeLSTMClassifier(epochs=1, random_state=0).fit(["(a x)", "(a y)"] * 5, [0, 1] * 5)
     assert few.trained_.settings.label_dropout == 0
     assert child_sum(few.model_).token_dropout is None
@@ -68,6 +68,32 @@ def test_defaults_drop_rare_labels_of_large_vocabularies() -> None:
     numbers = TreeLSTMRegressor(epochs=1, random_state=0).fit(X, np.arange(len(X)))
     assert child_sum(numbers.model_).label_dropout == 0.2  # each label may add its own
     assert child_sum(numbers.model_).token_dropout is None
+
+
+def test_a_label_of_one_tree_has_a_vector_unless_there_are_too_many(monkeypatch) -> None:
+    X, y = programs(60, 0)
+    few = {"hidden_size": 4, "epochs": 1, "random_state": 0}
+    every = TreeLSTMClassifier(**few).fit(X, y)
+    monkeypatch.setattr(training, "FEW", len(every.trained_.vocabulary.tokens))  # of all labels
+    shared = TreeLSTMClassifier(**few).fit(X, y)
+    names = [
+        Tree("f", [tree, *(Tree(f"text {i} {j}") for j in range(99))]) for i, tree in enumerate(X)
+    ]
+    monkeypatch.undo()
+    assert TreeLSTMClassifier(**few).fit(names, y).trained_.settings.min_count == 2
+    assert every.trained_.settings.min_count == 1
+    assert shared.trained_.settings.min_count == 2
+    told = TreeLSTMClassifier(min_count=3, **few).fit(X, y)
+    assert told.trained_.settings.min_count == 3
+
+
+def test_a_training_begun_when_rare_labels_were_one_is_gone_on_from(tmp_path) -> None:
+    X, y = programs(60, 0)
+    few = {"hidden_size": 4, "epochs": 2, "random_state": 0, "folder": tmp_path}
+    first = TreeLSTMClassifier(min_count=2, **few).fit(X, y)
+    again = TreeLSTMClassifier(**few).fit(X, y)
+    assert again.trained_.settings.min_count == 2
+    np.testing.assert_array_equal(again.predict_proba(X), first.predict_proba(X))
 
 
 def test_other_cells_drop_nothing_by_themselves() -> None:

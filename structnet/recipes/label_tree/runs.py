@@ -46,7 +46,7 @@ class Opened:
 
 def trained(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say) -> Training:
     """Trains a tree, or goes on from the state in the folder, epoch by epoch."""
-    file = run.folder / STATE
+    file, progress = run.folder / STATE, Progress()
     if file.exists():
         weights, content = load_model(file)
         chosen = LabelTreeSettings(**content["chosen"])
@@ -57,13 +57,12 @@ def trained(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say)
         told = settings.training
         if told.tree is None or told.learning_rate is None:
             say("trying rates and trees on examples held out ...")
-        chosen = choose(data.train, len(data.labels), told)
+        chosen = choose(data.train, len(data.labels), told, progress)
         training = Training(begin(data.train, len(data.labels), chosen), chosen)
         kind = f"a {chosen.tree} tree of arity {chosen.arity}"
         if told.arity is None and chosen.arity == len(data.labels) > ARITY:
             kind = f"a single node of all labels, better held out than a tree (--arity {ARITY})"
         say(f"{kind}, {chosen.epochs} epochs at the rate {chosen.learning_rate:.3g}")
-    progress = Progress()
     training.threads = settings.place.threads or 1
 
     def after_epoch(training: Training) -> None:
@@ -73,17 +72,9 @@ def trained(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say)
         # A record goes to the folder and the state with it: they tell of the same epochs.
         save_model(file, training.tree, content_of(data, training))
         run.write_history(training.epochs)
-        text = (
-            f"epoch {record['epoch']}/{chosen.epochs}, loss {record['loss']:.3f}, "
-            f"val loss {record['validation_loss']:.3f}, {record['seconds']:.1f} s"
-        )
-        progress.end_epoch(text, last=record["epoch"] == chosen.epochs)
+        progress.end_epoch(training.line(), last=record["epoch"] == chosen.epochs)
 
-    progress.open(0, 0)
-    try:
-        return training.run(data.train, after_epoch=after_epoch)
-    finally:
-        progress.close()
+    return training.run(data.train, after_epoch=after_epoch)
 
 
 def content_of(data: LabelData, training: Training) -> dict[str, Any]:
