@@ -13,6 +13,7 @@ from scipy.sparse import csr_matrix
 from sklearn.datasets import load_digits
 
 from structnet.label_tree import (
+    Features,
     LabelTree,
     LabelTreeClassifier,
     LabelTreeSettings,
@@ -161,6 +162,14 @@ def test_a_file_holds_the_tree_as_it_is(
     assert (again.predict_proba(points[0]) == fitted.predict_proba(points[0])).all()
     assert again.training_.rebuilds == fitted.training_.rebuilds
     assert (again.tree_.softmax.sums == fitted.tree_.softmax.sums).all()
+
+
+def test_a_file_of_sparse_rows_is_asked_without_a_copy(points: tuple, tmp_path: Path) -> None:
+    rows = csr_matrix(np.abs(points[0]))
+    LabelTreeClassifier(embedding_size=0, **QUICK).fit(rows, points[1]).save(tmp_path / "model")
+    tree = LabelTreeClassifier.load(tmp_path / "model").tree_
+    weight = tree.arrays(Features.from_csr(rows)).weight
+    assert np.shares_memory(weight, tree.softmax.weight.detach().numpy())
 
 
 def test_a_tree_of_the_user(points: tuple) -> None:
