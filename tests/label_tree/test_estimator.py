@@ -77,6 +77,21 @@ def test_sparse_is_dense(points: tuple) -> None:
     )
 
 
+def test_bags_are_summed_few_at_once(points: tuple, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = csr_matrix(np.abs(points[0][:50]))
+    model = LabelTreeClassifier(embedding_size=4, start="clusters", **QUICK)
+    tree = model.fit(rows, points[1][:50]).tree_
+    labels = np.arange(50) % tree.num_outputs
+
+    def answers() -> list[Any]:
+        return [tree.score_all(rows), tree.score(rows, labels), *tree.top_k(rows, 2)]
+
+    whole = answers()
+    monkeypatch.setattr("structnet.label_tree.arrays.AT_ONCE", 7 * 4)
+    for ours, theirs in zip(answers(), whole, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
 @pytest.mark.parametrize("size", [None, 0, 50])  # of the vectors; the table has fewer columns
 @pytest.mark.parametrize("learnt", [np.asarray, csr_matrix])
 def test_a_tree_takes_rows_in_both_forms(points: tuple, learnt: Any, size: int | None) -> None:

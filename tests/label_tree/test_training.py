@@ -267,6 +267,9 @@ def test_of_few_labels_a_single_node_is_tried(monkeypatch: pytest.MonkeyPatch) -
         quick.arity == 27
         and 5 <= quick.epochs < filled_in(examples, 27, LabelTreeSettings()).epochs
     )
+    with monkeypatch.context() as patch:  # 27 x 27 numbers that are noted at the node
+        patch.setattr("structnet.label_tree.choice.DIRECT", 27**2 - 1)
+        assert choose(examples, 27, untold).arity == 20
     monkeypatch.setattr("structnet.label_tree.choice.WORK", 0)
     assert choose(examples, 27, untold).arity == 20
 
