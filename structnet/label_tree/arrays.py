@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,9 @@ from structnet.checks import check_integer, check_number
 from structnet.label_tree._sgd_kernels import represented, score_all, score_labels, search
 from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.features import Features
+
+AT_ONCE = 2**22  # numbers of the sums of bags' vectors that are there at once
+Rows = tuple[np.ndarray, np.ndarray | None, np.ndarray | None]
 
 
 class TreeArrays(NamedTuple):
@@ -59,28 +63,35 @@ class TreeArrays(NamedTuple):
         if not self.codes.num_nodes:
             return np.zeros_like(values), np.zeros_like(labels), 0.0
         least = np.log(threshold) if threshold > 0 else -np.inf
-        rows = *self._rows(features), self.weight, self.bias
-        count = search(*rows, self.codes.children, k, beam or 0, least, labels, values)
+        count = 0
+        for part, rows in self._parts(features):
+            where = *rows, self.weight, self.bias, self.codes.children, k, beam or 0, least
+            count += search(*where, labels[part], values[part])
         return values, labels, count / max(len(features), 1)
 
     def scored(self, features: Features, labels: np.ndarray) -> np.ndarray:
         """The log-probability of one label an example. ``[n] -> [n]``."""
-        found = np.zeros(len(features))
+        found, labels = np.zeros(len(features)), np.asarray(labels, np.int64)
         codes = self.codes.offsets, self.codes.nodes, self.codes.slots
-        rows = *self._rows(features), self.weight, self.bias
-        score_labels(np.asarray(labels, np.int64), *rows, *codes, found)
+        for part, rows in self._parts(features):
+            score_labels(labels[part], *rows, self.weight, self.bias, *codes, found[part])
         return found
 
     def scored_all(self, features: Features) -> np.ndarray:
         """The log-probabilities of all labels, in double precision. ``[n, num_labels]``."""
         found = np.zeros((len(features), self.codes.num_labels))
-        rows = *self._rows(features), self.weight, self.bias
-        score_all(*rows, self.codes.children, found)
+        for part, rows in self._parts(features):
+            score_all(*rows, self.weight, self.bias, self.codes.children, found[part])
         return found
 
-    def _rows(self, features: Features) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
-        """What the nodes decide on, as the loops take it."""
-        values, offsets, ids = self.taken(features).parts
+    def _parts(self, features: Features) -> Iterator[tuple[slice, Rows]]:
+        """Which examples, and what the nodes decide on of them, as the loops take it."""
+        features = self.taken(features)
         if self.embedding is None:
-            return values, offsets, ids
-        return represented(offsets, ids, values, self.embedding), None, None
+            yield slice(None), features.parts
+            return
+        size = max(1, AT_ONCE // self.embedding.shape[1])
+        for start in range(0, len(features), size):
+            part = slice(start, start + size)
+            values, offsets, ids = features[part].parts
+            yield part, (represented(offsets, ids, values, self.embedding), None, None)

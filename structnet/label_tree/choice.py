@@ -21,7 +21,7 @@ EPOCHS = (5, 100)
 TRIED = 400_000  # examples that a trial goes through, at most
 RATES = (1.0, 3.0, 0.3)  # times the rate that suits the size of the features
 VECTORS = 0.2  # rate where the features' vectors are learned
-DIRECT = 50_000_000  # weights of all features for all labels, up to which they are tried
+DIRECT = 50_000_000  # numbers for all labels, of all features or labels, up to which they are tried
 WORK = 7_000_000_000  # products of a training, up to which more labels are tried at one node
 PASSES = 5  # for one through the examples that such a node of all makes
 LEAST = 40  # examples from which on some are held out
@@ -151,7 +151,8 @@ def _one_node(
         epochs = told.epochs or max(epochs // PASSES, EPOCHS[0])
         most = max(ONE_NODE, WORK // (epochs * max(values.size, 1)))
     node = replace(settings, tree="huffman", arity=num_classes, epochs=epochs)
-    return node if num_classes <= most else None
+    noted = num_classes**2 <= DIRECT  # what each label's examples do at the node: memory and file
+    return node if noted and num_classes <= most else None
 
 
 def _rates(examples: Examples, settings: LabelTreeSettings) -> list[float]:

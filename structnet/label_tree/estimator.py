@@ -375,5 +375,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         torch.empty(self.settings_.arity or 0, size or self.n_features_in_)
         torch.empty(self.n_features_in_, size or 1)
         tree = LabelTree(self.n_features_in_, len(self.classes_), size, **how).float()
+        if size is None and self.standardize and self.scale_ is None:  # of sparse rows
+            tree.softmax.arrays(by_feature=True, lay=True)
         self.training_ = Training.of(tree, self.settings_, config["training"])
         return tree

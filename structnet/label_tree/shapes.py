@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from structnet.checks import check_integer, check_number, wrong
+from structnet.checks import check_integer, check_number, check_one_of, wrong
 from structnet.label_tree._assignment_kernels import greedy
 from structnet.label_tree._grouping_kernels import joined
 from structnet.label_tree._kernels import EMPTY
@@ -132,6 +132,29 @@ def random_tree(num_labels: int, arity: int = 2, seed: int = 0) -> LabelCodes:
     """
     _checked(np.ones(num_labels), arity)
     return in_order(np.random.default_rng(seed).permutation(num_labels), arity)
+
+
+def beginning(tree: str | LabelCodes, counts: np.ndarray, arity: int, seed: int) -> LabelCodes:
+    """The tree of a name; one of the user's own is given back.
+
+    Args:
+        tree: "huffman", "complete", "random", or a tree.
+        counts: frequency of each label.
+        arity: slots of a node.
+        seed: seed of a random tree.
+
+    Shapes:
+        counts ``[labels]``.
+
+    Raises:
+        ValueError: there is no such name.
+    """
+    if isinstance(tree, LabelCodes):
+        return tree
+    check_one_of("tree", tree, ("huffman", "complete", "random"), "TreeSoftmaxLoss")
+    if tree == "random":
+        return random_tree(len(counts), arity, seed)
+    return (huffman if tree == "huffman" else complete)(counts, arity)
 
 
 def in_order(labels: np.ndarray, arity: int) -> LabelCodes:

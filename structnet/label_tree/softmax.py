@@ -22,10 +22,8 @@ from structnet.label_tree.reassignment import (
 )
 from structnet.label_tree.rows import add_rows, path_log_prob
 from structnet.label_tree.settings import GAINS, METHODS, PRIORS
-from structnet.label_tree.shapes import check_depth, complete, huffman, random_tree
+from structnet.label_tree.shapes import beginning, check_depth, complete
 from structnet.routing.path_log_prob import leaf_log_prob
-
-START = {"huffman": huffman, "complete": complete}
 
 
 class TreeSoftmaxOutput(NamedTuple):
@@ -120,7 +118,7 @@ class TreeSoftmaxLoss(nn.Module):
             raise ValueError(
                 f"counts must be [{n_classes}], one a class. Got {list(counts.shape)}."
             )
-        codes = _beginning(tree, counts, arity, seed)
+        codes = beginning(tree, counts, arity, seed)
         if codes.num_labels != n_classes:
             raise ValueError(f"the tree has {codes.num_labels} labels; expected {n_classes}")
         if max_depth is not None:
@@ -368,16 +366,20 @@ class TreeSoftmaxLoss(nn.Module):
         found = torch.from_numpy(values), torch.from_numpy(labels)
         return found[0].to(input.device), found[1].to(input.device)
 
-    def arrays(self, embedding: np.ndarray | None = None, by_feature: bool = False) -> TreeArrays:
-        """What the compiled loops take; on a CPU the weights are shared.
+    def arrays(
+        self, embedding: np.ndarray | None = None, by_feature: bool = False, lay: bool = False
+    ) -> TreeArrays:
+        """What the compiled loops take; on a CPU, weights that lie so already are shared.
 
         Args:
             embedding: vectors of features, ``[features, in_features]``; None: examples are rows.
-            by_feature: let the weights of each feature lie together, for sparse rows, from now on?
+            by_feature: let the weights of each feature lie together, for sparse rows?
+            lay: let them lie so from now on? Asking does not: fused optimizers' states would not.
         """
         axes = (0, 2, 1) if by_feature else (0, 1, 2)
         weight = self.weight.detach().permute(axes).contiguous()
-        self.weight.data = weight.permute(axes)
+        if lay:
+            self.weight.data = weight.permute(axes)
         own = [each.float().cpu().numpy() for each in (weight, self.bias.detach() + self.mask)]
         return TreeArrays(embedding, own[0], own[1], self._codes)
 
@@ -389,12 +391,3 @@ class TreeSoftmaxLoss(nn.Module):
     def extra_repr(self) -> str:
         """The sizes."""
         return f"{self.in_features}, {self.n_classes}, arity={self.arity}"
-
-
-def _beginning(tree: str | LabelCodes, counts: np.ndarray, arity: int, seed: int) -> LabelCodes:
-    if isinstance(tree, LabelCodes):
-        return tree
-    check_one_of("tree", tree, (*START, "random"), "TreeSoftmaxLoss")
-    if tree == "random":
-        return random_tree(len(counts), arity, seed)
-    return START[tree](counts, arity)

@@ -232,7 +232,7 @@ class Training:
 
     def _taken(self, examples: Examples) -> Examples:
         features = examples.features
-        return replace(examples, features=self.tree.arrays(features).taken(features))
+        return replace(examples, features=self.tree.arrays(features, lay=True).taken(features))
 
     @property
     def _groups(self) -> bool:
@@ -268,7 +268,7 @@ class Training:
         codes, rows = softmax.codes, softmax.statistics
         if not (streams or self._keeps_statistics()):
             rows = Statistics(rows.sums[:0], rows.seen[:0])
-        embedding, weight, bias, _ = self.tree.arrays(part.features)
+        embedding, weight, bias, _ = self.tree.arrays(part.features, lay=True)
         where = *part.features.parts, weight, bias, codes.offsets, codes.nodes, codes.slots
         how = rows.sums, rows.seen, first_rate, last_rate, self.settings.bias
 

@@ -124,10 +124,10 @@ class LabelTree(Routed):
 
     # Through the compiled loops, on a CPU and in single precision
 
-    def arrays(self, features: Features) -> TreeArrays:
-        """What the compiled loops take, for such examples."""
+    def arrays(self, features: Features, lay: bool = False) -> TreeArrays:
+        """What the compiled loops take, for such examples; see :meth:`.TreeSoftmaxLoss.arrays`."""
         by_feature = self.embedding is None and not features.is_table
-        return self.softmax.arrays(self.vectors(), by_feature)
+        return self.softmax.arrays(self.vectors(), by_feature, lay)
 
     def vectors(self) -> np.ndarray | None:
         """The features' vectors as an array that is shared, ``[num_features, size]``, or None."""

@@ -13,6 +13,7 @@ from scipy.sparse import csr_matrix
 from sklearn.datasets import load_digits
 
 from structnet.label_tree import (
+    Features,
     LabelTree,
     LabelTreeClassifier,
     LabelTreeSettings,
@@ -74,6 +75,21 @@ def test_sparse_is_dense(points: tuple) -> None:
     np.testing.assert_allclose(
         dense.predict_proba(csr_matrix(x)), dense.predict_proba(csr_matrix(x).tocsc()), rtol=1e-6
     )
+
+
+def test_bags_are_summed_few_at_once(points: tuple, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = csr_matrix(np.abs(points[0][:50]))
+    model = LabelTreeClassifier(embedding_size=4, start="clusters", **QUICK)
+    tree = model.fit(rows, points[1][:50]).tree_
+    labels = np.arange(50) % tree.num_outputs
+
+    def answers() -> list[Any]:
+        return [tree.score_all(rows), tree.score(rows, labels), *tree.top_k(rows, 2)]
+
+    whole = answers()
+    monkeypatch.setattr("structnet.label_tree.arrays.AT_ONCE", 7 * 4)
+    for ours, theirs in zip(answers(), whole, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
 
 
 @pytest.mark.parametrize("size", [None, 0, 50])  # of the vectors; the table has fewer columns
@@ -161,6 +177,14 @@ def test_a_file_holds_the_tree_as_it_is(
     assert (again.predict_proba(points[0]) == fitted.predict_proba(points[0])).all()
     assert again.training_.rebuilds == fitted.training_.rebuilds
     assert (again.tree_.softmax.sums == fitted.tree_.softmax.sums).all()
+
+
+def test_a_file_of_sparse_rows_is_asked_without_a_copy(points: tuple, tmp_path: Path) -> None:
+    rows = csr_matrix(np.abs(points[0]))
+    LabelTreeClassifier(embedding_size=0, **QUICK).fit(rows, points[1]).save(tmp_path / "model")
+    tree = LabelTreeClassifier.load(tmp_path / "model").tree_
+    weight = tree.arrays(Features.from_csr(rows)).weight
+    assert np.shares_memory(weight, tree.softmax.weight.detach().numpy())
 
 
 def test_a_tree_of_the_user(points: tuple) -> None:

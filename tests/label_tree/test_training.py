@@ -127,6 +127,28 @@ def test_weights_lie_as_rows_ask_for_them() -> None:
     assert torch.equal(*found) and found[0].abs().max() > 0.1
 
 
+def test_asking_leaves_an_optimizer_as_it_is() -> None:
+    """Fused steps read weights and states side by side as they lie in memory."""
+    rows, labels = sparse().features.to_csr(), torch.from_numpy(sparse().labels)
+    table = torch.from_numpy(rows.toarray())
+    found = []
+    for asks in (False, True):
+        tree = LabelTree(12, 9, tree=random_tree(9, 4))
+        tree.softmax.arrays(by_feature=True, lay=True)
+        optimizer = torch.optim.AdamW(tree.parameters(), lr=0.1, fused=True)
+        for _ in range(4):
+            optimizer.zero_grad()
+            tree.softmax(table, labels).loss.backward()
+            optimizer.step()
+            if asks:
+                tree.score_all(rows), tree.score_all(table.numpy())
+                with torch.no_grad():
+                    tree.eval().softmax(table, labels)
+                tree.train()
+        found.append(tree.softmax.weight)
+    assert torch.equal(*found) and found[0].abs().max() > 0.1
+
+
 def test_the_hierarchy_is_found() -> None:
     examples = table(20_000)
     held = table(20_000, seed=0)[np.arange(2_000)]
@@ -245,6 +267,9 @@ def test_of_few_labels_a_single_node_is_tried(monkeypatch: pytest.MonkeyPatch) -
         quick.arity == 27
         and 5 <= quick.epochs < filled_in(examples, 27, LabelTreeSettings()).epochs
     )
+    with monkeypatch.context() as patch:  # 27 x 27 numbers that are noted at the node
+        patch.setattr("structnet.label_tree.choice.DIRECT", 27**2 - 1)
+        assert choose(examples, 27, untold).arity == 20
     monkeypatch.setattr("structnet.label_tree.choice.WORK", 0)
     assert choose(examples, 27, untold).arity == 20
 
