@@ -72,7 +72,8 @@ def fit_linear(
     """
     before, unit = copy_state(tree), _unit(samples)
     samples = replace(samples, targets=samples.targets / unit) if unit != 1.0 else samples
-    nn.init.zeros_(_weights(tree))  # what no sample asks for stays 0
+    for part in tree.parameters():
+        nn.init.zeros_(part)  # what no sample asks for stays 0
     try:
         with Threads(own_device(device)).kept():
             strength = _best_strength(tree, samples, seed, device)
