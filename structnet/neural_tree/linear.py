@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import cast
 
@@ -69,12 +70,16 @@ def fit_linear(
         >>> tree.output(x[-1:]).round(decimals=1)
         tensor([[3.]], grad_fn=<RoundBackward1>)
     """
-    before = copy_state(tree)
-    nn.init.zeros_(_weights(tree))  # what no sample asks for stays 0
+    before, unit = copy_state(tree), _unit(samples)
+    samples = replace(samples, targets=samples.targets / unit) if unit != 1.0 else samples
+    for part in tree.parameters():
+        nn.init.zeros_(part)  # what no sample asks for stays 0
     try:
         with Threads(own_device(device)).kept():
             strength = _best_strength(tree, samples, seed, device)
             _minimise(tree, samples, np.arange(len(samples)), strength, device)
+        with torch.no_grad():
+            torch._foreach_mul_([*tree.parameters()], unit)
     except torch.OutOfMemoryError:
         raise
     except RuntimeError:  # a step that no float can hold: training by epochs says where
@@ -86,7 +91,7 @@ def _best_strength(
 ) -> float:
     parts = _parts(samples, seed)
     models = [copy.deepcopy(tree) for _ in parts]
-    strengths = _largest(samples) * FALL ** np.arange(OPTIMA)
+    strengths = _largest(samples) / _columns(samples) * FALL ** np.arange(OPTIMA)
     losses: list[float] = []
     for strength in strengths:
         losses.append(0.0)
@@ -128,7 +133,7 @@ def _parts(samples: Samples, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """Places to learn from and to hold out, each class alike."""
     order = np.random.default_rng(seed).permutation(len(samples))
     if samples.targets.dim() == 1:
-        order = order[samples.targets.numpy()[order].argsort(kind="stable")]
+        order = order[samples.targets.cpu().numpy()[order].argsort(kind="stable")]
     held = [order[i::PARTS] for i in range(PARTS if len(samples) < ENOUGH else 1)]
     return [(np.setdiff1d(order, part), np.sort(part)) for part in held]
 
@@ -143,7 +148,7 @@ def _minimise(
     optimizer = torch.optim.LBFGS(
         tree.parameters(),
         max_iter=60,
-        tolerance_grad=1e-4,
+        tolerance_grad=1e-4 / _columns(samples),
         tolerance_change=1e-6,
         line_search_fn="strong_wolfe",
     )
@@ -192,6 +197,19 @@ def _batches(
     size = _at_once(samples)
     for start in range(0, len(places), size):
         yield samples[places[start : start + size]].to(device)
+
+
+def _unit(samples: Samples) -> float:
+    """The deviation of numbers, as what ends a descent is told in it; 1 for classes."""
+    if not samples.targets.is_floating_point():
+        return 1.0
+    deviation = float(samples.targets.double().var(0, correction=0).mean().sqrt())
+    return deviation or 1.0
+
+
+def _columns(samples: Samples) -> int:
+    """The columns of numbers, of each of which the loss is a share; 1 for classes."""
+    return samples.targets[0].numel()
 
 
 def _largest(samples: Samples) -> float:

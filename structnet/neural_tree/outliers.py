@@ -60,5 +60,5 @@ def warn_of_far_targets(y: np.ndarray) -> None:
                 "else, so leave out rows where they mark a missing value or are wrong, and take "
                 "logarithms of long tails",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,  # from here to who calls fit, which `whole` wraps
             )

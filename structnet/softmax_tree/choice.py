@@ -157,9 +157,8 @@ class _Search:
         depths = [d for d in DEPTHS if d <= min(most, 3 + math.log2(classes), deepest)]
         for depth in depths if given.depth is None else (given.depth,):
             for start in ("centroids", "rows", "axes") if given.start is None else (given.start,):
-                if start == "axes" and not (axes and 0 < depth < 5):
-                    continue
-                if given.start is None and start == "rows" and not depth:  # the same leaf
+                worth = {"rows": depth > 0, "axes": axes and 0 < depth < 5}  # 0 is the same leaf
+                if given.start is None and not worth.get(start, True):
                     continue
                 k = width(classes, depth) if given.k is None else given.k
                 decision = penalty if given.decision_penalty is None else given.decision_penalty

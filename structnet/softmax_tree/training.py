@@ -121,6 +121,8 @@ def train(
     number = int(max(y)) + 1 if num_classes is None else num_classes
     points = Points.made(x, y, number, weights)
     points.check()
+    if not points.weights.all():  # a class in a part of them may count nothing
+        points = points.take(points.weights > 0)
     held_out = None
     if validation is not None:
         held_out = Points.made(validation[0], validation[1], number, *validation[2:])

@@ -83,6 +83,32 @@ def test_classes_of_a_wide_table_are_predicted_as_well_as_by_logistic_regression
     assert score > other.score(x_test, y_test) - 0.02 > 0.5
 
 
+def test_many_columns_of_numbers_are_predicted_as_well_as_by_ridge_regression() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(800, 100))
+    y = x @ rng.normal(size=(100, 100)) / 10 + rng.normal(size=(800, 100))
+    x, x_test, y, y_test = train_test_split(x, y, train_size=400, random_state=0)
+    ridge = RidgeCV(np.logspace(-2, 5, 15)).fit(x, y)
+    score = (
+        NeuralTreeRegressor(max_leaves=1, max_transformers=0, random_state=0)
+        .fit(x, y)
+        .score(x_test, y_test)
+    )
+    assert score > ridge.score(x_test, y_test) - 0.02 > 0.1
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e10])
+def test_targets_may_have_any_unit(unit: float) -> None:
+    samples = rows()
+    trees = [NeuralTree(presets.table(1), (8,), SquaredError()) for _ in range(2)]
+    for tree, times in zip(trees, (1.0, unit), strict=True):
+        told = Samples(samples.x, (samples.targets + 5) * times, samples.weights)
+        fit_linear(tree, told, seed=0)
+        fit_linear(tree, told, seed=0)  # where it begins plays no part
+    one, other = (tree.output(samples.x).detach() for tree in trees)
+    assert one.std() > 0.5 and torch.allclose(other / unit, one, atol=1e-2)
+
+
 def test_a_network_that_knows_better_is_left_as_it_is() -> None:
     x = torch.randn(40, 3, generator=torch.Generator().manual_seed(0))
     known = nn.Linear(3, 1)

@@ -275,6 +275,21 @@ def test_growth_begins_within_its_limits(limit: dict) -> None:
         quick(AdaptiveSoftmaxTreeClassifier, depth=2, **limit).fit(X, Y)
 
 
+@pytest.mark.parametrize("depth", [0, 5])
+def test_trees_of_any_depth_may_begin_as_decision_trees(depth: int) -> None:
+    model = quick(depth=depth, k=6, start="axes", leaf_penalty=None).fit(X, Y)
+    assert model.trained_.settings.depth == depth and model.score(X, Y) > 0.8
+    one = AdaptiveSoftmaxTreeClassifier(start="axes", max_leaves=1, random_state=0).fit(X, Y)
+    assert one.get_n_leaves() == 1
+
+
+def test_rows_that_count_nothing_change_nothing() -> None:
+    x, y, weights = np.tile(X, (3, 1)), np.tile(Y, 3), np.repeat([1.0, 0.0, 0.0], 240)
+    trained, expected = train(x, y, weights=weights), train(X, Y)
+    assert trained.settings == expected.settings
+    assert np.array_equal(trained.tree.predict_proba(X), expected.tree.predict_proba(X))
+
+
 def test_what_a_search_found_is_kept(tmp_path: Path) -> None:
     model = quick(k=np.int64(3), leaf_penalty=np.float32(0.5)).fit(X, Y)
     model.save(tmp_path / "model")
