@@ -153,7 +153,9 @@ def train(
     )
     growth.run()
     refined, last = History(), History()
-    if is_linear_model(tree, train):  # it is at its optimum
+    refinement = None if folder is None else folder / "refinement"
+    begun = refinement is not None and refinement.exists()  # when linear models were refined, too
+    if is_linear_model(tree, train) and not begun:  # it is at its optimum
         if everything is not None and settings.refine_epochs > 1:
             fit_linear(tree, everything, seed=settings.seed, device=device)
     elif settings.refine_epochs:
@@ -161,7 +163,7 @@ def train(
         said.say(f"refinement of the whole tree: {settings.refine_epochs} epochs at most")
         refined = _refined(
             *(tree, settings, train, validation),
-            checkpoint=None if folder is None else folder / "refinement",
+            checkpoint=refinement,
             callbacks=[lambda model, history: tell(history)],
             **shared,
         )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
+from alike import assert_same_weights
 from sklearn.datasets import make_classification, make_regression
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.model_selection import train_test_split
@@ -21,9 +24,11 @@ from structnet.neural_tree import (
     NeuralTreeRegressor,
     NeuralTreeSettings,
     SquaredError,
+    Trained,
     from_sequential,
     linear,
     presets,
+    train,
 )
 from structnet.neural_tree.linear import fit_linear, is_linear_model
 from structnet.routing import Samples
@@ -118,6 +123,25 @@ def test_a_network_that_knows_better_is_left_as_it_is() -> None:
     Growth(tree, wrong, validation, NeuralTreeSettings(max_leaves=1, max_transformers=0)).run()
     solver = tree.nodes[0].end
     assert isinstance(solver, nn.Linear) and torch.equal(solver.weight, known.weight)
+
+
+def test_a_training_that_refined_a_linear_model_is_gone_on_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    samples, few = rows(), NeuralTreeSettings(max_leaves=1, epochs=2, refine_epochs=4)
+    for module in ("growth.growth", "training"):  # as before it was asked
+        name = f"structnet.neural_tree.{module}.is_linear_model"
+        monkeypatch.setattr(name, lambda *about: False)
+
+    def trained() -> Trained:
+        tree = NeuralTree(presets.table(1), (8,), SquaredError())
+        return train(tree, few, samples, samples, samples, folder=tmp_path)
+
+    before = trained()
+    monkeypatch.undo()
+    again = trained()
+    assert is_linear_model(again.tree, samples) and len(again.refinement) == 4
+    assert_same_weights(again.tree, before.tree)
 
 
 def test_numbers_that_no_float_can_hold_leave_it_as_it_is() -> None:

@@ -22,6 +22,7 @@ from structnet.neural_tree import NeuralTree, SquaredError, presets
 from structnet.plot import plot_leaf_classes, plot_leaf_means
 from structnet.plot.model_tree.captions import share_text
 from structnet.plot.model_tree.key import GREEDY
+from structnet.plot.style import write_cells
 from structnet.routing import Samples
 
 
@@ -44,6 +45,13 @@ def test_leaf_classes_are_mean_probabilities() -> None:
     cells = {text.get_position(): text.get_text() for text in ax.texts}
     row, column = np.unravel_index(drawn.argmax(), drawn.shape)
     assert cells[column, row] == f"{100 * drawn.max():.0f}"
+
+
+def test_cells_are_white_where_it_is_dark_and_empty_where_nothing_is_said() -> None:
+    ax = axes()
+    write_cells(ax, np.array([[0.9, 0.1], [0.0, 0.5]]), [["90", "10"], ["", "50"]])
+    found = {text.get_text(): (text.get_position(), text.get_color()) for text in ax.texts}
+    assert found == {"90": ((0, 0), "white"), "10": ((1, 0), "black"), "50": ((1, 1), "black")}
 
 
 def test_leaf_classes_say_what_each_leaf_predicts_by_itself() -> None:

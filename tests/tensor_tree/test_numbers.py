@@ -18,6 +18,7 @@ from structnet import TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier,
 from structnet.errors import GraphError
 from structnet.estimators.file import CLAIM
 from structnet.tensor_tree import ChildSumTreeLSTM, RecursiveNetwork, TreeLSTM
+from structnet.tensor_tree.label_bag import LabelBag
 from structnet.tensor_tree.number_embedding import FURTHEST, NumberEmbedding
 from structnet.tensor_tree.number_sums import NumberSums
 from structnet.training.checkpoint import load_model, save_model
@@ -175,6 +176,19 @@ def test_numbers_that_trees_share_are_counted_by_themselves(tmp_path: Path):
     model.save(tmp_path / "model")
     again = TreeLSTMClassifier.load(tmp_path / "model")
     np.testing.assert_array_equal(again.predict_proba(trees), model.predict_proba(trees))
+
+
+def test_each_number_that_trees_share_has_a_column_in_each_tree_of_a_pair():
+    rows = ["(f 7 7 0.5)", "(g 9 (f 7))", "(f 9 1.5)", "(g (f -7))"]
+    trees = [Tree.fromstring(row) for row in rows]
+    vocabulary = Vocabulary(["f", "g"], [], None, unknown=True, numbers=True)
+    sizes = {"num_types": vocabulary.num_types, "num_tokens": vocabulary.num_tokens}
+    forest = Forest.from_trees(trees, vocabulary)
+    bag = LabelBag.knowing(forest, **sizes, num_outputs=1, roots=2, logarithm=False, numbers=True)
+    assert values_of(bag.values.numpy()).tolist() == [7.0, 9.0]
+    place = np.concatenate([i * bag.width + bag.num_counts + np.arange(-2, 0) for i in (0, 1)])
+    found = bag.counts(forest).toarray()[:, place]
+    np.testing.assert_array_equal(found, [[2, 0, 1, 1], [0, 1, 0, 0]])
 
 
 fitted = partial(TreeLSTMRegressor, hidden_size=24, epochs=10, random_state=0)
