@@ -57,6 +57,8 @@ def test_a_reading_is_drawn_as_what_it_was_read_from(fitted: object, blobs: tupl
 
 def test_routers_of_the_inputs_say_what_goes_left(blobs: tuple) -> None:
     model = classifier().set_params(primitives="table").fit(*blobs)
+    assert model.get_n_leaves() == 1  # three clusters are parted by lines
+    model.tree_.split(0)
     model.tree_.nodes[0].router.weight.data = torch.tensor([[3.0, -2.0, 0.1]])
     assert "left: high feature 0, low feature 1" in model.export_text(*blobs)
     own = model.plot(*blobs, ax=axes(), feature_names=["x", "y", "z"])
