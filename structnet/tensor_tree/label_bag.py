@@ -121,7 +121,7 @@ class LabelBag(nn.Module):
 
     @classmethod
     def knowing(cls, forest: Forest, **sizes: Any) -> LabelBag:
-        """One that counts the pairs and numbers which at least two examples of a forest have.
+        """One that counts the pairs and numbers which at least two trees of a forest have.
 
         Args:
             forest: examples to learn from.
