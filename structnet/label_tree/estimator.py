@@ -255,7 +255,6 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
     def _settings(self) -> LabelTreeSettings:
         check_bool("tokens", self.tokens)
         check_bool("standardize", self.standardize)
-        check_bool("verbose", self.verbose)
         check_integer("n_jobs", self.n_jobs, 1, optional=True)
         said = {name: getattr(self, name) for name in OWN}
         if not (said["tree"] is None or isinstance(said["tree"], str)):

@@ -190,7 +190,6 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
     def _settings(self) -> SoftmaxTreeSettings:
         """The hyper-parameters, whose ranges are checked."""
         check_bool("standardize", self.standardize)
-        check_bool("verbose", self.verbose)
         return SoftmaxTreeSettings(**_given(self, SoftmaxTreeSettings))
 
     def _growth(self) -> GrowthSettings | None:

@@ -124,7 +124,7 @@ def label_sizes(vocabulary: Vocabulary) -> dict[str, Any]:
 
 
 def bag_sizes(vocabulary: Vocabulary, question: Question) -> dict[str, Any]:
-    """The arguments of the linear model of a question, but for its pairs and the numbers that it counts."""
+    """The arguments of the linear model of a question, but for its pairs and its own numbers."""
     return {
         **label_sizes(vocabulary),
         "num_outputs": question.num_outputs,

@@ -249,7 +249,6 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
 
     def _begin(self) -> None:
         check_number("validation_fraction", self.validation_fraction, 0, 1, open=True)
-        check_bool("verbose", self.verbose)
         check_bool("train_vectors", self.train_vectors)
         self.seed_ = seed_from(self.random_state)
 

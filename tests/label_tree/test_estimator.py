@@ -53,7 +53,7 @@ def test_a_fit_is_silent_unless_it_is_to_tell(
 ) -> None:
     LabelTreeClassifier(arity=3, **QUICK).fit(*points)
     assert not any(capsys.readouterr())
-    LabelTreeClassifier(epochs=2, random_state=0, verbose=True).fit(*points)
+    LabelTreeClassifier(epochs=2, random_state=0, verbose=1).fit(*points)
     out, err = capsys.readouterr()
     first, *_, last = err.splitlines()
     assert not out and first.startswith("tried a ") and last.startswith("epoch 2/2, loss ")

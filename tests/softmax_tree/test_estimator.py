@@ -42,7 +42,7 @@ def test_a_fit_is_silent_unless_it_is_to_tell(
 ) -> None:
     quick(cls).fit(X, NAMES)
     assert not any(capsys.readouterr())
-    model = quick(cls, start=None, verbose=True).fit(X, NAMES)
+    model = quick(cls, start=None, verbose=1).fit(X, NAMES)
     out, err = capsys.readouterr()
     assert not out and err.startswith("tried depth ")
     assert f"\n{len(model.history_) - 1} iterations, {model.get_n_leaves()} leaves, " in err
