@@ -210,7 +210,7 @@ def search(
         heap.append((0.0, 0, 0))  # a loss, a node or leaf, a depth
         if beam:
             expanded[:] = 0
-        found = 0
+        found, bound = 0, np.inf  # what is less likely than a leaf is not the likeliest
         while heap and found < top:
             loss, node, depth = heapq.heappop(heap)
             if node >= num_nodes:
@@ -227,9 +227,11 @@ def search(
             visited += 1
             branch_log_prob(n, values, offsets, ids, weight, bias, node, logit, log_p)
             for j in range(arity):
-                if children[node, j] >= 0 and -loss + log_p[j] >= least:
-                    u = np.int64(children[node, j])
-                    heapq.heappush(heap, (loss - log_p[j], u, depth + 1))
+                u, below = np.int64(children[node, j]), loss - log_p[j]
+                if u >= 0 and -below >= least and below <= bound:
+                    if top == 1 and u >= num_nodes:
+                        bound = below
+                    heapq.heappush(heap, (below, u, depth + 1))
     return visited
 
 

@@ -128,9 +128,10 @@ def test_the_distribution_as_messages(labels: int) -> None:
     torch.testing.assert_close(ours, theirs)
 
 
+@pytest.mark.parametrize("arity", [3, 50])
 @pytest.mark.parametrize("k", [1, 3, 50])
-def test_branch_and_bound_is_exhaustive(k: int) -> None:
-    loss = made(50, arity=3)
+def test_branch_and_bound_is_exhaustive(k: int, arity: int) -> None:
+    loss = made(50, arity=arity)
     x, _ = batch(50)
     features = Features.from_table(x.numpy())
     values, labels, visited = loss.arrays().searched(features, k)
@@ -155,6 +156,14 @@ def test_beams_and_thresholds() -> None:
     assert torch.equal(labels, wide[1])
     narrow, _ = loss.top_k(x, 5, beam=1)
     assert (narrow[:, 0] <= exact[:, 0]).all() and (narrow[:, 3:] == -torch.inf).all()
+    for how in (
+        {},
+        {"beam": 1},
+        {"beam": 2},
+        {"threshold": 0.2},
+    ):  # the first one alone is cut short
+        alone, first = loss.top_k(x, 1, **how), loss.top_k(x, 5, **how)
+        assert all(torch.equal(one, five[:, :1]) for one, five in zip(alone, first, strict=True))
     sure, chosen = loss.top_k(x, 5, threshold=0.1)
     assert ((sure >= np.log(0.1)) == (exact >= np.log(0.1))).all()
     assert ((chosen == -1) == (sure == -torch.inf)).all()
