@@ -133,15 +133,15 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
             Sentences.to_predict(words.encode(text), settings.max_length)
             for text in (kept, held_out)
         )
-        self.history_ = train(
-            self.model_, settings, learn, judge, folder=folder, progress=self.verbose
-        )
+        following = None
         if settings.decoding == "likeliest" and settings.objective == "regression":
-            self.model_.following = FollowingWords(self.model_.log_prior)
-            self.model_.following.count(learn)
-            self.model_.calibrate(judge)
+            following = FollowingWords(self.model_.log_prior)
+            following.count(learn)
+        how: dict[str, Any] = {"folder": folder, "progress": self.verbose, "following": following}
+        self.history_ = train(self.model_, settings, learn, judge, **how)
+        if following is not None:  # nothing is chosen from here on
             whole = words.encode(kept + held_out)
-            self.model_.following.count(Sentences.to_predict(whole, settings.max_length))
+            following.count(Sentences.to_predict(whole, settings.max_length))
         return self
 
     def predict(self, X: Text) -> list[str]:

@@ -18,16 +18,7 @@ from structnet.naru.statistics import RoutingStats
 
 AT_ONCE = 2**24  # scores of words that are computed at once
 CALIBRATED = 2**22  # scores by which the variance is chosen
-VARIANCES = (
-    0.3,
-    1.0,
-    3.0,
-    10.0,
-    30.0,
-    100.0,
-    300.0,
-    1000.0,
-)  # finite: the nearest stays the nearest
+VARIANCES = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # finite: the nearest stays so
 STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 
 

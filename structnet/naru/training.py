@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from structnet.naru.following_words import FollowingWords
 from structnet.naru.network import RoutedNetwork
 from structnet.naru.next_word import NextWord
 from structnet.naru.sentences import Sentences
@@ -46,6 +47,7 @@ def train(
     folder: str | Path | None = None,
     callbacks: Sequence[Callable[[nn.Module, History], Any]] = (),
     progress: bool = False,
+    following: FollowingWords | None = None,
 ) -> History:
     """Trains a model, and leaves the weights of the epoch of the lowest validation loss in it.
 
@@ -58,6 +60,7 @@ def train(
         folder: place for the state, epoch by epoch. What is there is gone on from.
         callbacks: functions called as ``callback(model, history)`` after every epoch.
         progress: show a bar.
+        following: counts of the words behind words, which become the model's prior in the end.
 
     Returns:
         A record an epoch, as of :func:`structnet.fit`, with ``route_changes`` (the share of
@@ -88,6 +91,8 @@ def train(
         callbacks=[*watching, *callbacks],
         progress=progress,
     )
+    if following is not None:
+        model.following = following.to(device)
     if model.head is None:
         model.calibrate(validation.to(device))
     return history
