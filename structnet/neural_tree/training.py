@@ -155,10 +155,8 @@ def train(
     refined, last = History(), History()
     refinement = None if folder is None else folder / "refinement"
     begun = refinement is not None and refinement.exists()  # when linear models were refined, too
-    if is_linear_model(tree, train) and not begun:  # it is at its optimum
-        if everything is not None and settings.refine_epochs > 1:
-            fit_linear(tree, everything, seed=settings.seed, device=device)
-    elif settings.refine_epochs:
+    linear = is_linear_model(tree, train) and not begun  # it is at its optimum
+    if settings.refine_epochs and not linear:
         said.part = "refinement, "
         said.say(f"refinement of the whole tree: {settings.refine_epochs} epochs at most")
         refined = _refined(
@@ -167,8 +165,9 @@ def train(
             callbacks=[lambda model, history: tell(history)],
             **shared,
         )
+    if everything is not None and settings.refine_epochs > 1:
         said.part = "all samples, "
-        last = _finished(tree, settings, everything, device=device, progress=said)
+        last = _finished(tree, settings, everything, linear, device, said)
     found = _so_far(growth, refined, last)
     if settings.prune is not None:
         counted = train if everything is None else everything
@@ -235,9 +234,15 @@ def _refined(
 
 
 def _finished(
-    tree: NeuralTree, settings: NeuralTreeSettings, everything: Samples | None, **fitting: Any
+    tree: NeuralTree,
+    settings: NeuralTreeSettings,
+    everything: Samples,
+    linear: bool,
+    device: str | torch.device,
+    progress: Progress,
 ) -> History:
-    if everything is None or settings.refine_epochs < 2:
+    if linear:
+        fit_linear(tree, everything, seed=settings.seed, device=device)
         return History()
     # Without a checkpoint: it is short, and begins anew if refinement goes on.
     return finish(
@@ -247,7 +252,8 @@ def _finished(
         batch_size=settings.batch(len(everything)),
         seed=settings.seed,
         optimizer=settings.adam(),
-        **fitting,
+        device=device,
+        progress=progress,
     )
 
 
