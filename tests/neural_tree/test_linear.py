@@ -41,6 +41,14 @@ def rows(size: int = 60, columns: int = 8) -> Samples:
     return Samples(x, (y / y.std())[:, None], w)
 
 
+def check_optimum(tree: NeuralTree, samples: Samples) -> None:
+    """A linear model is fitted; at its optimum the loss pulls against the penalty alone."""
+    fit_linear(tree, samples, seed=0)
+    slope, weights = slope_and_weights(tree, samples)
+    strength = -(slope @ weights) / (weights @ weights)
+    assert strength > 0 and torch.allclose(slope, -strength * weights, atol=1e-3)
+
+
 def slope_and_weights(tree: NeuralTree, samples: Samples) -> tuple[torch.Tensor, torch.Tensor]:
     """The gradient of the loss of a linear model, and what it was taken at."""
     solver = tree.nodes[0].end
@@ -56,20 +64,14 @@ def test_at_the_optimum_the_loss_pulls_against_the_penalty_alone(
     monkeypatch.setattr(linear, "NUMBERS", numbers)  # in a table's batch: 80 are 10 rows
     samples = rows()
     tree = NeuralTree(presets.table(1), (8,), SquaredError())
-    fit_linear(tree, samples, seed=0)
-    slope, weights = slope_and_weights(tree, samples)
-    strength = -(slope @ weights) / (weights @ weights)
-    assert strength > 0 and torch.allclose(slope, -strength * weights, atol=1e-3)
+    check_optimum(tree, samples)
 
 
 def test_classes_have_an_optimum_too() -> None:
     x, y = make_classification(80, 6, random_state=0)
     samples = Samples(torch.from_numpy(x).float(), torch.from_numpy(y))
     tree = NeuralTree(presets.table(2), (6,), Categorical())
-    fit_linear(tree, samples, seed=0)
-    slope, weights = slope_and_weights(tree, samples)
-    strength = -(slope @ weights) / (weights @ weights)
-    assert strength > 0 and torch.allclose(slope, -strength * weights, atol=1e-3)
+    check_optimum(tree, samples)
 
 
 def test_numbers_of_a_wide_table_are_predicted_as_well_as_by_ridge_regression() -> None:
