@@ -31,7 +31,7 @@ def choose(
     examples: Examples,
     num_classes: int,
     settings: LabelTreeSettings,
-    progress: Progress | None = None,
+    progress: bool | Progress = False,
 ) -> LabelTreeSettings:
     """The settings with what is None filled in.
 
@@ -44,7 +44,7 @@ def choose(
         settings: settings; what they say stays.
         progress: place to say what is tried.
     """
-    progress = progress or Progress(shown=False)
+    progress = Progress.of(progress)
     told, settings = settings, filled_in(examples, num_classes, settings)
     if told.start is None and told.tree in (None, "learned") and settings.start == "huffman":
         warnings.warn(

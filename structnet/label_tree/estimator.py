@@ -145,13 +145,10 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         progress = Progress.of(self.verbose)
         self.settings_ = choose(examples, number, settings, progress)
         tree = begin(examples, number, self.settings_, codes)
-
-        def tell(training: Training) -> None:
-            last = len(training.epochs) == training.settings.epochs
-            progress.end_epoch(training.line(), last)
-
         training = Training(tree, self.settings_, threads=self.n_jobs or 1)
-        self.training_ = training.run(examples, after_epoch=tell)
+        self.training_ = training.run(
+            examples, after_epoch=lambda training: training.tell(progress)
+        )
         return self
 
     def partial_fit(

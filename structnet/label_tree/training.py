@@ -20,6 +20,7 @@ from structnet.label_tree.reassignment import Statistics
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.shapes import clustered, grouped
 from structnet.label_tree.tree import LabelTree
+from structnet.training.progress import Progress
 from structnet.training.seeding import epoch_order
 
 PART = 200_000  # examples that are put in order at once
@@ -332,13 +333,13 @@ class Training:
                 f"{self.settings.learning_rate:g}, or features of a smaller size"
             )
 
-    def line(self) -> str:
-        """The last epoch in a line."""
-        record = self.epochs[-1]
+    def tell(self, progress: Progress) -> None:
+        """Says in a line how the last epoch went."""
+        record, most = self.epochs[-1], self.settings.epochs
         held_out = record.get("validation_loss")
         told = "" if held_out is None else f"val loss {held_out:.3f}, "
-        epoch = f"epoch {record['epoch']}/{self.settings.epochs}"
-        return f"{epoch}, loss {record['loss']:.3f}, {told}{record['seconds']:.1f} s"
+        line = f"epoch {record['epoch']}/{most}, loss {record['loss']:.3f}, {told}"
+        progress.end_epoch(f"{line}{record['seconds']:.1f} s", last=record["epoch"] == most)
 
     # To go on later
 

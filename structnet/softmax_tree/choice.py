@@ -44,7 +44,7 @@ def chosen(
     points: Points,
     settings: SoftmaxTreeSettings,
     growth: GrowthSettings | None,
-    progress: Progress | None = None,
+    progress: bool | Progress = False,
 ) -> tuple[SoftmaxTreeSettings, GrowthSettings | None]:
     """Settings without None but for limits.
 
@@ -57,7 +57,7 @@ def chosen(
     Raises:
         ValueError: growth would begin beyond its limits.
     """
-    progress = progress or Progress(shown=False)
+    progress = Progress.of(progress)
     if growth is not None:
         growth.check_start()
     depth = None if growth is None else growth.start_depth

@@ -72,7 +72,7 @@ def trained(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say)
         # A record goes to the folder and the state with it: they tell of the same epochs.
         save_model(file, training.tree, content_of(data, training))
         run.write_history(training.epochs)
-        progress.end_epoch(training.line(), last=record["epoch"] == chosen.epochs)
+        training.tell(progress)
 
     return training.run(data.train, after_epoch=after_epoch)
 
