@@ -29,6 +29,7 @@ from structnet.trees._kernels import compiled, doubled
 # Sums in any order, so that they are vectorised; infinities keep their meaning.
 exact = partial(compiled, fastmath={"reassoc"})
 inlined = partial(compiled, inline="always")  # arrays that are handed on are counted: it takes long
+FEW = 64  # labels asked for: the order of more costs as much as a queue of all
 NEAR = 2  # levels of the tree whose weights are always near
 
 
@@ -205,12 +206,15 @@ def search(
     expanded = np.zeros(64, np.int64)
     visited = 0
     heap = [(0.0, 0, 0)]
+    # The losses of the likeliest leaves so far, in order: what is above the last is no answer.
+    nearest = np.empty(top if top <= FEW else 1)
     for n in range(len(log_prob)):
         heap.clear()
+        nearest[:] = np.inf
         heap.append((0.0, 0, 0))  # a loss, a node or leaf, a depth
         if beam:
             expanded[:] = 0
-        found, bound = 0, np.inf  # what is less likely than a leaf is not the likeliest
+        found, last = 0, len(nearest) - 1
         while heap and found < top:
             loss, node, depth = heapq.heappop(heap)
             if node >= num_nodes:
@@ -228,10 +232,14 @@ def search(
             branch_log_prob(n, values, offsets, ids, weight, bias, node, logit, log_p)
             for j in range(arity):
                 u, below = np.int64(children[node, j]), loss - log_p[j]
-                if u >= 0 and -below >= least and below <= bound:
-                    if top == 1 and u >= num_nodes:
-                        bound = below
+                if u >= 0 and -below >= least and below <= nearest[last]:
                     heapq.heappush(heap, (below, u, depth + 1))
+                    if u >= num_nodes and top <= FEW:
+                        at = last
+                        while at > 0 and nearest[at - 1] > below:
+                            nearest[at] = nearest[at - 1]
+                            at -= 1
+                        nearest[at] = below
     return visited
 
 

@@ -145,6 +145,7 @@ def test_branch_and_bound_is_exhaustive(k: int, arity: int) -> None:
 def test_ties_go_to_the_lowest_label() -> None:
     loss = TreeSoftmaxLoss(3, 27, 3, tree=random_tree(27, 3, seed=5))
     assert loss.top_k(torch.randn(2, 3), 27)[1].tolist() == [list(range(27))] * 2
+    assert loss.top_k(torch.randn(2, 3), 5)[1].tolist() == [list(range(5))] * 2
     assert loss.predict(torch.randn(4, 3)).tolist() == [0] * 4
 
 
@@ -156,17 +157,20 @@ def test_beams_and_thresholds() -> None:
     assert torch.equal(labels, wide[1])
     narrow, _ = loss.top_k(x, 5, beam=1)
     assert (narrow[:, 0] <= exact[:, 0]).all() and (narrow[:, 3:] == -torch.inf).all()
-    for how in (
-        {},
-        {"beam": 1},
-        {"beam": 2},
-        {"threshold": 0.2},
-    ):  # the first one alone is cut short
-        alone, first = loss.top_k(x, 1, **how), loss.top_k(x, 5, **how)
-        assert all(torch.equal(one, five[:, :1]) for one, five in zip(alone, first, strict=True))
     sure, chosen = loss.top_k(x, 5, threshold=0.1)
     assert ((sure >= np.log(0.1)) == (exact >= np.log(0.1))).all()
     assert ((chosen == -1) == (sure == -torch.inf)).all()
+
+
+@pytest.mark.parametrize("arity", [3, 100])
+@pytest.mark.parametrize("how", [{}, {"beam": 1}, {"beam": 2}, {"threshold": 0.2}], ids=str)
+def test_a_few_labels_are_the_first_of_many(how: dict, arity: int) -> None:
+    loss = made(100, arity=arity)
+    x, _ = batch(100)
+    many = loss.top_k(x, 100, **how)  # too many for a bound: the whole queue in order
+    for k in (1, 5, 64):
+        few = loss.top_k(x, k, **how)
+        assert all(torch.equal(a, b[:, :k]) for a, b in zip(few, many, strict=True))
 
 
 def test_a_drop_in_for_the_adaptive_softmax() -> None:
