@@ -93,7 +93,7 @@ def scores_of(kind, q, p):
 def decisions(nodes, slots, sums, seen, weights, num_nodes):
     """What each node decides, over the rows of all codes and their weights.
 
-    The sum of the weights, the mean probability of each child, and two means over the labels: of
+    The mean probability of each child, and two means over the labels: of
     ``sum_j min(p_j, 1 - p_j)`` and of ``sum_j |p_j - mean_j|``. Beside the statistics stands one
     observation of the slot where the label is.
     """
@@ -113,7 +113,7 @@ def decisions(nodes, slots, sums, seen, weights, num_nodes):
                 else:
                     mean[node, j] += q * p
                     torn[node] += q * min(p, 1 - p)
-    return total, mean, torn, spread
+    return mean, torn, spread
 
 
 @compiled

@@ -151,8 +151,7 @@ def _one_node(
         epochs = told.epochs or max(epochs // PASSES, EPOCHS[0])
         most = max(ONE_NODE, WORK // (epochs * max(values.size, 1)))
     node = replace(settings, tree="huffman", arity=num_classes, epochs=epochs)
-    noted = num_classes**2 <= DIRECT  # what each label's examples do at the node: memory and file
-    return node if noted and num_classes <= most else None
+    return node if num_classes <= most else None
 
 
 def _rates(examples: Examples, settings: LabelTreeSettings) -> list[float]:

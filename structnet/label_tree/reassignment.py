@@ -36,8 +36,8 @@ class Statistics:
 
     @classmethod
     def of(cls, codes: LabelCodes) -> Statistics:
-        """Those of codes that no example has used."""
-        rows = len(codes.nodes)
+        """Those of codes that no example has used; none of a single node, where nothing moves."""
+        rows = len(codes.nodes) if codes.num_nodes > 1 else 0
         return cls(np.zeros((rows, codes.arity), np.float32), np.zeros(rows))
 
 
@@ -111,8 +111,8 @@ def reassign(
     check_number("prior_weight", prior_weight, 0, open=True, owner="reassign")
     if max_depth is not None:
         check_depth(codes.num_labels, codes.arity, max_depth)
-    if not codes.num_nodes:
-        return Reassigned(codes, statistics, np.zeros(0, bool), 0.0)
+    if codes.num_nodes <= 1:
+        return Reassigned(codes, statistics, np.zeros(codes.num_nodes, bool), 0.0)
     children, is_new = rebuilt(
         codes.children,
         codes.offsets,
@@ -176,6 +176,7 @@ def node_report(codes: LabelCodes, statistics: Statistics, counts: np.ndarray) -
     """How well each node of a tree tells its labels apart, all nodes at once.
 
     Args:
+        statistics: rows of its codes; without them, as of a single node, what they tell is NaN.
         counts: frequency of each label.
 
     Shapes:
@@ -184,13 +185,18 @@ def node_report(codes: LabelCodes, statistics: Statistics, counts: np.ndarray) -
     number, arity = codes.num_nodes, codes.arity
     counts = np.asarray(counts, np.float64)
     counts = counts if counts.sum() > 0 else np.ones_like(counts)
-    total, mean, torn, spread = decisions(
-        codes.nodes, codes.slots, statistics.sums, statistics.seen, counts[codes.labels], number
+    labels, weights = np.bincount(codes.nodes, minlength=number), counts[codes.labels]
+    share = np.bincount(codes.nodes, weights, number) / counts.sum()
+    if not len(statistics.seen):
+        unknown = np.full(number, np.nan)
+        return NodeReport(labels, share, unknown, unknown, unknown, unknown)
+    mean, torn, spread = decisions(
+        codes.nodes, codes.slots, statistics.sums, statistics.seen, weights, number
     )
     found = 2 / arity * spread
     return NodeReport(
-        np.bincount(codes.nodes, minlength=number),
-        total / counts.sum(),
+        labels,
+        share,
         found,
         found / best_objective(arity),
         np.abs(mean - 1 / arity).sum(1),

@@ -134,8 +134,9 @@ class TreeSoftmaxLoss(nn.Module):
         self.bias = nn.Parameter(torch.zeros(shape), requires_grad=bias)
         self.register_buffer("counts", torch.from_numpy(counts.copy()))
         self.register_buffer("layout", torch.from_numpy(codes.children.copy()))
-        self.register_buffer("sums", torch.zeros(len(codes.nodes), codes.arity))
-        self.register_buffer("seen", torch.zeros(len(codes.nodes), dtype=torch.float64))
+        rows = Statistics.of(codes)
+        self.register_buffer("sums", torch.from_numpy(rows.sums))
+        self.register_buffer("seen", torch.from_numpy(rows.seen))
         self.register_buffer("mask", torch.zeros(shape), persistent=False)
         self._take(codes)
 
@@ -301,7 +302,7 @@ class TreeSoftmaxLoss(nn.Module):
         log_p, p = path_log_prob(
             batch, self.weight, self.bias + self.mask, example, node, slot, self.sparse
         )
-        if self.training:
+        if self.training and len(self.seen):
             add_rows(self.sums, row, p.to(self.sums.dtype))
             add_rows(self.seen, row, torch.ones_like(row, dtype=self.seen.dtype))
         return batch.new_zeros(len(labels)).index_add(0, example, log_p)

@@ -267,11 +267,18 @@ def test_of_few_labels_a_single_node_is_tried(monkeypatch: pytest.MonkeyPatch) -
         quick.arity == 27
         and 5 <= quick.epochs < filled_in(examples, 27, LabelTreeSettings()).epochs
     )
-    with monkeypatch.context() as patch:  # 27 x 27 numbers that are noted at the node
-        patch.setattr("structnet.label_tree.choice.DIRECT", 27**2 - 1)
-        assert choose(examples, 27, untold).arity == 20
     monkeypatch.setattr("structnet.label_tree.choice.WORK", 0)
     assert choose(examples, 27, untold).arity == 20
+
+
+def test_a_single_node_keeps_no_statistics_which_would_be_the_square_of_its_labels() -> None:
+    examples = table()
+    settings = LabelTreeSettings("huffman", arity=27, epochs=1, learning_rate=0.3)
+    tree = Training(begin(examples, 27, settings), settings).run(examples).tree
+    assert sum(each.numel() for each in tree.state_dict().values()) < 27 * 10
+    report = tree.softmax.node_report()
+    assert (report.labels, report.share) == (27, 1) and np.isnan(report.relative).all()
+    assert tree.softmax.reassign().moved == 0  # there is nowhere to go
 
 
 def test_groups_that_are_too_deep_are_clusters() -> None:

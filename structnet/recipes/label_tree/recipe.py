@@ -73,7 +73,7 @@ class LabelTreeRecipe(Recipe):
             "nodes": tree.codes.num_nodes,
             "depth": int(tree.codes.depth.max()),
             "mean_depth": float(tree.codes.depth @ counts / counts.sum()),
-            "objective": report.mean(),
+            "objective": report.mean() if tree.codes.num_nodes > 1 else None,
         }
         return Outcome(seconds, details)
 
