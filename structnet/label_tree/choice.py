@@ -10,10 +10,10 @@ import numpy as np
 
 from structnet.estimators.held_out import hold_out
 from structnet.label_tree.settings import LabelTreeSettings
+from structnet.label_tree.shapes import usual_arity
 from structnet.label_tree.training import CollapseError, Examples, Training, begin
 from structnet.training.progress import Progress
 
-ARITY = 20
 ONE_NODE = 500  # labels up to which a node of all is tried: slower, but no way down to err on
 SIZE = 50  # of the features' vectors
 STEPS = 500_000  # examples that a training goes through, at least
@@ -22,8 +22,9 @@ TRIED = 400_000  # examples that a trial goes through, at most
 RATES = (1.0, 3.0, 0.3)  # times the rate that suits the size of the features
 VECTORS = 0.2  # rate where the features' vectors are learned
 DIRECT = 50_000_000  # numbers for all labels, of all features or labels, up to which they are tried
-WORK = 7_000_000_000  # products of a training, up to which more labels are tried at one node
+WORK = 20_000_000_000  # products of a training, up to which more labels are tried at one node
 PASSES = 5  # for one through the examples that such a node of all makes
+FEWEST = 2  # passes of such a node: one is not enough
 LEAST = 40  # examples from which on some are held out
 
 
@@ -82,7 +83,11 @@ def choose(
             if len(tries) == 2 and tries[1][0] > tries[0][0]:
                 break  # the third one goes the other way
         best = max(tries, key=itemgetter(0))
-        found += [best, *(tried(each, best[1]) for each in others)]
+        found.append(best)
+        for each in others:
+            # What suits many passes through a tree says nothing of a few through a single node.
+            same = each.epochs == first.epochs
+            found.append(tried(each, best[1] if same else _rates(examples, each)[0]))
     return max(found, key=itemgetter(0))[2]
 
 
@@ -96,7 +101,7 @@ def filled_in(
         size = 0 if examples.features.is_table else SIZE
     filled = replace(
         settings,
-        arity=settings.arity or max(2, min(ARITY, num_classes)),
+        arity=settings.arity or usual_arity(num_classes),
         embedding_size=size,
         epochs=settings.epochs or int(np.clip(-(-STEPS // max(len(examples), 1)), low, high)),
     )
@@ -143,12 +148,13 @@ def _one_node(
     """
     assert settings.epochs is not None
     epochs, values = settings.epochs, examples.features.values
-    if told.arity is not None or num_classes <= ARITY:
+    if told.arity is not None or num_classes <= usual_arity(num_classes):
         return None
     if settings.embedding_size or (examples.features.is_table and num_classes <= ONE_NODE):
         most = ONE_NODE
     else:
-        epochs = told.epochs or max(epochs // PASSES, EPOCHS[0])
+        affordable = WORK // max(num_classes * values.size, 1)
+        epochs = told.epochs or int(np.clip(affordable, FEWEST, max(epochs // PASSES, EPOCHS[0])))
         most = max(ONE_NODE, WORK // (epochs * max(values.size, 1)))
     node = replace(settings, tree="huffman", arity=num_classes, epochs=epochs)
     return node if num_classes <= most else None

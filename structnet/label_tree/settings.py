@@ -28,9 +28,10 @@ class LabelTreeSettings:
             "huffman", "clusters" (k-means of the labels' mean examples), "complete" (by frequency)
             and "random" stay as they begin. By default learned or Huffman's or, where it decides on
             sparse rows themselves, clusters: whichever is best on samples held out.
-        arity: children of a node; by default 20, or as many as there are labels, if a single node
-            is better than a tree on samples held out. It is tried of up to 500 labels, and of more
-            (7,071 at most) where it learns in seconds, without vectors.
+        arity: children of a node; by default the root of the number of labels, from 20 to 128, or
+            as many as there are labels, if a single node is better than a tree on samples held
+            out. It is tried of up to 500 labels, and of more where it learns in seconds, without
+            vectors.
         embedding_size: size of the features' vectors; 0 decides on the features themselves, with a
             weight of each at every node. By default 0 for a table; for what is sparse or text 50,
             or 0 if that is better on samples held out.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from structnet.checks import check_integer, check_number, check_one_of, wrong
@@ -10,9 +12,20 @@ from structnet.label_tree._grouping_kernels import joined
 from structnet.label_tree._kernels import EMPTY
 from structnet.label_tree.codes import LabelCodes, least_nodes
 
+ARITY = (20, 128)  # children of a node, where no one says how many: at least and at most
 SLACK = 1.5  # times the frequency that Huffman would take, up to which what is alike is taken
 WINDOW = 1_000  # nodes that are compared with the rarest one, at most
 A_CHILD = 200  # of them a child: of few children there are many nodes, each with its window
+
+
+def usual_arity(num_labels: int) -> int:
+    """The children of a node where no one says how many: two decisions, if that is not too many.
+
+    The fewer nodes decide one after the other, the fewer err; and compiled loops over some dozens
+    of children cost hardly more than over 20.
+    """
+    low, high = ARITY
+    return max(2, min(num_labels, max(low, min(math.ceil(math.sqrt(num_labels)), high))))
 
 
 def huffman(counts: np.ndarray, arity: int = 2) -> LabelCodes:

@@ -18,7 +18,7 @@ from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.features import Features
 from structnet.label_tree.reassignment import Statistics
 from structnet.label_tree.settings import LabelTreeSettings
-from structnet.label_tree.shapes import clustered, grouped
+from structnet.label_tree.shapes import clustered, grouped, usual_arity
 from structnet.label_tree.tree import LabelTree
 from structnet.training.progress import Progress
 from structnet.training.seeding import epoch_order
@@ -75,7 +75,7 @@ def begin(
         codes: tree of one's own, in place of that of the settings.
     """
     counts = examples.counts(num_classes)
-    arity = settings.arity or 20
+    arity = settings.arity or usual_arity(num_classes)
     shape: Any = "huffman" if settings.tree == "learned" else settings.tree or "huffman"
     if codes is not None:
         shape = codes

@@ -25,7 +25,7 @@ from structnet.label_tree import (
     choose,
     random_tree,
 )
-from structnet.label_tree.choice import filled_in
+from structnet.label_tree.choice import base_rate, filled_in
 from structnet.routing import Samples
 from structnet.training.seeding import epoch_order
 
@@ -279,6 +279,26 @@ def test_a_single_node_keeps_no_statistics_which_would_be_the_square_of_its_labe
     report = tree.softmax.node_report()
     assert (report.labels, report.share) == (27, 1) and np.isnan(report.relative).all()
     assert tree.softmax.reassign().moved == 0  # there is nowhere to go
+
+
+def test_of_many_labels_a_node_has_so_many_children_that_two_decide() -> None:
+    settings = LabelTreeSettings("huffman", epochs=1, learning_rate=0.3)
+    for number, arity in ((3, 3), (27, 20), (1000, 32), (100_000, 128)):
+        examples = Examples(table().features, np.arange(3000) % number)
+        assert begin(examples, number, settings).codes.arity == arity
+        assert filled_in(examples, number, settings).arity == arity
+
+
+def test_few_passes_through_a_single_node_have_a_rate_of_their_own() -> None:
+    labels = np.random.default_rng(0).permutation(np.repeat(np.arange(600), 10))
+    centres = np.random.default_rng(1).normal(size=(600, 8))
+    rows = centres[labels] + 0.5 * np.random.default_rng(2).normal(size=(6000, 8))
+    examples = Examples(Features.from_table(rows.astype(np.float32)), labels)
+    found = choose(examples, 600, LabelTreeSettings())
+    usual = filled_in(examples, 600, LabelTreeSettings())
+    assert found.arity == 600 and found.epochs < usual.epochs
+    times = usual.epochs / found.epochs
+    assert found.learning_rate == pytest.approx(base_rate(examples, usual) * times)
 
 
 def test_groups_that_are_too_deep_are_clusters() -> None:

@@ -19,7 +19,7 @@ from structnet.label_tree import (
     begin,
     choose,
 )
-from structnet.label_tree.choice import ARITY
+from structnet.label_tree.shapes import usual_arity
 from structnet.recipes.label_tree.data import LabelData, load_data, wanted_labels
 from structnet.recipes.label_tree.settings import AskOfLabels, LabelTreeRunSettings
 from structnet.recipes.recipe import Answer, Place, Say, example_number
@@ -60,8 +60,9 @@ def trained(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say)
         chosen = choose(data.train, len(data.labels), told, progress)
         training = Training(begin(data.train, len(data.labels), chosen), chosen)
         kind = f"a {chosen.tree} tree of arity {chosen.arity}"
-        if told.arity is None and chosen.arity == len(data.labels) > ARITY:
-            kind = f"a single node of all labels, better held out than a tree (--arity {ARITY})"
+        usual = usual_arity(len(data.labels))
+        if told.arity is None and chosen.arity == len(data.labels) > usual:
+            kind = f"a single node of all labels, better held out than a tree (--arity {usual})"
         say(f"{kind}, {chosen.epochs} epochs at the rate {chosen.learning_rate:.3g}")
     training.threads = settings.place.threads or 1
 
