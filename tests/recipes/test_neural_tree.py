@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from functools import partial
 from pathlib import Path
 
@@ -20,8 +19,7 @@ from structnet.neural_tree import NeuralTreeSettings, refine, train
 from structnet.neural_tree import training as library_training
 from structnet.recipes.neural_tree import runs
 from structnet.recipes.neural_tree.answers import measured, output
-from structnet.recipes.neural_tree.settings import PATHS, NeuralTreeRunSettings
-from structnet.recipes.recipe import values_of
+from structnet.recipes.neural_tree.settings import PATHS
 from structnet.recipes.run import Run
 from structnet.recipes.words import counted
 from structnet.routing.visits import shares
@@ -199,44 +197,6 @@ def test_no_branch_is_left_to_few(digits: tuple[Path, Done], tmp_path: Path) -> 
     assert f"pruning: {told} of {counted(whole.num_leaves, 'leaf', 'leaves')} stay\n" in (
         digits[1].out
     )
-
-
-OLD = {"primitives": "preset", "task": "problem"}
-LATER = ("n_init", "min_gain", "prune", "max_parameters", "max_transformers", "min_samples")
-
-
-def test_a_run_of_before_is_read(digits: tuple[Path, Done], tmp_path: Path) -> None:
-    """What the command wrote when settings had other names, and some were not there."""
-    run = Run(shutil.copytree(digits[0], tmp_path / "run"))
-    settings = run.config["settings"]
-    without = {f"no_{name}": not settings[name] for name in ("routers", "transformers")}
-    kept = {n: v for n, v in settings.items() if n not in (*LATER, "routers", "transformers")}
-    old = {"task": "neural-tree", **{OLD.get(n, n): v for n, v in kept.items()}, **without}
-    (run.folder / "config.json").write_text(
-        json.dumps({"settings": old, "data": run.config["data"]})
-    )
-    (run.folder / "refinement").rename(run.folder / "refine")
-    now = settings_of(**settings)
-    run.refuse_other(now)
-    with pytest.raises(ValueError, match=r"was trained with min-gain 0\.0, not 0\.5"):
-        run.refuse_other(settings_of(**{**settings, "min_gain": 0.5}))
-    assert call("evaluate", run).json["test"] == pytest.approx(digits[1].json["test"])
-    done = ran("train", "--resume", run)
-    assert without_times(done.json) == without_times(digits[1].json)
-
-
-@pytest.mark.parametrize("data", ["digits", "sarcos"])
-def test_a_run_from_before_refinement_could_stop_goes_on_for_all_its_epochs(
-    data: str, tmp_path: Path
-) -> None:
-    run, now = Run(tmp_path), values_of(settings_of(data=data))
-    old = {n: v for n, v in now.items() if n not in ("stop_refinement", "finish")}
-    run.write("config.json", {"model": "neural-tree", "settings": old, "data": {"name": data}})
-    saved = run.settings(NeuralTreeRunSettings)
-    found = run.going_on(saved, saved)
-    assert (found.training.stop_refinement, found.rows.finish) == (False, False)
-    run.write("config.json", {"model": "neural-tree", "settings": now, "data": {"name": data}})
-    assert run.settings(NeuralTreeRunSettings) == settings_of(data=data)
 
 
 def test_evaluate_gives_the_scores_of_the_training(digits: tuple[Path, Done]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import NamedTuple
 
@@ -187,27 +186,6 @@ def test_the_papers_optimizer(tmp_path: Path) -> None:
     assert set(rates) == {1.0}
 
 
-def test_a_run_of_before_is_read(trained: Trained, tmp_path: Path) -> None:
-    """What the command wrote when a run was of a task, and not of a model on data."""
-    config = json.loads((trained.folder / "config.json").read_text())
-    settings, data = config["settings"], config["data"]
-    old = {
-        "settings": {"task": settings.pop("data"), **settings},
-        "vocabulary": data.pop("vocabulary"),
-        "classes": data.pop("classes"),
-        "data": data,
-    }
-    shutil.copytree(trained.folder, tmp_path, dirs_exist_ok=True)
-    (tmp_path / "config.json").write_text(json.dumps(old))
-    (tmp_path / "result.json").write_text('{"task": "listops", "test_accuracy": 0.5}')
-    assert call("evaluate", tmp_path).json["test"] == trained.done.json["test"]
-    assert "history" in call("plot", tmp_path).json
-    assert run.Run(tmp_path).result["test"] == {"accuracy": 0.5}
-    assert without_times(call("train", "--resume", tmp_path).json) == without_times(
-        trained.done.json
-    )
-
-
 def test_the_model_is_built_once_before_the_first_loss(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -244,22 +222,6 @@ def test_reproduce_continues_where_it_stopped(
     check_table(tmp_path, done)
     other = call(*TRIAL, "--epochs", 2, "--out", tmp_path)
     assert (other.status, other.err.count("epochs 1, not 2")) == (2, 1)
-
-
-def test_what_an_older_version_left_is_read(tmp_path: Path) -> None:
-    """Its result was flat, and its folder's name did not tell the data."""
-    command = [*TRIAL, "--only", "sum", "--out", tmp_path]
-    new = call(*command)
-    result = json.loads((tmp_path / "lrt-sum-0" / "result.json").read_text())
-    (tmp_path / "lrt-sum-0").rename(older := tmp_path / "sum-0")
-    flat = {"task": "lrt", "seconds": result["seconds"], "run": result["run"], **result["details"]}
-    flat |= {f"test_{name}": value for name, value in result["test"].items()}
-    flat |= {f"{part}_size": size for part, size in result["sizes"].items()}
-    (older / "result.json").write_text(json.dumps(flat | {"data": flat.pop("origin")}))
-    assert set(call("plot", older).json) == {"history", "tree", "by_operators"}
-    again = call(*command)
-    assert ("done already" in again.out, again.json) == (True, new.json)
-    assert not (tmp_path / "lrt-sum-0").exists()
 
 
 def check_table(folder: Path, done: Done) -> None:

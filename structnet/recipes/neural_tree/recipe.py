@@ -82,9 +82,6 @@ defaults of the data sets:
         from structnet.training.processes import own_device
 
         described, device = data.describe(), own_device(settings.place.device)
-        older = run.folder / "refine"  # of a run of before
-        if older.exists():
-            older.rename(run.folder / "refinement")
         epochs: Any = settings.training.refine_epochs  # resolved: not None
         say(
             "going on from what has grown"

@@ -76,8 +76,7 @@ class SoftmaxTreeRecipe(Recipe):
         from structnet.training.checkpoint import load_model
 
         file = run.model_file
-        # A file of before does not say how its training went: it is made anew.
-        if not file.exists() or "outcome" not in load_model(file)[1]:
+        if not file.exists():
             self._trained(settings, data, run, say)
         else:
             say("trained already")
