@@ -226,12 +226,11 @@ def test_classes_are_spelled_alike_in_every_file(tmp_path: Path) -> None:
     source = Source(task="classification", test_file=other)
     data = load_data(TreeFileSettings(str(file), source), lambda line: None)
     assert (data.classes, data.test.targets) == (["0", "1", "2"], ["1", "0", "2"])
-    # What was trained before has the classes that it was told.
-    older = data.describe() | {"classes": ["0", "1.0", "2.0"]}
-    assert read_like(older, other).targets == ["1.0", "0", "2.0"]
-    assert read_typed(older, ["1\t(+ a b)", "2.0\t(+ a b)"]).targets == ["1.0", "2.0"]
-    nodes = older | {"task": "nodes", "target": "node-labels"}
-    assert read_typed(nodes, "(1 (2 a) b)").targets == [["1.0", "2.0", None, None]]
+    told = data.describe()
+    assert read_like(told, other).targets == ["1", "0", "2"]
+    assert read_typed(told, ["1\t(+ a b)", "2.0\t(+ a b)"]).targets == ["1", "2"]
+    nodes = told | {"task": "nodes", "target": "node-labels"}
+    assert read_typed(nodes, "(1.0 (2 a) b)").targets == [["1", "2", None, None]]
 
 
 def test_trees_are_handed_over_by_the_data(tmp_path: Path) -> None:
