@@ -40,15 +40,15 @@ def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 def interrupt_in(monkeypatch: pytest.MonkeyPatch, epoch: int) -> None:
     """Makes the training stop as by Ctrl-C before it has written this epoch's checkpoint."""
-    end_epoch, ended = Progress.end_epoch, []
+    say_when_due, ended = Progress.say_when_due, []
 
     def interrupted(progress: Progress, text: str, last: bool) -> None:
-        end_epoch(progress, text, last)
+        say_when_due(progress, text, last)
         ended.append(text)
         if len(ended) == epoch:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(Progress, "end_epoch", interrupted)
+    monkeypatch.setattr(Progress, "say_when_due", interrupted)
 
 
 def test_the_run_folder(trained: Trained) -> None:
