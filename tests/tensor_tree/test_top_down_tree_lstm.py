@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from dgl_marks import needs_dgl
 from random_trees import TOKENS, TYPES, VOCABULARY, random_trees
 from torch import Tensor, nn
 
@@ -51,7 +50,7 @@ def by_hand(m: TopDownTreeLSTM, forest: Forest, z: Tensor) -> Tensor:
     return torch.stack(found)
 
 
-@pytest.mark.parametrize("backend", ["levels", pytest.param("dgl", marks=needs_dgl)])
+@pytest.mark.parametrize("backend", ["levels", "dgl"])
 def test_states_and_gradients_follow_the_equations(backend: str):
     torch.manual_seed(0)
     m = TopDownTreeLSTM(C, places=2).double()
