@@ -58,7 +58,6 @@ defaults of the data sets:
     tables = TABLES | FIGURES
 
     def load(self, settings: NeuralTreeRunSettings, say: Say) -> ArrayData:
-        """The data of a run, with a word on them; what does not go together is refused."""
         from structnet.recipes.neural_tree.data import load_data
         from structnet.recipes.neural_tree.runs import root_of
 
@@ -121,7 +120,6 @@ defaults of the data sets:
         return Outcome(details["growth_seconds"] + details["refine_seconds"], details)
 
     def open(self, run: Run, place: Place) -> Opened:
-        """The trained tree of a run."""
         from structnet.recipes.neural_tree.runs import Opened, tree_of
         from structnet.training.processes import own_device
 
