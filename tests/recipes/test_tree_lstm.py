@@ -15,7 +15,7 @@ from structnet import tensor_tree
 from structnet.datasets.truth import RELATIONS
 from structnet.recipes import execution, run
 from structnet.recipes.recipe import values_of
-from structnet.recipes.tree_lstm import lrt, pictures, recipe
+from structnet.recipes.tree_lstm import lrt, recipe
 from structnet.recipes.tree_lstm.paper import PAPER
 from structnet.recipes.tree_lstm.settings import AGGREGATORS, DEFAULTS, TreeLSTMRunSettings
 from structnet.training.checkpoint import load_model
@@ -77,8 +77,9 @@ def test_results_have_one_form(trained: Trained) -> None:
     assert list(result) == keys
     assert (result["model"], result["data"]) == ("tree-lstm", trained.data)
     assert 0 <= result["test"]["accuracy"] <= 1
-    evaluated = call("evaluate", trained.folder).json
+    evaluated = call("evaluate", trained.folder, "--batch-size", 7).json
     assert list(evaluated) == keys[:-1]
+    assert (evaluated["data"], evaluated["sizes"]) == (trained.data, {"test": 40})
     assert evaluated["test"] == result["test"]
 
 
@@ -103,14 +104,6 @@ def test_lrt_is_told_by_operators(trained: Trained) -> None:
     assert tested["accuracy"] == pytest.approx(overall)
     mean = sum(accuracy for accuracy, _ in groups) / len(groups)
     assert tested["accuracy_mean_over_operators"] == pytest.approx(mean)
-
-
-def test_evaluate_on_the_runs_own_test_data(trained: Trained) -> None:
-    done = call("evaluate", trained.folder, "--batch-size", 7)
-    assert done.json["data"] == trained.done.json["data"]
-    assert done.status == 0
-    assert done.json["sizes"] == {"test": 40}
-    assert done.json["test"] == trained.done.json["test"]
 
 
 def test_evaluate_on_a_file_agrees_with_predict(trained: Trained, tmp_path: Path) -> None:
@@ -139,20 +132,6 @@ def test_plot(trained: Trained, tmp_path: Path) -> None:
     assert set(done.json) >= {"history", "tree"}
     assert ("by_operators" in done.json) == (trained.data == "lrt")
     assert all(is_picture(tmp_path / Path(path).name) for path in done.json.values())
-
-
-def test_a_picture_that_fails_does_not_lose_the_result(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*args: object) -> None:
-        raise RuntimeError("no room for it")
-
-    monkeypatch.setattr(pictures, "draw_tree", fail)
-    done = ran(*TRAIN["listops"], "--out", tmp_path)
-    assert done.json == json.loads((tmp_path / "result.json").read_text())
-    expected = "structnet: warning: tree.png was not drawn: RuntimeError: no room for it; "
-    assert done.err == f"{expected}try again with: structnet plot {tmp_path}\n"
-    assert is_picture(tmp_path / "history.png")
 
 
 def test_resuming_changes_nothing(
