@@ -17,7 +17,7 @@ from structnet.cli.names import COMMANDS, models
 from structnet.recipes import EXAMPLES
 from structnet.recipes.recipe import did_you_mean
 
-BAD_INPUT, FAILURE, INTERRUPTED = 2, 1, 130
+BAD_INPUT, FAILURE, INTERRUPTED, CLOSED = 2, 1, 130, 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -27,11 +27,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: the arguments; by default those of the process.
 
     Returns:
-        The exit status: 0, or 2 for bad input, 1 for another failure, 130 for an interruption.
+        The exit status: 0, or 2 for bad input, 1 for another failure, 130 for an interruption, 141
+        where nobody reads any further.
     """
     words = [str(word) for word in (sys.argv[1:] if argv is None else argv)]
-    debug = "--debug" in words
-    command, *words = [word for word in words if word != "--debug"] or ["--help"]
+    try:
+        status = _status_of([word for word in words if word != "--debug"], "--debug" in words)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads along has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left to write
+        return CLOSED
+    return status
+
+
+def _status_of(words: Sequence[str], debug: bool) -> int:
+    """Runs one command, and gives its exit status."""
+    command, *words = words or ["--help"]
     if command in ("-h", "--help"):
         print(_help())
         return 0
@@ -50,9 +61,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if debug:
             raise
         return _end(command, INTERRUPTED, "interrupted" + (f"; {stop}" if stop.args else ""))
-    except BrokenPipeError:  # whoever reads along has seen enough
-        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
-        return FAILURE
+    except BrokenPipeError:
+        raise
     except (ValueError, OSError, RuntimeError) as error:
         status, message = _said(error)
         if debug or status is None:
@@ -99,4 +109,4 @@ for a start:
 'structnet --version' says which version this is. Each command takes --debug, which shows the
 traceback of an error. Results go to the standard output, as one JSON object on the last line;
 errors go to the standard error. The exit status is 0 on success, 2 for bad input, 1 for any other
-failure and 130 after Ctrl-C."""
+failure, 130 after Ctrl-C and 141 where nobody reads any further."""

@@ -28,7 +28,6 @@ NEGATED = re.compile(r"^(  --no-[\w-]+\s+)(?!without)", re.MULTILINE)
 NOTHING = re.compile(r"\s*\(default:\s+(none|None|True|False)\)")
 RULER = re.compile(r"\n +-{5,} *(?=\n)")
 TITLE = re.compile(r"^ (.*options) *$", re.MULTILINE)
-RENAMED = {"--preset": "--primitives", "--problem": "--task", "--runs": "--seeds"}  # old -> new
 SAID = (  # how tyro begins -> how it is said here
     (r"^Missing from .*?: (--\S+) \S+ (.*?) \(required\)", r"\1 is missing: \2"),
     (r"^Missing value for argument '(\S+)'.*", r"\1 needs a value"),
@@ -91,8 +90,7 @@ def parse(
         raise
     for word in rest:
         if word.startswith("-") and len(word) > 1:
-            known, new = list(_flags_of(whole)), RENAMED.get(word.partition("=")[0])
-            near = [new] * (new in known) if new else get_close_matches(word, known, 1, 0.7)
+            near = get_close_matches(word, list(_flags_of(whole)), 1, 0.7)
             more = f"; did you mean {near[0]}?" if near else ""
             raise ValueError(f"unknown flag {word}{more} (see {prog} --help)")
         if not inputs:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,17 +50,7 @@ class OneFileMixin:
         """
         return load(cls, path)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # What an estimator that was pickled before did not know of has its default.
-        known = {name: each.default for name, each in signature(type(self)).parameters.items()}
-        super().__setstate__(known | state)  # type: ignore[misc]  # scikit-learn's
-
     # What a family gives
-
-    @classmethod
-    def _upgraded(cls, config: dict[str, Any]) -> dict[str, Any]:
-        """What a file of an older version says, in the words of this one."""
-        return config
 
     def _state(self) -> tuple[nn.Module, dict[str, Any]]:
         """The weights to save, and all else that JSON can hold, in place of parameters and fitted
@@ -119,7 +108,6 @@ def load(cls: type[Any], path: str | Path) -> Any:
         raise CheckpointError(f"{path} holds {found}; expected {cls.__name__}")
     try:
         estimator = cls(**{name: _given(value) for name, value in config["parameters"].items()})
-        config = cls._upgraded(config)
         for name, value in config["fitted"].items():
             if value is not None:
                 setattr(estimator, name, _restored(value))
@@ -134,7 +122,7 @@ def load(cls: type[Any], path: str | Path) -> Any:
 
 def claim(
     folder: str | Path, estimator: BaseEstimator, free: tuple[str, ...], **facts: Any
-) -> set[str]:
+) -> None:
     """Marks a new folder as that of one training, or makes sure that it is.
 
     A mark alone, of a training that was refused before its first step, binds nobody.
@@ -145,8 +133,6 @@ def claim(
         free: names of parameters that may differ.
         facts: others that it must share, in the parameters' place if they have the name of one.
 
-    Returns:
-        Names of what the folder's training knew of.
 
     Raises:
         CheckpointError: the folder belongs to another training.
@@ -155,16 +141,9 @@ def claim(
     said = estimator.get_params(deep=False) | facts
     settings = {name: _as_text(value) for name, value in said.items() if name not in free}
     if file.exists() and any(each != file for each in file.parent.iterdir()):
-        # What an older training did not know of had the value that is now the default.
-        parameters = signature(type(estimator)).parameters
-        unknown = {name: parameter.default for name, parameter in parameters.items()}
-        told = load_model(file)[1]
-        saved = unknown | facts | told
-        kept = {name: _as_text(value) for name, value in saved.items() if name not in free}
-        check_settings(file, kept, settings)
-        return set(told)
-    save_model(file, nn.Identity(), settings)
-    return set(settings)
+        check_settings(file, load_model(file)[1], settings)
+    else:
+        save_model(file, nn.Identity(), settings)
 
 
 def _plain(value: Any) -> Any:

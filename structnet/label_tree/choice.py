@@ -72,7 +72,7 @@ def choose(
         one = replace(one, learning_rate=rate * times)
         score = _score(one, num_classes, *parts)
         kind = f"a {one.tree} tree of arity {one.arity}, rate {one.learning_rate:.3g}"
-        progress.end_epoch(f"tried {kind}: score {score:.3f} held out", last=False)
+        progress.say_when_due(f"tried {kind}: score {score:.3f} held out", last=False)
         return score, rate, one
 
     found = []

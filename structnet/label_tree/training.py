@@ -339,7 +339,7 @@ class Training:
         held_out = record.get("validation_loss")
         told = "" if held_out is None else f"val loss {held_out:.3f}, "
         line = f"epoch {record['epoch']}/{most}, loss {record['loss']:.3f}, {told}"
-        progress.end_epoch(f"{line}{record['seconds']:.1f} s", last=record["epoch"] == most)
+        progress.say_when_due(f"{line}{record['seconds']:.1f} s", last=record["epoch"] == most)
 
     # To go on later
 

@@ -209,10 +209,6 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
             "vectors": None,
         }
 
-    @classmethod
-    def _upgraded(cls, config: dict[str, Any]) -> dict[str, Any]:
-        return {"fitted": {}, **config}  # which was empty, and not written
-
     def _restore(self, config: dict[str, Any]) -> nn.Module:
         self.set_params(sizes=tuple(self.sizes), dims=tuple(self.dims))
         self.words_, self.history_ = Words.from_config(config), History(config["history"])

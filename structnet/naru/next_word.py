@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
@@ -88,11 +86,6 @@ class NextWord(nn.Module):
         over_words = objective == "cross-entropy"
         self.head = nn.Linear(vectors.shape[1], len(vectors)) if over_words else None
         self.following: FollowingWords | None = None
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if "following" not in vars(self):  # pickled before there were such
-            self._modules.setdefault("following", None)
 
     def route(self, batch: Sentences, extra: int = 0) -> Routed:
         """What the network makes of sentences.

@@ -23,7 +23,7 @@ from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.on_demand import FromDataset
 from structnet.routing.samples import Samples
 from structnet.training.checkpoint import copy_state
-from structnet.training.metrics import evaluate, evaluating, most_at_once
+from structnet.training.metrics import evaluate, most_at_once
 from structnet.training.processes import own_device
 from structnet.training.threads import Threads
 
@@ -97,7 +97,9 @@ def _best_strength(
         losses.append(0.0)
         for model, (learn, held) in zip(models, parts, strict=True):
             _minimise(model, samples, learn, strength, device)
-            losses[-1] += _held_out_loss(model, samples, held, device)
+            size, unseen = _at_once(samples), samples[held]
+            loss = evaluate(model, unseen, batch_size=size, device=device)["loss"]
+            losses[-1] += loss * len(held)
         if min(losses[:-AHEAD], default=np.inf) - min(losses[-AHEAD:]) < LEAST * abs(losses[0]):
             break
     return strengths[int(np.argmin(losses))]
@@ -166,14 +168,6 @@ def _minimise(
         return total
 
     optimizer.step(closure)
-
-
-def _held_out_loss(
-    tree: NeuralTree, samples: Samples, places: np.ndarray, device: str | torch.device
-) -> float:
-    with evaluating(tree):
-        batches = _batches(samples, places, device)
-        return sum(float(tree.loss(batch)) * len(batch) for batch in batches)
 
 
 def _read_again(

@@ -49,5 +49,4 @@ def _of_text(text: str) -> Tree:
     except ParseError as error:
         if text.lstrip().startswith("("):
             raise
-        message = error.message + OTHERS
-        raise ParseError(message, error.line, error.column, error.source, error.file) from None
+        raise error.but(message=error.message + OTHERS) from None

@@ -146,7 +146,7 @@ def _trees(
         try:
             tree = reader.tree(block)
         except ParseError as error:
-            bad.append(ParseError(error.message, error.line, error.column, error.source, name))
+            bad.append(error.but(file=name))
             if not skip:
                 raise bad[0] from None
             continue

@@ -108,7 +108,7 @@ class Elements:
                 self.roots.clear()
         except ParseError as error:
             yield from self.roots
-            raise ParseError(error.message, error.line, error.column, error.source, file) from None
+            raise error.but(file=file) from None
 
     def _labelled(
         self, tag: str, pairs: Sequence[tuple[str, str | None]]

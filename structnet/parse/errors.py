@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Sequence
+from typing import Any
 from unicodedata import combining, east_asian_width
 
 WINDOW = 80  # characters of a source line that a message shows
@@ -67,6 +68,11 @@ class ParseError(ValueError):
         source = lines[line - 1] if line <= len(lines) else ""
         # Python counts on past the end of a line that a backslash continues.
         return cls(message, line, min(column, len(source) + 1), source)
+
+    def but(self, **changed: Any) -> ParseError:
+        """The same error with another message, place, source or file."""
+        names = ("message", "line", "column", "source", "file")
+        return ParseError(**dict(zip(names, self.args, strict=True)) | changed)
 
     @property
     def summary(self) -> str:

@@ -122,15 +122,14 @@ class _Spread:
             f"{self.spanning} trees span lines, and read_lines reads one a line; bracketed_many "
             f"reads a treebank"
         )
-        return ParseError(message, self.first.line, 1, self.first.source, self.first.file)
+        return self.first.but(message=message, column=1)
 
 
 def _hinted(error: ParseError) -> ParseError:
     """The error of a line; if it leaves a bracket open, with what to do if trees span lines."""
     if " unclosed '('" not in error.message:
         return error
-    message = f"{error.message}; if trees span lines, bracketed_many reads them"
-    return ParseError(message, error.line, error.column, error.source, error.file)
+    return error.but(message=f"{error.message}; if trees span lines, bracketed_many reads them")
 
 
 def _located(
@@ -143,7 +142,7 @@ def _located(
     if not isinstance(error, ParseError):
         return ParseError(f"{error}", number, 1, line, name)
     column = error.column + _start(error.source, line)
-    return ParseError(error.message, number, column, line, name)
+    return error.but(line=number, column=column, source=line, file=name)
 
 
 def _start(part: str, line: str) -> int:

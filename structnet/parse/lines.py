@@ -105,8 +105,7 @@ def line_text(line: str | bytes, number: int, encoding: str = UTF_8) -> str:
         try:
             line = text_of(line, encoding)
         except ParseError as error:
-            source = error.source.rstrip("\r\n")
-            raise ParseError(error.message, number, error.column, source) from None
+            raise error.but(line=number, source=error.source.rstrip("\r\n")) from None
     elif number == 1:
         line = line.removeprefix("\ufeff")
     return line.rstrip("\r\n")

@@ -7,7 +7,7 @@ folders:
 ==========================  ====================================================================
 ``protocol``                what a recipe is
 ``recipe``                  what recipes share: settings as flags and as JSON, answers, outcomes
-``run``, ``older``          the folder of a run; runs of before
+``run``                     the folder of a run
 ``execution``               how a run's folder is filled, and those of a paper's table
 ``paper``                   a table of a paper beside ours
 ``words``                   numbers as the commands say them

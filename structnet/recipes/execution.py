@@ -142,7 +142,7 @@ def trained(recipe: Recipe, members: Sequence[Member], folder: Path, say: Say) -
     """
     refuse_processes(recipe)
     take(members[0].settings.place)  # a wrong device is said before anything begins
-    runs = [_run_of(folder, member.folder) for member in members]
+    runs = [Run(folder / member.folder) for member in members]
     pairs = list(zip(members, runs, strict=True))
     for member, run in pairs:
         run.refuse_other(member.settings)
@@ -153,12 +153,6 @@ def trained(recipe: Recipe, members: Sequence[Member], folder: Path, say: Say) -
     _check_data(runs)
     keys = dict.fromkeys(member.key for member in members)
     return {key: [run for member, run in pairs if member.key == key] for key in keys}
-
-
-def _run_of(folder: Path, name: str) -> Run:
-    """The run of a member's name; one of before, whose folder does not name the data, stays so."""
-    run, older = Run(folder / name), Run(folder / name.partition("-")[2])
-    return older if older.started and not run.started else run
 
 
 def _check_data(runs: Sequence[Run]) -> None:
@@ -185,7 +179,7 @@ def _train(recipe: Recipe, member: Member, run: Run, say: Say) -> None:
         if member.train is None:
             carry_out(recipe, run, member.settings, say)
             return
-        more = [] if member.after is None else [_run_of(run.folder.parent, member.after)]
+        more = [] if member.after is None else [Run(run.folder.parent / member.after)]
         result = member.train(member.settings, say, *more)
         run.write("config.json", {key: result[key] for key in ("model", "settings", "data")})
         run.write("result.json", {**result, "run": str(run)})

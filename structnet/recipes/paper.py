@@ -121,9 +121,7 @@ class Table:
             cells = [row.name, *row.cells.values()]
             for name in self.quantities:
                 paper, ours = self._bar(row, name)
-                found = over_seeds(ours)
-                more = "" if found["deviation"] is None else f" ± {figure(found['deviation'])}"
-                cells += [figure(paper)] * told[name] + [figure(found["ours"]) + more]
+                cells += [figure(paper)] * told[name] + [mean_of(ours)]
             lines.append(f"| {' | '.join(cells)} |")
         notes = "\n".join(f"- {note}" for note in self.notes)
         return f"# {self.title}\n\n" + "\n".join(lines) + f"\n\n{notes}\n"
@@ -200,6 +198,18 @@ def over_seeds(values: Sequence[float]) -> dict[str, Any]:
         "deviation": statistics.stdev(values) if len(values) > 1 else None,
         "seeds": list(values),
     }
+
+
+def mean_of(values: Sequence[float]) -> str:
+    """The mean of the seeds and their deviation as the table has them.
+
+    Example:
+        >>> mean_of([1.0, 3.0]), mean_of([1.0])
+        ('2.00 ± 1.41', '1.00')
+    """
+    found = over_seeds(values)
+    more = "" if found["deviation"] is None else f" ± {figure(found['deviation'])}"
+    return figure(found["ours"]) + more
 
 
 def figure(value: float | None) -> str:

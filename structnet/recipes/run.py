@@ -22,7 +22,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from structnet.recipes.older import upgraded, upgraded_result
 from structnet.recipes.recipe import Pictures, Place, S, settings_from, values_of
 from structnet.training.checkpoint import (
     MALFORMED,
@@ -70,7 +69,7 @@ class Run:
 
     @property
     def config(self) -> dict[str, Any]:
-        """What the run was told, as runs are told it now; of a trained model, what it was told.
+        """What the run was told; of a trained model, what it was told.
 
         Raises:
             CheckpointError: there is no run in the folder, or a file of it is damaged.
@@ -86,7 +85,6 @@ class Run:
                 f"{self} holds no run: it has no config.json; expected a folder made by "
                 "structnet train"
             )
-        config = upgraded(config)
         missing = [key for key in KEYS if not config.get(key)]
         wrong = not isinstance(config.get("settings"), dict)
         wrong |= not isinstance(config.get("data"), dict | str)  # of a baseline, their name
@@ -107,7 +105,7 @@ class Run:
         if not set(KEYS) <= content.keys():
             return None
         # Without the rest, which may be large.
-        return upgraded(copy.deepcopy({key: content[key] for key in KEYS}))
+        return copy.deepcopy({key: content[key] for key in KEYS})
 
     def settings(self, cls: type[S], place: Place | None = None) -> S:
         """What the run was told, as an instance of its recipe's settings.
@@ -135,8 +133,7 @@ class Run:
         Raises:
             CheckpointError: the file is damaged.
         """
-        result = upgraded_result(self._read("result.json") or {})
-        # A neural tree of before is done once more from its last state, and tested anew.
+        result = self._read("result.json") or {}
         return result if "test" in result else None
 
     @property

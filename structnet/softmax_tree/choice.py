@@ -121,7 +121,7 @@ class _Search:
         quick = replace(kind, **{n: min(most, getattr(kind, n)) for n, most in QUICK.items()})
         draft = first_draft(learn, quick, growth)
         wrong = _quickly(draft, learn, quick).mistakes(test)
-        self.progress.end_epoch(f"{_name(kind)}: {wrong.mean():.1%} wrong held out", last=False)
+        self.progress.say_when_due(f"{_name(kind)}: {wrong.mean():.1%} wrong held out", last=False)
         return wrong
 
     @cached_property

@@ -107,18 +107,12 @@ class State:
     @classmethod
     def _of(cls, trees: Mapping[str, SoftmaxTree], config: Mapping[str, Any]) -> State:
         drafts = {name: _drafted(tree, config["most"][name]) for name, tree in trees.items()}
-        progress = config["progress"]
-        if "best_round" not in progress:  # of before: `round` was the last one even if chosen
-            last = progress["round"] - (not progress["chosen"])  # whose error is known
-            best = max(0, last - progress["since"])
-            now = best if progress["chosen"] else progress["round"]
-            progress = {**progress, "best_round": best, "round": now}
         return cls(
             SoftmaxTreeSettings(**config["settings"]),
             config["growth"] and GrowthSettings(**config["growth"]),
             drafts["draft"],
             drafts.get("best"),
-            **progress,
+            **config["progress"],
             history=History(config["history"]),
             trials=[Trial(**trial) for trial in config["trials"]],
         )

@@ -144,7 +144,7 @@ def train(
     tree = SoftmaxTree.from_draft(draft, points.num_features, number)
     last = state.history.records[-1]
     line = "{epoch} iterations, {leaves} leaves, {seconds:.1f} s".format_map(last)
-    progress.end_epoch(line, last=True)
+    progress.say_when_due(line, last=True)
     how = state.settings, state.growth, state.round
     return Trained(tree, state.history, state.trials, *how)
 
@@ -253,7 +253,7 @@ class _Training:
         tried, accepted = trials(state.draft, *given, round=state.round + 1)
         state.trials += tried
         line = f"round {state.round + 1}: {len(accepted)} of {len(tried)} subtrees taken"
-        self.progress.end_epoch(line, last=False)
+        self.progress.say_when_due(line, last=False)
         if accepted:
             state.begin(state.draft.grafted(accepted), grown=True)
         return bool(accepted)
@@ -281,6 +281,6 @@ class _Training:
             state.save(self.file, points.num_features, points.num_classes)
         last = state.history.records[-1]
         line = f"iteration {last['epoch']}: objective {value:.6g}, leaves {last['leaves']}"
-        self.progress.end_epoch(line, last=False)
+        self.progress.say_when_due(line, last=False)
         for callback in self.callbacks:
             callback(state.history)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -191,17 +190,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             data = {"data": learn.digest(), "validation data": held and held.digest()}
             vectors = None if self.vectors is None else Path(self.vectors).resolve()
             facts = {**data, "random_state": self.seed_, "vectors": vectors}
-            if kind != "nodes" and self.min_count is None:
-                facts |= {"min_count": 2, "rare_labels": True}  # trainings of before had the 2
-            if not self.context:  # a training that knew of none had none
-                facts["context"] = self.context
-            known = file.claim(self.folder, self, FREE, **facts)
-            if "numbers" not in known:  # begun when all labels were words
-                settings = replace(settings, numbers=False)
-            if "context" not in known:  # begun when nodes were judged by what is below them
-                settings = replace(settings, context=False)
-            if "min_count" in facts and "rare_labels" not in known:  # begun when rare ones were one
-                settings = replace(settings, min_count=2)
+            file.claim(self.folder, self, FREE, **facts)
         question = Question(kind, outputs, len(learn.samples[0]))
         self.trained_ = train(
             settings,

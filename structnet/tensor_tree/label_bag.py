@@ -104,20 +104,11 @@ class LabelBag(nn.Module):
         self.roots, self.logarithm = roots, logarithm
         self.num_counts = self.num_labels + num_pairs + num_values
         self.register_buffer("pairs", torch.zeros(num_pairs, dtype=torch.int64))
-        # Left out of the states where there are none, as files of before have none.
-        nothing = torch.zeros(num_values, dtype=torch.int64)
-        self.register_buffer("values", nothing, persistent=num_values > 0)
+        self.register_buffer("values", torch.zeros(num_values, dtype=torch.int64))
         self.sums = NumberSums(num_types) if numbers else None
         self.width = self.num_counts + (self.sums.width if self.sums else 0)
         self.register_buffer("weight", torch.zeros(roots * self.width, num_outputs))
         self.register_buffer("bias", torch.zeros(num_outputs))
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        if "num_counts" not in state:  # pickled before it knew of numbers
-            state = {**state, "num_counts": state["width"], "sums": None}
-        super().__setstate__(state)
-        if "values" not in self._buffers:  # pickled before numbers were counted by themselves
-            self.register_buffer("values", torch.zeros(0, dtype=torch.int64), persistent=False)
 
     @classmethod
     def knowing(cls, forest: Forest, **sizes: Any) -> LabelBag:

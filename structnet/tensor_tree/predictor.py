@@ -291,11 +291,6 @@ class NodePredictor(NodeAnswers):
         self.top_down = TopDownTreeLSTM(c) if context else None
         self.top_down_output = nn.Linear(c, num_classes, bias=False) if context else None
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        for name in ("top_down", "top_down_output"):  # pickled before nodes had a context
-            self._modules.setdefault(name, None)
-
     def forward(self, forest: Forest, backend: str = "levels") -> Tensor:
         h = self.encoder.node_states(forest, backend)
         below = self.output(F.dropout(h, self.dropout, self.training))

@@ -11,7 +11,6 @@ import copy
 import hashlib
 import json
 import math
-import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -28,7 +27,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from structnet.training.files import replacing
 
 VERSION = 2
-UNHASHED = 1  # the version whose files hold no hash
 # Where the hash stands in a header, and what stands there while it is computed.
 _HASH, _BLANK = b'"sha256":"', b"0" * 64
 # What reading JSON that somebody changed may raise.
@@ -352,17 +350,11 @@ def _read(path: Path, kind: str) -> tuple[dict[str, torch.Tensor], Any]:
     if found not in WRITERS:
         raise CheckpointError(f"{path} is a {found}; {expected}")
     version = metadata.get("version")
-    if version == str(UNHASHED):
-        warnings.warn(
-            f"{path} was written by an older structnet and holds no hash; damage to it would not "
-            "be noticed",
-            stacklevel=4,
-        )
-    elif version != str(VERSION):
+    if version != str(VERSION):
         raise CheckpointError(
-            f"{path} has format version {version}; this structnet reads {UNHASHED} and {VERSION}"
+            f"{path} has format version {version}; this structnet reads {VERSION}"
         )
-    elif not _is_whole(memoryview(data), metadata.get("sha256", "")):
+    if not _is_whole(memoryview(data), metadata.get("sha256", "")):
         raise CheckpointError(
             f"{path} is damaged: its content is not the one that was written; {expected}"
         )

@@ -165,7 +165,7 @@ class Loop:
         self.history.append(record)
         self.progress.advance(self._said(record["loss"]), 0)
         line = f"{self._name(number)}, {self._said(record['loss'])}, {record['seconds']:.3g} s"
-        self.progress.end_epoch(line, last=self._finished())
+        self.progress.say_when_due(line, last=self._finished())
         if self.schedule is not None and self.schedule_per == "epoch":
             self._step_schedule(self.schedule, record)
         # Before the checkpoint: what a callback does to the model is part of the epoch.

@@ -72,8 +72,8 @@ class Progress:
         """Ends the bar."""
         self._bar.close()
 
-    def end_epoch(self, text: str, last: bool) -> None:
-        """Writes the line of an epoch, if there is no bar: the first, the last, and what is due."""
+    def say_when_due(self, text: str, last: bool) -> None:
+        """Writes a line if there is no bar: the first, the last, and of the others what is due."""
         now = self.clock()
         last = last and not self.part  # that of a part is not that of the whole
         if not self._watched and (last or self._next is None or now >= self._next):

@@ -46,7 +46,7 @@ class Vocabulary:
     tokens: dict[Hashable, int]
     arity: int | None
     unknown: bool
-    numbers: bool = False  # of one that was pickled before it knew of them
+    numbers: bool
 
     def __init__(
         self,
@@ -185,7 +185,8 @@ class Vocabulary:
             "tokens": list(self.tokens),
             "arity": self.arity,
             "unknown": self.unknown,
-        } | ({"numbers": True} if self.numbers else {})  # compared with runs of before there were
+            "numbers": self.numbers,
+        }
 
     @classmethod
     def from_dict(cls, values: dict) -> Vocabulary:

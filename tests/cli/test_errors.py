@@ -139,9 +139,6 @@ def test_a_suggestion_works(
         ("reproduce tree-lstm --table 1 --only tuker", "did you mean 'tucker'?"),
         ("data minst", "did you mean 'mnist'?"),
         ("data x.csv --task clasification", "did you mean 'classification'?"),
-        ("train neural-tree --data digits --preset conv", "did you mean --primitives?"),
-        ("reproduce neural-tree --table 3 --runs=3", "did you mean --seeds?"),
-        ("train neural-tree --data digits --runs 3", "unknown flag --runs (see"),
     ],
 )
 def test_a_slip_gets_a_suggestion(typed: str, meant: str) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from commands import call
-from fresh_python import python
+from fresh_python import ROOT, python
 
+from structnet.cli import CLOSED
 from structnet.recipes import RECIPES
 from structnet.recipes.execution import speaker
 
@@ -60,3 +64,12 @@ def test_only_the_first_process_speaks(
     monkeypatch.setenv("WORLD_SIZE", "2")
     speaker()("a line")
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("words", [["--help"], ["train", "naru", "--help"], ["data", "--help"]])
+def test_who_stops_reading_hears_no_complaint(words: list[str]) -> None:
+    piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-m", "structnet", *words], cwd=ROOT, **piped) as done:
+        done.stdout.close()
+        assert done.stderr.read() == b""
+    assert done.returncode == CLOSED

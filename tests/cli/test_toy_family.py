@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,7 @@ from structnet.recipes import RECIPES
 from structnet.recipes.paper import Member, PaperTable, Row, Table, values_in
 from structnet.recipes.protocol import Recipe
 from structnet.recipes.recipe import Answer, Ask, Outcome, Place
-from structnet.training import fit
+from structnet.training import History, fit
 
 # ---- the family, and its recipe
 
@@ -125,6 +126,26 @@ def test_train(run: tuple[Path, Done]) -> None:
     assert {"config.json", "result.json", "model.safetensors", "history.png"} <= {
         path.name for path in folder.iterdir()
     }
+
+
+def test_a_picture_that_fails_does_not_lose_the_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise RuntimeError("no room for it")
+
+    drawn = {
+        "bad.png": fail,
+        "history.png": lambda: plot_history(History([{"epoch": 1, "loss": 1.0}]))[0],
+    }
+    monkeypatch.setattr(ToyRecipe, "pictures", lambda *_, **__: drawn)
+    done = ran("train", "toy", "--data", "ones", "--out", tmp_path)
+    assert done.json == json.loads((tmp_path / "result.json").read_text())
+    expected = "structnet: warning: bad.png was not drawn: RuntimeError: no room for it; "
+    assert done.err == f"{expected}try again with: structnet plot {tmp_path}\n"
+    assert (tmp_path / "history.png").exists() and not (tmp_path / "bad.png").exists()
+    with pytest.raises(RuntimeError, match="no room for it"):
+        call("plot", tmp_path)
 
 
 def test_resume(run: tuple[Path, Done]) -> None:

@@ -43,19 +43,6 @@ def test_npz_and_idx_files_hold_the_same_digits(
     assert (npz.x_train.dtype, npz.y_train.dtype) == (np.float32, np.int64)
 
 
-def test_test_images_have_no_part_in_the_scale(
-    small_mnist: dict[str, np.ndarray], tmp_path: Path
-) -> None:
-    np.savez(tmp_path / "mnist.npz", **small_mnist)
-    before = load("mnist", tmp_path)
-    small_mnist["x_test"][:] = 255
-    np.savez(tmp_path / "mnist.npz", **small_mnist)
-    after = load("mnist", tmp_path)
-    assert np.array_equal(before.x_train, after.x_train)
-    assert (before.x_scale.mean, before.x_scale.sd) == (after.x_scale.mean, after.x_scale.sd)
-    assert not np.array_equal(before.x_test, after.x_test)
-
-
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [

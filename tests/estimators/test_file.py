@@ -12,9 +12,7 @@ import pytest
 import torch
 from small_estimators import NARROW, SMALL, X4, Y4, classifier, weights_of
 
-import structnet
 from structnet import TreeLSTMClassifier
-from structnet.estimators.file import OneFileMixin
 from structnet.neural_tree import Growth, presets
 from structnet.neural_tree.estimator import NeuralTreeClassifier, NeuralTreeRegressor
 from structnet.training.checkpoint import CheckpointError, load_model, save_model
@@ -90,23 +88,6 @@ def test_functions_of_ones_own_are_not_saved(blobs: tuple, tmp_path: Path) -> No
     assert not (tmp_path / "model").exists()
 
 
-ESTIMATORS = [
-    cls
-    for cls in map(partial(getattr, structnet), structnet.__all__)
-    if isinstance(cls, type) and issubclass(cls, OneFileMixin)
-]
-
-
-@pytest.mark.parametrize("cls", ESTIMATORS)
-def test_a_pickle_that_lacks_parameters_has_their_defaults(cls: type) -> None:
-    again = cls.__new__(cls)
-    again.__setstate__({})
-    assert again.get_params(deep=False) == cls().get_params(deep=False)
-    name = next(iter(again.get_params()))
-    again.__setstate__({name: "what was given"})
-    assert getattr(again, name) == "what was given"
-
-
 def test_what_a_file_does_not_hold_is_named(tmp_path: Path) -> None:
     dates = np.array(["2020-01-01", "2021-01-01"] * 3, dtype="datetime64[D]")
     model = NeuralTreeClassifier("mlp", **SMALL).set_params(max_depth=0)
@@ -173,22 +154,6 @@ def test_a_folder_belongs_to_one_training(blobs: tuple, tmp_path: Path) -> None:
         model.fit(X + 1, y)
     with pytest.raises(CheckpointError, match=r"learning_rate is 0.05 there and 0.1 here"):
         model.set_params(learning_rate=0.1).fit(X, y)
-
-
-def test_a_folder_of_before_a_parameter_was_known_is_gone_on_from(
-    blobs: tuple, tmp_path: Path
-) -> None:
-    X, y = blobs
-    folder = tmp_path / "fit"
-    first = NeuralTreeClassifier("mlp", **SMALL, folder=folder).fit(X, y)
-    _, settings = load_model(folder / "fit.safetensors")
-    older = {name: value for name, value in settings.items() if name != "loss"}
-    older["gain_errors"] = "2.0"  # a number as it was once written
-    save_model(folder / "fit.safetensors", torch.nn.Identity(), older)
-    again = NeuralTreeClassifier("mlp", **SMALL, folder=folder).fit(X, y)
-    np.testing.assert_array_equal(again.predict_proba(X), first.predict_proba(X))
-    with pytest.raises(CheckpointError, match="n_init is 1 there and 2 here"):
-        NeuralTreeClassifier("mlp", **SMALL, n_init=2, folder=folder).fit(X, y)
 
 
 CHANGES = [

@@ -27,13 +27,6 @@ def test_a_column_of_one_value_is_only_shifted(value: float) -> None:
     assert abs(scale(np.full((1, 1), value)).item()) <= 1e-15 * abs(value)
 
 
-@pytest.mark.parametrize("size", [1e300, 1e-300])
-def test_very_large_and_very_small_numbers_have_a_scale(size: float) -> None:
-    values = np.array([[size], [3 * size]])
-    scaled = Standardizer.fitted(values)(values)
-    np.testing.assert_allclose(scaled, [[-1], [1]], rtol=1e-6)
-
-
 def test_a_scale_needs_rows() -> None:
     with pytest.raises(ValueError, match="no rows"):
         Standardizer.fitted(np.zeros((0, 3)))
@@ -57,13 +50,6 @@ def test_images_are_standardized_by_channel() -> None:
     np.testing.assert_allclose(found.mean((0, 2, 3)), 0, atol=1e-12)
     np.testing.assert_allclose(found.std((0, 2, 3)), 1)
     np.testing.assert_allclose(Standardizer.fitted(images).inverse(found), images)
-
-
-def test_a_constant_column_becomes_0() -> None:
-    values = np.array([[0.1, 0.0, 1e9]] * 7, dtype=np.float32)
-    np.testing.assert_array_equal(Standardizer.fitted(values)(values), np.zeros((7, 3)))
-    values = np.array([[0.1, -1e300, 5e-324]] * 7)
-    np.testing.assert_array_equal(Standardizer.fitted(values)(values), np.zeros((7, 3)))
 
 
 @pytest.mark.parametrize("unit", [2.0**1000, 2.0**-900])

@@ -7,7 +7,6 @@ import copy
 import numpy as np
 import pytest
 import torch
-from dgl_marks import needs_dgl
 from label_trees import planted
 from torch import Tensor
 
@@ -115,7 +114,6 @@ def test_leaf_probabilities_sum_to_one(labels: int, arity: int) -> None:
     assert (own == exact[range(len(x)), target]).all()
 
 
-@needs_dgl
 @pytest.mark.parametrize("labels", [2, 11, 30])
 def test_the_distribution_as_messages(labels: int) -> None:
     loss = made(labels, arity=3)

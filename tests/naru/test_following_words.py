@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import pickle
 import random
 from pathlib import Path
 
@@ -106,11 +105,3 @@ def test_what_is_chosen_is_the_best_there_is(counted: bool) -> None:
             model.following.strength.fill_(k)
             assert likelihood() <= alone + 1e-3
         assert strength in STRENGTHS
-
-
-def test_a_pickle_of_before_is_read() -> None:
-    model = RoutedLanguageModel(**SMALL, decoding="nearest").fit(pairs_of_words(20, 0))
-    expected = model.predict_proba(["w3"])
-    del vars(model.model_)["following"]
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict_proba(["w3"]), expected)

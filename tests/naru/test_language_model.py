@@ -105,17 +105,6 @@ def test_a_file_that_somebody_changed(
         RoutedLanguageModel.load(tmp_path / "model")
 
 
-def test_a_file_of_before_says_nothing_of_fitted_attributes(
-    fitted: RoutedLanguageModel, tmp_path: Path
-) -> None:
-    fitted.save(tmp_path / "model")
-    _, config = load_model(tmp_path / "model")
-    del config["fitted"], config["vectors"]
-    save_model(tmp_path / "model", fitted.model_, config)
-    found = RoutedLanguageModel.load(tmp_path / "model")
-    assert np.array_equal(found.predict_proba(TEXT[:3]), fitted.predict_proba(TEXT[:3]))
-
-
 def test_a_file_is_a_text(tmp_path: Path) -> None:
     path = tmp_path / "text.txt"
     path.write_text("\n".join(TEXT), encoding="utf-8")

@@ -5,13 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from dgl_marks import needs_dgl
 from naru_networks import sentences, small
 from reference import naru as reference
 
 from structnet.naru import message_passing
-
-pytestmark = needs_dgl
 
 
 def test_dgl_takes_the_steps_of_the_paper() -> None:

@@ -143,12 +143,6 @@ def test_the_last_token_changes_nothing() -> None:
 
 
 @every_backend
-def test_the_same_sentence_twice_is_the_same(backend: str) -> None:
-    network, x = small(), sentences()
-    assert torch.equal(network(x, LENGTHS, backend), network(x, LENGTHS, backend))
-
-
-@every_backend
 @pytest.mark.parametrize(("shape", "expected"), [((2, 1, 3), (2, 0, 2)), ((0, 5, 3), (0, 4, 2))])
 def test_nothing_to_predict(backend: str, shape: tuple, expected: tuple) -> None:
     network = small()
@@ -204,15 +198,6 @@ def test_idle_bundles_cost_nothing() -> None:
                         parameter.fill_(torch.nan)
     assert idle >= 3
     assert torch.equal(network(x[:1, :2]), few.predictions)
-
-
-def test_float32_is_near_float64() -> None:
-    torch.manual_seed(1)
-    network, x = RoutedNetwork(SMALL), torch.randn(5, 9, 3)
-    ours = network.route(x)
-    theirs = network.double().route(x.double())
-    assert torch.equal(ours.record, theirs.record)
-    torch.testing.assert_close(ours.predictions.double(), theirs.predictions, rtol=1e-4, atol=1e-6)
 
 
 def test_table_2() -> None:

@@ -54,6 +54,20 @@ def test_cells_are_white_where_it_is_dark_and_empty_where_nothing_is_said() -> N
     assert found == {"90": ((0, 0), "white"), "10": ((1, 0), "black"), "50": ((1, 1), "black")}
 
 
+@pytest.mark.parametrize(("share", "cell"), [(0.004, ""), (0.006, "1"), (0.3, "30")])
+def test_a_cell_of_less_than_half_a_percent_is_empty(share: float, cell: str) -> None:
+    tree = NeuralTree(presets.table(2), (1,))
+    tree.split(0)
+    with torch.no_grad():
+        tree.nodes[0].router.weight.zero_()
+        tree.nodes[0].router.bias.fill_(np.log(share / (1 - share)))
+    ax = plot_leaf_classes(tree, Samples(torch.ones(4, 1), torch.arange(4) % 2), ax=axes())
+    other = f"{100 * (1 - share):.0f}"
+    assert sorted(text.get_text() for text in ax.texts) == sorted(
+        2 * ([cell] * bool(cell) + [other])
+    )
+
+
 def test_leaf_classes_say_what_each_leaf_predicts_by_itself() -> None:
     tree, data, names = grown(6), samples(), ["ape", "bee", "cow"]
     ax = plot_leaf_classes(tree, data, class_names=names, ax=axes())

@@ -31,6 +31,7 @@ SETTINGS = {
     "n_init": 1,
     "max_leaves": None,
     "refine_epochs": 1,
+    "finish": False,
     "batch_size": 1,
     "learning_rate": 0.1,
     "device": "cpu",

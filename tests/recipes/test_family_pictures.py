@@ -76,15 +76,6 @@ def test_leaves_are_as_large_as_they_have_classes(ax: Axes) -> None:
     assert "8 classes" in ax.get_title() and "one leaf" not in ax.get_title()
 
 
-def test_of_a_beginning_that_is_not_known_no_limit_is_told(ax: Axes) -> None:
-    x = [[float(i)] for i in range(8)] * 4
-    tree = train(x, list(range(8)) * 4, SoftmaxTreeSettings(depth=2, k=3)).tree
-    draw_widths(tree, GrowthSettings(alpha=0.5, start_depth=1), ax)
-    texts = [text.get_text() for text in ax.texts]
-    assert any("largest leaf" in text for text in texts)
-    assert not any("allowed" in text for text in texts)
-
-
 def test_a_softmax_tree_of_one_leaf_says_so(ax: Axes) -> None:
     tree = train([[0.0], [1.0]] * 4, [0, 1] * 4, SoftmaxTreeSettings(depth=0, k=2)).tree
     assert "one leaf: this tree asks nothing" in draw_widths(tree, ax=ax).get_title()

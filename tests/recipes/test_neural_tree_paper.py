@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -98,7 +97,7 @@ def test_the_tables_share_their_trees(reproduced: tuple[list, Path, Done], numbe
 
 
 def test_the_network_of_one_path_is_trained_beside_its_tree(
-    reproduced: tuple[list, Path, Done], tmp_path: Path
+    reproduced: tuple[list, Path, Done],
 ) -> None:
     given, out, _ = reproduced
     done = ran("reproduce", "neural-tree", "--table", "3", "--only", "one-path", *given)
@@ -111,10 +110,6 @@ def test_the_network_of_one_path_is_trained_beside_its_tree(
     assert row["parameters, all leaves"]["ours"] == count
     assert row["error, all leaves"]["seeds"] == [1 - run.result["test"]["accuracy"]]
     assert paper.OF_PATH in done.json["notes"]
-    older = tmp_path / "out"
-    shutil.copytree(out / "mnist_c-full-0", older / "full-0")  # as it was called before
-    given = [older if each == out else each for each in given]
-    ran("reproduce", "neural-tree", "--table", "3", "--only", "one-path", *given)
 
 
 def test_the_longest_path_is_that_of_most_transformers_then_of_most_samples() -> None:

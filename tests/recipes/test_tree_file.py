@@ -192,8 +192,6 @@ def test_training_goes_on_where_it_stopped(classes_run: Path, tmp_path: Path) ->
     done = call("train", "--resume", copy)
     assert (done.status, done.progress) == (0, [])  # all epochs were there
     assert without_times(done.json) == without_times(result)
-    wrong = call("train", "--resume", copy, "--epochs", 7)
-    assert "was started with epochs 6" in wrong.err
 
 
 def test_files_to_choose_and_to_test_by(tmp_path: Path) -> None:
@@ -226,12 +224,11 @@ def test_classes_are_spelled_alike_in_every_file(tmp_path: Path) -> None:
     source = Source(task="classification", test_file=other)
     data = load_data(TreeFileSettings(str(file), source), lambda line: None)
     assert (data.classes, data.test.targets) == (["0", "1", "2"], ["1", "0", "2"])
-    # What was trained before has the classes that it was told.
-    older = data.describe() | {"classes": ["0", "1.0", "2.0"]}
-    assert read_like(older, other).targets == ["1.0", "0", "2.0"]
-    assert read_typed(older, ["1\t(+ a b)", "2.0\t(+ a b)"]).targets == ["1.0", "2.0"]
-    nodes = older | {"task": "nodes", "target": "node-labels"}
-    assert read_typed(nodes, "(1 (2 a) b)").targets == [["1.0", "2.0", None, None]]
+    told = data.describe()
+    assert read_like(told, other).targets == ["1", "0", "2"]
+    assert read_typed(told, ["1\t(+ a b)", "2.0\t(+ a b)"]).targets == ["1", "2"]
+    nodes = told | {"task": "nodes", "target": "node-labels"}
+    assert read_typed(nodes, "(1.0 (2 a) b)").targets == [["1", "2", None, None]]
 
 
 def test_trees_are_handed_over_by_the_data(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +15,7 @@ from structnet import tensor_tree
 from structnet.datasets.truth import RELATIONS
 from structnet.recipes import execution, run
 from structnet.recipes.recipe import values_of
-from structnet.recipes.tree_lstm import lrt, pictures, recipe
+from structnet.recipes.tree_lstm import lrt, recipe
 from structnet.recipes.tree_lstm.paper import PAPER
 from structnet.recipes.tree_lstm.settings import AGGREGATORS, DEFAULTS, TreeLSTMRunSettings
 from structnet.training.checkpoint import load_model
@@ -41,15 +40,15 @@ def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 def interrupt_in(monkeypatch: pytest.MonkeyPatch, epoch: int) -> None:
     """Makes the training stop as by Ctrl-C before it has written this epoch's checkpoint."""
-    end_epoch, ended = Progress.end_epoch, []
+    say_when_due, ended = Progress.say_when_due, []
 
     def interrupted(progress: Progress, text: str, last: bool) -> None:
-        end_epoch(progress, text, last)
+        say_when_due(progress, text, last)
         ended.append(text)
         if len(ended) == epoch:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(Progress, "end_epoch", interrupted)
+    monkeypatch.setattr(Progress, "say_when_due", interrupted)
 
 
 def test_the_run_folder(trained: Trained) -> None:
@@ -78,8 +77,9 @@ def test_results_have_one_form(trained: Trained) -> None:
     assert list(result) == keys
     assert (result["model"], result["data"]) == ("tree-lstm", trained.data)
     assert 0 <= result["test"]["accuracy"] <= 1
-    evaluated = call("evaluate", trained.folder).json
+    evaluated = call("evaluate", trained.folder, "--batch-size", 7).json
     assert list(evaluated) == keys[:-1]
+    assert (evaluated["data"], evaluated["sizes"]) == (trained.data, {"test": 40})
     assert evaluated["test"] == result["test"]
 
 
@@ -104,14 +104,6 @@ def test_lrt_is_told_by_operators(trained: Trained) -> None:
     assert tested["accuracy"] == pytest.approx(overall)
     mean = sum(accuracy for accuracy, _ in groups) / len(groups)
     assert tested["accuracy_mean_over_operators"] == pytest.approx(mean)
-
-
-def test_evaluate_on_the_runs_own_test_data(trained: Trained) -> None:
-    done = call("evaluate", trained.folder, "--batch-size", 7)
-    assert done.json["data"] == trained.done.json["data"]
-    assert done.status == 0
-    assert done.json["sizes"] == {"test": 40}
-    assert done.json["test"] == trained.done.json["test"]
 
 
 def test_evaluate_on_a_file_agrees_with_predict(trained: Trained, tmp_path: Path) -> None:
@@ -140,20 +132,6 @@ def test_plot(trained: Trained, tmp_path: Path) -> None:
     assert set(done.json) >= {"history", "tree"}
     assert ("by_operators" in done.json) == (trained.data == "lrt")
     assert all(is_picture(tmp_path / Path(path).name) for path in done.json.values())
-
-
-def test_a_picture_that_fails_does_not_lose_the_result(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*args: object) -> None:
-        raise RuntimeError("no room for it")
-
-    monkeypatch.setattr(pictures, "draw_tree", fail)
-    done = ran(*TRAIN["listops"], "--out", tmp_path)
-    assert done.json == json.loads((tmp_path / "result.json").read_text())
-    expected = "structnet: warning: tree.png was not drawn: RuntimeError: no room for it; "
-    assert done.err == f"{expected}try again with: structnet plot {tmp_path}\n"
-    assert is_picture(tmp_path / "history.png")
 
 
 def test_resuming_changes_nothing(
@@ -185,27 +163,6 @@ def test_the_papers_optimizer(tmp_path: Path) -> None:
     ran(*TRAIN["listops"], *options, "--aggregator", "cp", "--out", tmp_path)
     rates = History.load(tmp_path / "history.jsonl")["learning_rate"]
     assert set(rates) == {1.0}
-
-
-def test_a_run_of_before_is_read(trained: Trained, tmp_path: Path) -> None:
-    """What the command wrote when a run was of a task, and not of a model on data."""
-    config = json.loads((trained.folder / "config.json").read_text())
-    settings, data = config["settings"], config["data"]
-    old = {
-        "settings": {"task": settings.pop("data"), **settings},
-        "vocabulary": data.pop("vocabulary"),
-        "classes": data.pop("classes"),
-        "data": data,
-    }
-    shutil.copytree(trained.folder, tmp_path, dirs_exist_ok=True)
-    (tmp_path / "config.json").write_text(json.dumps(old))
-    (tmp_path / "result.json").write_text('{"task": "listops", "test_accuracy": 0.5}')
-    assert call("evaluate", tmp_path).json["test"] == trained.done.json["test"]
-    assert "history" in call("plot", tmp_path).json
-    assert run.Run(tmp_path).result["test"] == {"accuracy": 0.5}
-    assert without_times(call("train", "--resume", tmp_path).json) == without_times(
-        trained.done.json
-    )
 
 
 def test_the_model_is_built_once_before_the_first_loss(
@@ -244,22 +201,6 @@ def test_reproduce_continues_where_it_stopped(
     check_table(tmp_path, done)
     other = call(*TRIAL, "--epochs", 2, "--out", tmp_path)
     assert (other.status, other.err.count("epochs 1, not 2")) == (2, 1)
-
-
-def test_what_an_older_version_left_is_read(tmp_path: Path) -> None:
-    """Its result was flat, and its folder's name did not tell the data."""
-    command = [*TRIAL, "--only", "sum", "--out", tmp_path]
-    new = call(*command)
-    result = json.loads((tmp_path / "lrt-sum-0" / "result.json").read_text())
-    (tmp_path / "lrt-sum-0").rename(older := tmp_path / "sum-0")
-    flat = {"task": "lrt", "seconds": result["seconds"], "run": result["run"], **result["details"]}
-    flat |= {f"test_{name}": value for name, value in result["test"].items()}
-    flat |= {f"{part}_size": size for part, size in result["sizes"].items()}
-    (older / "result.json").write_text(json.dumps(flat | {"data": flat.pop("origin")}))
-    assert set(call("plot", older).json) == {"history", "tree", "by_operators"}
-    again = call(*command)
-    assert ("done already" in again.out, again.json) == (True, new.json)
-    assert not (tmp_path / "lrt-sum-0").exists()
 
 
 def check_table(folder: Path, done: Done) -> None:

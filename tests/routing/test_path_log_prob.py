@@ -71,11 +71,6 @@ def test_any_number_of_leading_dimensions() -> None:
     assert leaf_log_prob(FIVE, torch.zeros(0, 5)).shape == (0, 3)
 
 
-def test_gradients_of_leaf_probabilities() -> None:
-    branches = torch.randn(2, 5, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda b: leaf_log_prob(FIVE, b), branches)
-
-
 def test_a_certain_branch_and_an_impossible_one() -> None:
     branches = torch.tensor([0.0, 0.0, -math.inf, -math.log(2), -math.log(2)])
     assert leaf_log_prob(FIVE, branches).tolist() == [0.0, -math.inf, -math.inf]

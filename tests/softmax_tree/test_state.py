@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from softmax_trees import clusters, thinned
 
-from structnet.softmax_tree import GrowthSettings, SoftmaxTreeSettings, state, train
+from structnet.softmax_tree import GrowthSettings, SoftmaxTreeSettings, train
 from structnet.softmax_tree.arrays import packed
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.state import State
@@ -72,33 +72,6 @@ def test_leaves_keep_the_most_classes_that_they_may_have(tmp_path: Path) -> None
     draft = State.load(tmp_path / "state", *SIZES).draft
     leaves = [draft.leaf(v) for v, below in enumerate(draft.children) if not below]
     assert {leaf.k for leaf in leaves} == {6} and min(len(leaf.classes) for leaf in leaves) < 6
-
-
-@pytest.mark.parametrize(
-    ("last", "since", "chosen", "expected"),
-    [
-        (0, 0, False, (0, 0)),
-        (3, 0, False, (2, 3)),
-        (3, 1, False, (1, 3)),
-        (3, 0, True, (3, 3)),
-        (3, 2, True, (1, 1)),
-    ],
-)
-def test_a_file_of_before_tells_the_best_round(
-    last: int,
-    since: int,
-    chosen: bool,
-    expected: tuple[int, int],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    draft = training(None, False).tree.draft()
-    began = State(SoftmaxTreeSettings(), GROWTH, draft, draft, last, since=since, chosen=chosen)
-    fields = [name for name in state._PROGRESS if name != "best_round"]
-    monkeypatch.setattr(state, "_PROGRESS", fields)
-    began.save(tmp_path / "state", 6, 12)
-    found = State.load(tmp_path / "state", *SIZES)
-    assert (found.best_round, found.round) == expected
 
 
 def test_a_file_of_something_else(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import pytest
 
 HAS_DGL = sys.version_info < (3, 12)
 REASON = "dgl has no release for this version of Python"
-needs_dgl = pytest.mark.skipif(not HAS_DGL, reason=REASON)
 
 
 def asks_for_dgl(error: BaseException) -> bool:

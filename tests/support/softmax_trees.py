@@ -43,18 +43,6 @@ def objective(
 # ---- the oracle
 
 
-def end_of(draft: Draft, row: np.ndarray) -> int:
-    """The leaf of one row in full."""
-    node = 0
-    while draft.children[node]:
-        plane = draft.nodes[node]
-        weight = plane.weight if plane.columns is None else _full(plane, len(row))
-        # As float32: where a row lies on a hyperplane, the sum's rounding would decide.
-        score = np.float64(weight) @ np.float64(row) + plane.bias
-        node = draft.children[node][int(score >= 0)]
-    return node
-
-
 def value_of(draft: Draft, points: Points, objective: Objective) -> float:
     """The objective, point by point; where routing hangs on rounding, as the library routes."""
     x = points.x.toarray() if issparse(points.x) else points.x
@@ -81,9 +69,3 @@ def value_of(draft: Draft, points: Points, objective: Objective) -> float:
         factor = objective.decision_penalty if is_plane else objective.leaf_penalty
         total += factor * np.abs(np.float64(node.weight)).sum()
     return total
-
-
-def _full(plane: Hyperplane, size: int) -> np.ndarray:
-    weight = np.zeros(size)
-    weight[plane.columns] = plane.weight
-    return weight

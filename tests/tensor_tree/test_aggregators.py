@@ -9,13 +9,10 @@ import torch
 from aggregators import aggregated, contracted, data, every_aggregator, made, with_and_without_input
 from configurations import AGGREGATORS
 from forests import exactly
-from reference import tensor_tree as reference
 from sentences import no_int
-from torch import Tensor
 
 from structnet.tensor_tree import (
     CP,
-    Aggregator,
     ChildSum,
     FullTensor,
     TensorTrain,
@@ -47,96 +44,12 @@ def test_dense_twin_in_value_and_gradient(name: str, input_size: int, plain: boo
         )
 
 
-@with_and_without_input
-@every_aggregator
-def test_equation_node_by_node(name: str, input_size: int):
-    aggregator = made(name, input_size)
-    h, x = data(aggregator, 2)
-    for t in range(2):
-        ours = aggregated(aggregator, t, h, x)
-        for row in range(2):
-            own = None if x is None else x[row]
-            for gate in range(2):
-                wanted = reference.aggregate(aggregator, t, gate, own, list(h[row]))
-                torch.testing.assert_close(ours[row, gate], wanted)
-
-
-@with_and_without_input
-@every_aggregator
-def test_dense_twin_index_by_index(name: str, input_size: int):
-    aggregator = made(name, input_size, c=2, arity=2)
-    h, x = data(aggregator, 1)
-    modes = ([] if x is None else [x[0]]) + list(h[0])
-    vectors = [reference.bar(v) for v in modes]
-    ours = aggregated(aggregator, 1, h, x)[0]
-    for gate in range(2):
-        full = aggregator.to_full()[1, gate]
-        assert full.shape == (*(len(v) for v in vectors), 2)
-        wanted = reference.contract_by_index(full, vectors)
-        assert ours[gate].tolist() == pytest.approx(wanted, rel=1e-10, abs=1e-10)
-
-
-@with_and_without_input
-@every_aggregator
-def test_gradcheck(name: str, input_size: int):
-    aggregator = made(name, input_size, c=2, arity=2, types=1)
-    h, x = data(aggregator, 2)
-    names = ["inner." + key for key, _ in aggregator.named_parameters()]
-
-    def function(h: Tensor, x: Tensor | None, *parameters: Tensor) -> Tensor:
-        named = dict(zip(names, parameters, strict=True))
-        return torch.func.functional_call(Wrapper(aggregator), named, (h, x))
-
-    inputs = [h, x, *(p.detach().clone() for p in aggregator.parameters())]
-    for tensor in inputs:
-        if tensor is not None:
-            tensor.requires_grad_()
-    assert torch.autograd.gradcheck(function, inputs)
-
-
-class Wrapper(torch.nn.Module):
-    """``aggregated`` as a module, so that its parameters can be replaced."""
-
-    def __init__(self, inner: Aggregator):
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, h: Tensor, x: Tensor | None) -> Tensor:
-        return aggregated(self.inner, 0, h, x)
-
-
-@every_aggregator
-def test_all_parameters_matter(name: str):
-    aggregator = made(name, input_size=2)
-    h, x = data(aggregator)
-    sum(aggregated(aggregator, t, h, x).square().sum() for t in range(2)).backward()
-    for key, parameter in aggregator.named_parameters():
-        assert (parameter.grad != 0).all(), key
-
-
-def test_child_sum_is_free_of_order_and_number():
-    aggregator = made("child-sum")
-    h, _ = data(aggregator)
-    turned = aggregated(aggregator, 1, h[:, [2, 0, 1]], None)
-    torch.testing.assert_close(turned, aggregated(aggregator, 1, h, None))
-
-
 @pytest.mark.parametrize("name", [name for name in AGGREGATORS if name != "child-sum"])
 def test_the_others_tell_places_apart(name: str):
     aggregator = made(name)
     h, _ = data(aggregator)
     turned = aggregated(aggregator, 1, h[:, [2, 0, 1]], None)
     assert (turned - aggregated(aggregator, 1, h, None)).abs().max() > 1e-3
-
-
-def test_weighted_sum_is_its_formula():
-    a = made("sum", input_size=2)
-    h, x = data(a)
-    for t in range(2):
-        y = x @ a.input_weight[t] + a.bias[t]
-        for j in range(3):
-            y = y + h[:, j] @ a.weight[3 * t + j]
-        torch.testing.assert_close(aggregated(a, t, h, x), y.view(5, 2, 3))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The Child-Sum Tree-LSTM against its equations, node by node, and compiled against plain."""
+"""The Child-Sum Tree-LSTM, compiled against plain; ``test_second_oracle`` has its equations."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import random
 import numpy as np
 import pytest
 import torch
-from dgl_marks import needs_dgl
+from configurations import assert_equal, with_gradients
 from random_trees import ARITY, TOKENS, TYPES, VOCABULARY, chain, random_trees
-from torch import Tensor
 
 from structnet.errors import GraphError
 from structnet.tensor_tree import ChildSumTreeLSTM
@@ -26,60 +25,30 @@ def model(seed: int = 0, **options) -> ChildSumTreeLSTM:
     return ChildSumTreeLSTM(5, len(TYPES), len(TOKENS), input_size=4, places=2, **options).double()
 
 
-def by_hand(m: ChildSumTreeLSTM, tree: Tree) -> dict[str, Tensor]:
-    """h and c of a root, from the equations in the docstring; recursion over small trees."""
-    kind, token = VOCABULARY.encode(tree)
-    x = torch.zeros(4, dtype=torch.float64)
-    x = x + (m.type_vectors.weight[kind] if kind >= 0 else 0)
-    x = x + (m.token_vectors.weight[token] if token >= 0 else 0)
-    below = [by_hand(m, child) for child in tree.children]
-    s = torch.zeros(5, dtype=torch.float64)
-    for j, child in enumerate(below):
-        p = min(j, m.places - 1)
-        s = s + m.place_gate[p] * child["h"] + m.place_bias[p]
-    i, o, u = (x @ m.weight + s @ m.children_weight + m.bias).chunk(3)
-    c = torch.sigmoid(i) * torch.tanh(u)
-    for child in below:
-        f = x @ m.forget_weight + m.forget_bias + child["h"] @ m.child_forget_weight
-        c = c + torch.sigmoid(f) * child["c"]
-    return {"h": torch.sigmoid(o) * torch.tanh(c), "c": c}
-
-
 def trees_of(seed: int, inner_tokens: bool = False) -> list[Tree]:
     return random_trees(random.Random(seed), inner_tokens)
 
 
-@pytest.mark.parametrize("inner_tokens", [False, True])
-@pytest.mark.parametrize("order", [True, False])
-@pytest.mark.parametrize("backend", ["levels", pytest.param("dgl", marks=needs_dgl)])
-def test_states_follow_the_equations(backend: str, order: bool, inner_tokens: bool):
-    m = model(order=order)
-    for seed in SEEDS:
-        trees = trees_of(seed, inner_tokens)
-        found = m(Forest.from_trees(trees, VOCABULARY), backend=backend)
-        torch.testing.assert_close(found, torch.stack([by_hand(m, tree)["h"] for tree in trees]))
+OPTIONS = [{}, {"order": False}, {"dropout": 0.5}, {"label_dropout": 0.3}]
 
 
-@needs_dgl
-@pytest.mark.parametrize("options", [{}, {"dropout": 0.5}, {"label_dropout": 0.3}], ids=str)
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("inner_tokens", [False, True])
 @pytest.mark.parametrize("share", [True, False])
-def test_gradients_are_those_of_the_reference(share: bool, inner_tokens: bool, options: dict):
+def test_states_and_gradients_are_those_of_the_reference(
+    share: bool, inner_tokens: bool, options: dict
+):
     m = model(**options).train()
     m.drop_rare_labels(np.arange(len(TYPES)) + 1, np.arange(len(TOKENS)), 0.5)
     for seed in SEEDS:
         forest = Forest.from_trees(trees_of(seed, inner_tokens), VOCABULARY, share=share)
-        weights = torch.randn(forest.num_nodes, 5, dtype=torch.float64)
         found = []
         for backend in ("levels", "dgl"):
             torch.manual_seed(seed)  # for what is dropped
-            loss = (m.node_states(forest, backend) * weights).sum()
-            found.append(torch.autograd.grad(loss, m.parameters()))
-        for name, ours, reference in zip(dict(m.named_parameters()), *found, strict=True):
-            torch.testing.assert_close(ours, reference, msg=name)
+            found.append(with_gradients(m, {"h": m.node_states(forest, backend)}))
+        assert_equal(*found, 1e-10)
 
 
-@needs_dgl
 def test_off_the_compiled_path_the_numbers_are_the_same():
     m = model().float()
     forest = Forest.from_trees(trees_of(1), VOCABULARY)
@@ -154,7 +123,6 @@ def test_rare_labels_are_dropped_more():
     assert not {"type_dropout", "token_dropout"} & set(m.state_dict())
 
 
-@needs_dgl
 def test_vectors_that_are_not_trained_have_no_gradient():
     m, forest = model(), Forest.from_trees(trees_of(0), VOCABULARY)
     m.token_vectors.weight.requires_grad_(False)

@@ -50,43 +50,11 @@ def test_classifier_has_two_hidden_layers_of_twenty():
     assert not TreeClassifier(encoder(), 3, hidden_sizes=()).layers[0].weight.shape[1] - 4
 
 
-def test_classifier_is_its_formula():
-    model = TreeClassifier(encoder(), 3).double()
-    batch = examples(5)
-    h = model.encoder(batch.forest)
-    a, b, c = (m for m in model.layers if isinstance(m, nn.Linear))
-    for row in range(5):
-        hidden = (a.weight @ h[row] + a.bias).clamp_min(0)
-        hidden = (b.weight @ hidden + b.bias).clamp_min(0)
-        torch.testing.assert_close(model(batch.forest)[row], c.weight @ hidden + c.bias)
-
-
 def test_kaiming_scale_of_hidden_layers():
     model = TreeClassifier(encoder(50), 3, hidden_sizes=(400, 400))
     for layer in (model.layers[0], model.layers[2]):
         wanted = math.sqrt(2 / layer.in_features)
         assert layer.weight.std().item() == pytest.approx(wanted, rel=0.05)
-
-
-def test_pair_classifier_is_its_formula():
-    """``z_k = leaky_relu(sum_ij l_i T_ijk r_j + (A l)_k + (B r)_k + b_k)``, entry by entry."""
-    c, size, n = 3, 5, 4
-    states = torch.randn(2 * n, c, dtype=torch.float64)
-    model = TreePairClassifier(Fixed(states), 7, combined_size=size, negative_slope=0.01).double()
-    tensor = model.tensor.view(c, c, size)
-    logits = model(range(2 * n))
-    assert logits.shape == (n, 7)
-    for pair in range(n):
-        left, right = states[2 * pair], states[2 * pair + 1]
-        z = model.linear.bias.clone()
-        for k in range(size):
-            for i in range(c):
-                z[k] += left[i] * model.linear.weight[k, i]
-                z[k] += right[i] * model.linear.weight[k, c + i]
-                for j in range(c):
-                    z[k] += left[i] * tensor[i, j, k] * right[j]
-        z = torch.where(z > 0, z, 0.01 * z)
-        torch.testing.assert_close(logits[pair], model.output(z))
 
 
 def test_pairs_are_ordered():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import pickle
 import random
 from functools import partial
 from pathlib import Path
@@ -16,12 +15,10 @@ import torch
 
 from structnet import TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier, parse
 from structnet.errors import GraphError
-from structnet.estimators.file import CLAIM
 from structnet.tensor_tree import ChildSumTreeLSTM, RecursiveNetwork, TreeLSTM
 from structnet.tensor_tree.label_bag import LabelBag
 from structnet.tensor_tree.number_embedding import FURTHEST, NumberEmbedding
 from structnet.tensor_tree.number_sums import NumberSums
-from structnet.training.checkpoint import load_model, save_model
 from structnet.trees.forest import Forest
 from structnet.trees.number_tokens import number_of, token_of_number, values_of
 from structnet.trees.tree import Tree
@@ -258,31 +255,3 @@ def test_digits_stay_words_bit_by_bit():
     assert guessed.trained_.settings.numbers is False
     assert not any("number" in name for name in guessed.model_.state_dict())
     np.testing.assert_array_equal(guessed.predict(trees), told.predict(trees))
-
-
-def test_a_training_begun_when_all_were_words_is_gone_on_from(tmp_path: Path):
-    trees, y = expressions(60, 3)
-    few = {"hidden_size": 4, "epochs": 2, "random_state": 0, "folder": tmp_path}
-    first = TreeLSTMRegressor(numbers=False, **few).fit(trees, y)
-    _, told = load_model(tmp_path / CLAIM)
-    older = {name: value for name, value in told.items() if name != "numbers"}
-    save_model(tmp_path / CLAIM, torch.nn.Identity(), older)
-    again = TreeLSTMRegressor(**few).fit(trees, y)
-    np.testing.assert_array_equal(again.predict(trees), first.predict(trees))
-
-
-def test_a_pickle_of_before_numbers_is_read():
-    trees, y = expressions(60, 3)
-    model = TreeLSTMRegressor(numbers=False, hidden_size=4, epochs=1, random_state=0).fit(trees, y)
-    expected, bag = model.predict(trees), model.model_.bag
-    for each, names in (
-        (model, ["numbers"]),
-        (model.trained_.vocabulary, ["numbers"]),
-        (bag, ["num_counts", "sums"]),
-    ):
-        for name in names:
-            del each.__dict__[name]
-    del bag._buffers["values"]
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict(trees), expected)
-    assert again.get_params()["numbers"] is None

@@ -87,15 +87,6 @@ def test_a_label_of_one_tree_has_a_vector_unless_there_are_too_many(monkeypatch)
     assert told.trained_.settings.min_count == 3
 
 
-def test_a_training_begun_when_rare_labels_were_one_is_gone_on_from(tmp_path) -> None:
-    X, y = programs(60, 0)
-    few = {"hidden_size": 4, "epochs": 2, "random_state": 0, "folder": tmp_path}
-    first = TreeLSTMClassifier(min_count=2, **few).fit(X, y)
-    again = TreeLSTMClassifier(**few).fit(X, y)
-    assert again.trained_.settings.min_count == 2
-    np.testing.assert_array_equal(again.predict_proba(X), first.predict_proba(X))
-
-
 def test_other_cells_drop_nothing_by_themselves() -> None:
     X, _ = programs(120, 0)
     model = TreeLSTMRegressor(cell="sum", min_count=1, hidden_size=2, epochs=1, random_state=0)

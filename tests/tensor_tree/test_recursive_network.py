@@ -7,7 +7,6 @@ import random
 import pytest
 import torch
 from configurations import AGGREGATORS
-from dgl_marks import needs_dgl
 from random_trees import ARITY, TOKENS, TYPES, VOCABULARY, chain, random_trees
 from reference import tensor_tree as reference
 from torch import Tensor, nn
@@ -41,7 +40,6 @@ def by_hand(m: RecursiveNetwork, tree: Tree) -> Tensor:
     )
 
 
-@needs_dgl
 @pytest.mark.parametrize("inner", [False, True])
 @pytest.mark.parametrize("aggregator", list(AGGREGATORS))
 def test_states_and_gradients_follow_the_equation(aggregator: str, inner: bool):

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import pickle
 import random
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from dgl_marks import needs_dgl
 from random_trees import TOKENS, TYPES, VOCABULARY, random_trees
 from torch import Tensor, nn
 
 from structnet import Tree, TreeNodeClassifier
 from structnet.errors import GraphError
-from structnet.estimators.file import CLAIM
 from structnet.tensor_tree import ChildSumTreeLSTM, NodePredictor, TopDownTreeLSTM
 from structnet.tensor_tree.compiled.parts import split
-from structnet.tensor_tree.training import Trained
-from structnet.training.checkpoint import CheckpointError, load_model, save_model
 from structnet.trees.examples import NodeExamples
 from structnet.trees.forest import Forest
 from structnet.trees.ways_down import upside_down
@@ -55,7 +50,7 @@ def by_hand(m: TopDownTreeLSTM, forest: Forest, z: Tensor) -> Tensor:
     return torch.stack(found)
 
 
-@pytest.mark.parametrize("backend", ["levels", pytest.param("dgl", marks=needs_dgl)])
+@pytest.mark.parametrize("backend", ["levels", "dgl"])
 def test_states_and_gradients_follow_the_equations(backend: str):
     torch.manual_seed(0)
     m = TopDownTreeLSTM(C, places=2).double()
@@ -167,58 +162,3 @@ def test_states_of_other_trees_are_refused():
         model(forest, torch.zeros(3, C))
     with pytest.raises(GraphError, match="the forest is empty"):
         model(Forest.from_trees([], VOCABULARY), torch.zeros(0, C))
-
-
-OLD = {"context": False, "epochs": 4, "hidden_size": 4, "random_state": 0}
-
-
-def fitted(**more) -> TreeNodeClassifier:
-    return TreeNodeClassifier(**OLD | more).fit(
-        ["(f a b)", "(g b a)"] * 9, [[0, 1, 0], [1, 1, 0]] * 9
-    )
-
-
-def before() -> TreeNodeClassifier:
-    """As it was fitted before nodes had a context."""
-    model = fitted()
-    settings = model.trained_.settings
-    del vars(settings)["context"], vars(model)["context"]
-    for name in ("top_down", "top_down_output"):
-        del vars(model.trained_.model.tree)[name]
-    return model
-
-
-def test_pickles_and_files_of_before_are_judged_from_below(tmp_path: Path):
-    trees = ["(f a b)", "(g (f b b) a)"]
-    said, again = fitted().predict(trees), pickle.loads(pickle.dumps(before()))
-    assert again.get_params()["context"] is None
-    assert again.predict(trees) == said and "what stands above" not in again.summary()
-    again.save(tmp_path / "model.safetensors")
-    loaded = TreeNodeClassifier.load(tmp_path / "model.safetensors")
-    assert loaded.predict(trees) == said and "what stands above" not in loaded.summary()
-    config = loaded.trained_.config()
-    del config["settings"]["context"]  # as in older files
-    assert Trained.from_config(config).model.tree.top_down is None
-
-
-@pytest.mark.parametrize("context", [None, False, True])
-def test_folders_of_before_go_on_from_below(tmp_path: Path, context: bool | None):
-    fitted(folder=tmp_path)
-    told = load_model(tmp_path / CLAIM)[1]
-    del told["context"]
-    save_model(tmp_path / CLAIM, nn.Identity(), told)
-    if context:
-        with pytest.raises(CheckpointError, match="context"):
-            fitted(folder=tmp_path, context=True)
-    else:
-        model = fitted(folder=tmp_path, context=context)
-        assert model.trained_.settings.context is False
-
-
-def test_a_pickle_of_before_is_judged_from_below():
-    model = predictor(context=False)
-    for name in ("top_down", "top_down_output"):
-        del vars(model)[name]
-    again = pickle.loads(pickle.dumps(model))
-    forest = Forest.from_trees([Tree("A", [Tree("x"), Tree("y")])], VOCABULARY)
-    torch.testing.assert_close(again(forest), predictor(context=False)(forest))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -253,16 +252,3 @@ def test_callbacks_see_every_epoch() -> None:
         callbacks=[lambda model, history: seen.append((type(model), history[-1]["epoch"]))],
     )
     assert seen == [(Classifier, 1), (Classifier, 2)]
-
-
-def test_the_bar_shows_where_someone_watches(
-    capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    options = {"data": rows(8), "validation": rows(4), "epochs": 2, "batch_size": 4}
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    fit(Classifier(), **options, progress=False)
-    assert capsys.readouterr() == ("", "")
-    fit(Classifier(), **options)
-    out, shown = capsys.readouterr()
-    assert out == "" and "epoch 2/2 100%" in shown
-    assert ", loss 0." in shown and ", val loss 0." in shown

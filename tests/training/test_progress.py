@@ -64,9 +64,11 @@ def test_a_terminal_has_the_bar_alone(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
     watch(monkeypatch)
-    fit(Classifier(), rows(8), epochs=3, batch_size=4, progress=Progress(clock=Clock(100)))
+    progress = Progress(clock=Clock(100))
+    fit(Classifier(), rows(8), rows(4), epochs=3, batch_size=4, progress=progress)
     shown = capsys.readouterr().err
     assert "epoch 3/3 100%" in shown and "epoch 3/3, " not in shown
+    assert ", loss 0." in shown and ", val loss 0." in shown
 
 
 def test_a_growth_has_a_line_for_epochs_and_decisions(capsys: pytest.CaptureFixture) -> None:

@@ -66,10 +66,6 @@ def test_from_trees_knows_every_node(trees: list[Tree]):
             assert (token >= 0) == bool(not node.children or node.token is not None)
 
 
-def test_to_dict_without_numbers_is_what_it_was_before_there_were():
-    assert set(Vocabulary(["a"], ["b"], 2).to_dict()) == {"types", "tokens", "arity", "unknown"}
-
-
 @pytest.mark.parametrize("unknown", [False, True])
 @pytest.mark.parametrize("typed", [False, True])
 def test_to_dict_through_json(typed: bool, unknown: bool):

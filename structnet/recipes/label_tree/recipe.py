@@ -49,7 +49,6 @@ class LabelTreeRecipe(Recipe):
     tables = TABLES
 
     def load(self, settings: LabelTreeRunSettings, say: Say) -> LabelData:
-        """The data of a run, with a word on them; what does not go together is refused."""
         from structnet.recipes.label_tree.data import load_data
 
         say(f"reading {settings.data} ...")
@@ -78,7 +77,6 @@ class LabelTreeRecipe(Recipe):
         return Outcome(seconds, details)
 
     def open(self, run: Run, place: Place) -> Opened:
-        """The trained tree of a run."""
         from structnet.recipes.label_tree.runs import opened
 
         return opened(run, place)

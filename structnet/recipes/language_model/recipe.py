@@ -66,7 +66,6 @@ class LanguageModelRecipe(Recipe):
         return Outcome(seconds, details)
 
     def open(self, run: Run, place: Place) -> LogBilinearLM:
-        """The trained model of a run."""
         from structnet.recipes.language_model.runs import opened
 
         return opened(run)

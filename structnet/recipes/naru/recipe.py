@@ -98,7 +98,6 @@ class NaruRecipe(Recipe):
         return Outcome(sum(history["seconds"]) if len(history) else 0.0, details)
 
     def open(self, run: Run, place: Place) -> Opened:
-        """The trained model of a run."""
         from structnet.recipes.naru.text import opened
         from structnet.training.processes import own_device
 

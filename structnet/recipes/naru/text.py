@@ -33,13 +33,11 @@ class TextData:
 
     def describe(self) -> dict[str, Any]:
         """What ``config.json`` says of them."""
+        parts = {"train": self.train, "validation": self.validation, "test": self.test}
         return {"name": self.name, "split": self.split} | {
             part: {"sentences": len(texts), "words": sum(map(len, texts))}
-            for part, texts in self._parts().items()
+            for part, texts in parts.items()
         }
-
-    def _parts(self) -> dict[str, Texts]:
-        return {"train": self.train, "validation": self.validation, "test": self.test}
 
 
 def load_data(settings: NaruRunSettings) -> TextData:

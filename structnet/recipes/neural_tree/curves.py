@@ -54,7 +54,6 @@ def trajectory(run: Run) -> Trajectory:
     growth = [
         (sum(decision <= each["number"] for decision in grown), each["metrics"]["accuracy"])
         for each in decisions_of(run)
-        if "accuracy" in each["metrics"]  # not in runs of before
     ]
     refined = [each["validation_accuracy"] for each in run.history if each["phase"] == "refine"]
     return Trajectory(growth, list(enumerate(refined, len(grown) + 1)))

@@ -360,7 +360,7 @@ def what_was_run(members: Members, paper_errors: str = "") -> list[str]:
     if settings["max_leaves"]:
         growth += f", at most {counted(settings['max_leaves'], 'leaf', 'leaves')}"
     minutes = round(statistics.mean(result["seconds"] for result in results) / 60)
-    finish = settings.get("finish") and settings["refine_epochs"] // 2  # not in runs of before
+    finish = settings["finish"] and settings["refine_epochs"] // 2
     if finish:
         refined += f", then {counted(finish, 'epoch')} with the validation examples as well"
     place = settings["device"]

@@ -58,7 +58,6 @@ defaults of the data sets:
     tables = TABLES | FIGURES
 
     def load(self, settings: NeuralTreeRunSettings, say: Say) -> ArrayData:
-        """The data of a run, with a word on them; what does not go together is refused."""
         from structnet.recipes.neural_tree.data import load_data
         from structnet.recipes.neural_tree.runs import root_of
 
@@ -82,9 +81,6 @@ defaults of the data sets:
         from structnet.training.processes import own_device
 
         described, device = data.describe(), own_device(settings.place.device)
-        older = run.folder / "refine"  # of a run of before
-        if older.exists():
-            older.rename(run.folder / "refinement")
         epochs: Any = settings.training.refine_epochs  # resolved: not None
         say(
             "going on from what has grown"
@@ -124,7 +120,6 @@ defaults of the data sets:
         return Outcome(details["growth_seconds"] + details["refine_seconds"], details)
 
     def open(self, run: Run, place: Place) -> Opened:
-        """The trained tree of a run."""
         from structnet.recipes.neural_tree.runs import Opened, tree_of
         from structnet.training.processes import own_device
 

@@ -8,16 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from structnet.recipes.paper import (
-    Member,
-    Members,
-    PaperTable,
-    Row,
-    Table,
-    figure,
-    over_seeds,
-    values_in,
-)
+from structnet.recipes.paper import Member, Members, PaperTable, Row, Table, mean_of, values_in
 from structnet.recipes.recipe import Place, Say, result_of
 
 if TYPE_CHECKING:
@@ -154,9 +145,7 @@ def _ranks(runs: Sequence[Run]) -> Mapping[str, float]:
 
 def _scores(runs: Sequence[Run], name: str) -> str:
     tests: Any = values_in(runs, {name: "test"})[name]
-    told = over_seeds([100 * test[name] for test in tests if name in test])
-    more = "" if told["deviation"] is None else f" ± {figure(told['deviation'])}"
-    return figure(told["ours"]) + more
+    return mean_of([100 * test[name] for test in tests if name in test])
 
 
 def _notes(members: Members) -> list[str]:

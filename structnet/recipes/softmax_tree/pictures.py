@@ -57,7 +57,7 @@ def draw_widths(
         here = sizes[leaves][depth[leaves] == level]
         words = f"largest leaf {here.max():,}" if len(here) else ""
         most = ""
-        if growth and growth.start_k and len(here):  # older runs do not say how they began
+        if growth and len(here):
             most = f"at most {most_classes(growth, tree.num_classes, level):,} allowed"
         ax.annotate(
             "\n".join(filter(None, (words, most))),

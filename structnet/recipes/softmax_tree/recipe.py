@@ -60,7 +60,6 @@ class SoftmaxTreeRecipe(Recipe):
     tables = TABLES
 
     def load(self, settings: SoftmaxTreeRunSettings, say: Say) -> Any:
-        """The data of a run, with a word on them; what does not go together is refused."""
         from structnet.recipes.softmax_tree.data import load_data
 
         say(f"reading {settings.data} ...")
@@ -76,8 +75,7 @@ class SoftmaxTreeRecipe(Recipe):
         from structnet.training.checkpoint import load_model
 
         file = run.model_file
-        # A file of before does not say how its training went: it is made anew.
-        if not file.exists() or "outcome" not in load_model(file)[1]:
+        if not file.exists():
             self._trained(settings, data, run, say)
         else:
             say("trained already")
@@ -100,7 +98,6 @@ class SoftmaxTreeRecipe(Recipe):
         state_file.unlink(missing_ok=True)
 
     def open(self, run: Run, place: Place) -> tuple[Run, SoftmaxTree, Place]:
-        """The trained tree of a run."""
         from structnet.softmax_tree import SoftmaxTree
 
         tree = run.load_model(lambda content: SoftmaxTree.from_config(content["tree"]))

@@ -15,7 +15,7 @@ import numpy as np
 from structnet.datasets import TreeFile, TreeFileError, read_trees
 from structnet.datasets.tree_file import read_text
 from structnet.datasets.tree_file_sources import FOLDERS
-from structnet.datasets.tree_file_targets import INSIDE, class_of
+from structnet.datasets.tree_file_targets import INSIDE
 from structnet.estimators.held_out import hold_out
 from structnet.recipes.protocol import sizes_in_words, sizes_of
 from structnet.recipes.recipe import Say
@@ -158,19 +158,14 @@ def _like(data: TreeFile, file: Path, say: Say) -> TreeFile:
 
 
 def _of_a_kind(found: TreeFile, told: Mapping[str, Any]) -> TreeFile:
-    """The trees with classes as the run spells them; one of before may have called 1 1.0."""
+    """The trees, if they are as many an example as those of the run."""
     pairs = told["pairs"]
     if found.pairs != pairs:
         kinds = ("single trees", "pairs of trees")
         raise TreeFileError(
             f"{found.path} has {kinds[found.pairs]}; the model was trained on {kinds[pairs]}"
         )
-    own = {class_of(name): name for name in reversed(told.get("classes") or [])}
-
-    def spelled(target: Any) -> Any:
-        return list(map(spelled, target)) if isinstance(target, list) else own.get(target, target)
-
-    return replace(found, targets=found.targets and list(map(spelled, found.targets)))
+    return found
 
 
 def _say_read(data: TreeFile, say: Say) -> None:

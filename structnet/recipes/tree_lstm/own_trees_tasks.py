@@ -90,7 +90,7 @@ def task(name: str, treebank: Path | None = None) -> Task:
     """
     if name in _OF_SENTENCES:
         assert treebank is not None
-        return _OF_SENTENCES[name](_sentences(treebank))
+        return _OF_SENTENCES[name](list(bracketed_many(treebank.read_text(encoding="utf-8"))))
     return _OF_PROGRAMS[name]()
 
 
@@ -180,12 +180,6 @@ def _of_nodes(
 # Sentences
 
 
-def _sentences(path: Path) -> list[Tree]:
-    """Without the empty label above each sentence."""
-    found = bracketed_many(path.read_text(encoding="utf-8"))
-    return [t.children[0] if len(t.children) == 1 and not t.label else t for t in found]
-
-
 def _is_tag(node: Tree) -> bool:
     return len(node.children) == 1 and not node.children[0].children
 
@@ -225,13 +219,10 @@ def _replaced(tree: Tree, place: int, by: Tree) -> Tree:
 def _nouns(trees: list[Tree], hidden: bool = False) -> Task:
     y = [sum(_is_tag(n) and str(n.label).startswith("NN") for n in t.preorder()) for t in trees]
     if hidden:
-        trees = [tree.fold(_with_tag_hidden) for tree in trees]
+        trees = [
+            tree.fold(lambda n, of: Tree("TAG" if _is_tag(n) else n.label, of)) for tree in trees
+        ]
     return Task(trees, np.array(y, dtype=float))
-
-
-def _with_tag_hidden(node: Tree, children: Sequence[Tree]) -> Tree:
-    is_tag = len(children) == 1 and not children[0].children
-    return Tree("TAG" if is_tag else node.label, children)
 
 
 def _tags(trees: list[Tree]) -> Task:

@@ -68,7 +68,6 @@ models of the paper, which stand for what is not said:
         return TreeFileRecipe() if own else self
 
     def load(self, settings: TreeLSTMRunSettings, say: Say) -> TreeData:
-        """The data of a run, with a word on them; what does not go together is refused."""
         of = OF_NAME[settings.data]
         say(f"reading or generating the data of {of.name} ...")
         data = load(of.name, settings.sizes, settings.place.data_dir)
@@ -106,7 +105,6 @@ models of the paper, which stand for what is not said:
         return Outcome(sum(history["seconds"]), details)
 
     def open(self, run: Run, place: Place) -> Opened:
-        """The trained model of a run."""
         from structnet.training.processes import own_device
 
         settings, device = run.settings(TreeLSTMRunSettings), own_device(place.device)

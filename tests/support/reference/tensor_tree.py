@@ -15,7 +15,6 @@ Eq. (11), gates and states         :func:`tree_lstm`
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 
 import torch
@@ -40,18 +39,6 @@ def contract(tensor: Tensor, vectors: Sequence[Tensor]) -> Tensor:
     for vector in vectors:
         tensor = sum(vector[i] * tensor[i] for i in range(len(vector)))
     return tensor
-
-
-def contract_by_index(tensor: Tensor, vectors: Sequence[Tensor]) -> list[float]:
-    """The same as written: a sum over all index tuples, in Python's floats."""
-    y = [0.0] * tensor.shape[-1]
-    for index in itertools.product(*(range(n) for n in tensor.shape[:-1])):
-        weight = 1.0
-        for vector, i in zip(vectors, index, strict=True):
-            weight *= vector[i].item()
-        for k in range(len(y)):
-            y[k] += tensor[(*index, k)].item() * weight
-    return y
 
 
 def columns(parameter: Tensor, gate: int, size: int) -> Tensor:
