@@ -117,11 +117,11 @@ def slots(types, offsets, children, pos, arity, positional, pads):
     for v in range(n):
         size = arity if pads and types[v] >= 0 else offsets[v + 1] - offsets[v]
         first[v + 1] = first[v] + size
-    source = np.full(first[-1], n, np.int64)
-    key = np.empty(first[-1], np.int64)
+    source, key = np.empty(first[n], np.int64), np.empty(first[n], np.int64)
     for v in range(n):
         if pads and types[v] >= 0:
             for j in range(arity):
+                source[first[v] + j] = n
                 key[first[v] + j] = types[v] * arity + j if positional else types[v]
         for e in range(offsets[v], offsets[v + 1]):
             slot = first[v] + (pos[e] if pads else e - offsets[v])
@@ -138,28 +138,35 @@ def distinct_messages(source, key, height, num_keys):
     entry a node and one, 0, for the bottom. Counting sorts: linear.
     """
     by_source, starts = grouped(source, len(height))
-    sources, keys = np.empty_like(source), np.empty_like(key)
-    pair = np.empty_like(source)
-    last = np.full(num_keys, -1)  # the pair that was last made of each key
-    pairs, num_levels = 0, np.int64(0)
+    slots = len(source)
+    sources, keys = np.empty(slots, np.int64), np.empty(slots, np.int64)
+    pair = np.empty(slots, np.int64)
+    last = np.zeros(num_keys, np.int64)  # one more than the pair that was last made of each key
+    pairs, num_levels = 0, np.int64(0)  # no literal, for which grouped would be compiled again
     for v in range(len(height)):
         num_levels = max(num_levels, height[v] + 1)
         first = pairs
-        for slot in by_source[starts[v] : starts[v + 1]]:
-            if last[key[slot]] < first:
-                last[key[slot]] = pairs
-                sources[pairs], keys[pairs] = v, key[slot]
+        for i in range(starts[v], starts[v + 1]):
+            slot = by_source[i]
+            k = key[slot]
+            if last[k] <= first:
+                sources[pairs], keys[pairs] = v, k
                 pairs += 1
-            pair[slot] = last[key[slot]]
-    sources, keys = sources[:pairs], keys[:pairs]
-    by_key, _ = grouped(keys, num_keys)
-    levels = height[sources[by_key]]
-    by_level, _ = grouped(levels, num_levels)
-    order = by_key[by_level]
-    place = np.empty_like(order)
+                last[k] = pairs
+            pair[slot] = last[k] - 1
+    by_key, _ = grouped(keys[:pairs], num_keys)
+    levels = np.empty(pairs, np.int64)
     for i in range(pairs):
-        place[order[i]] = i
-    return levels[by_level], sources[order], keys[order], place[pair]
+        levels[i] = height[sources[by_key[i]]]
+    by_level, _ = grouped(levels, num_levels)
+    found = np.empty((4, pairs), np.int64)  # level, source and key; and the place of each before
+    for i in range(pairs):
+        before = by_key[by_level[i]]
+        found[0, i], found[1, i], found[2, i] = levels[by_level[i]], sources[before], keys[before]
+        found[3, before] = i
+    for slot in range(slots):
+        pair[slot] = found[3, pair[slot]]
+    return found[0], found[1], found[2], pair
 
 
 @compiled

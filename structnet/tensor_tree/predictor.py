@@ -294,10 +294,11 @@ class NodePredictor(NodeAnswers):
     def forward(self, forest: Forest, backend: str = "levels") -> Tensor:
         h = self.encoder.node_states(forest, backend)
         below = self.output(F.dropout(h, self.dropout, self.training))
-        logits = looked_up(below, forest.preorder().nodes)
+        order = forest.preorder()
+        logits = looked_up(below, order.nodes)
         if self.top_down is None or self.top_down_output is None:
             return logits
-        above = self.top_down(forest, h, backend)
+        above = self.top_down(forest, h, backend, order)
         return logits + self.top_down_output(F.dropout(above, self.dropout, self.training))
 
     def loss(self, batch: NodeExamples) -> Tensor:

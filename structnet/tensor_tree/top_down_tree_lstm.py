@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from structnet.errors import GraphError
 from structnet.tensor_tree.child_sum_cell import ChildSumCell, added_up, looked_up
 from structnet.tensor_tree.parameters import allocate, check_shapes
-from structnet.trees.forest import Forest
+from structnet.trees.forest import Forest, Preorder
 from structnet.trees.ways_down import upside_down
 
 BESIDE = 0.5  # of the first weights of siblings, beside those of the node itself
@@ -38,6 +38,9 @@ class TopDownTreeLSTM(ChildSumCell):
     Args:
         hidden_size: c, the size of its states and of the encoder's.
         places: places among siblings that are told apart; all from the last one on share it.
+
+    It is called with a forest, the encoder's states z, a backend and, where that is at hand, the
+    forest's preorder.
 
     Raises:
         ValueError: a size below 1; or, when it is called, not a state a node.
@@ -80,7 +83,9 @@ class TopDownTreeLSTM(ChildSumCell):
         for weight in (self.left_weight, self.right_weight):
             weight.normal_(std=BESIDE * len(weight) ** -0.5)
 
-    def forward(self, forest: Forest, z: Tensor, backend: str = "levels") -> Tensor:
+    def forward(
+        self, forest: Forest, z: Tensor, backend: str = "levels", order: Preorder | None = None
+    ) -> Tensor:
         if forest.num_nodes == 0:
             raise GraphError("the forest is empty; a sweep needs at least one node")
         if z.shape != (forest.num_nodes, self.hidden_size):
@@ -89,7 +94,7 @@ class TopDownTreeLSTM(ChildSumCell):
                 f"{list(z.shape)}"
             )
         check_shapes(self, self.shapes)
-        ways = upside_down(forest)
+        ways = upside_down(forest, order)
         beside = (ways.left, z @ self.left_weight), (ways.right, z @ self.right_weight)
         given = [(nodes, partial(looked_up, of)) for nodes, of in beside]
         tables = z, added_up(given, self.weight)

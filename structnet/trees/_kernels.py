@@ -79,16 +79,6 @@ def doubled(x):
 
 
 @compiled
-def ascending(numbers, end):
-    """Numbers below ``end`` in order, by their last digit, then by their first: linear in them."""
-    base = int(np.sqrt(end)) + 1  # the least of which two digits suffice
-    by_last, _ = grouped(numbers % base, base)
-    numbers = numbers[by_last]
-    by_first, _ = grouped(numbers // base, base)
-    return numbers[by_first]
-
-
-@compiled
 def heights(offsets, children):
     """Edges on the longest way from each node down to a leaf."""
     height = np.zeros(len(offsets) - 1, np.int64)
@@ -125,11 +115,9 @@ def reached(roots, offsets, children):
     return found[:n], ends
 
 
-@compiled
 def below(roots, offsets, children):
     """All nodes at or below the roots, ascending."""
-    found, _ = reached(roots, offsets, children)
-    return ascending(found, len(offsets) - 1)
+    return np.sort(reached(roots, offsets, children)[0])
 
 
 @compiled

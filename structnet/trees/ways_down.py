@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from structnet.trees import _kernels
-from structnet.trees.forest import Forest
+from structnet.trees.forest import Forest, Preorder
 from structnet.trees.vocabulary import NONE
 
 
@@ -36,8 +36,12 @@ class WaysDown(NamedTuple):
     right: np.ndarray
 
 
-def upside_down(forest: Forest) -> WaysDown:
+def upside_down(forest: Forest, order: Preorder | None = None) -> WaysDown:
     """The ways down to the nodes of a forest's trees.
+
+    Args:
+        forest: the trees.
+        order: their preorder, where it is at hand.
 
     Raises:
         ValueError: written out, the trees do not fit in memory.
@@ -54,13 +58,13 @@ def upside_down(forest: Forest) -> WaysDown:
         >>> ways.nodes[at].tolist(), ways.left[at].tolist()  # x is node 0, f node 3
         ([3, 2, 1, 0, 0], [-1, -1, -1, -1, 2])
     """
-    order = forest.preorder().nodes
+    entries = (order or forest.preorder()).nodes
     size = _kernels.sizes(forest.offsets, forest.children).astype(np.int64)
-    parent, edge, depth = _kernels.ways_down(order, size, forest.offsets, forest.children)
-    entry = np.lexsort((forest.types[order], depth))  # of each node: by height, then type
-    roots = np.empty(len(order), np.int64)
-    roots[entry] = np.arange(len(order))
-    nodes, edge = order[entry], edge[entry]
+    parent, edge, depth = _kernels.ways_down(entries, size, forest.offsets, forest.children)
+    entry = np.lexsort((forest.types[entries], depth))  # of each node: by height, then type
+    roots = np.empty(len(entries), np.int64)
+    roots[entry] = np.arange(len(entries))
+    nodes, edge = entries[entry], edge[entry]
     has = edge >= 0
     pos = forest.pos[edge[has]]
     ways = Forest.__new__(Forest)._hold(

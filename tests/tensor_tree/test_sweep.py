@@ -6,6 +6,7 @@ import gc
 import math
 import random
 from functools import partial
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -18,11 +19,22 @@ from configurations import (
     values_and_gradients,
     with_gradients,
 )
+from numba.core.dispatcher import Dispatcher
 from random_trees import TOKENS, TYPES, VOCABULARY, chain, doubled, random_tree
 from torch import Tensor
 
 from structnet.message_passing.propagation import propagate
 from structnet.tensor_tree import CP, TensorTrain, TreeLSTM, Tucker, WeightedSum
+from structnet.tensor_tree.compiled.kernels import (
+    core,
+    cp,
+    full_tensor,
+    low_rank,
+    steps,
+    sums,
+    tensor_train,
+    tucker,
+)
 from structnet.tensor_tree.compiled.kernels import gates as kernels
 from structnet.tensor_tree.compiled.kernels.steps import BLOCK
 from structnet.tensor_tree.compiled.plan import Plan
@@ -236,3 +248,17 @@ def test_a_broken_weight_is_seen():
     model = COVERED[0].model()
     model.forget_bias.data[:] = torch.nan
     assert model(forest_for(COVERED[0], 0)).isnan().any()
+
+
+def test_what_takes_a_plan_is_compiled_within_the_sweeps_alone():
+    """Compiled by itself first, each would make whoever trains for the first time wait longer."""
+    forms = (cp, full_tensor, sums, tensor_train, tucker)
+    taking = {
+        function
+        for module in (core, low_rank, steps, *forms)
+        for function in vars(module).values()
+        if isinstance(function, Dispatcher) and "plan" in signature(function.py_func).parameters
+    }
+    sweeps = {x for form in forms for x in (form.sweep_up, form.sweep_down, form.weights_down)}
+    assert sweeps < taking
+    assert {x.targetoptions.get("inline") for x in taking - sweeps} == {"always"}

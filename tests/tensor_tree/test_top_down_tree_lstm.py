@@ -110,6 +110,14 @@ def test_large_batches_are_swept_in_parts():
     torch.testing.assert_close(model(forest), torch.cat(apart))
 
 
+def test_the_nodes_of_all_trees_are_walked_once(monkeypatch: pytest.MonkeyPatch):
+    walks, walk = [], Forest.preorder
+    monkeypatch.setattr(Forest, "preorder", lambda forest: walks.append(forest) or walk(forest))
+    forest = Forest.from_trees([Tree("A", [Tree("x"), Tree("y")])], VOCABULARY)
+    predictor(context=True)(forest)
+    assert walks == [forest]
+
+
 def test_nodes_without_a_class_do_not_count():
     model = predictor(context=True)
     forest = Forest.from_trees([Tree("A", [Tree("x"), Tree("y")])], VOCABULARY)

@@ -49,10 +49,7 @@ def test_compiled_functions_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert sum(heights.stats.cache_hits.values()) == hits
 
 
-def test_numbers_in_order() -> None:
-    rng = np.random.default_rng(0)
-    for end in (1, 2, 3, 4, 15, 16, 17, 1000):
-        numbers = rng.permutation(end)[: rng.integers(end + 1)]
-        assert np.array_equal(_kernels.ascending(numbers, end), np.sort(numbers))
-    everything = np.arange(1000)[::-1].copy()
-    assert np.array_equal(_kernels.ascending(everything, 1000), np.arange(1000))
+def test_all_below_some_roots_ascends() -> None:
+    offsets, children = np.array([0, 0, 0, 0, 2, 4]), np.array([2, 0, 3, 1])  # 3 over 2, 0; 4
+    for root, found in ((3, [0, 2, 3]), (4, [0, 1, 2, 3, 4])):
+        assert _kernels.below(np.array([root]), offsets, children).tolist() == found

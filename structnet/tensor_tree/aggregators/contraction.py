@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -49,7 +50,8 @@ def _mode_by_mode(nodes: Nodes, modes: Sequence[Tensor], core: Tensor) -> Tensor
     return y
 
 
-def best_split(sizes: Sequence[int], k: int) -> int:
+@lru_cache
+def best_split(sizes: tuple[int, ...], k: int) -> int:
     """How many modes to multiply out before the core, so that the fewest numbers are stored."""
 
     def stored(at: int) -> int:

@@ -36,7 +36,7 @@ def make_core(tensor: np.ndarray, parts: int, arity: int, rank: int) -> Core:
         tensor: ``[num_types, (parts,) (r + 1)^L.., k]``.
     """
     types, k = len(tensor), tensor.shape[-1]
-    at = best_split([rank + 1] * arity, k)
+    at = best_split((rank + 1,) * arity, k)
     left, right = (rank + 1) ** at, (rank + 1) ** (arity - at)
     weight, k_first = tensor.reshape(types, parts, left, right, k), k < _FEW
     weight = np.ascontiguousarray(weight.swapaxes(-1, -2) if k_first else weight)

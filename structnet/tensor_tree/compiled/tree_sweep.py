@@ -26,6 +26,7 @@ from structnet.tensor_tree.compiled.forms import FORMS, Form, fold, zeros_like
 from structnet.tensor_tree.compiled.parts import in_parallel, split
 from structnet.tensor_tree.compiled.plan import Plan, by_key, by_type, joined, make_plan
 from structnet.tensor_tree.compiled.states import Linear, Messages, States
+from structnet.training.one_thread import ONE_THREAD
 from structnet.trees._kernels import add_rows
 from structnet.trees.forest import Forest
 
@@ -147,7 +148,7 @@ class _Call(NamedTuple):
         return list(parameters[:n]), list(parameters[n:])
 
     def weights(self, forget: np.ndarray, bias: np.ndarray, *parameters: np.ndarray) -> _Weights:
-        """The weights as the loops take them; a loss that somebody keeps must not keep copies."""
+        """The weights as the loops take them."""
         sent, others = self.split(parameters)
         weight = np.ascontiguousarray(sent[0] if sent else forget[..., :0])
         ones = sent[1] if sent[1:] else np.zeros((len(weight), weight.shape[-1]), weight.dtype)
@@ -183,10 +184,9 @@ class _Call(NamedTuple):
         """Calls it for each part."""
         in_parallel([partial(function, *arguments, part) for part in range(self.num_parts)])
 
-    def up(self, leaves: np.ndarray, bottom: np.ndarray, *parameters: np.ndarray) -> States:
+    def up(self, weights: _Weights, leaves: np.ndarray, bottom: np.ndarray) -> States:
         """All states."""
-        weights, plan = self.weights(*parameters), self.plan
-        s = self.states(weights)
+        plan, s = self.plan, self.states(weights)
         s.gates[np.flatnonzero(plan.types < 0), : leaves.shape[1]] = leaves
         for x, of_bottom in zip(s[:2], bottom, strict=True):
             x[len(plan.types) :] = of_bottom
@@ -194,10 +194,16 @@ class _Call(NamedTuple):
         return s
 
     def down(
-        self, s: States, d: States, forget: np.ndarray, bias: np.ndarray, *parameters: np.ndarray
+        self,
+        weights: _Weights,
+        s: States,
+        d: States,
+        forget: np.ndarray,
+        bias: np.ndarray,
+        *parameters: np.ndarray,
     ) -> list[np.ndarray]:
-        """From the gradients of the states to those of what :meth:`up` was given."""
-        plan, weights = self.plan, self.weights(forget, bias, *parameters)
+        """From the gradients of the states to those of the leaves' gates, the bottom, the rest."""
+        plan = self.plan
         self.in_parts(self.form.loops.sweep_down, plan, s, *weights, d)
         d_messages, d_form = self._of_weights(s, d, weights)
         sent, others = self.split(parameters)
@@ -224,9 +230,12 @@ class _Call(NamedTuple):
 class _Sweep(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, call: _Call, nodes: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
-        states = [torch.from_numpy(x) for x in call.up(*(x.detach().numpy() for x in inputs))]
+        leaves, bottom, *parameters = (x.detach().numpy() for x in inputs)
+        weights = call.weights(*parameters)
+        with ONE_THREAD:
+            states = [torch.from_numpy(x) for x in call.up(weights, leaves, bottom)]
         if call.keep:
-            ctx.call, ctx.nodes, ctx.num_inputs = call, nodes, len(inputs)
+            ctx.call, ctx.nodes, ctx.num_inputs, ctx.weights = call, nodes, len(inputs), weights
             ctx.save_for_backward(*inputs[2:], *states)  # freed by the backward, not with h
         return tuple(x.index_select(0, nodes) for x in states[:2])
 
@@ -240,5 +249,9 @@ class _Sweep(torch.autograd.Function):
         d = s.for_gradients()
         for x, gradient in zip(d[:2], given, strict=True):
             add_rows(x, ctx.nodes.numpy(), gradient.contiguous().numpy())
-        found = ctx.call.down(s, d, *saved[: ctx.num_inputs - 2])
+        parameters = saved[: ctx.num_inputs - 2]
+        # A loss that somebody keeps, keeps no copies of weights: another backward makes them again.
+        weights, ctx.weights = ctx.weights or ctx.call.weights(*parameters), None
+        with ONE_THREAD:  # once for all that is in parallel inside
+            found = ctx.call.down(weights, s, d, *parameters)
         return None, None, *map(torch.from_numpy, found)

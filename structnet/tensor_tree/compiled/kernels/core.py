@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from structnet.tensor_tree.compiled.kernels.gates import internal
+from structnet.tensor_tree.compiled.kernels.gates import inlined, internal
 from structnet.tensor_tree.compiled.kernels.steps import BLOCK, rows_of, share_of
 
 LANES = 8
@@ -174,7 +174,7 @@ def _outer(right, dy, k_first, out):
                     out[i, n * k + j] = right[i, n] * dy[i, j]
 
 
-@internal
+@inlined
 def contract(plan, pointers, part, level, core, X, products, Y):
     """Fill a level's rows of Y; ``products`` keeps those of all nodes with a type, or none."""
     parts, a, columns = core.weight.shape[1:]
@@ -205,7 +205,7 @@ def contract(plan, pointers, part, level, core, X, products, Y):
                         Y[begin + i, g * k + j] = y[i, j]
 
 
-@internal
+@inlined
 def contract_backward(plan, pointers, part, level, core, X, products, DY, DX):
     """Its gradient, added to DX, but for that of the core."""
     parts, a, columns = core.weight.shape[1:]
@@ -245,7 +245,7 @@ def _rows(X, nodes, column, out):
             out[i, j] = X[nodes[i], column + j]
 
 
-@internal
+@inlined
 def core_backward(offsets, pointers, order, share, shares, core, X, DY, d_weight):
     """A share of the core's gradient: one product for many rows of a type, of whatever level."""
     _, parts, a, columns = core.weight.shape

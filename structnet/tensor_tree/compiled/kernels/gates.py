@@ -20,6 +20,9 @@ compiled = partial(
 # What compiled functions alone call. To unpack Python's tuples of arrays takes longer to compile
 # than the loops over them.
 internal = partial(compiled, no_cpython_wrapper=True)
+# What a sweep calls with tuples of arrays: compiled as lines of the sweep, not first apart and then
+# once more within it.
+inlined = partial(internal, inline="always")
 
 
 @compiled

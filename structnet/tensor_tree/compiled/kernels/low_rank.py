@@ -6,11 +6,11 @@ whose tuples differ, and in half the time.
 
 from __future__ import annotations
 
-from structnet.tensor_tree.compiled.kernels.gates import by_gate, internal
+from structnet.tensor_tree.compiled.kernels.gates import by_gate, inlined
 from structnet.tensor_tree.compiled.kernels.steps import share_of
 
 
-@internal
+@inlined
 def map_out(rows, types, X, Q, b, Y):
     """``y = x Q + b`` for a level's nodes, the gates side by side in x and y."""
     _, gates, r, c = Q.shape
@@ -26,7 +26,7 @@ def map_out(rows, types, X, Q, b, Y):
                     y[v, g, j] += x * Q[key, g, i, j]
 
 
-@internal
+@inlined
 def map_out_backward(rows, types, DY, Q, DX):
     """Its gradient, but for that of the weights."""
     _, gates, r, c = Q.shape
@@ -41,7 +41,7 @@ def map_out_backward(rows, types, DY, Q, DX):
                 DX[v, g * r + i] = total
 
 
-@internal
+@inlined
 def output_backward(nodes, share, shares, X, DY, dQ, db):
     """A share of that of the weights."""
     _, gates, r, c = dQ.shape

@@ -17,6 +17,7 @@ from structnet.tensor_tree.compiled.kernels.gates import (
     cell_backward,
     close_cell,
     compiled,
+    inlined,
     internal,
     open_gates,
 )
@@ -50,7 +51,7 @@ def rows_of(runs, levels, level):
 # ---- nodes
 
 
-@internal
+@inlined
 def close_nodes(plan, s, level):
     """Eq. (11), from what goes into the gates and the messages received."""
     lo, hi = rows_of(plan.nodes, plan.node_levels, level)
@@ -73,7 +74,7 @@ def close_nodes(plan, s, level):
         close_cell(gates, s.c, s.tanh, s.h, v)
 
 
-@internal
+@inlined
 def close_nodes_backward(plan, s, d, level):
     """Its gradient; a message's forget gate gets the sum of those of the cells that it is for."""
     lo, hi = rows_of(plan.nodes, plan.node_levels, level)
@@ -99,7 +100,7 @@ def close_nodes_backward(plan, s, d, level):
 # ---- messages
 
 
-@internal
+@inlined
 def send(plan, s, messages, level):
     """The messages of one level: ``h W + b``, and a sigmoid for forget gates."""
     n, columns = s.h.shape[1], s.forget.shape[1]
@@ -131,7 +132,7 @@ def _multiply(h, linear, key, lo, hi, out):
             out[m, j] += linear.bias[key, j]
 
 
-@internal
+@inlined
 def send_backward(plan, s, d, messages, level):
     """Its gradient, but for those of the weights."""
     n, columns = s.h.shape[1], s.forget.shape[1]
@@ -180,7 +181,7 @@ def share_of(order, key, share, shares):
     return lo, hi, key if lo == begin else len(order.starts) + share - 2
 
 
-@internal
+@inlined
 def weights_backward(sources, H, d_sent, d_forget, order, share, shares, gradients):
     """The gradients of the messages' weights: products over all levels, a key after the other."""
     h = np.empty((BLOCK, H.shape[1]), H.dtype)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from structnet.tensor_tree.compiled.kernels import steps
-from structnet.tensor_tree.compiled.kernels.gates import compiled, internal
+from structnet.tensor_tree.compiled.kernels.gates import compiled, inlined
 from structnet.tensor_tree.compiled.kernels.low_rank import (
     map_out,
     map_out_backward,
@@ -25,7 +25,7 @@ def sweep_up(plan, s, messages, weights, part):
         steps.send(plan, s, messages, level)
 
 
-@internal
+@inlined
 def _multiply(plan, s, weights, level):
     _, gates, r = weights.start.shape
     lo, hi = steps.rows_of(plan.nodes, plan.node_levels, level)
@@ -57,7 +57,7 @@ def sweep_down(plan, s, messages, weights, d, part):
             _multiply_backward(plan, s, weights, d, level)
 
 
-@internal
+@inlined
 def _multiply_backward(plan, s, weights, d, level):
     """Its gradient; that of what the product begins with is left in ``d.reduced``."""
     _, gates, r = weights.start.shape
