@@ -9,10 +9,10 @@ import numpy as np
 
 from structnet.estimators.checked import Checked
 from structnet.estimators.inputs import check_inputs
+from structnet.estimators.outliers import warn_of_far_targets
 from structnet.estimators.tree_estimator import TreeClassifierMixin, TreeRegressorMixin
 from structnet.neural_tree.estimator_base import NeuralTreeEstimator
 from structnet.neural_tree.likelihood import Categorical, GaussianMixture, SquaredError
-from structnet.neural_tree.outliers import warn_of_far_targets
 
 
 class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
@@ -114,7 +114,7 @@ class NeuralTreeRegressor(TreeRegressorMixin, NeuralTreeEstimator):
     def _checked(self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool) -> Checked:
         found = super()._checked(X, y, sample_weight, reset=reset)
         if reset:
-            warn_of_far_targets(found.y)
+            warn_of_far_targets(found.y, stacklevel=5)  # of who calls fit, which `whole` wraps
         return found
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
