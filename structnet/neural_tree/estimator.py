@@ -32,7 +32,8 @@ class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
             Refinement keeps the epoch of the highest validation accuracy, as in the paper; after
             it the tree learns from the validation samples, too, for half as many epochs, unless
             ``fit`` was given some. A table's tree begins as a linear model, its weights penalised
-            as strongly as samples held out advise; where it stays one, it is not refined.
+            as strongly as samples held out advise; where it stays one, it is not refined, and what
+            grows from it is penalised alike.
         class_weight: class -> weight, 1 where none is said, times that of the sample; "balanced"
             makes all classes count alike. It holds for the validation samples, too.
         validation_fraction: share of the samples to choose by; the classes keep their shares.
@@ -87,7 +88,8 @@ class NeuralTreeRegressor(TreeRegressorMixin, NeuralTreeEstimator):
     Args:
         class_weight: None; numbers have no classes.
         loss: "squared_error" (None is that, too) of the mean of all leaves, or "gaussian", the
-            negative log-likelihood of a mixture of a Gaussian a leaf.
+            negative log-likelihood of a mixture of a Gaussian a leaf. With fewer than ten samples
+            for each column such a tree does not learn from the validation samples in the end.
         min_gain: gain as there, but in the validation loss of the standardized targets.
         refine_epochs: epochs as there, but the one of the lowest validation loss is kept.
         validation_fraction: share of the samples to choose by, drawn at random.
