@@ -138,13 +138,14 @@ def start_linear(
         columns; None of a tree that is left as it is, as all are that are no linear map of a table,
         or of another loss.
     """
+    gaussian = isinstance(tree.likelihood, GaussianMixture)
+    if not (gaussian and _is_linear(tree, samples)) and not is_linear_model(tree, samples):
+        return None
     found = copy.deepcopy(tree)
-    if is_linear_model(tree, samples):
-        strength = _kept(fit_linear(found, samples, seed=seed, device=device), samples)
-    elif isinstance(tree.likelihood, GaussianMixture) and _is_linear(tree, samples):
+    if gaussian:
         strength = _begin_gaussian(found, samples, validation, seed=seed, device=device)
     else:
-        return None
+        strength = _kept(fit_linear(found, samples, seed=seed, device=device), samples)
     before, after = (evaluate(each, validation, device=device)["loss"] for each in (tree, found))
     if strength is None or not after < before:
         return None
