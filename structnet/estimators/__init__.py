@@ -6,6 +6,7 @@
 ``scale``               :class:`Standardizer`, the one scaler; means and deviations of any size
 ``class_weights``       :func:`weighed`: classes that count more than they are many
 ``held_out``            :func:`hold_out`, the one way to set samples aside
+``outliers``            :func:`warn_of_far_targets`: numbers that outweigh all others
 ``tree_estimator``      :class:`TreeEstimatorMixin`: what estimators of model trees can be asked
 ``hyper_parameters``    :func:`settings_of`: what an estimator was told, as its family's settings
 ``file``                a fitted estimator on disk, without pickle

@@ -31,7 +31,6 @@ Table 2      the modules of the experiments       ``presets``
 ``training``        :func:`train`: grow, refine, finish, prune; :func:`go_on`: refine further
 ``member``          a trained tree of an estimator, and its scales
 ``estimator_base``  what both scikit-learn classes share: fitting, answering, files
-``outliers``        numbers that outweigh all others, which a regressor warns of
 ``estimator``       the scikit-learn classes
 ==================  ================================================================================
 

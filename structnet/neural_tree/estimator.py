@@ -9,10 +9,10 @@ import numpy as np
 
 from structnet.estimators.checked import Checked
 from structnet.estimators.inputs import check_inputs
+from structnet.estimators.outliers import warn_of_far_targets
 from structnet.estimators.tree_estimator import TreeClassifierMixin, TreeRegressorMixin
 from structnet.neural_tree.estimator_base import NeuralTreeEstimator
 from structnet.neural_tree.likelihood import Categorical, GaussianMixture, SquaredError
-from structnet.neural_tree.outliers import warn_of_far_targets
 
 
 class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
@@ -32,7 +32,8 @@ class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
             Refinement keeps the epoch of the highest validation accuracy, as in the paper; after
             it the tree learns from the validation samples, too, for half as many epochs, unless
             ``fit`` was given some. A table's tree begins as a linear model, its weights penalised
-            as strongly as samples held out advise; where it stays one, it is not refined.
+            as strongly as samples held out advise; where it stays one, it is not refined, and what
+            grows from it is penalised alike.
         class_weight: class -> weight, 1 where none is said, times that of the sample; "balanced"
             makes all classes count alike. It holds for the validation samples, too.
         validation_fraction: share of the samples to choose by; the classes keep their shares.
@@ -87,7 +88,8 @@ class NeuralTreeRegressor(TreeRegressorMixin, NeuralTreeEstimator):
     Args:
         class_weight: None; numbers have no classes.
         loss: "squared_error" (None is that, too) of the mean of all leaves, or "gaussian", the
-            negative log-likelihood of a mixture of a Gaussian a leaf.
+            negative log-likelihood of a mixture of a Gaussian a leaf. With fewer than ten samples
+            for each column such a tree does not learn from the validation samples in the end.
         min_gain: gain as there, but in the validation loss of the standardized targets.
         refine_epochs: epochs as there, but the one of the lowest validation loss is kept.
         validation_fraction: share of the samples to choose by, drawn at random.
@@ -114,7 +116,7 @@ class NeuralTreeRegressor(TreeRegressorMixin, NeuralTreeEstimator):
     def _checked(self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool) -> Checked:
         found = super()._checked(X, y, sample_weight, reset=reset)
         if reset:
-            warn_of_far_targets(found.y)
+            warn_of_far_targets(found.y, stacklevel=5)  # of who calls fit, which `whole` wraps
         return found
 
     def predict(self, X: Any, return_std: bool = False) -> Any:

@@ -3,22 +3,26 @@
     min_w  mean loss + strength / 2 * |weights|^2
 
 The biases are free. Of hundreds of columns and few rows, weights that nothing holds down learn the
-noise, and a gradient descent that ends early learns less of it only by luck.
+noise, and a gradient descent that ends early learns less of it only by luck. So what grows from it
+is trained with that penalty, too, but of few columns: there a line may explain nothing, and be best
+held at 0, where regions explain everything.
 """
 
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from structnet.neural_tree.likelihood import Categorical, SquaredError
+from structnet.neural_tree.likelihood import Categorical, GaussianMixture, SquaredError
+from structnet.neural_tree.settings import INPUTS
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.on_demand import FromDataset
 from structnet.routing.samples import Samples
@@ -28,28 +32,33 @@ from structnet.training.processes import own_device
 from structnet.training.threads import Threads
 
 FALL = 0.2  # of the strength, from one optimum to the next
-OPTIMA = 9  # the last strength is 3e-6 of the first
+OPTIMA = 14  # at most: the last strength is 8e-10 of the first
 AHEAD = 2  # optima that must all be hardly better, for there to be none that is
 LEAST = 1e-4  # of the loss of the strongest: less is hardly better
 PARTS = 5  # that are held out in turn
 ENOUGH = 2000  # samples of which one part says it as well as all
+LEAST_DEVIATION = 1e-3  # of that of the targets, for a Gaussian to begin with
 NUMBERS = 2**22  # of a table, in a batch
 
 
 def is_linear_model(tree: NeuralTree, samples: Samples) -> bool:
     """Is the tree one linear map of the columns of a table, and are there samples to tell of it?"""
+    # Other losses may have no optimum.
+    return isinstance(tree.likelihood, Categorical | SquaredError) and _is_linear(tree, samples)
+
+
+def _is_linear(tree: NeuralTree, samples: Samples) -> bool:
     [root, *others] = tree.nodes
     linear = type(root.solver) is nn.Linear and not root.transformers and not others
     plain = tree.primitives.plain_root and len(tree.shape) == 1
     # Items of a Dataset may be slow to read, and as random as what is augmented.
     same = samples.augment is None and not isinstance(samples.x, FromDataset)
-    convex = isinstance(tree.likelihood, Categorical | SquaredError)  # others may have no optimum
-    return linear and plain and same and convex and len(samples) >= 2 * PARTS
+    return linear and plain and same and len(samples) >= 2 * PARTS
 
 
 def fit_linear(
     tree: NeuralTree, samples: Samples, *, seed: int, device: str | torch.device = "cpu"
-) -> None:
+) -> float | None:
     """Takes a linear model to the penalised optimum that predicts best what it has not seen.
 
     The strength falls from one that leaves hardly more than a constant, each optimum begun from the
@@ -62,11 +71,14 @@ def fit_linear(
         seed: number that the parts to hold out follow from.
         device: place to compute; the tree is there.
 
+    Returns:
+        The strength, or None where the tree was left as it is.
+
     Example:
         >>> from structnet.neural_tree import SquaredError, presets
         >>> tree = NeuralTree(presets.table(1), (1,), SquaredError())
         >>> x = torch.linspace(-1, 1, 20)[:, None]
-        >>> fit_linear(tree, Samples(x, 3 * x), seed=0)
+        >>> strength = fit_linear(tree, Samples(x, 3 * x), seed=0)
         >>> tree.output(x[-1:]).round(decimals=1)
         tensor([[3.]], grad_fn=<RoundBackward1>)
     """
@@ -80,10 +92,12 @@ def fit_linear(
             _minimise(tree, samples, np.arange(len(samples)), strength, device)
         with torch.no_grad():
             torch._foreach_mul_([*tree.parameters()], unit)
+        return strength
     except torch.OutOfMemoryError:
         raise
     except RuntimeError:  # a step that no float can hold: training by epochs says where
         tree.load_state_dict(before)
+        return None
 
 
 def _best_strength(
@@ -102,7 +116,7 @@ def _best_strength(
             losses[-1] += loss * len(held)
         if min(losses[:-AHEAD], default=np.inf) - min(losses[-AHEAD:]) < LEAST * abs(losses[0]):
             break
-    return strengths[int(np.argmin(losses))]
+    return float(strengths[int(np.argmin(losses))])
 
 
 def start_linear(
@@ -112,19 +126,71 @@ def start_linear(
     *,
     seed: int,
     device: str | torch.device = "cpu",
-) -> None:
-    """Does as :func:`fit_linear`, unless the tree is better as it is.
+) -> float | None:
+    """Begins a tree of a table as :func:`fit_linear` leaves it, unless it is better as it is.
 
-    It may be a trained network, and what there is to learn from not finite.
+    It may be a trained network, and what there is to learn from not finite. Of Gaussians the means
+    begin so, each with the deviation that is left over of the samples to compare by.
 
     Args:
         validation: samples to compare by; the other arguments are those there.
+
+    Returns:
+        The strength of the penalty for what grows from it, in units of the tree's loss, 0 of few
+        columns; None of a tree that is left as it is, as all are that are no linear map of a table,
+        or of another loss.
     """
+    gaussian = isinstance(tree.likelihood, GaussianMixture)
+    if not (gaussian and _is_linear(tree, samples)) and not is_linear_model(tree, samples):
+        return None
     found = copy.deepcopy(tree)
-    fit_linear(found, samples, seed=seed, device=device)
+    if gaussian:
+        strength = _begin_gaussian(found, samples, validation, seed=seed, device=device)
+    else:
+        strength = _kept(fit_linear(found, samples, seed=seed, device=device), samples)
     before, after = (evaluate(each, validation, device=device)["loss"] for each in (tree, found))
-    if after < before:
-        tree.load_state_dict(found.state_dict())
+    if strength is None or not after < before:
+        return None
+    tree.load_state_dict(found.state_dict())
+    return strength
+
+
+def _kept(strength: float | None, samples: Samples) -> float | None:
+    """The strength that what grows from a linear model is penalised with.
+
+    At most that of weights which explain all targets together, each its share: one that is stronger
+    only says that lines explain nothing.
+    """
+    if strength is None:
+        return None
+    most = _largest(samples) / _columns(samples) / len(samples)
+    return min(strength, most) if samples.x.shape[1] > INPUTS else 0.0
+
+
+def _begin_gaussian(
+    tree: NeuralTree, samples: Samples, validation: Samples, **how: Any
+) -> float | None:
+    """Takes the means to the optimum of their squares, and the deviations to what that leaves.
+
+    They depend on no sample yet. Together both have no optimum: where means go through all samples,
+    the smaller the deviations are, the better.
+    """
+    solver = cast(nn.Linear, tree.nodes[0].solver)
+    columns = solver.out_features // 2
+    means = nn.Linear(solver.in_features, columns).to(solver.weight)
+    alone = copy.deepcopy(tree)
+    alone.likelihood, alone.nodes[0].solver = SquaredError(), means
+    strength = _kept(fit_linear(alone, samples, **how), samples)
+    if strength is None:
+        return None
+    square = evaluate(alone, validation, device=how["device"])["loss"]
+    square = max(square, (LEAST_DEVIATION * _unit(samples)) ** 2)
+    with torch.no_grad():
+        solver.weight.copy_(torch.cat([means.weight, torch.zeros_like(means.weight)]))
+        solver.bias.copy_(
+            torch.cat([means.bias, torch.full_like(means.bias, math.log(square) / 2)])
+        )
+    return strength * columns / (2 * square)  # a Gaussian's loss has so many of those squares
 
 
 def _weights(tree: NeuralTree) -> Tensor:

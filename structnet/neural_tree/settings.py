@@ -6,7 +6,7 @@ Nothing here imports torch, so that the command can say them at once.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,6 +15,7 @@ from structnet.checks import check_bool, check_integer, check_number
 
 STEPS = 16  # of an epoch, where the batch is chosen by the number of samples
 WAIT = 240  # steps without a new best that are needed to know that none will come
+INPUTS = 16  # columns of a table: of more, what grows is penalised, and moved by smaller steps
 BEGUN = 120  # likewise, where modules begin beside a leaf that has learnt: most gain nothing
 
 
@@ -54,9 +55,10 @@ class NeuralTreeSettings:
         lookahead: most leaves that a split may bring at once. Where routers and solvers are linear
             and samples many enough to tell, a split begins with all regions that a model tree of
             what is unexplained at its leaf has, and is not tried where that has one; 1 begins
-            every split by chance, and with a single router. A region has at least 4 % of all
-            samples, and half more than ``prune``; its sides lie across columns, or, where that is
-            clearly better, along two axes that are turned in the plane of two columns.
+            every split by chance, and with a single router. Of more columns than samples can tell
+            of, regions are those of the few that tell most, if any. A region has at least 4 % of
+            all samples, and half more than ``prune``; its sides lie across columns, or, where that
+            is clearly better, along two axes that are turned in the plane of two columns.
         cache_bytes: size of the largest cache of what reaches a leaf, in bytes; without one the
             tree above is run at every step.
         prune: share of the training samples that each branch must have. A split that leaves one
@@ -160,8 +162,31 @@ class NeuralTreeSettings:
             return None
         return max(self.patience, math.ceil(steps * self.batch(size) / max(size, 1)))
 
-    def adam(self) -> Callable[..., Any]:
-        """What makes the optimizer: Adam at the learning rate, in one pass over the memory."""
-        from torch.optim import Adam
+    def adam(self, strength: float | None = None) -> Callable[..., Any]:
+        """What makes the optimizer: Adam at the learning rate, in one pass over the memory.
 
-        return partial(Adam, lr=self.learning_rate, fused=True)
+        A step of Adam moves each weight about alike, and so an output the further, the more inputs
+        it has. Beside a penalty, weights of more than 16 inputs are moved less, by their number.
+
+        Args:
+            strength: strength of a penalty, half of it times the squares of all weights, of what
+                grows from a penalised linear model; None or 0 is without one. Biases are free.
+
+        Reference:
+            Yang et al., Tensor Programs V, 2022, has the same rule for the rates of wide networks.
+        """
+        return partial(_adam, self.learning_rate, strength)
+
+
+def _adam(learning_rate: float, strength: float | None, parameters: Iterable[Any]) -> Any:
+    from torch.optim import Adam
+
+    if not strength:
+        return Adam(parameters, lr=learning_rate, fused=True)
+    groups: dict[int, dict[str, Any]] = {}  # by the number of inputs; 0 for biases
+    for each in parameters:
+        inputs = each[0].numel() if each.dim() > 1 else 0
+        rate = learning_rate * min(1.0, INPUTS / max(inputs, 1))
+        group = {"params": [], "lr": rate, "weight_decay": strength if inputs else 0.0}
+        groups.setdefault(inputs, group)["params"].append(each)
+    return Adam([*groups.values()], lr=learning_rate, fused=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from torch.utils.data import DataLoader, Dataset
 from structnet.neural_tree.growth.beginning import check_beginning
 from structnet.neural_tree.growth.decision import Decision
 from structnet.neural_tree.growth.growth import Growth
-from structnet.neural_tree.likelihood import Likelihood
+from structnet.neural_tree.likelihood import GaussianMixture, Likelihood
 from structnet.neural_tree.linear import fit_linear, is_linear_model
 from structnet.neural_tree.primitives import Primitives
 from structnet.neural_tree.pruning import prune
@@ -26,6 +27,8 @@ from structnet.training.history import History
 from structnet.training.metrics import accuracy, evaluate
 from structnet.training.progress import Progress
 from structnet.training.seeding import random_states_kept
+
+FOR_EACH = 10  # number of an input, samples that keep a Gaussian from going through all
 
 
 @dataclass(frozen=True)
@@ -39,12 +42,14 @@ class Trained:
             "refine" or "finish"), ``node`` and ``decision``, the number of the decision that it was
             for.
         undecided: leaves that wait for a decision; none once the tree has grown.
+        strength: strength of the penalty that it was trained with; None is without one.
     """
 
     tree: NeuralTree
     decisions: list[Decision]
     history: History
     undecided: list[int] = field(default_factory=list)
+    strength: float | None = None
 
     @property
     def growth(self) -> History:
@@ -64,6 +69,7 @@ class Trained:
             "tree": self.tree.config(),
             "decisions": [asdict(decision) for decision in self.decisions],
             "history": list(self.history),
+            "strength": self.strength,
         }
 
     @classmethod
@@ -75,7 +81,7 @@ class Trained:
         most = 1 + len(decisions)  # each added one at most
         with random_states_kept(torch.device("cpu")):
             tree = NeuralTree.from_config(config["tree"], primitives, likelihood, most)
-        return cls(tree, decisions, History(config["history"]))
+        return cls(tree, decisions, History(config["history"]), strength=config.get("strength"))
 
 
 Found = TypeVar("Found", bound=Trained)
@@ -105,7 +111,8 @@ def train(
             :class:`.Growth`.
         validation: samples to decide by, likewise.
         everything: samples to learn from in the end, both those above, for half as many epochs as
-            refinement may have; None leaves the tree as it was refined.
+            refinement may have; None leaves the tree as it was refined, as does a mixture of
+            Gaussians where there are not ten samples for each column.
         device: "cpu", "cuda", ...; the tree stays there.
         folder: place for the state, decision by decision and epoch by epoch. What is there is gone
             on from, and ends with the same tree, bit for bit.
@@ -155,19 +162,20 @@ def train(
     refined, last = History(), History()
     refinement = None if folder is None else folder / "refinement"
     begun = refinement is not None and refinement.exists()  # when linear models were refined, too
-    linear = is_linear_model(tree, train) and not begun  # it is at its optimum
+    # It is at its optimum, unless it was a trained network that knew better.
+    linear = is_linear_model(tree, train) and growth.strength is not None and not begun
     if settings.refine_epochs and not linear:
         said.part = "refinement, "
         said.say(f"refinement of the whole tree: {settings.refine_epochs} epochs at most")
         refined = _refined(
-            *(tree, settings, train, validation),
+            *(tree, settings, train, validation, growth.strength),
             checkpoint=refinement,
             callbacks=[lambda model, history: tell(history)],
             **shared,
         )
-    if everything is not None and settings.refine_epochs > 1:
+    if everything is not None and settings.refine_epochs > 1 and _is_bounded(tree, everything):
         said.part = "all samples, "
-        last = _finished(tree, settings, everything, linear, device, said)
+        last = _finished(tree, settings, everything, linear, growth.strength, device, said)
     found = _so_far(growth, refined, last)
     if settings.prune is not None:
         counted = train if everything is None else everything
@@ -210,13 +218,19 @@ def go_on(
     """
     tree = copy.deepcopy(trained.tree)
     train, validation = (as_samples(each, tree.num_classes) for each in (train, validation))
-    refined = _refined(tree, settings, train, validation, device=device, progress=progress)
+    how: dict[str, Any] = {"device": device, "progress": progress}
+    refined = _refined(tree, settings, train, validation, trained.strength, **how)
     records = _placed(refined, len(trained.decisions))
     return replace(trained, tree=tree, history=History([*trained.history, *records]))
 
 
 def _refined(
-    tree: NeuralTree, settings: NeuralTreeSettings, train: Any, validation: Any, **fitting: Any
+    tree: NeuralTree,
+    settings: NeuralTreeSettings,
+    train: Any,
+    validation: Any,
+    strength: float | None,
+    **fitting: Any,
 ) -> History:
     if not settings.refine_epochs:
         return History()
@@ -227,10 +241,19 @@ def _refined(
         epochs=settings.refine_epochs,
         batch_size=settings.batch(len(train)),
         seed=settings.seed,
-        optimizer=settings.adam(),
+        optimizer=settings.adam(strength),
         patience=settings.waits(len(train)) if settings.stop_refinement else None,
         **fitting,
     )
+
+
+def _is_bounded(tree: NeuralTree, samples: Samples) -> bool:
+    """Is the loss such that all may be learnt from, with none left to say when to stop?
+
+    With few samples for each column, Gaussians go through all of them, ever surer.
+    """
+    gaussian = isinstance(tree.likelihood, GaussianMixture)
+    return not gaussian or len(samples) >= FOR_EACH * math.prod(tree.shape)
 
 
 def _finished(
@@ -238,6 +261,7 @@ def _finished(
     settings: NeuralTreeSettings,
     everything: Samples,
     linear: bool,
+    strength: float | None,
     device: str | torch.device,
     progress: Progress,
 ) -> History:
@@ -251,7 +275,7 @@ def _finished(
         epochs=settings.refine_epochs // 2,
         batch_size=settings.batch(len(everything)),
         seed=settings.seed,
-        optimizer=settings.adam(),
+        optimizer=settings.adam(strength),
         device=device,
         progress=progress,
     )
@@ -283,7 +307,8 @@ def _so_far(growth: Growth, refined: Iterable[dict] = (), last: Iterable[dict] =
     decided = len(growth.decisions)
     later = *_placed(refined, decided), *_placed(last, decided, "finish")
     history = History([*growth.history, *later])
-    return Trained(growth.tree, list(growth.decisions), history, list(growth.undecided))
+    lists = list(growth.decisions), history, list(growth.undecided)
+    return Trained(growth.tree, *lists, growth.strength)
 
 
 def _placed(refined: Iterable[dict], decisions: int, phase: str = "refine") -> list[dict]:

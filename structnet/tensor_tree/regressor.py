@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 from torch import nn
 
 from structnet.checks import wrong
+from structnet.estimators.outliers import warn_of_far_targets
 from structnet.estimators.scale import Standardizer
 from structnet.tensor_tree.building import Targets
 from structnet.tensor_tree.estimator import TreeLSTMEstimator
@@ -53,10 +54,15 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
         Raises:
             TypeError: a sample is no tree.
             ValueError: data or hyper-parameters that do not fit.
+
+        Warns:
+            UserWarning: a few of the numbers lie far from all others, as -999 for a missing one
+                does, or one with a slipped point; the loss sees little else.
         """
         self._begin()
         samples = self._samples(X, least=2)
         samples, numbers, weights = counting(samples, numbers_of(samples, y), sample_weight)
+        warn_of_far_targets(numbers, stacklevel=3)
         rows, held = numbers.reshape(len(numbers), -1), None
         if validation is not None:
             others, answers = self._validation(validation, samples)

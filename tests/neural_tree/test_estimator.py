@@ -266,7 +266,8 @@ def test_every_parameter_reaches_the_training(
     others |= {"learning_rate": 0.01, "warm_start_solvers": True, "seed": grown["settings"].seed}
     assert grown["settings"] == NeuralTreeSettings(**limits, **others)
     assert (refined["epochs"], refined["batch_size"], refined["seed"]) == (8, 9, others["seed"])
-    assert refined["optimizer"].keywords == {"lr": 0.01, "fused": True}
+    [group] = refined["optimizer"](model.tree_.parameters()).param_groups
+    assert (group["lr"], group["fused"], group["weight_decay"]) == (0.01, True, 0)
     for options in (grown, refined):
         assert (options["device"], Progress.of(options["progress"]).shown) == ("cpu", False)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,8 +31,9 @@ from structnet.neural_tree import (
     presets,
     train,
 )
-from structnet.neural_tree.linear import fit_linear, is_linear_model
+from structnet.neural_tree.linear import fit_linear, is_linear_model, start_linear
 from structnet.routing import Samples
+from structnet.training.metrics import evaluate
 
 
 def rows(size: int = 60, columns: int = 8) -> Samples:
@@ -127,13 +129,116 @@ def test_a_network_that_knows_better_is_left_as_it_is() -> None:
     assert isinstance(solver, nn.Linear) and torch.equal(solver.weight, known.weight)
 
 
+def test_a_network_that_knows_better_learns_from_all_samples_by_epochs() -> None:
+    x = torch.randn(40, 3, generator=torch.Generator().manual_seed(0))
+    known = nn.Linear(3, 1)
+    validation = Samples(x[20:], known(x[20:]).detach())
+    wrong = Samples(x[:20], -known(x[:20]).detach())
+    tree = from_sequential(nn.Sequential(known), presets.table(1), (3,), SquaredError())
+    few = NeuralTreeSettings(max_leaves=1, max_transformers=0, refine_epochs=4, learning_rate=1e-5)
+    trained = train(tree, few, wrong, validation, validation)
+    assert {record["phase"] for record in trained.history} == {"root", "refine", "finish"}
+    assert trained.strength is None
+    solver = trained.tree.nodes[0].end
+    assert isinstance(solver, nn.Linear)
+    assert torch.allclose(solver.weight, known.weight, atol=1e-2)
+
+
+def begun(samples: Samples, **how: Any) -> Growth:
+    """A growth whose root is trained."""
+    tree = NeuralTree(presets.table(1), samples.x.shape[1:], SquaredError())
+    growth = Growth(tree, samples, samples, NeuralTreeSettings(epochs=2), **how)
+    if not growth.decisions:
+        assert growth.strength is None  # nothing has been chosen yet
+        growth.step()
+    return growth
+
+
+def test_what_grows_from_it_is_penalised_as_it_is(tmp_path: Path) -> None:
+    first = begun(rows(200, 20), folder=tmp_path, resume=True)
+    again = begun(rows(200, 20), folder=tmp_path, resume=True)
+    assert again.strength == first.strength is not None
+    parts = [part for module in again.tree.new_deepening(0) for part in module.parameters()]
+    told = {
+        part: (group["weight_decay"], group["lr"])
+        for group in again.optimizer(parts).param_groups
+        for part in group["params"]
+    }
+    rates = {1: 0.01, 20: 0.01 * 16 / 20, 128: 0.01 * 16 / 128}  # by the number of inputs
+    for part in parts:
+        inputs = part.shape[1] if part.dim() > 1 else 1
+        assert told[part] == (first.strength if inputs > 1 else 0, pytest.approx(rates[inputs]))
+
+
+def test_of_lines_that_explain_nothing_the_penalty_is_one_of_weights_that_explain_all() -> None:
+    samples = rows(200, 20)
+    bent = Samples(samples.x, samples.x[:, :1].abs())
+    most = float(samples.x.square().sum(1).mean()) / 200
+    assert begun(bent).strength == pytest.approx(most)
+    few = Samples(samples.x[:, :16], bent.targets)
+    assert begun(few).strength == 0
+
+
+def test_refinement_keeps_the_penalty_and_goes_on_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[float | None] = []
+    adam = NeuralTreeSettings.adam
+
+    def noted(self: NeuralTreeSettings, strength: float | None = None) -> Any:
+        told.append(strength)
+        return adam(self, strength)
+
+    monkeypatch.setattr(NeuralTreeSettings, "adam", noted)
+    monkeypatch.setattr(Growth, "choose", lambda self, gains: next(reversed(gains), "keep"))
+    x, y = make_regression(100, 20, noise=30.0, random_state=0)
+    few = {"max_leaves": 1, "max_transformers": 1, "epochs": 2, "refine_epochs": 2}
+    model = NeuralTreeRegressor(**few, random_state=0).fit(x, y)
+    [member] = model.members_
+    assert [each.action for each in member.decisions] == ["root", "deepen", "keep"]
+    assert member.strength and told[-2:] == [member.strength] * 2  # refined, and finished
+    told.clear()
+    [after] = model.set_params(warm_start=True).fit(x, y).members_
+    assert told == [member.strength] and after.strength == member.strength
+    again = Trained.from_config(member.config(), presets.table(1), SquaredError())
+    assert again.strength == member.strength
+
+
+def test_gaussians_of_a_wide_table_tell_more_than_their_mean_and_deviation_alone() -> None:
+    x, y = make_regression(400, 600, n_informative=10, noise=20.0, random_state=0)
+    x, x_test, y, y_test = train_test_split(x, y, train_size=200, random_state=0)
+    model = NeuralTreeRegressor(loss="gaussian", random_state=0).fit(x, y)
+    mean, deviation = model.predict(x_test, return_std=True)
+
+    def loss(mean: np.ndarray, deviation: np.ndarray) -> float:
+        return float(np.mean(np.log(deviation) + np.square((y_test - mean) / deviation) / 2))
+
+    assert loss(mean, deviation) < loss(y.mean(), y.std())
+
+
+def test_gaussians_begin_at_the_optimum_of_their_means() -> None:
+    samples = rows(200, 20)
+    tree = NeuralTree(presets.table(2), (20,), GaussianMixture())
+    alone = NeuralTree(presets.table(1), (20,), SquaredError())
+    strength = fit_linear(alone, samples, seed=0)
+    found = start_linear(tree, samples, samples, seed=0)
+    solver, means = tree.nodes[0].end, alone.nodes[0].end
+    assert isinstance(solver, nn.Linear) and isinstance(means, nn.Linear)
+    assert torch.equal(solver.weight, torch.cat([means.weight, torch.zeros(1, 20)]))
+    square = evaluate(alone, samples)["loss"]
+    assert solver.bias.tolist() == pytest.approx([means.bias.item(), np.log(square) / 2])
+    most = float(samples.x.square().sum(1).mean()) / 200
+    assert strength is not None and found == pytest.approx(min(strength, most) / 2 / square)
+
+
 def test_a_training_that_refined_a_linear_model_is_gone_on_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     samples, few = rows(), NeuralTreeSettings(max_leaves=1, epochs=2, refine_epochs=4)
-    for module in ("growth.growth", "training"):  # as before it was asked
-        name = f"structnet.neural_tree.{module}.is_linear_model"
-        monkeypatch.setattr(name, lambda *about: False)
+    for module in (
+        "growth.growth.start_linear",
+        "training.is_linear_model",
+    ):  # as before it was asked
+        name = f"structnet.neural_tree.{module}"
+        monkeypatch.setattr(name, lambda *about, **how: None)
 
     def trained() -> Trained:
         tree = NeuralTree(presets.table(1), (8,), SquaredError())

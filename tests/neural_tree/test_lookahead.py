@@ -131,6 +131,37 @@ def test_a_turned_board_of_many_cells_is_seen_at_its_angle() -> None:
     np.testing.assert_allclose(angles % 90, 37, atol=3)  # the ways tried first are 10 degrees apart
 
 
+def bent(size: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers that a straight line says nothing of, but two do, among columns of noise."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, (size, columns))
+    y = 2 * np.abs(x[:, 7]) + x[:, 3] * (x[:, 7] > 0) + 0.3 * rng.normal(size=size)
+    return x, y[:, None] - y.mean()
+
+
+def test_of_too_many_columns_the_few_that_tell_are_cut() -> None:
+    x, y = bent(300, 60)
+    found = find_regions(x, y, np.ones(300), most=16, least=20)
+    used = {int(column) for column in np.flatnonzero(found.axes.any(axis=0))}
+    assert {3, 7} <= used and len(used) <= 4
+    [first, *_] = filter(None, found.cuts)
+    assert found.axes[first.axis].argmax() == 7 and abs(first.threshold) < 0.2
+
+
+def test_of_too_many_columns_of_noise_nothing_is_said() -> None:
+    x, y = bent(300, 60)
+    noise = np.random.default_rng(1).permutation(y)
+    assert find_regions(x, noise, np.ones(300), most=16, least=20) is None
+
+
+def test_where_columns_outnumber_all_there_is_no_search_for_a_few() -> None:
+    x = np.zeros((4, 20_000))  # a square of so many columns would be 3 GB
+    tracemalloc.start()
+    assert find_regions(x, np.zeros((4, 1)), np.ones(4), most=16, least=1) is None
+    assert tracemalloc.get_traced_memory()[1] < 1e8
+    tracemalloc.stop()
+
+
 @pytest.mark.parametrize("columns", [1, MOST + 1])
 def test_of_one_column_and_of_too_many_no_axes_are_turned(columns: int) -> None:
     x = np.random.default_rng(0).normal(size=(2000, columns))

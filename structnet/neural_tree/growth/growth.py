@@ -27,7 +27,7 @@ from structnet.neural_tree.growth.candidate import AtLeaf, Candidate, Split, cac
 from structnet.neural_tree.growth.decision import Decision, Gain, choose, gained
 from structnet.neural_tree.growth.measures import can_gain, expected, of_each
 from structnet.neural_tree.growth.proposal import propose
-from structnet.neural_tree.linear import is_linear_model, start_linear
+from structnet.neural_tree.linear import start_linear
 from structnet.neural_tree.settings import BEGUN, WAIT, NeuralTreeSettings
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples
@@ -87,6 +87,8 @@ class Growth:
         history: a record an epoch of all trainings, with ``phase``, ``node`` and ``decision``.
         undecided: leaves that wait for a decision, in their order.
         loss: validation loss of the tree.
+        strength: strength of the penalty that the root began with and all is trained with, as
+            :func:`.linear.start_linear` gives it.
 
     Raises:
         TypeError: the settings are no :class:`.NeuralTreeSettings`.
@@ -133,7 +135,7 @@ class Growth:
         self.train, self.validation = check_beginning(tree, train, validation)
         self.device, self.settings = own_device(device), settings
         self.tree = tree.to(self.device)
-        self.optimizer = optimizer or settings.adam()
+        self._optimizer = optimizer
         self.schedule, self.schedule_per = schedule, schedule_per
         self.cache, self.metrics = cache, dict(metrics or {})
         self.callbacks, self.epoch_callbacks = callbacks, epoch_callbacks
@@ -143,6 +145,7 @@ class Growth:
         self.batch_size = settings.batch(len(self.train))
         self.undecided = [0]
         self.loss = math.inf
+        self.strength: float | None = None
         self.file = None if folder is None else Path(folder, state.FILE)
         if self.file is not None:
             with self._alone():
@@ -159,14 +162,19 @@ class Growth:
         )
         if resume and file.exists():
             found = state.restore(file, self.tree, self._identity, self.device)
-            self.decisions, self.history, self.undecided, self.loss = found
+            vars(self).update(found._asdict())
         else:
             self._save()
 
     def _save(self) -> None:
         if self.file is not None:
-            now = state.State(self.decisions, self.history, self.undecided, self.loss)
+            now = state.State(*(getattr(self, name) for name in state.State._fields))
             state.save(self.file, self.tree, now, self._identity)
+
+    @property
+    def optimizer(self) -> Callable:
+        """What makes the optimizer; one that was given knows no penalty."""
+        return self._optimizer or self.settings.adam(self.strength)
 
     @property
     def done(self) -> bool:
@@ -235,9 +243,8 @@ class Growth:
 
     def _train_root(self) -> float:
         """Trains the root; one that begins as a trained network does not get worse by it."""
-        if is_linear_model(self.tree, self.train):
-            seed = self._seed("linear")
-            start_linear(self.tree, self.train, self.validation, seed=seed, device=self.device)
+        how: dict[str, Any] = {"seed": self._seed("linear"), "device": self.device}
+        self.strength = start_linear(self.tree, self.train, self.validation, **how)
         loss = self._train(self.tree, "root", 0, self.train, self.validation)
         if loss == math.inf:  # no epoch was better than the start
             loss = evaluate(self.tree, self.validation, device=self.device)["loss"]

@@ -6,9 +6,13 @@ pay together with the next ones; then as many are kept as the Bayesian informati
 with. The axes are the columns, or two that lie across them in a plane, if these are clearly better.
 Their angle is found step by step, as a board of many cells is only seen at nearly its own.
 
+Where there are too few samples for lines of all columns, those of the few are taken that explain
+most by themselves, each cut once: 1, 2, 4, ... of them, and the criterion pays for their choice.
+
 Reference:
     Quinlan, Learning with Continuous Classes, 1992; Schwarz, Estimating the Dimension of a Model,
-    Annals of Statistics, 1978.
+    Annals of Statistics, 1978; Chen and Chen, Extended Bayesian Information Criteria, Biometrika,
+    2008.
 """
 
 from __future__ import annotations
@@ -26,6 +30,7 @@ from structnet.neural_tree.growth.planes import FINER, MOST, TURNS, plane_of, tu
 PLACES = np.arange(1, 16) / 16  # quantiles along an axis at which a region may be cut
 EVIDENCE = 0.25  # of a sample, in nats: if a cut must explain more, there are too few of them
 PATTERN = 4  # regions that there must be room for, or axes need not be turned
+MANY = 1000  # columns, of which the few are not looked for among more
 RIDGE = 1e-3  # of a column's square: lines of constant columns and of few samples exist
 
 
@@ -89,6 +94,8 @@ def find_regions(
 ) -> Regions | None:
     """The regions that pay; a single one if none does; None if there are too few samples to tell.
 
+    Of too few samples for all columns, those of the few columns that tell most, if they pay.
+
     Args:
         x: samples.
         residuals: numbers to be explained.
@@ -105,16 +112,42 @@ def find_regions(
         >>> found.children, abs(found.cuts[0].threshold) < 0.1
         ([(1, 2), (), ()], True)
     """
-    columns = np.eye(x.shape[1])
-    price = _price(columns, weights)
+    price = _price(x.shape[1], weights)
     if price > EVIDENCE * len(x):
-        return None
+        return _of_few_columns(x, residuals, weights, most, least)
+    columns = np.eye(x.shape[1])
     best, regions = _paying(x, residuals, weights, columns, most, least)
     if weights.sum() < PATTERN * least or not 2 <= x.shape[1] <= MOST:
         return regions
     value, across = _turned(x, residuals, weights, most, least, best)
     # What is harder to read must be better, by as much as one more region must be.
     return across if value < best - price else regions
+
+
+def _of_few_columns(
+    x: np.ndarray, y: np.ndarray, weights: np.ndarray, most: int, least: float
+) -> Regions | None:
+    """The regions that pay by lines of a few columns, and cuts across them; None if none do."""
+    if x.shape[1] > MANY:
+        return None
+    telling = np.argsort([-_told_by(column, y, weights, least) for column in x.T], kind="stable")
+    found: tuple[float, Regions | None] = 0.0, None
+    number = 1
+    while number < x.shape[1] and _price(number, weights) <= EVIDENCE * len(x):
+        axes = np.zeros((number, x.shape[1]))
+        axes[np.arange(number), np.sort(telling[:number])] = 1.0
+        value, regions = _paying(x, y, weights, axes, most, least)
+        value += number * math.log(x.shape[1])  # for being these and no others
+        found = min(found, (value, regions), key=lambda each: each[0])
+        number *= 2
+    return found[1]
+
+
+def _told_by(column: np.ndarray, y: np.ndarray, weights: np.ndarray, least: float) -> float:
+    """Squares that lines of one column explain on both sides of its best cut."""
+    z = np.column_stack([np.ones(len(column)), column])
+    cut = _best_cut(z, y, weights, least)
+    return float(_products(z, y, weights).explained()) + (0.0 if cut is None else cut.gain)
 
 
 def _turned(
@@ -138,9 +171,9 @@ def _turned(
     return best[1:]
 
 
-def _price(axes: np.ndarray, weights: np.ndarray) -> float:
+def _price(axes: int, weights: np.ndarray) -> float:
     """What one more region must explain, in nats: a line, and the place of the cut."""
-    return (len(axes) + 2) * math.log(max(float(weights.sum()), 2.0))
+    return (axes + 2) * math.log(max(float(weights.sum()), 2.0))
 
 
 def _paying(
@@ -156,7 +189,7 @@ def _paying(
     z = np.column_stack([np.ones(len(x)), x @ axes.T])
     regions, left = _grown(z, y, weights, axes, most, max(least, len(axes) + 2))
     logs = float(weights.sum()) * np.log(np.maximum(left, 1e-12))
-    values = logs - logs[0] + _price(axes, weights) * np.arange(len(left))
+    values = logs - logs[0] + _price(len(axes), weights) * np.arange(len(left))
     i = int(values.argmin())
     return float(values[i]), _first(regions, 1 + 2 * i)
 

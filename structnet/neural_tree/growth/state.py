@@ -40,6 +40,7 @@ class State(NamedTuple):
     history: History
     undecided: list[int]
     loss: float
+    strength: float | None = None
 
 
 def identity(
@@ -79,6 +80,7 @@ def save(file: Path, tree: NeuralTree, state: State, settings: Mapping[str, Any]
         "history": list(state.history),
         "undecided": list(state.undecided),
         "loss": state.loss if state.decisions else None,
+        "strength": state.strength,
     }
     save_model(file, tree, config)
 
@@ -103,6 +105,7 @@ def restore(
             History(config["history"]),
             config["undecided"],
             math.inf if config["loss"] is None else config["loss"],
+            config.get("strength"),  # older files have none
         )
         # Each decision added one transformer at most to those that the root began with.
         most = tree.num_transformers(0) + len(found.decisions)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from structnet.neural_tree import NeuralTreeRegressor
-from structnet.neural_tree.outliers import far_targets
+from structnet import NeuralTreeRegressor, TreeLSTMRegressor
+from structnet.estimators.outliers import far_targets
 
 
 def numbers(size: int = 200) -> np.ndarray:
@@ -38,6 +38,21 @@ def test_what_belongs_to_the_others_is_not_far(y: np.ndarray) -> None:
     assert not far_targets(y).any()
 
 
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_the_largest_of_a_long_tail_is_not_far(sign: int) -> None:
+    draws = [sign * np.random.default_rng(seed).lognormal(0, 2, 1000) for seed in range(50)]
+    assert sum(far_targets(y).any() for y in draws) <= 1
+    for y in draws:
+        y[[3, 50]] = -sign * 999.0  # on the side without a tail
+        assert np.flatnonzero(far_targets(y)).tolist() == [3, 50]
+
+
+def test_what_is_infinitely_farther_than_all_others_are_wide_is_far() -> None:
+    y = 1e-300 * numbers()
+    y[7] = 1e308
+    assert np.flatnonzero(far_targets(y)).tolist() == [7]
+
+
 def test_the_warning_names_column_count_and_values() -> None:
     y = np.column_stack([numbers(), numbers()])
     y[[3, 50], 1] = -999
@@ -49,3 +64,13 @@ def test_the_warning_names_column_count_and_values() -> None:
     assert [each.filename for each in found] == [__file__]
     with pytest.warns(UserWarning, match="values of y lie far"):
         model.fit(x, y[:, 1])
+
+
+def test_regressors_of_trees_warn_alike() -> None:
+    y = numbers()
+    y[3] = -999
+    trees = ["(f a)", "(f b)"] * 100
+    model = TreeLSTMRegressor(hidden_size=2, epochs=1, random_state=0)
+    with pytest.warns(UserWarning, match="1 of 200 values of y lie far from all others") as found:
+        model.fit(trees, y)
+    assert [each.filename for each in found] == [__file__]
