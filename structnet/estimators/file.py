@@ -134,7 +134,7 @@ def load(cls: type[Any], path: str | Path) -> Any:
 
 def claim(
     folder: str | Path, estimator: BaseEstimator, free: tuple[str, ...], **facts: Any
-) -> set[str]:
+) -> dict[str, str]:
     """Marks a new folder as that of one training, or makes sure that it is.
 
     A mark alone, of a training that was refused before its first step, binds nobody.
@@ -146,7 +146,7 @@ def claim(
         facts: others that it must share, in the parameters' place if they have the name of one.
 
     Returns:
-        Names of what the folder's training knew of.
+        What the folder's training knew of, as text, by name.
 
     Raises:
         CheckpointError: the folder belongs to another training.
@@ -162,9 +162,9 @@ def claim(
         saved = unknown | facts | told
         kept = {name: _as_text(value) for name, value in saved.items() if name not in free}
         check_settings(file, kept, settings)
-        return set(told)
+        return told
     save_model(file, nn.Identity(), settings)
-    return set(settings)
+    return settings
 
 
 def _plain(value: Any) -> Any:

@@ -30,7 +30,8 @@ from structnet.trees.tree import Tree
 
 BATCH = 500  # trees that are asked about at once
 # What may differ when a training goes on; its seed and its vectors are compared as they come out.
-FREE = ("device", "folder", "verbose", "patience")
+# A folder of before may say that rare labels had a rule.
+FREE = ("device", "folder", "verbose", "patience", "rare_labels")
 
 
 class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
@@ -191,17 +192,17 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             data = {"data": learn.digest(), "validation data": held and held.digest()}
             vectors = None if self.vectors is None else Path(self.vectors).resolve()
             facts = {**data, "random_state": self.seed_, "vectors": vectors}
-            if kind != "nodes" and self.min_count is None:
-                facts |= {"min_count": 2, "rare_labels": True}  # trainings of before had the 2
+            # What nobody says is as the folder has it.
+            free = FREE if self.min_count is not None else (*FREE, "min_count")
             if not self.context:  # a training that knew of none had none
                 facts["context"] = self.context
-            known = file.claim(self.folder, self, FREE, **facts)
+            known = file.claim(self.folder, self, free, **facts)
             if "numbers" not in known:  # begun when all labels were words
                 settings = replace(settings, numbers=False)
             if "context" not in known:  # begun when nodes were judged by what is below them
                 settings = replace(settings, context=False)
-            if "min_count" in facts and "rare_labels" not in known:  # begun when rare ones were one
-                settings = replace(settings, min_count=2)
+            if known.get("min_count", "None") != "None" and "rare_labels" not in known:
+                settings = replace(settings, min_count=int(known["min_count"]))
         question = Question(kind, outputs, len(learn.samples[0]))
         self.trained_ = train(
             settings,

@@ -14,6 +14,7 @@ from structnet.parse import bracketed
 from structnet.tensor_tree import ChildSumTreeLSTM, training
 from structnet.tensor_tree.building import child_sum, labels_of_trees
 from structnet.tensor_tree.rare_labels import ALONE, MOST, PRIOR, SURE, TOLD, known_labels
+from structnet.training.checkpoint import CheckpointError
 from structnet.trees.forest import Forest
 from structnet.trees.vocabulary import Vocabulary
 
@@ -165,6 +166,16 @@ def test_a_training_begun_when_rare_labels_were_one_is_gone_on_from(tmp_path) ->
     again = TreeLSTMClassifier(**few).fit(X, y)
     assert again.trained_.settings.min_count == 2
     np.testing.assert_array_equal(again.predict_proba(X), first.predict_proba(X))
+    with pytest.raises(CheckpointError, match=r"min_count is 2 there and 3 here; expected"):
+        TreeLSTMClassifier(min_count=3, **few).fit(X, y)
+
+
+def test_a_training_begun_by_default_is_not_that_of_another_count(tmp_path) -> None:
+    X, y = programs(60, 0)
+    few = {"hidden_size": 4, "epochs": 1, "random_state": 0, "folder": tmp_path}
+    TreeLSTMClassifier(**few).fit(X, y)
+    with pytest.raises(CheckpointError, match=r"min_count is None there and 2 here; expected"):
+        TreeLSTMClassifier(min_count=2, **few).fit(X, y)
 
 
 def test_other_cells_drop_nothing_by_themselves() -> None:
