@@ -289,9 +289,9 @@ def _folder(path: Path, asked: Asked) -> Found:
     if not told and files:
         endings = Counter(each.suffix or "none" for each in files).most_common(3)
         raise TreeFileError(
-            f"{path}: no file in its folders has the ending of a format of trees, {' '.join(ENDINGS)}; "
-            f"rename them, convert them, or say --format. Got {len(files):,} files, most with the "
-            f"ending {', '.join(ending for ending, _ in endings)}"
+            f"{path}: no file in its folders has the ending of a format of trees, "
+            f"{' '.join(ENDINGS)}; rename them, convert them, or say --format. Got {len(files):,} "
+            f"files, most with the ending {', '.join(ending for ending, _ in endings)}"
         )
     if not told:
         raise TreeFileError(

@@ -17,9 +17,7 @@ MOST = 10  # trees up to which a label says what rare ones are worth
 SURE = 4  # trees from which a label is known, whatever the others of its field say
 TOLD = 0.1  # reliability from which a label is known
 PRIOR = 10.0  # labels whose weight that has which those of all fields say
-ALONE = (
-    0.1  # the weight of a label that one tree has, as one that says nothing: it may never return
-)
+ALONE = 0.1  # weight of a label of one tree, as one that says nothing: it may never come again
 
 
 def known_labels(

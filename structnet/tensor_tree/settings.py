@@ -64,10 +64,9 @@ class TreeLSTMSettings:
             which one that was never seen has too; by default if training trees have many different
             ones (a perplexity above 20), while few, such as digits, are words.
         min_count: training trees that a label must occur in; others stand as the unknown one; by
-            default 2, or, where there are so many labels that rare ones are dropped
-            (``label_dropout``), 1; there, of classes, as many as say something of the class, as
-            other rare labels of the same field do: 1 to 4
-            (:mod:`structnet.tensor_tree.rare_labels`), or of more than 10,000 labels at least 2.
+            default 2. Where there are so many labels that rare ones are dropped, see label_dropout,
+            1, and of classes 1 to 4, until a label says something of the class, as far as other
+            rare labels do that stand where it does; of more than 10,000 labels at least 2.
         dropout: share of the label vectors' numbers that is dropped in training.
         label_dropout: share of the labels that stand as the unknown one in training; by default
             3 / (3 + n) for a label that n trees have, so that rare ones are not learnt by heart; of
