@@ -334,23 +334,6 @@ def test_a_wrong_parameter_and_a_missing_file(read, tmp_path: Path) -> None:
         read_trees(tmp_path / "empty")
 
 
-def test_a_folder_of_files_of_no_format(tmp_path: Path) -> None:
-    for name in ("a/one.toml", "a/two.toml", "b/three.toml", "b/LICENSE"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("x = 1\n", encoding="utf-8")
-    with pytest.raises(TreeFileError, match=r"\.xml.* Got 4 files, most with .* \.toml, none$"):
-        read_trees(tmp_path)
-
-
-def test_an_empty_file_among_others_is_left_out(tmp_path: Path) -> None:
-    for name, text in (("a/one.py", "x = 1"), ("b/two.py", "f(x)"), ("b/__init__.py", "")):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    data = read_trees(tmp_path)
-    assert len(data) == 2
-    assert data.unreadable == [(1, f"{tmp_path / 'b/__init__.py'} is empty; expected a tree")]
-
-
 def test_a_few_slips_among_numbers_are_no_classes(read) -> None:
     text = "".join(f"{i / 3}\t(S (NP x{i}))\n" for i in range(30)) + "oops\t(S (NP x))\n\n\t(S y)\n"
     data = read("own.tsv", text)
