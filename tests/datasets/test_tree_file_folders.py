@@ -24,3 +24,11 @@ def test_an_empty_file_among_others_is_left_out(tmp_path: Path) -> None:
     data = read_trees(tmp_path)
     assert len(data) == 2
     assert data.unreadable == [(1, f"{tmp_path / 'b/__init__.py'} is empty; expected a tree")]
+
+
+def test_pictures_are_xml(tmp_path: Path) -> None:
+    for name in ("round/a.svg", "square/b.svg"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text('<svg><path d="m 1 1"/></svg>', encoding="utf-8")
+    data = read_trees(tmp_path)
+    assert (data.format, list(map(str, data.trees))) == ("xml", ["(svg (path (@d m 1 1)))"] * 2)
