@@ -106,7 +106,7 @@ FORMATS: dict[str, Format] = {
     "penn": Format(partial(parse.bracketed, **PENN), (), _brackets),
     "conllu": Format(parse.conllu, (".conllu", ".conll"), _sentences),
     "json": Format(parse.json, (".json",), whole),
-    "xml": Format(parse.xml, (".xml",), whole),
+    "xml": Format(parse.xml, (".xml", ".svg"), whole),
     "html": Format(parse.html, (".html", ".htm"), whole),
     "python": Format(parse.python, (".py",), whole),
 }

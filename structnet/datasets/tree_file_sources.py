@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -146,7 +147,7 @@ def _has_tree(line: str, commas: bool) -> bool:
     return any(format_of_texts([text]) for text in fields if text[:1] in "([<{" and text)
 
 
-def _read(path: Path) -> str:
+def _read(path: Path, expected: str = "a tree a line, or LABEL<TAB>TREE") -> str:
     try:
         text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
@@ -155,7 +156,7 @@ def _read(path: Path) -> str:
             f"{path}, line {line}: the file is not UTF-8 text; write it anew in that encoding"
         ) from None
     if not text.strip():
-        raise TreeFileError(f"{path} is empty; expected a tree a line, or LABEL<TAB>TREE")
+        raise TreeFileError(f"{path} is empty; expected {expected}")
     return text
 
 
@@ -285,10 +286,17 @@ def _folder(path: Path, asked: Asked) -> Found:
     files = [each for each in files if "/." not in f"/{each.relative_to(path).as_posix()}"]
     formats = [format_ or format_of_ending(each) for each in files]
     told = [each for each in formats if each]
+    if not told and files:
+        endings = Counter(each.suffix or "none" for each in files).most_common(3)
+        raise TreeFileError(
+            f"{path}: no file in its folders has the ending of a format of trees, "
+            f"{' '.join(ENDINGS)}; rename them, convert them, or say --format. Got {len(files):,} "
+            f"files, most with the ending {', '.join(ending for ending, _ in endings)}"
+        )
     if not told:
         raise TreeFileError(
             f"{path} must have a folder for each class, with files of trees in it, such as "
-            f"{path.name}/CLASS/FILE.mrg; or say --format. Got {len(files)} files in folders"
+            f"{path.name}/CLASS/FILE.mrg. Got no file in folders"
         )
     chosen = max(dict.fromkeys(told), key=told.count)
     if target not in (None, FOLDERS, *INSIDE):
@@ -313,7 +321,7 @@ def _add(found: Found, file: Path, name: str | None, asked: Asked) -> None:
     """Adds the trees of a class's file."""
     asked.options(found.format)
     try:
-        part = _of_trees(_read(file), found.format, asked)
+        part = _of_trees(_read(file, "a tree"), found.format, asked)
     except TreeFileError as error:
         found.unreadable.append((1, str(error)))
         return

@@ -13,8 +13,9 @@ from structnet.naru.sentences import Sentences
 class FollowingWords(nn.Module):
     """The probability of each word behind another, by counting.
 
-    ``p(w | v) = (#(v, w) + k p(w)) / (#(v) + k)``, p(w) the share of w in the text: as if k more
-    words, drawn at random, had followed each word.
+    ``p(w | v) = (#(v, w) - d + d n(v) p(w)) / #(v)``, for n(v) different words behind v, and p(w)
+    the share of w in the text: d is taken off the count of each word that has followed, where there
+    is one, and given to all. Behind a word that nothing has followed, it is p(w).
 
     Args:
         log_prior: logarithms of the words' probabilities, in any unit.
@@ -25,22 +26,22 @@ class FollowingWords(nn.Module):
         each word, as a sparse matrix has them.
         output: words ``[n]`` -> log-probabilities ``[n, words]``.
 
-    Reference: MacKay and Bauman Peto, "A hierarchical Dirichlet language model", Natural Language
-    Engineering 1, 1995.
+    Reference: Ney, Essen and Kneser, "On structuring probabilistic dependences in stochastic
+    language modelling", Computer Speech and Language 8, 1994 (absolute discounting, interpolated).
 
     Example:
         >>> from structnet.text import Encoded
         >>> following = FollowingWords(torch.zeros(2))
         >>> following.count(Sentences(Encoded([0, 1, 0, 1, 1], [0, 5])))
-        >>> following(torch.tensor([0])).exp()  # k is 1: (0 + 1/2) / 3 and (2 + 1/2) / 3
-        tensor([[0.1667, 0.8333]])
+        >>> following(torch.tensor([0])).exp()  # d is 1/2: 1/2 * 1/2 / 2 and (2 - 1/2 + 1/4) / 2
+        tensor([[0.1250, 0.8750]])
     """
 
     share: Tensor
     starts: Tensor
     next: Tensor
     counts: Tensor
-    strength: Tensor
+    discount: Tensor
 
     def __init__(self, log_prior: Tensor, num_pairs: int = 0):
         super().__init__()
@@ -49,7 +50,7 @@ class FollowingWords(nn.Module):
         self.register_buffer("starts", torch.zeros(len(log_prior) + 1, dtype=torch.int64))
         self.register_buffer("next", nothing)
         self.register_buffer("counts", nothing.clone())
-        self.register_buffer("strength", torch.ones(()))
+        self.register_buffer("discount", torch.tensor(0.5))
 
     def count(self, sentences: Sentences) -> None:
         """Takes the pairs of a text in place of those that were there."""
@@ -68,6 +69,7 @@ class FollowingWords(nn.Module):
         within = torch.arange(len(row), device=words.device) - (sizes.cumsum(0) - sizes)[row]
         place = first[row] + within
         counts = self.counts[place].to(self.share)
-        found = (self.strength * self.share).repeat(len(words), 1)
-        found[row, self.next[place]] += counts
+        rest = torch.where(sizes > 0, self.discount * sizes, 1).to(self.share)
+        found = rest[:, None] * self.share
+        found[row, self.next[place]] += counts - self.discount
         return (found / found.sum(1, keepdim=True)).log()

@@ -133,15 +133,11 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
             Sentences.to_predict(words.encode(text), settings.max_length)
             for text in (kept, held_out)
         )
-        following = None
-        if settings.decoding == "likeliest" and settings.objective == "regression":
-            following = FollowingWords(self.model_.log_prior)
-            following.count(learn)
-        how: dict[str, Any] = {"folder": folder, "progress": self.verbose, "following": following}
+        how: dict[str, Any] = {"folder": folder, "progress": self.verbose}
         self.history_ = train(self.model_, settings, learn, judge, **how)
-        if following is not None:  # nothing is chosen from here on
+        if self.model_.following is not None:  # nothing is chosen from here on
             whole = words.encode(kept + held_out)
-            following.count(Sentences.to_predict(whole, settings.max_length))
+            self.model_.following.count(Sentences.to_predict(whole, settings.max_length))
         return self
 
     def predict(self, X: Text) -> list[str]:

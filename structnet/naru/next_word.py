@@ -17,7 +17,8 @@ from structnet.naru.statistics import RoutingStats
 AT_ONCE = 2**24  # scores of words that are computed at once
 CALIBRATED = 2**22  # scores by which the variance is chosen
 VARIANCES = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # finite: the nearest stays so
-STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
+DISCOUNTS = (0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)
+SURE = 2.0  # standard errors that a gain must have, to be no chance
 
 
 class NextWord(nn.Module):
@@ -170,10 +171,11 @@ class NextWord(nn.Module):
 
     @torch.no_grad()
     def calibrate(self, sentences: Sentences) -> None:
-        """Sets the variance, and the strength of :class:`.FollowingWords`, by some sentences.
+        """Sets the variance, and the discount of :class:`.FollowingWords`, by some sentences.
 
-        To those of a few that make the words of the sentences likeliest: first the strength, as
-        if the network said nothing, then the variance. Of long texts, the beginning decides.
+        To those of a few that make the words of the sentences likeliest: first the discount, as
+        if the network said nothing, then the variance. Of long texts, the beginning decides. Where
+        the network adds nothing sure to what is counted, the variance is infinite: it is not asked.
 
         Args:
             sentences: sentences from which nothing was learnt.
@@ -186,17 +188,22 @@ class NextWord(nn.Module):
                 break
         y, previous, word = (torch.cat(part)[:most] for part in zip(*parts, strict=True))
 
-        def loss(scores: Tensor) -> float:
-            return cross_entropy(scores, word).item()
+        def losses(scores: Tensor) -> Tensor:
+            return cross_entropy(scores, word, reduction="none").double()
 
         if self.following is not None:
-            strengths: dict[float, float] = {}
-            for k in STRENGTHS:
-                self.following.strength.fill_(k)
-                strengths[k] = loss(self._log_prior(previous))
-            self.following.strength.fill_(min(strengths, key=strengths.__getitem__))
+            discounts: dict[float, float] = {}
+            for d in DISCOUNTS:
+                self.following.discount.fill_(d)
+                discounts[d] = losses(self._log_prior(previous)).mean().item()
+            self.following.discount.fill_(min(discounts, key=discounts.__getitem__))
         prior, near = self._log_prior(previous), self._nearness(y)
-        best = min(VARIANCES, key=lambda variance: loss(near / variance + prior))
+        found = {variance: losses(near / variance + prior) for variance in VARIANCES}
+        best = min(found, key=lambda variance: found[variance].mean().item())
+        if self.following is not None:
+            gain = losses(prior) - found[best]
+            sure = len(gain) > 1 and gain.mean() > SURE * gain.std() / len(gain) ** 0.5
+            best = best if sure else torch.inf
         self.variance.fill_(best)
 
     def _predicted(self, batch: Sentences) -> tuple[Tensor, Tensor, Tensor]:

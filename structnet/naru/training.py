@@ -47,20 +47,21 @@ def train(
     folder: str | Path | None = None,
     callbacks: Sequence[Callable[[nn.Module, History], Any]] = (),
     progress: bool = False,
-    following: FollowingWords | None = None,
 ) -> History:
     """Trains a model, and leaves the weights of the epoch of the lowest validation loss in it.
 
+    Where a predicted vector is to mean the likeliest word, the words that follow each word are
+    counted, too, as its prior.
+
     Args:
         model: model, trained in place.
-        settings: settings of the training; those of the network are not read.
+        settings: settings of the training, and the decoding; those of the network are not read.
         train: sentences to learn from.
         validation: sentences that say which epoch is best.
         device: "cpu", "cuda", ...; the model stays there.
         folder: place for the state, epoch by epoch. What is there is gone on from.
         callbacks: functions called as ``callback(model, history)`` after every epoch.
         progress: show a bar.
-        following: counts of the words behind words, which become the model's prior in the end.
 
     Returns:
         A record an epoch, as of :func:`structnet.fit`, with ``route_changes`` (the share of
@@ -91,8 +92,9 @@ def train(
         callbacks=[*watching, *callbacks],
         progress=progress,
     )
-    if following is not None:
-        model.following = following.to(device)
+    if model.head is None and settings.decoding == "likeliest":
+        model.following = FollowingWords(model.log_prior)
+        model.following.count(train)
     if model.head is None:
         model.calibrate(validation.to(device))
     return history

@@ -18,8 +18,7 @@ STEPS = 1500  # of training that few examples get too
 EPOCHS = (10, 60)  # least and most passes, where nobody says how many
 SMALL = 1000  # examples below which batches are smaller
 MANY = 100  # labels above which some are dropped
-FEW = 10_000  # labels up to which each has a vector of its own, however rare
-OWN = 10  # most such labels for each that two trees share
+FEW = 10_000  # labels up to which one that a single tree has may have a vector of its own
 LABEL_DROPOUT = 0.2  # share of these, where numbers are asked for
 RARE = 3.0  # trees with a label at which it is dropped as often as not
 
@@ -65,8 +64,9 @@ class TreeLSTMSettings:
             which one that was never seen has too; by default if training trees have many different
             ones (a perplexity above 20), while few, such as digits, are words.
         min_count: training trees that a label must occur in; others stand as the unknown one; by
-            default 2, or 1 where there are so many labels that rare ones are dropped
-            (``label_dropout``), but of trees at most 10,000, and ten for each that two trees share.
+            default 2. Where there are so many labels that rare ones are dropped, see label_dropout,
+            1, and of classes 1 to 4, until a label says something of the class, as far as other
+            rare labels do that stand where it does; of more than 10,000 labels at least 2.
         dropout: share of the label vectors' numbers that is dropped in training.
         label_dropout: share of the labels that stand as the unknown one in training; by default
             3 / (3 + n) for a label that n trees have, so that rare ones are not learnt by heart; of

@@ -24,7 +24,8 @@ from structnet.tensor_tree.building import (
 from structnet.tensor_tree.label_bag import LabelBag
 from structnet.tensor_tree.label_table import BesideTable, LabelTable
 from structnet.tensor_tree.predictor import BesideBag, NodePredictor, TreePredictor
-from structnet.tensor_tree.settings import FEW, OWN, RARE, TreeLSTMSettings
+from structnet.tensor_tree.rare_labels import known_labels
+from structnet.tensor_tree.settings import FEW, RARE, TreeLSTMSettings
 from structnet.training.fitting import fit
 from structnet.training.history import History
 from structnet.training.loop import steps_per_epoch
@@ -122,7 +123,7 @@ def train(
         node.token is not None for tree in learn.trees for node in tree.postorder(once=True)
     )
     question = replace(question, carried=carried)
-    vocabulary, given = _labels_of(learn, settings, question.kind)
+    vocabulary, given = _labels_of(learn, settings, question, vectors is not None)
     known = None if vectors is None else known_vectors(vectors, vocabulary, given)
     if known is not None:
         question = replace(question, input_size=known[0].shape[1])
@@ -181,36 +182,52 @@ def train(
 
 
 def _labels_of(
-    learn: Targets, settings: TreeLSTMSettings, kind: str
+    learn: Targets, settings: TreeLSTMSettings, question: Question, vectors: bool
 ) -> tuple[Vocabulary, TreeLSTMSettings]:
-    """The labels that are known, and the settings with what is chosen from the data."""
+    """The labels that are known, and the settings with what is chosen from the data.
 
-    def known(least: int) -> tuple[Vocabulary, TreeLSTMSettings]:
-        vocabulary = Vocabulary.from_trees(
+    Args:
+        vectors: are there vectors from elsewhere, which say what a word of one tree means?
+    """
+
+    def listed(least: int) -> Vocabulary:
+        return Vocabulary.from_trees(
             learn.trees,
             unknown=True,
             min_count=least,
             any_arity=settings.cell == "child-sum",
             numbers=settings.numbers,
         )
-        given = settings.resolved(len(learn.answers), _size(vocabulary), kind)
-        return vocabulary, replace(given, numbers=vocabulary.numbers, min_count=least)
 
-    if settings.min_count is not None:
-        return known(settings.min_count)
-    found = known(2)
-    if found[1].label_dropout is not None:  # by which alone the unknown label would be learnt
-        return found
-    # What is said of a tree is often said by a label that one other has, and of a node mostly;
-    # but where most labels are text that stands nowhere else, they are learnt by heart.
-    every = known(1)
-    most = min(FEW, OWN * _size(found[0]))
-    return every if kind == "nodes" or _size(every[0]) <= most else found
+    least = settings.min_count or 2
+    vocabulary = listed(least)
+    size = vocabulary.num_types + vocabulary.num_tokens
+    given = settings.resolved(len(learn.answers), size, question.kind)
+    given = replace(given, numbers=vocabulary.numbers, min_count=least)
+    # Without a dropout by how rare labels are, only those left out teach what an unknown one says.
+    if settings.min_count is not None or given.label_dropout is not None:
+        return vocabulary, given
+    vocabulary = listed(1)
+    if question.kind != "nodes" and not vectors:
+        vocabulary = _worth_knowing(vocabulary, learn, question)
+    return vocabulary, replace(given, min_count=1)
 
 
-def _size(vocabulary: Vocabulary) -> int:
-    """The number of labels."""
-    return vocabulary.num_types + vocabulary.num_tokens
+def _worth_knowing(every: Vocabulary, learn: Targets, question: Question) -> Vocabulary:
+    """The labels of a vocabulary that say enough of the answers for a vector of their own."""
+    examples = learn.examples(question, every)
+    assert isinstance(examples, TreeExamples)
+    known = known_labels(
+        examples.forest, examples.targets.numpy(), every.num_types, every.num_tokens
+    )
+    if every.num_types + every.num_tokens > FEW:  # more vectors take time
+        counts = labels_of_trees(examples.forest, every)
+        known = known[0] & (counts[0] != 1), known[1] & (counts[1] != 1)
+    types, tokens = (
+        [label for label, kept in zip(labels, which, strict=False) if kept]
+        for labels, which in zip((every.types or (), every.tokens), known, strict=True)
+    )
+    return Vocabulary(types, tokens, every.arity, unknown=True, numbers=every.numbers)
 
 
 def _left_open(

@@ -329,8 +329,9 @@ def test_a_wrong_parameter_and_a_missing_file(read, tmp_path: Path) -> None:
         read("own.tsv", f"yes\t{GOOD}\n", task="ranking")
     with pytest.raises(FileNotFoundError):
         read_trees(tmp_path / "nowhere.tsv")
+    (tmp_path / "empty").mkdir()
     with pytest.raises(TreeFileError, match="must have a folder for each class"):
-        read_trees(tmp_path)
+        read_trees(tmp_path / "empty")
 
 
 def test_a_few_slips_among_numbers_are_no_classes(read) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import pickle
 import random
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import torch
 
 from structnet.naru import NextWord, RoutedLanguageModel, RoutedNetwork, Sentences, Wiring
 from structnet.naru.following_words import FollowingWords
-from structnet.naru.next_word import STRENGTHS, VARIANCES
+from structnet.naru.next_word import DISCOUNTS, VARIANCES
 from structnet.text import Encoded
 
 SMALL = {"sizes": (1, 2, 1), "dims": (4,), "vector_size": 4, "epochs": 2, "random_state": 0}
@@ -24,17 +25,20 @@ def test_words_are_counted_by_the_definition() -> None:
     texts = [rng.integers(0, 5, n) for n in (1, 4, 9, 2, 30)]
     offsets = np.append(0, np.cumsum([len(text) for text in texts]))
     sentences = Sentences(Encoded(np.concatenate(texts), offsets))
-    share = np.array([3.0, 1, 1, 2, 5])
+    share = np.array([3.0, 1, 1, 2, 4, 1])
     following = FollowingWords(torch.from_numpy(share).log(), num_pairs=2)
     following.count(sentences)
-    following.strength.fill_(2.5)
-    counts = np.zeros((6, 5))
+    following.discount.fill_(0.7)
+    counts = np.zeros((6, 6))
     for text in texts:
         for v, w in itertools.pairwise(text):
             counts[v, w] += 1
-    counts = counts[:5]
-    expected = (counts + 2.5 * share / 12) / (counts.sum(1, keepdims=True) + 2.5)
-    asked = torch.tensor([4, 0, 0, 3, 2, 1])
+    different = (counts > 0).sum(1, keepdims=True)
+    taken = np.where(counts > 0, counts - 0.7, 0) + 0.7 * different * share / 12
+    total = counts.sum(1, keepdims=True)
+    assert total[5] == 0  # nothing has followed it
+    expected = np.where(total > 0, taken / np.maximum(total, 1), share / 12)
+    asked = torch.tensor([4, 0, 0, 3, 5, 2, 1])
     np.testing.assert_allclose(following(asked).exp(), expected[asked], rtol=1e-5)
 
 
@@ -73,35 +77,67 @@ def test_probabilities_are_no_surer_than_held_out_words_allow() -> None:
     assert -said[np.arange(40), right].mean() < math.log(8) + 0.2
 
 
-@pytest.mark.parametrize("counted", [False, True])
-def test_what_is_chosen_is_the_best_there_is(counted: bool) -> None:
-    torch.manual_seed(0)
+def untrained(seed: int) -> tuple[NextWord, Sentences]:
+    """A network that knows nothing, and sentences of words without an order."""
+    torch.manual_seed(seed)
     model = NextWord(RoutedNetwork(Wiring((1, 2, 1), (3, 4, 3))), torch.randn(6, 3))
     ids = np.random.default_rng(1).integers(0, 6, 60)
-    sentences = Sentences(Encoded(ids, np.arange(0, 61, 6)))
-    if counted:
-        model.following = FollowingWords(model.log_prior)
-        model.following.count(sentences[:5])
+    return model, Sentences(Encoded(ids, np.arange(0, 61, 6)))
+
+
+def likelihood(model: NextWord, sentences: Sentences) -> float:
+    total = 0.0
+    for words in sentences.texts():
+        for i in range(1, len(words)):
+            so_far = Sentences(Encoded(np.array(words[:i]), np.array([0, i])))
+            total += model.predict_log_proba(so_far)[0, words[i]].item()
+    return total
+
+
+def test_the_variance_that_is_chosen_is_the_best_there_is() -> None:
+    model, sentences = untrained(0)
     model.calibrate(sentences[5:])
-    judged = sentences[5:]
-
-    def likelihood() -> float:
-        total = 0.0
-        for words in judged.texts():
-            for i in range(1, len(words)):
-                so_far = Sentences(Encoded(np.array(words[:i]), np.array([0, i])))
-                total += model.predict_log_proba(so_far)[0, words[i]].item()
-        return total
-
-    chosen, best = model.variance.item(), likelihood()
+    chosen, best = model.variance.item(), likelihood(model, sentences[5:])
     assert any(math.isclose(chosen, variance, rel_tol=1e-6) for variance in VARIANCES)
     for variance in VARIANCES:
         model.variance.fill_(variance)
-        assert likelihood() <= best + 1e-3
-    if model.following is not None:
-        model.variance.fill_(1e9)
-        strength, alone = model.following.strength.item(), likelihood()
-        for k in STRENGTHS:
-            model.following.strength.fill_(k)
-            assert likelihood() <= alone + 1e-3
-        assert strength in STRENGTHS
+        assert likelihood(model, sentences[5:]) <= best + 1e-3
+
+
+def test_a_network_that_knows_nothing_is_not_asked() -> None:
+    model, sentences = untrained(0)
+    model.following = FollowingWords(model.log_prior)
+    model.following.count(sentences[:5])
+    model.calibrate(sentences[5:])
+    asked = sentences[5:7]
+    last = torch.tensor([words[-1] for words in asked.texts()])
+    torch.testing.assert_close(model.predict_log_proba(asked), model.following(last))
+    chosen, best = model.following.discount.item(), likelihood(model, sentences[5:])
+    assert any(math.isclose(chosen, discount, rel_tol=1e-6) for discount in DISCOUNTS)
+    for discount in DISCOUNTS:
+        model.following.discount.fill_(discount)
+        assert likelihood(model, sentences[5:]) <= best + 1e-3
+
+
+def test_a_network_that_knows_the_next_word_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, sentences = untrained(0)
+    model.following = FollowingWords(model.log_prior)
+    model.following.count(sentences[:5])
+    guess = model._predicted
+
+    def told(batch: Sentences) -> tuple[torch.Tensor, ...]:
+        _, previous, word = guess(batch)
+        return model.vectors[word], previous, word
+
+    monkeypatch.setattr(model, "_predicted", told)
+    model.calibrate(sentences[5:])
+    assert math.isfinite(model.variance.item())
+    assert model.accuracy(sentences[5:]) == 1
+
+
+def test_a_pickle_of_before_is_read() -> None:
+    model = RoutedLanguageModel(**SMALL, decoding="nearest").fit(pairs_of_words(20, 0))
+    expected = model.predict_proba(["w3"])
+    del vars(model.model_)["following"]
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_proba(["w3"]), expected)

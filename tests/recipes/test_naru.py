@@ -36,6 +36,7 @@ def test_a_run(run: tuple[Path, Done]) -> None:
     names = {path.name for path in folder.iterdir()}
     pictures = {"history.png", "utilisation.png", "route_changes.png", "bias.png", "network.png"}
     assert pictures | {"routing.json", "routing.npz", "vectors.safetensors"} <= names
+    assert 0 < details["following_words"]["accuracy"] <= details["trained"]["accuracy"]
     routing = json.loads((folder / "routing.json").read_text())
     assert routing["sentences"] == 6
 

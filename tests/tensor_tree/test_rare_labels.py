@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -11,6 +13,8 @@ from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor
 from structnet.parse import bracketed
 from structnet.tensor_tree import ChildSumTreeLSTM, training
 from structnet.tensor_tree.building import child_sum, labels_of_trees
+from structnet.tensor_tree.rare_labels import ALONE, MOST, PRIOR, SURE, TOLD, known_labels
+from structnet.training.checkpoint import CheckpointError
 from structnet.trees.forest import Forest
 from structnet.trees.vocabulary import Vocabulary
 
@@ -30,6 +34,18 @@ def programs(count: int, seed: int) -> tuple[list[Tree], list[bool]]:
     rng = random.Random(seed)
     y = [rng.random() < 0.5 for _ in range(count)]
     return [nested(rng, inside) for inside in y], y
+
+
+def records(count: int, seed: int) -> tuple[list[Tree], list[str]]:
+    """A city, which says where somebody lives, and the number of a visit, which says nothing."""
+    rng = random.Random(seed)
+    X, y = [], []
+    for _ in range(count):
+        city = min(rng.randrange(200), rng.randrange(200))
+        visits = [Tree(f"visit {rng.randrange(1500)}") for _ in range(3)]
+        X.append(Tree("record", [Tree("city", [Tree(f"city {city}")]), Tree("visits", visits)]))
+        y.append(("north", "south", "east")[city % 3])
+    return X, y
 
 
 @pytest.mark.parametrize("share", [True, False])
@@ -54,7 +70,7 @@ def test_trees_with_a_label(share: bool) -> None:
 
 
 def test_defaults_drop_rare_labels_of_large_vocabularies() -> None:
-    X, y = programs(60, 0)
+    X, y = records(300, 0)
     model = TreeLSTMClassifier(epochs=1, random_state=0).fit(X, y)
     assert model.trained_.settings.label_dropout is None
     shares = child_sum(model.model_).token_dropout
@@ -70,21 +86,85 @@ def test_defaults_drop_rare_labels_of_large_vocabularies() -> None:
     assert child_sum(numbers.model_).token_dropout is None
 
 
-def test_a_label_of_one_tree_has_a_vector_unless_there_are_too_many(monkeypatch) -> None:
-    X, y = programs(60, 0)
-    few = {"hidden_size": 4, "epochs": 1, "random_state": 0}
-    every = TreeLSTMClassifier(**few).fit(X, y)
-    monkeypatch.setattr(training, "FEW", len(every.trained_.vocabulary.tokens))  # of all labels
-    shared = TreeLSTMClassifier(**few).fit(X, y)
-    names = [
-        Tree("f", [tree, *(Tree(f"text {i} {j}") for j in range(99))]) for i, tree in enumerate(X)
-    ]
-    monkeypatch.undo()
-    assert TreeLSTMClassifier(**few).fit(names, y).trained_.settings.min_count == 2
-    assert every.trained_.settings.min_count == 1
-    assert shared.trained_.settings.min_count == 2
-    told = TreeLSTMClassifier(min_count=3, **few).fit(X, y)
+def by_definition(trees: list[Tree], targets: np.ndarray) -> dict[tuple[bool, str], bool]:
+    """Which labels below a root are to be known, told as slowly as it is defined."""
+    where: dict[tuple[bool, str], set[int]] = {}
+    field: dict[tuple[bool, str], str] = {}
+    for i, tree in enumerate(trees):
+        for parent in tree.preorder():
+            for child in parent.children:
+                label = (bool(child.children), str(child.label))
+                where.setdefault(label, set()).add(i)
+                field.setdefault(label, str(parent.label))
+    centred = targets - targets.mean(0)
+    unit = np.square(centred).sum(1).mean()
+    said: dict[str, list[float]] = {}
+    for label, those in where.items():
+        both = [centred[i] @ centred[j] / unit for i, j in itertools.permutations(those, 2)]
+        if len(those) <= MOST:
+            said.setdefault(field[label], []).append(np.mean(both) if both else np.nan)
+
+    def shrunk(values: list[float], prior: float) -> float:
+        weight = sum(ALONE if np.isnan(each) else 1 for each in values)
+        return max((np.nansum(values) + PRIOR * prior) / (weight + PRIOR), 0)
+
+    overall = shrunk([each for values in said.values() for each in values], 0.0)
+    found = {}
+    for label, those in where.items():
+        n, r = len(those), shrunk(said.get(field[label], []), overall)
+        found[label] = n >= SURE or n * r / (1 + (n - 1) * r) >= TOLD
+    return found
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_labels_are_known_by_the_definition(several: bool) -> None:
+    X, y = records(300, 0)
+    X[0] = Tree("record", [Tree("city", [Tree("visit 3")]), X[0][1]])  # of two fields
+    classes = np.array([("north", "south", "east").index(name) for name in y])
+    rows = np.stack([classes == k for k in range(3)], 1)
+    if several:
+        rows[:, 0] |= rows[:, 2]
+    vocabulary = Vocabulary.from_trees(X, unknown=True)
+    forest = Forest.from_trees(X, vocabulary)
+    targets = rows.astype(np.float32) if several else classes
+    sizes = vocabulary.num_types, vocabulary.num_tokens
+    types, tokens = known_labels(forest, targets, *sizes)
+    expected = by_definition(X, rows.astype(float))
+    told = {(True, label): types[i] for label, i in vocabulary.types.items() if label != "record"}
+    told |= {(False, label): tokens[i] for label, i in vocabulary.tokens.items()}
+    assert told == expected
+    assert 0 < sum(told.values()) < len(told)
+
+
+def test_rare_labels_are_known_where_they_say_something() -> None:
+    X, y = records(400, 0)
+    model = TreeLSTMClassifier(hidden_size=4, epochs=1, random_state=0)
+    fitted = model.fit(X, y, validation=records(50, 1))
+    count = Counter(label for tree in X for label in {str(leaf.label) for leaf in tree.preorder()})
+    tokens = set(fitted.trained_.vocabulary.tokens)
+    once = {label for label, n in count.items() if n == 1}
+    assert {label for label in once if label.startswith("city")} <= tokens
+    assert not any(label.startswith("visit") for label in once & tokens)
+    assert any(label.startswith("visit") for label in tokens)  # of so many trees that they may say
+    told = TreeLSTMClassifier(min_count=3, hidden_size=4, epochs=1, random_state=0).fit(X, y)
     assert told.trained_.settings.min_count == 3
+
+
+def test_of_very_many_labels_those_of_one_tree_share_a_vector(monkeypatch) -> None:
+    X, y = records(300, 0)
+    few = {"hidden_size": 4, "epochs": 1, "random_state": 0}
+    every = TreeLSTMClassifier(**few).fit(X, y).trained_.vocabulary
+    monkeypatch.setattr(training, "FEW", 10)
+    fewer = TreeLSTMClassifier(**few).fit(X, y).trained_.vocabulary
+    assert set(fewer.tokens) < set(every.tokens)
+
+
+def test_a_training_begun_by_default_is_not_that_of_another_count(tmp_path) -> None:
+    X, y = programs(60, 0)
+    few = {"hidden_size": 4, "epochs": 1, "random_state": 0, "folder": tmp_path}
+    TreeLSTMClassifier(**few).fit(X, y)
+    with pytest.raises(CheckpointError, match=r"min_count is None there and 2 here; expected"):
+        TreeLSTMClassifier(min_count=2, **few).fit(X, y)
 
 
 def test_other_cells_drop_nothing_by_themselves() -> None:

@@ -37,6 +37,20 @@ def of_model(model: NextWord, test: Sentences, folder: Path | None = None) -> di
     return found | {name: told[name] for name in names}
 
 
+def of_counts(model: NextWord, test: Sentences) -> dict[str, float] | None:
+    """What the counts of words behind words say of the test sentences alone: their accuracy.
+
+    None where nothing was counted.
+    """
+    if model.following is None:
+        return None
+    variance = model.variance.clone()
+    model.variance.fill_(torch.inf)  # the network is not asked
+    accuracy = measured(model, test)["accuracy"]
+    model.variance.copy_(variance)
+    return {"accuracy": accuracy}
+
+
 def multiply_adds(model: NextWord) -> int:
     """Multiplications of a word in the products of the network, its input layer apart."""
     network = model.network

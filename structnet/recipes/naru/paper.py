@@ -57,8 +57,9 @@ class Choice:
 
     def settings(self, network: str, seed: int) -> NaruRunSettings:
         """The settings of one run."""
-        own = {"network": network, "seed": seed, "validation_size": 500, "test_size": 500}
-        own["patience"] = None
+        own: dict[str, Any] = {"network": network, "seed": seed}
+        own |= {"validation_size": 500, "test_size": 500}
+        own |= {"patience": None, "decoding": "nearest"}
         return settings_from(NaruRunSettings, values_of(self) | own).resolved()
 
 

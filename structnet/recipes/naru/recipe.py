@@ -85,13 +85,16 @@ class NaruRecipe(Recipe):
             folder=run.folder,
             progress=True,
         )
-        run.save_model(model.to("cpu"), {**words.config(), "dim": model.vectors.shape[1]})
+        pairs = None if model.following is None else len(model.following.next)
+        content = {**words.config(), "dim": model.vectors.shape[1], "pairs": pairs}
+        run.save_model(model.to("cpu"), content)
         details = {
             "parameters": sum(each.numel() for each in model.network.parameters()),
             "multiply_adds": figures.multiply_adds(model),
             "known_words": len(words),
             "epochs": len(history),
             "mean_vector_loss": figures.mean_vector_loss(model, learned, test),
+            "following_words": figures.of_counts(model, test),
             "untrained": before,
             "trained": figures.of_model(model, test, run.folder),
         }

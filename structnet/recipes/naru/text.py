@@ -11,6 +11,7 @@ from torch import Tensor
 
 from structnet.datasets.text import Text, load_text
 from structnet.naru import NextWord, Sentences, Wiring
+from structnet.naru.following_words import FollowingWords
 from structnet.naru.language_model import build, over_words
 from structnet.naru.recurrent import RecurrentNetwork
 from structnet.recipes.naru.settings import NaruRunSettings, Training
@@ -103,7 +104,10 @@ def opened(run: Run, device: torch.device | str = "cpu") -> Opened:
 
     def make(content: dict[str, Any]) -> NextWord:
         found.append(Words.from_config(content))
-        return model_of(training, found[0], torch.zeros(len(found[0]), content["dim"]))
+        model = model_of(training, found[0], torch.zeros(len(found[0]), content["dim"]))
+        if content.get("pairs") is not None:  # a run of before has none
+            model.following = FollowingWords(model.log_prior, content["pairs"])
+        return model
 
     model = run.load_model(make).to(device)
     assert isinstance(model, NextWord)

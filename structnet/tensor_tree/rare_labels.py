@@ -1,0 +1,105 @@
+"""Which labels that few trees have are known by themselves: those that say what a tree is.
+
+A name that two functions use mostly stands in one package, so one that was met once is worth a
+vector; the number of a request says nothing of a log's next line, and would only be learnt by
+heart. Which of both a label is, those say that stand where it does and that several trees have.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from structnet.trees.forest import Forest
+from structnet.trees.number_tokens import FIRST
+
+MOST = 10  # trees up to which a label says what rare ones are worth
+SURE = 4  # trees from which a label is known, whatever the others of its field say
+TOLD = 0.1  # reliability from which a label is known
+PRIOR = 10.0  # labels whose weight that has which those of all fields say
+ALONE = 0.1  # weight of a label of one tree, as one that says nothing: it may never come again
+
+
+def known_labels(
+    forest: Forest, targets: np.ndarray, num_types: int, num_tokens: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which types and tokens are to have a vector of their own.
+
+    A label that n examples have is known if ``n r / (1 + (n - 1) r)``, the reliability of what they
+    say together, is at least ``TOLD``. There r is the agreement of the labels of its field: of two
+    examples that share a label, the product of their centred targets, in units of the variance;
+    0 if they are alike by chance only, and 1 if a label says it all. The field of a label is the
+    type of the node above it or, of a token that a node carries beside a type, that type.
+
+    Args:
+        forest: trees to learn from, those of an example next to each other.
+        targets: classes, or several labels an example, 0 or 1.
+        num_types, num_tokens: sizes of the vocabulary, in which all labels are listed.
+
+    Shapes:
+        targets ``[n]`` or ``[n, labels]``; output: ``[num_types]`` and ``[num_tokens]``, bool.
+
+    Reference: Spearman, "Correlation Calculated from Faulty Data", British Journal of Psychology 3,
+    1910 (the reliability); Fisher, "Statistical Methods for Research Workers", 1925, Sec. 38 (the
+    agreement within a class).
+    """
+    label, example, field = _met(forest, len(targets), num_types)
+    size, fields = num_types + num_tokens, 2 * num_types + 1
+    has = csr_matrix((np.ones(len(label)), (label, example)), (size, len(targets)))
+    count = np.diff(has.indptr)
+    # Of several fields, the one in which a label is met first.
+    of = np.zeros(size, np.int64)
+    of[label[::-1]] = field[::-1]
+    several = (count > 1) & (count <= MOST)
+    total = np.bincount(of[several], _agreement(has[several], targets), fields)
+    weight = np.bincount(of[several], minlength=fields) + ALONE * np.bincount(
+        of[count == 1], minlength=fields
+    )
+    overall = total.sum() / (weight.sum() + PRIOR)
+    r = np.maximum((total + PRIOR * overall) / (weight + PRIOR), 0)[of]
+    known = count * r >= TOLD * (1 + (count - 1) * r)
+    known |= (count >= SURE) | (count == 0)  # those of roots alone are in no field
+    return known[:num_types], known[num_types:]
+
+
+def _met(
+    forest: Forest, examples: int, num_types: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Each label of each example once: the label, tokens behind types, the example, the field.
+
+    Shapes:
+        ``[pairs]`` each.
+    """
+    order = forest.preorder()
+    parent, child = forest.edges(order)
+    above, example = forest.types[order.nodes][parent], order.trees[parent]
+    example = example // (len(forest) // examples)
+    types, tokens = forest.types[child], forest.tokens[child]
+    beside = np.where(types >= 0, num_types + types, above)
+    inner, leaf = types >= 0, (tokens >= 0) & (tokens < FIRST)
+    label = np.concatenate((types[inner], num_types + tokens[leaf]))
+    of = np.concatenate((example[inner], example[leaf]))
+    field = np.concatenate((above[inner], beside[leaf]))
+    _, first = np.unique(label * examples + of, return_index=True)
+    return label[first], of[first], field[first]
+
+
+def _agreement(has: csr_matrix, targets: np.ndarray) -> np.ndarray:
+    """How alike the targets are of any two examples that have a label, ``[labels]``.
+
+    Args:
+        has: 1 where an example has a label, ``[labels, examples]``, at least two each.
+        targets: see :func:`known_labels`.
+    """
+    if targets.ndim == 1:  # a column a class
+        place = (np.arange(len(targets)), targets)
+        y = csr_matrix((np.ones(len(targets)), place))
+    else:
+        y = csr_matrix(targets.astype(float))
+    mean, n = np.asarray(y.mean(axis=0)).ravel(), np.diff(has.indptr)
+    # Sums of squares of what is left without the mean, which would make full what is sparse.
+    own = np.asarray(y.multiply(y).sum(1)).ravel() - 2 * (y @ mean) + mean @ mean
+    of_label = has @ y
+    both = np.asarray(of_label.multiply(of_label).sum(1)).ravel()
+    both = both - 2 * n * (of_label @ mean) + n * n * (mean @ mean)
+    return (both - has @ own) / (n * (n - 1)) / max(own.mean(), 1e-12)
