@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import pickle
 import random
 from pathlib import Path
 
@@ -133,11 +132,3 @@ def test_a_network_that_knows_the_next_word_is_asked(monkeypatch: pytest.MonkeyP
     model.calibrate(sentences[5:])
     assert math.isfinite(model.variance.item())
     assert model.accuracy(sentences[5:]) == 1
-
-
-def test_a_pickle_of_before_is_read() -> None:
-    model = RoutedLanguageModel(**SMALL, decoding="nearest").fit(pairs_of_words(20, 0))
-    expected = model.predict_proba(["w3"])
-    del vars(model.model_)["following"]
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict_proba(["w3"]), expected)

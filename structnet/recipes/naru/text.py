@@ -105,7 +105,7 @@ def opened(run: Run, device: torch.device | str = "cpu") -> Opened:
     def make(content: dict[str, Any]) -> NextWord:
         found.append(Words.from_config(content))
         model = model_of(training, found[0], torch.zeros(len(found[0]), content["dim"]))
-        if content.get("pairs") is not None:  # a run of before has none
+        if content["pairs"] is not None:  # None where the nearest vector is the answer
             model.following = FollowingWords(model.log_prior, content["pairs"])
         return model
 
