@@ -75,7 +75,9 @@ def test_functions_within_a_function_are_no_hindrance_to_pickle(images: tuple) -
 
 def test_of_numbers_too(images: tuple) -> None:
     X, y = images
-    assert NeuralTreeRegressor(cnn, **ANYTHING).fit(X, y).score(X, y) > 0.2
+    # At the rate of the others, so few epochs end anywhere: 0.6 to -4 by seed and processor.
+    model = NeuralTreeRegressor(cnn, **ANYTHING | {"learning_rate": 0.01})
+    assert model.fit(X, y).score(X, y) > 0.2
 
 
 @pytest.mark.parametrize("name", ["router", "transformer", "solver"])
