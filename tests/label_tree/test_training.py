@@ -272,6 +272,20 @@ def test_of_few_labels_a_single_node_is_tried(monkeypatch: pytest.MonkeyPatch) -
     assert choose(examples, 27, untold).arity == 20
 
 
+@pytest.mark.parametrize(("passes", "epochs"), [(6.5, 6), (2.5, 2), (1.5, None)])
+def test_a_single_node_makes_as_many_passes_as_there_is_time_for(
+    passes: float, epochs: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    examples = table()
+    work = int(passes * 27 * examples.features.values.size)
+    monkeypatch.setattr("structnet.label_tree.choice.ONE_NODE", 26)
+    monkeypatch.setattr("structnet.label_tree.choice.WORK", work)
+    widest = lambda settings, *_: float(settings.arity)  # noqa: E731
+    monkeypatch.setattr("structnet.label_tree.choice._score", widest)
+    found = choose(examples, 27, LabelTreeSettings())
+    assert (found.arity, found.epochs) == (27, epochs) if epochs else found.arity == 20
+
+
 def test_a_single_node_keeps_no_statistics_which_would_be_the_square_of_its_labels() -> None:
     examples = table()
     settings = LabelTreeSettings("huffman", arity=27, epochs=1, learning_rate=0.3)
