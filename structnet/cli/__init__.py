@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = [str(word) for word in (sys.argv[1:] if argv is None else argv)]
     try:
         status = _status_of([word for word in words if word != "--debug"], "--debug" in words)
-        sys.stdout.flush()
+        print(end="", flush=True)  # unlike sys.stdout.flush, where there is no output either
     except BrokenPipeError:  # whoever reads along has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left to write
         return CLOSED

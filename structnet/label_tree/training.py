@@ -226,7 +226,7 @@ class Training:
         self.done += len(examples)
         self.epochs.append({"epoch": len(self.epochs) + 1, "loss": loss})
         self._check(loss, self._guessing(examples))
-        if self.settings.tree == "learned":
+        if self._learns_tree:
             self._rebuild()
         self.tree.eval()
         return self
@@ -236,11 +236,16 @@ class Training:
         return replace(examples, features=self.tree.arrays(features, lay=True).taken(features))
 
     @property
+    def _learns_tree(self) -> bool:
+        """Where there is one node, no label can move."""
+        return self.settings.tree == "learned" and self.tree.codes.num_nodes > 1
+
+    @property
     def _groups(self) -> bool:
         return self.settings.tree == "learned" and self.settings.start == "groups"
 
     def _rebuild_marks(self, total: int) -> np.ndarray:
-        if self.settings.tree != "learned":
+        if not self._learns_tree:
             return np.zeros(0, np.int64)
         if self._groups:
             return np.array([max(total // LEARNT, 1)])
@@ -291,7 +296,7 @@ class Training:
     def _keeps_statistics(self) -> bool:
         """While the tree is learned, and in the last epoch."""
         number = 1 if self._groups else self.settings.rebuilds
-        learning = self.settings.tree == "learned" and len(self.rebuilds) < number
+        learning = self._learns_tree and len(self.rebuilds) < number
         return learning or len(self.epochs) == self.settings.epochs
 
     def _rebuild(self, examples: Examples | None = None) -> None:

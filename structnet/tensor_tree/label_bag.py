@@ -104,7 +104,9 @@ class LabelBag(nn.Module):
         self.roots, self.logarithm = roots, logarithm
         self.num_counts = self.num_labels + num_pairs + num_values
         self.register_buffer("pairs", torch.zeros(num_pairs, dtype=torch.int64))
-        self.register_buffer("values", torch.zeros(num_values, dtype=torch.int64))
+        # Left out of the states where there are none: most files hold none.
+        nothing = torch.zeros(num_values, dtype=torch.int64)
+        self.register_buffer("values", nothing, persistent=num_values > 0)
         self.sums = NumberSums(num_types) if numbers else None
         self.width = self.num_counts + (self.sums.width if self.sums else 0)
         self.register_buffer("weight", torch.zeros(roots * self.width, num_outputs))

@@ -185,8 +185,7 @@ class Vocabulary:
             "tokens": list(self.tokens),
             "arity": self.arity,
             "unknown": self.unknown,
-            "numbers": self.numbers,
-        }
+        } | ({"numbers": True} if self.numbers else {})  # folders are compared by what is said
 
     @classmethod
     def from_dict(cls, values: dict) -> Vocabulary:

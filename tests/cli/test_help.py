@@ -9,7 +9,7 @@ import pytest
 from commands import call
 from fresh_python import ROOT, python
 
-from structnet.cli import CLOSED
+from structnet.cli import CLOSED, main
 from structnet.recipes import RECIPES
 from structnet.recipes.execution import speaker
 
@@ -64,6 +64,11 @@ def test_only_the_first_process_speaks(
     monkeypatch.setenv("WORLD_SIZE", "2")
     speaker()("a line")
     assert capsys.readouterr().out == ""
+
+
+def test_where_there_is_no_output_nothing_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)  # as Python has it where it is closed
+    assert main(["--version"]) == 0
 
 
 @pytest.mark.parametrize("words", [["--help"], ["train", "naru", "--help"], ["data", "--help"]])

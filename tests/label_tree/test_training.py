@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -271,6 +272,20 @@ def test_of_few_labels_a_single_node_is_tried(monkeypatch: pytest.MonkeyPatch) -
     assert choose(examples, 27, untold).arity == 20
 
 
+@pytest.mark.parametrize(("passes", "epochs"), [(6.5, 6), (2.5, 2), (1.5, None)])
+def test_a_single_node_makes_as_many_passes_as_there_is_time_for(
+    passes: float, epochs: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    examples = table()
+    work = int(passes * 27 * examples.features.values.size)
+    monkeypatch.setattr("structnet.label_tree.choice.ONE_NODE", 26)
+    monkeypatch.setattr("structnet.label_tree.choice.WORK", work)
+    widest = lambda settings, *_: float(settings.arity)  # noqa: E731
+    monkeypatch.setattr("structnet.label_tree.choice._score", widest)
+    found = choose(examples, 27, LabelTreeSettings())
+    assert (found.arity, found.epochs) == (27, epochs) if epochs else found.arity == 20
+
+
 def test_a_single_node_keeps_no_statistics_which_would_be_the_square_of_its_labels() -> None:
     examples = table()
     settings = LabelTreeSettings("huffman", arity=27, epochs=1, learning_rate=0.3)
@@ -279,6 +294,15 @@ def test_a_single_node_keeps_no_statistics_which_would_be_the_square_of_its_labe
     report = tree.softmax.node_report()
     assert (report.labels, report.share) == (27, 1) and np.isnan(report.relative).all()
     assert tree.softmax.reassign().moved == 0  # there is nowhere to go
+
+
+@pytest.mark.parametrize("start", ["huffman", "groups"])
+def test_of_a_single_node_no_reassignment_is_recorded(start: Any) -> None:
+    examples, untold = table(), {"arity": 27, "epochs": 4, "learning_rate": 0.3}
+    learned = LabelTreeSettings("learned", start=start, **untold)
+    training = Training(begin(examples, 27, learned), learned).run(examples)
+    assert not training.stream(examples).rebuilds
+    json.dumps(training.state(), allow_nan=False)
 
 
 def test_of_many_labels_a_node_has_so_many_children_that_two_decide() -> None:

@@ -70,6 +70,7 @@ def test_who_gets_no_tree_is_told(tmp_path: Path) -> None:
     how = ["train", "label-tree", "--data", "planted", *shape, *quick]
     done = call(*how, "--out", tmp_path / "untold")
     assert "a single node of all labels, better held out than a tree (--arity 20)" in done.out
+    assert done.json["details"]["objective"] is None  # which no JSON would hold if it were NaN
     assert done.json["test"]["nodes_visited"] == 1
     told = call(*how, "--arity", "20", "--out", tmp_path / "told")
     assert " tree of arity 20, 4 epochs" in told.out and told.json["test"]["nodes_visited"] > 1

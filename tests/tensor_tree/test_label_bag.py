@@ -70,6 +70,14 @@ def test_labels_and_pairs_are_counted(logarithm: bool, inner_tokens: bool):
         np.testing.assert_allclose(found, np.log1p(expected) if logarithm else expected)
 
 
+def test_what_is_not_counted_is_not_in_the_state():
+    states = [
+        LabelBag(**SIZES, num_outputs=1, roots=1, logarithm=True, num_values=each).state_dict()
+        for each in (0, 3)
+    ]
+    assert states[1].keys() - states[0].keys() == {"values"}
+
+
 def test_the_trees_of_a_pair_have_columns_of_their_own():
     trees = [Tree("x"), Tree("y"), Tree("y"), Tree("y")]
     forest = Forest.from_trees(trees, VOCABULARY)

@@ -66,6 +66,12 @@ def test_from_trees_knows_every_node(trees: list[Tree]):
             assert (token >= 0) == bool(not node.children or node.token is not None)
 
 
+def test_numbers_are_said_where_they_are_taken_by_value():
+    """Folders of runs are compared by what is said."""
+    assert "numbers" not in Vocabulary(["a"], ["b"], 2).to_dict()
+    assert Vocabulary(["a"], ["b"], 2, numbers=True).to_dict()["numbers"] is True
+
+
 @pytest.mark.parametrize("unknown", [False, True])
 @pytest.mark.parametrize("typed", [False, True])
 def test_to_dict_through_json(typed: bool, unknown: bool):
