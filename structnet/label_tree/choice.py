@@ -24,6 +24,8 @@ VECTORS = 0.2  # rate where the features' vectors are learned
 DIRECT = 50_000_000  # numbers for all labels, of all features, up to which they are tried
 WORK = 20_000_000_000  # products of a training, up to which more labels are tried at one node
 PASSES = 5  # for one through the examples that such a node of all makes
+SOFTMAX = 10  # products that a label's share of a softmax takes as long as
+ENOUGH = 0.98  # score of a tree from which on nothing larger or slower is tried
 FEWEST = 2  # passes of such a node: one is not enough
 LEAST = 40  # examples from which on some are held out
 
@@ -77,6 +79,8 @@ def choose(
 
     found = []
     for first, *others in families:
+        if found and found[0][0] >= ENOUGH:
+            break
         tries = []
         for rate in _rates(examples, first):
             tries.append(tried(first, rate))
@@ -84,7 +88,7 @@ def choose(
                 break  # the third one goes the other way
         best = max(tries, key=itemgetter(0))
         found.append(best)
-        for each in others:
+        for each in others if best[0] < ENOUGH else ():
             # What suits many passes through a tree says nothing of a few through a single node.
             same = each.epochs == first.epochs
             found.append(tried(each, best[1] if same else _rates(examples, each)[0]))
@@ -153,9 +157,10 @@ def _one_node(
     if settings.embedding_size or (examples.features.is_table and num_classes <= ONE_NODE):
         most = ONE_NODE
     else:
-        affordable = WORK // max(num_classes * values.size, 1)
+        work = values.size + SOFTMAX * len(examples)  # of a pass, for each label
+        affordable = WORK // (num_classes * work)
         epochs = told.epochs or int(np.clip(affordable, FEWEST, max(epochs // PASSES, EPOCHS[0])))
-        most = max(ONE_NODE, WORK // (epochs * max(values.size, 1)))
+        most = max(ONE_NODE, WORK // (epochs * work))
     node = replace(settings, tree="huffman", arity=num_classes, epochs=epochs)
     return node if num_classes <= most else None
 

@@ -26,7 +26,7 @@ from structnet.label_tree import (
     choose,
     random_tree,
 )
-from structnet.label_tree.choice import base_rate, filled_in
+from structnet.label_tree.choice import ENOUGH, SOFTMAX, base_rate, filled_in
 from structnet.routing import Samples
 from structnet.training.seeding import epoch_order
 
@@ -277,13 +277,20 @@ def test_a_single_node_makes_as_many_passes_as_there_is_time_for(
     passes: float, epochs: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     examples = table()
-    work = int(passes * 27 * examples.features.values.size)
+    work = int(passes * 27 * (examples.features.values.size + SOFTMAX * len(examples)))
     monkeypatch.setattr("structnet.label_tree.choice.ONE_NODE", 26)
     monkeypatch.setattr("structnet.label_tree.choice.WORK", work)
-    widest = lambda settings, *_: float(settings.arity)  # noqa: E731
+    widest = lambda settings, *_: settings.arity / 100  # noqa: E731
     monkeypatch.setattr("structnet.label_tree.choice._score", widest)
     found = choose(examples, 27, LabelTreeSettings())
     assert (found.arity, found.epochs) == (27, epochs) if epochs else found.arity == 20
+
+
+def test_where_a_tree_is_right_nothing_slower_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    for score, arity in ((ENOUGH - 0.01, 27), (ENOUGH, 20)):
+        wider = lambda settings, *_, least=score: least + (settings.arity - 20) / 1000  # noqa: E731
+        monkeypatch.setattr("structnet.label_tree.choice._score", wider)
+        assert choose(table(), 27, LabelTreeSettings()).arity == arity
 
 
 def test_a_single_node_keeps_no_statistics_which_would_be_the_square_of_its_labels() -> None:
