@@ -45,12 +45,14 @@ class FollowingWords(nn.Module):
 
     def __init__(self, log_prior: Tensor, num_pairs: int = 0):
         super().__init__()
-        nothing = torch.zeros(num_pairs, dtype=torch.int64)
+        there = log_prior.device
+        nothing = torch.zeros(num_pairs, dtype=torch.int64, device=there)
+        starts = torch.zeros(len(log_prior) + 1, dtype=torch.int64, device=there)
         self.register_buffer("share", log_prior.softmax(0))
-        self.register_buffer("starts", torch.zeros(len(log_prior) + 1, dtype=torch.int64))
+        self.register_buffer("starts", starts)
         self.register_buffer("next", nothing)
         self.register_buffer("counts", nothing.clone())
-        self.register_buffer("discount", torch.tensor(0.5))
+        self.register_buffer("discount", torch.tensor(0.5, device=there))
 
     def count(self, sentences: Sentences) -> None:
         """Takes the pairs of a text in place of those that were there."""

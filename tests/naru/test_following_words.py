@@ -41,6 +41,13 @@ def test_words_are_counted_by_the_definition() -> None:
     np.testing.assert_allclose(following(asked).exp(), expected[asked], rtol=1e-5)
 
 
+def test_counts_lie_where_the_prior_does() -> None:
+    """A network on an accelerator asks them there."""
+    following = FollowingWords(torch.zeros(3, device="meta"))
+    following.count(Sentences(Encoded(np.array([0, 1, 2]), np.array([0, 3]))))
+    assert {each.device.type for each in following.buffers()} == {"meta"}
+
+
 def pairs_of_words(count: int, seed: int) -> list[str]:
     """Words of which each has two that may follow it, seven times of eight the same."""
     rng, text = random.Random(seed), []

@@ -19,6 +19,7 @@ from structnet.neural_tree import (
     SquaredError,
     presets,
 )
+from structnet.neural_tree.growth import regions
 from structnet.neural_tree.growth.candidate import Split
 from structnet.neural_tree.growth.planes import MOST, plane_of
 from structnet.neural_tree.growth.regions import find_regions
@@ -146,6 +147,23 @@ def test_of_too_many_columns_the_few_that_tell_are_cut() -> None:
     assert {3, 7} <= used and len(used) <= 4
     [first, *_] = filter(None, found.cuts)
     assert found.axes[first.axis].argmax() == 7 and abs(first.threshold) < 0.2
+
+
+def test_of_many_samples_lines_of_a_few_columns_are_tried_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Samples enough for lines of 32 columns are no reason to wait for them."""
+    tried, paying = [], regions._paying
+
+    def noted(x: np.ndarray, y: np.ndarray, w: np.ndarray, axes: np.ndarray, *how: float) -> tuple:
+        tried.append(len(axes))
+        return paying(x, y, w, axes, *how)
+
+    monkeypatch.setattr(regions, "_paying", noted)
+    x, y = bent(1200, 60)
+    found = find_regions(x, y, np.ones(1200), most=4, least=60)
+    assert tried == [1, 2, 4, 8, 16]
+    assert found.axes[:, 7].any()
 
 
 def test_of_too_many_columns_of_noise_nothing_is_said() -> None:

@@ -7,7 +7,8 @@ with. The axes are the columns, or two that lie across them in a plane, if these
 Their angle is found step by step, as a board of many cells is only seen at nearly its own.
 
 Where there are too few samples for lines of all columns, those of the few are taken that explain
-most by themselves, each cut once: 1, 2, 4, ... of them, and the criterion pays for their choice.
+most by themselves, each cut once: 1, 2, 4, 8 or 16 of them, and the criterion pays for their
+choice.
 
 Reference:
     Quinlan, Learning with Continuous Classes, 1992; Schwarz, Estimating the Dimension of a Model,
@@ -31,6 +32,7 @@ PLACES = np.arange(1, 16) / 16  # quantiles along an axis at which a region may 
 EVIDENCE = 0.25  # of a sample, in nats: if a cut must explain more, there are too few of them
 PATTERN = 4  # regions that there must be room for, or axes need not be turned
 MANY = 1000  # columns, of which the few are not looked for among more
+FEW = 16  # columns that are tried together at most: of 128, a search would take half a minute
 RIDGE = 1e-3  # of a column's square: lines of constant columns and of few samples exist
 
 
@@ -133,7 +135,7 @@ def _of_few_columns(
     telling = np.argsort([-_told_by(column, y, weights, least) for column in x.T], kind="stable")
     found: tuple[float, Regions | None] = 0.0, None
     number = 1
-    while number < x.shape[1] and _price(number, weights) <= EVIDENCE * len(x):
+    while number <= min(FEW, x.shape[1] - 1) and _price(number, weights) <= EVIDENCE * len(x):
         axes = np.zeros((number, x.shape[1]))
         axes[np.arange(number), np.sort(telling[:number])] = 1.0
         value, regions = _paying(x, y, weights, axes, most, least)
