@@ -77,7 +77,7 @@ def choose(
         progress.say_when_due(f"tried {kind}: score {score:.3f} held out", last=False)
         return score, rate, one
 
-    found = []
+    found: list[tuple[float, float, LabelTreeSettings]] = []
     for first, *others in families:
         if found and found[0][0] >= ENOUGH:
             break

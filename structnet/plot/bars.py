@@ -51,13 +51,14 @@ def plot_bars(
     if axes is None:
         figure = Figure(figsize=(1.5 + 2.5 * len(quantities), 1.4 + 0.6 * len(rows)))
         axes = figure.subplots(1, len(quantities), sharey=True, squeeze=False)[0]
+    every = [bar for bars in quantities.values() for bar in bars.values()]
+    drawn = any(bar.reference is not None for bar in every), any(bar.found for bar in every)
+    shift = 0.2 if all(drawn) else 0.0  # a bar that is alone stands beside its name
     for ax, (quantity, bars) in zip(axes, quantities.items(), strict=True):
-        _draw(ax, quantity, [bars[row] for row in rows])
+        _draw(ax, quantity, [bars[row] for row in rows], shift)
     axes[0].set_yticks(range(len(rows)), rows)
     whole: Any = axes[0].figure  # or a part of one
     whole.suptitle(title, fontsize=11)
-    every = [bar for bars in quantities.values() for bar in bars.values()]
-    drawn = any(bar.reference is not None for bar in every), any(bar.found for bar in every)
     told = [each for each in zip(NAMES, (REFERENCE, FOUND), drawn, strict=True) if each[2]]
     handles = [Patch(color=color, label=name) for name, color, _ in told]
     beside: dict[str, Any] = {
@@ -69,13 +70,13 @@ def plot_bars(
     return list(axes)
 
 
-def _draw(ax: Axes, quantity: str, bars: Sequence[Bar]) -> None:
+def _draw(ax: Axes, quantity: str, bars: Sequence[Bar], shift: float) -> None:
     for i, (reference, found) in enumerate(bars):
         if reference is not None:
-            ax.barh(i + 0.2, reference, 0.36, color=REFERENCE)
+            ax.barh(i + shift, reference, 0.36, color=REFERENCE)
         if found:
-            ax.barh(i - 0.2, sum(found) / len(found), 0.36, color=FOUND)
-            ax.plot(found, [i - 0.2] * len(found), "k.", markersize=4)
+            ax.barh(i - shift, sum(found) / len(found), 0.36, color=FOUND)
+            ax.plot(found, [i - shift] * len(found), "k.", markersize=4)
     drawn = [value for bar in bars for value in (bar.reference, *bar.found) if value]
     if drawn and max(drawn) > WIDE * min(drawn):
         ax.set_xscale("log")

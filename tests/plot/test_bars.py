@@ -38,6 +38,14 @@ def test_the_legend_has_what_is_drawn(bars: dict, names: list) -> None:
     assert {patch.get_facecolor() for patch in legend.get_patches()} == shown
 
 
+@pytest.mark.parametrize(("reference", "places"), [(None, [0]), (2.0, [-0.2, 0.2])])
+def test_a_bar_alone_stands_beside_its_name(reference: float | None, places: list) -> None:
+    [ax] = plot_bars({"rank": {"tree": Bar(reference, [1.0, 3.0])}})
+    middles = sorted(bar.get_y() + bar.get_height() / 2 for bar in ax.patches)
+    assert middles == pytest.approx(places)
+    assert list(ax.lines[0].get_ydata()) == pytest.approx([places[0]] * 2)
+
+
 def test_figures_far_apart_have_a_logarithmic_scale() -> None:
     sizes = {"tree": Bar(10.0, [12.0]), "forest": Bar(40_000.0), "paper": Bar(None)}
     axes = plot_bars({"error": ERRORS, "size": sizes})
