@@ -133,7 +133,6 @@ def claim(
         free: names of parameters that may differ.
         facts: others that it must share, in the parameters' place if they have the name of one.
 
-
     Raises:
         CheckpointError: the folder belongs to another training.
     """

@@ -45,6 +45,7 @@ class TreeSoftmaxLoss(nn.Module):
 
     While it is in training mode it notes what each label's examples do at the nodes on the way;
     :meth:`reassign`, called now and then, moves labels to the children that their examples prefer.
+    Of a single node, where nothing can move, nothing is noted.
 
     Args:
         in_features: size of the representation r.
