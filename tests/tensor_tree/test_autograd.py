@@ -26,7 +26,6 @@ from torch.nn.utils import prune
 from torch.utils.checkpoint import checkpoint
 
 from structnet.tensor_tree import TreeLSTM, tree_lstm
-from structnet.tensor_tree.compiled import tree_sweep
 from structnet.trees.forest import Forest
 from structnet.trees.tree import Tree
 
@@ -264,18 +263,10 @@ def floats_kept(tensor: Tensor, model: nn.Module) -> list[tuple]:
     return found
 
 
-def test_weights_are_laid_out_once_a_step(monkeypatch: pytest.MonkeyPatch):
-    calls, lay_out = [], tree_sweep._Call.weights
-    monkeypatch.setattr(
-        tree_sweep._Call, "weights", lambda *given: calls.append(given) or lay_out(*given)
-    )
-    configuration = CONFIGURATIONS[0]
+@some_configurations
+def test_a_loss_before_its_backward_keeps_no_copies_of_weights(configuration: Configuration):
     model = configuration.model()
-    loss = model(forest_for(configuration, 0)).square().sum()
-    loss.backward(retain_graph=True)
-    assert len(calls) == 1
-    loss.backward()
-    assert len(calls) == 2
+    assert floats_kept(model(forest_for(configuration, 0)).square().sum(), model) == []
 
 
 @by_each_path

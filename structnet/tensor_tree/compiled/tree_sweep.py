@@ -235,7 +235,7 @@ class _Sweep(torch.autograd.Function):
         with ONE_THREAD:
             states = [torch.from_numpy(x) for x in call.up(weights, leaves, bottom)]
         if call.keep:
-            ctx.call, ctx.nodes, ctx.num_inputs, ctx.weights = call, nodes, len(inputs), weights
+            ctx.call, ctx.nodes, ctx.num_inputs = call, nodes, len(inputs)
             ctx.save_for_backward(*inputs[2:], *states)  # freed by the backward, not with h
         return tuple(x.index_select(0, nodes) for x in states[:2])
 
@@ -250,8 +250,7 @@ class _Sweep(torch.autograd.Function):
         for x, gradient in zip(d[:2], given, strict=True):
             add_rows(x, ctx.nodes.numpy(), gradient.contiguous().numpy())
         parameters = saved[: ctx.num_inputs - 2]
-        # A loss that somebody keeps, keeps no copies of weights: another backward makes them again.
-        weights, ctx.weights = ctx.weights or ctx.call.weights(*parameters), None
+        weights = ctx.call.weights(*parameters)  # a loss that somebody keeps, keeps no copies
         with ONE_THREAD:  # once for all that is in parallel inside
             found = ctx.call.down(weights, s, d, *parameters)
         return None, None, *map(torch.from_numpy, found)
