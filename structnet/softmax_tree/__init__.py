@@ -16,11 +16,11 @@ growth: alpha, rho, k       UAI 2024, Sec. 4                        ``growth``
 The papers leave open, and these choices are ours: what a sample costs whose class its leaf lacks
 (``settings``: 2 log K), the hyperplanes that training begins with (``start``), the comparison at
 equal norms and the exact thresholds of a hyperplane that is refused otherwise
-(``decision_update``), that every hyperplane is compared with its largest weights alone, since the
-surrogate keeps features that gain a margin and mend no mistake (``decision_update``), how many
-classes a leaf has where growth begins (``start``), that growth tries a cut between clusters of rows
-beside one between classes (``growth``), that the tree chosen by held-out samples learns from them
-in the end (``training``), and all that ``choice`` does.
+(``_decision_kernels``), that every hyperplane is compared with its largest weights alone, since the
+surrogate keeps features that gain a margin and mend no mistake (there, too), how many classes a
+leaf has where growth begins (``start``), that growth tries a cut between clusters of rows beside
+one between classes (``growth``), that the tree chosen by held-out samples learns from them in the
+end (``training``), and all that ``choice`` does.
 
 ====================  ============================================================================
 ``tree``              :class:`SoftmaxTree`, and :class:`Predictor` for one sample at a time
@@ -29,11 +29,12 @@ in the end (``training``), and all that ``choice`` does.
 ``_kernels``          products along a path, compiled by numba; ``_vectors``: those of full rows
 ``points``            what is trained on: rows, in full or sparse
 ``nodes``, ``draft``  hyperplanes and softmaxes; a tree of them while it is trained
-``objective``         losses and penalties
+``objective``         losses and penalties; ``_loss_kernels``: compiled by numba
 ``optimisation``      :func:`alternate <structnet.softmax_tree.optimisation.alternate>`: TAO
 ``leaf_update``       a leaf's part of an iteration
-``decision_update``   a decision node's part of it
-``solver``            logistic regression with an L1 penalty; ``_solver_kernels``: compiled by numba
+``decision_update``   a decision node's part of it, nearly all in ``_decision_kernels``
+``solver``            logistic regression with an L1 penalty, by ``_scaling_kernels`` (on features
+                      of one size) and ``_solver_kernels``
 ``start``             the trees that training begins with
 ``growth``            subtrees in the place of leaves
 ``settings``          every hyper-parameter and default, once

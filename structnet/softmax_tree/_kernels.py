@@ -259,11 +259,11 @@ def log_probs(columns, values, leaf, table, weights, places, out):
 
 
 @free
-def leaves_of(X, columns, indptr, table, weights, places, out):
-    """The leaf of each row."""
+def leaves_of(X, columns, indptr, rows, table, weights, places, out):
+    """The leaf of each of some rows."""
     a = np.empty(SUMS, weights.dtype)
     for i in range(len(out)):
-        own, values = row_of(X, columns, indptr, i)
+        own, values = row_of(X, columns, indptr, rows[i])
         out[i] = leaf_of(own, values, table, weights, places, a)
 
 

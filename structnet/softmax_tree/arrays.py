@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from structnet.routing.topology import Topology
+from structnet.softmax_tree import _kernels
 from structnet.softmax_tree._kernels import CLASSES, FEATURES, FIELDS, LEFT, RIGHT, SIZE, WEIGHTS
-from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.nodes import Hyperplane, Leaf
+from structnet.trees._kernels import grouped
 
 
 class Packed(NamedTuple):
@@ -76,6 +78,19 @@ class Packed(NamedTuple):
         assert isinstance(own, Leaf)
         return own
 
+    def leaves_of(self, parts: tuple, rows: np.ndarray) -> np.ndarray:
+        """The leaf of each of some rows ``[n]`` of those that the kernels take. ``[n]``, int64."""
+        leaves = np.empty(len(rows), np.int64)
+        _kernels.leaves_of(*parts, rows, *self.told, leaves)
+        return leaves
+
+    def classes_of(self, rows: tuple, number: int) -> np.ndarray:
+        """The likeliest class of each of so many rows. ``[number]``, int64."""
+        leaves, found = self.leaves_of(rows, np.arange(number)), np.empty(number, np.int64)
+        order, _ = grouped(leaves, len(self.nodes))
+        _kernels.classes_of(*rows, order, leaves, *self.told, found)
+        return found
+
     def _features(self, at: int) -> tuple[np.ndarray, np.ndarray]:
         """The features of a sparse leaf, and where the weights of each begin and end."""
         number = self.table[at]
@@ -94,17 +109,17 @@ class Packed(NamedTuple):
         return slice(int(ends[0]), int(ends[-1]))
 
 
-def packed(draft: Draft) -> Packed:
-    """The arrays of a tree.
+def packed(children: Sequence[tuple[int, ...]], nodes: Sequence[Hyperplane | Leaf]) -> Packed:
+    """The arrays of a tree: the left and the right child of each hyperplane, () of a leaf.
 
     Raises:
         ValueError: some nodes are sparse and others are not, which compiled loops do not tell.
     """
-    if len({node.columns is None for node in draft.nodes}) > 1:
+    if len({node.columns is None for node in nodes}) > 1:
         raise ValueError("the nodes of a tree must all be of sparse rows, or all of full ones")
-    pack = _Pack(len(draft.nodes))
-    for number, (node, children) in enumerate(zip(draft.nodes, draft.children, strict=True)):
-        pack.add(number, node, children)
+    pack = _Pack(len(nodes))
+    for number, (node, below) in enumerate(zip(nodes, children, strict=True)):
+        pack.add(number, node, below)
     return pack.done()
 
 

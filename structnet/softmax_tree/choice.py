@@ -1,22 +1,26 @@
-"""What the user leaves open: chosen from the sizes of the data and by parts that are held out.
+"""What the user leaves open: chosen from the sizes of the data and by a part that is held out.
 
-Several kinds of trees learn, quickly, from a part of the data, or from several parts where there
-are few: a flat softmax, complete trees of some depths, trees that begin as a decision tree of
-single features, and that decision tree as it is. The kind with the lowest error on what was held
-out is then tried with weaker and stronger penalties, times the mean weight of a sample. One kind is
-held to be better than another that comes before it only if that is no matter of chance; the plain
-decision tree comes first.
+Several kinds of trees learn, quickly, from the rest or from some of it: complete trees of some
+depths, trees that begin as a decision tree of single features, and that decision tree as it is. Of
+each start the depths are walked from the deepest, whose leaves are the narrowest and cost the
+least, towards the flat softmax, as long as that does no harm: trees of wide leaves are tried only
+where they have a chance. All learn for one iteration, and the best few go on from there, on several
+parts if there are few samples. The kind with the lowest error is then tried with stronger and
+weaker penalties, times the mean weight of a sample, as long as that helps. One kind is held to be
+better than another that is simpler only if that is no matter of chance; the plain decision tree is
+the simplest, and a tree of a stronger penalty is simpler.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from structnet.estimators.held_out import hold_out
 from structnet.softmax_tree.draft import Draft
@@ -27,17 +31,26 @@ from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
 from structnet.softmax_tree.start import first_draft, most_classes, width
 from structnet.training.progress import Progress
 
-LARGEST = 8000  # samples that are looked at; more where there are more than 400 classes
+LARGEST = 8000  # samples that are looked at, or half of all; more where there are many classes
+EACH = 8  # of a class, then
 HELD_OUT = 0.25
-FEW = 4000  # samples, below which the choice is made by several parts
+FEW = 4000  # samples, of which all are looked at; below, the choice is made by several parts
 PARTS = 3
-GOOD = 4  # kinds that are tried on all parts
+GOOD = 2  # kinds that learn for more than one iteration, on all parts
+CHEAP, MORE = 2e7, 4  # rows x features x classes up to which all kinds are tried, and so many go on
 DEPTHS = (0, 1, 2, 4, 6, 8)
 DEEPEST = 1000
-QUICK: dict[str, Any] = {"max_iter": 3, "solver_steps": 15}
-PENALTIES = (0.1, 10.0)  # the kinds are compared with 1
+SHALLOW = 4  # decisions on a path of a tree that begins with single features
+ITERATIONS, STEPS, SETTLED = 3, 15, 1e-2  # of a trial, of the solver in it, and where it ends
+PENALTIES = (10.0, 100.0), (0.1, 0.01)  # the kinds are compared with 1
+# Deviations of chance by which one kind is better than a simpler one, and a penalty than one that
+# is not so far from 1: a long training overfits with weak ones, which a short one does not show.
+BETTER, SURE = 0.5, 2.0
 ALPHA, RHO = 0.7, 0.95
-COST = 3e9  # rows x features x classes above which no decision tree of single features is tried
+COST = 5e8  # sums that a decision tree of single features may take, about a second
+LOOKED = 64  # rows and columns by which the thresholds of a feature are counted
+
+Kind = SoftmaxTreeSettings
 
 
 def chosen(
@@ -80,6 +93,43 @@ def chosen(
 
 
 @dataclass(frozen=True)
+class _Part:
+    """Samples to learn from and to test by, and what is known of them.
+
+    Attributes:
+        begun: the tree of each kind after one iteration.
+        wrong: which held-out samples a kind takes for another class after so many.
+    """
+
+    learn: Points
+    test: Points
+    begun: dict[Kind, Draft] = field(default_factory=dict)
+    wrong: dict[tuple, np.ndarray] = field(default_factory=dict)
+
+    def mistakes(self, kind: Kind, growth: GrowthSettings | None, iterations: int) -> np.ndarray:
+        """Which of the held-out samples a kind takes for another class. ``[tested]``."""
+        asked = kind, iterations
+        if kind not in self.begun:
+            self.begun[kind] = self._trained(first_draft(self.learn, kind, growth), kind, 1)
+        if asked not in self.wrong:
+            draft, rest = self.begun[kind], min(iterations, kind.max_iter) - 1
+            if rest > 0:
+                draft = self._trained(draft, kind, rest)
+            self.wrong[asked] = draft.mistakes(self.test)
+        return self.wrong[asked]
+
+    def fewer(self, number: int, seed: int) -> _Part:
+        """The same with so many samples to learn from."""
+        rows = np.random.default_rng(seed).permutation(len(self.learn))[:number]
+        return _Part(self.learn.take(np.sort(rows)), self.test)
+
+    def _trained(self, draft: Draft, kind: Kind, iterations: int) -> Draft:
+        quick = replace(kind, solver_steps=min(STEPS, kind.solver_steps))
+        objective = Objective.told(quick, self.learn.num_classes)
+        return alternate(draft, self.learn, objective, min(iterations, kind.max_iter), SETTLED)
+
+
+@dataclass(frozen=True)
 class _Search:
     """The settings that are possible, and how they do."""
 
@@ -88,101 +138,182 @@ class _Search:
     growth: GrowthSettings | None
     progress: Progress
 
-    def best(self) -> SoftmaxTreeSettings:
+    def best(self) -> Kind:
         """The settings of the lowest error."""
-        kinds = list(self._kinds())
-        best = self._lowest(kinds)
-        if self.given.leaf_penalty is None and best.max_iter:
-            others = [replace(best, leaf_penalty=factor * self._count) for factor in PENALTIES]
-            best = self._lowest([best, *others])
-        return best
+        tried = self._walked()
+        good = sorted(tried, key=lambda kind: tried[kind].mean())[: MORE if self._cheap else GOOD]
+        best = good[0]
+        if len(good) > 1:
+            good.sort(key=lambda kind: (kind.depth, kind.start != "centroids"))
+            best = _lowest({kind: self._mistakes(kind) for kind in good})
+        if self._plain_is_as_good(best):
+            return self._plain
+        told = self.given.leaf_penalty is not None or not best.max_iter
+        return best if told else self._penalised(best)
 
-    def _lowest(self, kinds: Sequence[SoftmaxTreeSettings]) -> SoftmaxTreeSettings:
-        """The first of those whose error is, by chance, the lowest."""
-        first, *others = self._parts
-        wrong = np.array([self._mistakes(kind, first) for kind in kinds])  # [kinds, tested]
-        if others:  # for the best of them alone; their order stays
-            good = np.sort(np.argsort(wrong.mean(axis=1), kind="stable")[:GOOD])
-            kinds = [kinds[i] for i in good]
-            more = [np.array([self._mistakes(kind, part) for kind in kinds]) for part in others]
-            wrong = np.concatenate([wrong[good], *more], axis=1)
-        error = wrong.mean(axis=1)
-        best = int(np.argmin(error))
-        # Two kinds err on the same samples: what differs is what counts.
-        noise = (wrong != wrong[best]).mean(axis=1) ** 0.5 / wrong.shape[1] ** 0.5
-        return kinds[int(np.argmax(error - error[best] <= 0.5 * noise))]
+    def _walked(self) -> dict[Kind, np.ndarray]:
+        """The mistakes of all kinds that are tried, after one iteration."""
+        limit = math.inf if self.growth is None else self.growth.deepest
+        most = max(1, int(math.log2(max(len(self.points) / 20, 2))))  # 20 samples a leaf
+        limit = min(most, 3 + math.log2(self.points.num_classes), limit)
+        depths = [d for d in DEPTHS if d <= limit]
+        if self.given.depth is not None:
+            depths = [self.given.depth]
+        if self.given.start is not None:
+            return self._walk(self.given.start, depths, {})
+        found = self._walk("centroids", depths, {})
+        depth = min(found, key=lambda kind: found[kind].mean()).depth
+        assert depth is not None
+        deepest = max(depths) if self._cheap else max(depth, 1)
+        found |= self._walk("rows", [d for d in depths if 0 < d <= deepest], {})
+        if self._sums(SHALLOW) <= COST:
+            found |= self._walk("axes", [d for d in depths if 0 < d <= SHALLOW], found)
+        return found
 
-    def _mistakes(self, kind: SoftmaxTreeSettings, part: tuple[Points, Points]) -> np.ndarray:
-        """Which of the held-out samples of a part are taken for another class."""
-        learn, test = part
+    def _walk(
+        self, start: Any, depths: Iterable[int], before: dict[Kind, np.ndarray]
+    ) -> dict[Kind, np.ndarray]:
+        """Those of one start, from the deepest to the first that is worse than one before it."""
+        found: dict[Kind, np.ndarray] = {}
+        for depth in sorted(depths, reverse=True):
+            kind = self._kind(depth, start)
+            wrong = self._mistakes(kind, iterations=1)
+            least = min((before | found).values(), key=np.mean, default=wrong)
+            found[kind] = wrong
+            if _exceeds(wrong, least) and not self._cheap:
+                break
+        return found
+
+    def _penalised(self, best: Kind) -> Kind:
+        """The best kind with the best penalty of its leaves."""
+        found, least = best, self._mistakes(best)
+        for factors in PENALTIES:
+            for factor, by in zip(factors, (BETTER, SURE), strict=True):
+                kind = replace(best, leaf_penalty=factor * self._count)
+                wrong = self._mistakes(kind)
+                if _exceeds(wrong, least) if factor > 1 else not _exceeds(least, wrong, by):
+                    break
+                found, least = kind, wrong
+            if found is not best:
+                break
+        return found
+
+    def _plain_is_as_good(self, best: Kind) -> bool:
+        """Does the decision tree as it is make no more mistakes, from as many samples as it may?"""
+        given, part = self.given, self._parts[0]
+        open_ = given.depth is None and given.k is None and given.start in (None, "axes")
+        limited = self.growth is not None and self.growth.deepest < math.inf
+        if not open_ or limited:
+            return False
+        sums = max(self._sums(math.log2(len(part.learn) + 1)), 1)
+        number = int(len(part.learn) * COST / sums)
+        if number < len(part.learn) / 4:
+            return False
+        parts = self._parts
+        if number < len(part.learn):
+            parts = [part.fewer(number, given.seed)]
+        plain, least = (self._mistakes(kind, parts) for kind in (self._plain, best))
+        return not _exceeds(plain, least)
+
+    def _mistakes(
+        self, kind: Kind, parts: list[_Part] | None = None, iterations: int = ITERATIONS
+    ) -> np.ndarray:
+        """Which of the held-out samples a kind takes for another class.
+
+        Of one iteration those of the first part alone, else of all parts.
+        """
         growth = self.growth
         if growth is not None:
             growth = replace(growth, start_depth=kind.depth, alpha=growth.alpha or ALPHA)
-        quick = replace(kind, **{n: min(most, getattr(kind, n)) for n, most in QUICK.items()})
-        draft = first_draft(learn, quick, growth)
-        wrong = _quickly(draft, learn, quick).mistakes(test)
+        parts = parts or self._parts[: 1 if iterations == 1 else PARTS]
+        wrong = np.concatenate([part.mistakes(kind, growth, iterations) for part in parts])
         self.progress.say_when_due(f"{_name(kind)}: {wrong.mean():.1%} wrong held out", last=False)
         return wrong
 
     @cached_property
-    def _parts(self) -> list[tuple[Points, Points]]:
+    def _parts(self) -> list[_Part]:
         """Samples to learn from and to test by, once or several times."""
         seed, points = self.given.seed, self.points
-        most = max(LARGEST, 20 * points.num_classes)
+        most = min(max(LARGEST, EACH * points.num_classes), max(FEW, len(points) // 2))
         if len(points) > most:
             rows = np.random.default_rng(seed).permutation(len(points))[:most]
             points = points.take(np.sort(rows))
         number = PARTS if len(points) < FEW else 1
         return [self._parted(points, seed + i) for i in range(number)]
 
-    def _parted(self, points: Points, seed: int) -> tuple[Points, Points]:
+    def _parted(self, points: Points, seed: int) -> _Part:
         """A part to learn from and one that is held out."""
         labels = points.y
         try:
             learn, test = hold_out(len(points), HELD_OUT, seed, labels)
         except ValueError:  # there are almost as many classes as samples
             learn, test = hold_out(len(points), HELD_OUT, seed)
-        return points.take(learn), points.take(test)
+        return _Part(points.take(learn), points.take(test))
 
-    def _kinds(self) -> Iterator[SoftmaxTreeSettings]:
-        """What is compared, the simpler first."""
-        given, classes = self.given, self.points.num_classes
-        axes = given.start in (None, "axes") and self._affords_axes
-        penalty = self._count if given.leaf_penalty is None else given.leaf_penalty
-        deepest = math.inf if self.growth is None else self.growth.deepest
-        if given.depth is None and axes and deepest == math.inf:  # a decision tree, as it is
-            pure: dict[str, Any] = {"depth": DEEPEST, "start": "axes", "k": classes, "max_iter": 0}
-            yield replace(given, **pure, leaf_penalty=penalty, decision_penalty=penalty)
-        most = max(1, int(math.log2(max(len(self.points) / 20, 2))))  # 20 samples a leaf
-        depths = [d for d in DEPTHS if d <= min(most, 3 + math.log2(classes), deepest)]
-        for depth in depths if given.depth is None else (given.depth,):
-            for start in ("centroids", "rows", "axes") if given.start is None else (given.start,):
-                worth = {"rows": depth > 0, "axes": axes and 0 < depth < 5}  # 0 is the same leaf
-                if given.start is None and not worth.get(start, True):
-                    continue
-                k = width(classes, depth) if given.k is None else given.k
-                decision = penalty if given.decision_penalty is None else given.decision_penalty
-                penalties: dict[str, Any] = {"leaf_penalty": penalty, "decision_penalty": decision}
-                yield replace(given, depth=depth, start=start, k=k, **penalties)
+    def _kind(self, depth: int, start: Any) -> Kind:
+        """What the user told, and the rest as the kinds are compared."""
+        given, told = self.given, {"depth": depth, "start": start}
+        told["k"] = width(self.points.num_classes, depth) if given.k is None else given.k
+        for name in ("leaf_penalty", "decision_penalty"):
+            told[name] = getattr(given, name)
+        if given.leaf_penalty is None:
+            told["leaf_penalty"] = self._count
+        if given.decision_penalty is None:
+            told["decision_penalty"] = told["leaf_penalty"]
+        return replace(given, **told)
+
+    @cached_property
+    def _plain(self) -> Kind:
+        """A decision tree of single features, as it is."""
+        k = self.points.num_classes
+        return replace(self._kind(DEEPEST, "axes"), k=k, max_iter=0)
 
     @property
     def _count(self) -> float:
         """The mean count of a sample: penalties are told in it, as weights may sum to anything."""
         return float(self.points.weights.mean())
 
-    @property
-    def _affords_axes(self) -> bool:
-        sizes: Any = (min(len(self.points), LARGEST), self.points.num_features)
-        return math.prod(sizes) * self.points.num_classes <= COST
+    @cached_property
+    def _cheap(self) -> bool:
+        return len(self.points) * self.points.num_features * self.points.num_classes <= CHEAP
+
+    def _sums(self, depth: float) -> float:
+        """About how many sums it takes to grow a decision tree of single features so deep.
+
+        Each threshold between two rows of different values takes one a class.
+        """
+        x = self._parts[0].learn.x
+        size = x.nnz if issparse(x) else x.size
+        each = self._thresholds * self.points.num_classes + math.log2(x.shape[0] + 1)
+        return size * depth * each
+
+    @cached_property
+    def _thresholds(self) -> float:
+        """The share of the rows behind which a feature has another value, by some of both."""
+        x = self._parts[0].learn.x
+        rows, columns = (np.linspace(0, n - 1, LOOKED).astype(int) for n in x.shape)
+        some = x[rows][:, columns]
+        values = np.sort(some.toarray() if issparse(some) else some, axis=0)
+        return float((np.diff(values, axis=0) > 0).mean())
 
 
-def _name(kind: SoftmaxTreeSettings) -> str:
+def _exceeds(wrong: np.ndarray, other: np.ndarray, by: float = BETTER) -> bool:
+    """Are there more mistakes than others on the same samples, and not by chance?
+
+    Two kinds err on the same samples: what differs is what counts.
+    """
+    noise = (wrong != other).mean() ** 0.5 / len(wrong) ** 0.5
+    return bool(wrong.mean() - other.mean() > by * noise)
+
+
+def _lowest(wrong: dict[Kind, np.ndarray]) -> Kind:
+    """The first of those whose error is, by chance, the lowest."""
+    best = min(wrong.values(), key=np.mean)
+    return next(kind for kind, each in wrong.items() if not _exceeds(each, best))
+
+
+def _name(kind: Kind) -> str:
     """A kind in a few words."""
     if not kind.max_iter:
         return "tried a decision tree"
     return f"tried depth {kind.depth} from {kind.start}, penalty {kind.leaf_penalty:g}"
-
-
-def _quickly(draft: Draft, points: Points, settings: SoftmaxTreeSettings) -> Draft:
-    objective = Objective.told(settings, points.num_classes)
-    return alternate(draft, points, objective, settings.max_iter, 1e-2)

@@ -7,39 +7,18 @@ a constant, the tree's loss as a function of this node, and what a new hyperplan
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
+from structnet.softmax_tree._decision_kernels import best_plane
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.nodes import Hyperplane, sparse_hyperplane
 from structnet.softmax_tree.objective import Objective
-from structnet.softmax_tree.points import Points, used_columns
-from structnet.softmax_tree.solver import binary
+from structnet.softmax_tree.points import Points, parts, used_columns
+from structnet.softmax_tree.solver import multinomial
 
-
-class Task(NamedTuple):
-    """What a decision node has to part.
-
-    Attributes:
-        rows: rows that lose more on one side than on the other.
-        gains: loss on the left less that on the right, times the count of each row.
-        penalty: lambda.
-    """
-
-    rows: np.ndarray
-    gains: np.ndarray
-    penalty: float
-
-    def mistakes(self, plane: Hyperplane, points: Points) -> float:
-        """The weighted 0/1 loss of a hyperplane."""
-        wrong = plane.goes_right(points, self.rows) != (self.gains > 0)
-        return float(np.abs(self.gains[wrong]).sum())
-
-    def value(self, plane: Hyperplane, points: Points) -> float:
-        """The weighted 0/1 loss and the penalty."""
-        return self.mistakes(plane, points) + self.penalty * plane.norm
+Plane = tuple[np.ndarray, np.float32]  # weights [D], float32, and a bias
 
 
 def updated_hyperplane(
@@ -57,122 +36,64 @@ def updated_hyperplane(
     """
     plane = draft.plane(node)
     left, right = (
-        draft.losses(points, objective.missing_loss, rows, child) for child in draft.children[node]
+        draft.losses(points, objective.missing_loss, rows, v) for v in draft.children[node]
     )
-    gains = (left - right) * points.weights[rows]
-    cares = gains != 0
-    task = Task(rows[cares], gains[cares], objective.decision_penalty)
-    if not len(task.rows):
-        return plane
-    return _sparser(_better(plane, task, points, objective), task, points)
+    weight, bias = better_plane(
+        points,
+        rows,
+        (left - right) * points.weights[rows],
+        (plane.full(points.num_features), np.float32(plane.bias)),
+        objective.decision_penalty,
+        objective.solver_steps,
+    )
+    if points.sparse:
+        return sparse_hyperplane(weight, float(bias), np.arange(len(weight), dtype=np.int32))
+    return Hyperplane(weight, float(bias))
 
 
-def _better(plane: Hyperplane, task: Task, points: Points, objective: Objective) -> Hyperplane:
-    """A hyperplane of a lower value, or the same if none is found."""
-    now = task.value(plane, points)
-    new = _surrogate(plane, task, points, objective)
-    for found in (new, _at_norm(new, plane.norm)):
-        if found is not None and task.value(found, points) < now:
-            return found
-    other = _other(new, plane, task, points)
-    return other if task.value(other, points) < now else plane
+def better_plane(
+    points: Points,
+    rows: np.ndarray,
+    gains: np.ndarray,
+    begin: Plane,
+    penalty: float,
+    steps: int,
+) -> Plane:
+    """A hyperplane of a lower value for some rows, or the same if none is found.
 
+    The value is the weighted 0/1 loss and the penalty times the norm.
 
-def _sparser(plane: Hyperplane, task: Task, points: Points) -> Hyperplane:
-    """The best of the hyperplane and of its largest weights alone, each with its own threshold.
+    Args:
+        rows: the rows.
+        gains: losses of each of them on the left less those on the right, times its count.
+        begin: weights and bias to begin with.
+        penalty: weight of the L1 norm.
+        steps: most steps of the solver.
 
-    Many features often tell the same, as far as clusters lie apart: what a prediction need not look
-    at costs no mistake. The surrogate keeps them, as they give it wider margins.
+    Shapes:
+        rows, gains ``[m]``; weights ``[D]``, also of sparse rows, and a bias.
     """
-    best, value = plane, task.value(plane, points)
-    order = np.argsort(-np.abs(plane.weight), kind="stable")
-    number = 1
-    while number < np.count_nonzero(plane.weight):
-        weight = np.zeros_like(plane.weight)
-        weight[order[:number]] = plane.weight[order[:number]]
-        fewer = replace(plane, weight=weight)
-        if plane.columns is not None:
-            fewer = sparse_hyperplane(weight, plane.bias, plane.columns)
-        found = _threshold(fewer, task, points)
-        if found is not None and (cost := task.value(found[1], points)) < value:
-            best, value = found[1], cost
-        number *= 2
-    return best
+    there = gains != 0
+    rows, gains = rows[there], gains[there]
+    if not len(rows):
+        return begin
+    new = surrogate(points.x[rows], gains, begin, penalty, steps)
+    return best_plane(*parts(points.x), rows, gains, *begin, *new, penalty)
 
 
-def _other(new: Hyperplane, plane: Hyperplane, task: Task, points: Points) -> Hyperplane:
-    """The best of the exact thresholds on both directions, and of all to one side."""
-    wrong_left = float(np.maximum(task.gains, 0).sum())
-    wrong_right = float(np.maximum(-task.gains, 0).sum())
-    found = [(wrong_right, _constant(plane, 1.0)), (wrong_left, _constant(plane, -1.0))]
-    found += [each for each in (_threshold(way, task, points) for way in (new, plane)) if each]
-    norm = plane.norm or np.inf
-    smaller = [(cost, _at_norm(each, norm) or each) for cost, each in found]
-    return min(smaller, key=lambda each: each[0] + task.penalty * each[1].norm)[1]
+def surrogate(x: Any, gains: np.ndarray, begin: Plane, penalty: float, steps: int) -> Plane:
+    """The logistic regression on the pseudo-labels; one side of them alone needs no weights.
 
-
-def _surrogate(plane: Hyperplane, task: Task, points: Points, objective: Objective) -> Hyperplane:
-    """The logistic regression on the pseudo-labels; one side of them alone needs no weights."""
-    signs = np.where(task.gains > 0, 1.0, -1.0)
-    if (signs == signs[0]).all():
-        return _constant(plane, signs[0])
-    counts = np.abs(task.gains)
-    x, columns = used_columns(points.x[task.rows])
-    weight = plane.weight if columns is None else plane.full(points.num_features)[columns]
-    start = weight[:, None], np.array([plane.bias])
-    steps = objective.solver_steps
-    found, bias = binary(x, signs, counts, start, task.penalty, steps)
-    weight = np.ascontiguousarray(found[:, 0])
-    if columns is not None:
-        return sparse_hyperplane(weight, float(bias[0]), columns)
-    return Hyperplane(weight, float(bias[0]))
-
-
-def _at_norm(plane: Hyperplane, norm: float) -> Hyperplane | None:
-    """The same decisions at a smaller norm; None if that cannot be."""
-    if not 0 < norm < plane.norm:
-        return None
-    scale = norm / plane.norm
-    weight = (plane.weight * scale).astype(np.float32)
-    return replace(plane, weight=weight, bias=float(np.float32(plane.bias * scale)))
-
-
-def _constant(plane: Hyperplane, sign: float) -> Hyperplane:
-    """All to one side: right for 1, left for -1."""
-    if plane.columns is None:
-        return Hyperplane(np.zeros_like(plane.weight), sign)
-    return Hyperplane(plane.weight[:0], sign, plane.columns[:0])
-
-
-def _threshold(plane: Hyperplane, task: Task, points: Points) -> tuple[float, Hyperplane] | None:
-    """The lowest weighted 0/1 loss of any bias on a direction or its opposite, and the hyperplane.
-
-    None if there is no direction.
+    Shapes:
+        gains ``[m]``, whose signs are the labels; weights ``[D]`` and a bias.
     """
-    if not plane.weight.any():
-        return None
-    scores = points.projections(task.rows, plane.full(points.num_features), 0.0)
-    order = np.argsort(scores)
-    scores = scores[order]
-    # Where the first i rows go left, they lose what they would have gained on the right.
-    lost = np.append(0, np.cumsum(task.gains[order]))
-    ends = np.append(scores[1:] != scores[:-1], True)  # equal scores are not parted
-    places = np.append(0, np.flatnonzero(ends) + 1)
-    low, high = places[lost[places].argmin()], places[lost[places].argmax()]
-    wrong_right = float(np.maximum(-task.gains, 0).sum())
-    cost, opposite = wrong_right + lost[low], lost[-1] + wrong_right - lost[high]
-    if cost <= opposite:
-        return cost, replace(plane, bias=_bias(scores, low))
-    bias = _bias(-scores[::-1], len(scores) - high)
-    return opposite, replace(plane, weight=-plane.weight, bias=bias)
-
-
-def _bias(scores: np.ndarray, number: int) -> float:
-    """The bias that sends the first rows to the left, so many of them, for ascending scores."""
-    if number == 0:
-        return float(-scores[0] + np.float32(1))
-    last = scores[number - 1]
-    if number == len(scores):
-        return float(-np.nextafter(last, np.float32(np.inf)))
-    middle = np.float32((float(last) + float(scores[number])) / 2)
-    return float(-(middle if middle > last else scores[number]))
+    right, (weight, bias) = gains > 0, begin
+    found = np.zeros_like(weight)
+    if right.all() or not right.any():
+        return found, np.float32(1 if right[0] else -1)
+    x, columns = used_columns(x)
+    used = slice(None) if columns is None else columns
+    start = weight[used][:, None], np.full(1, bias, np.float32)
+    thin, biases = multinomial(x, right, np.abs(gains), start, penalty, steps)
+    found[used] = thin[:, 0]
+    return found, biases[0]

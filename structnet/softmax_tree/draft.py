@@ -7,8 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from structnet.routing.topology import Topology
+from structnet.softmax_tree._loss_kernels import losses_of_rows
+from structnet.softmax_tree.arrays import Packed, packed
 from structnet.softmax_tree.nodes import Hyperplane, Leaf
-from structnet.softmax_tree.points import Points
+from structnet.softmax_tree.points import Points, parts
+from structnet.trees._kernels import grouped
 
 Node = Hyperplane | Leaf
 
@@ -30,6 +33,11 @@ class Draft:
         """The shape."""
         return Topology(self.children)
 
+    @property
+    def packed(self) -> Packed:
+        """The nodes as arrays."""
+        return packed(self.children, self.nodes)
+
     def plane(self, node: int) -> Hyperplane:
         """The hyperplane of an inner node."""
         plane = self.nodes[node]
@@ -45,6 +53,17 @@ class Draft:
     def copy(self) -> Draft:
         """The same; nodes are exchanged, never changed, so they are shared."""
         return Draft(list(self.children), list(self.nodes))
+
+    def _below(self, root: int) -> Draft:
+        """A node and all below it, as a tree of its own."""
+        if not root:
+            return self
+        nodes, children = [root], []
+        for node in nodes:
+            first = len(nodes)
+            nodes += self.children[node]
+            children.append(tuple(range(first, len(nodes))))
+        return Draft(children, [self.nodes[node] for node in nodes])
 
     def reach(self, points: Points, rows: np.ndarray | None = None, root: int = 0) -> dict:
         """Node -> the rows that come there, ascending, of those at the root; nodes without none.
@@ -74,21 +93,15 @@ class Draft:
     ) -> np.ndarray:
         """The loss of each row that starts at a node, before weights. ``[len(rows)]``, float64."""
         rows = np.arange(len(points)) if rows is None else rows
-        found = np.empty(len(points))
-        for node, mine in self.reach(points, rows, root).items():
-            if not self.children[node]:
-                found[mine] = self.leaf(node).losses(points, mine, missing_loss)
-        return found[rows]
+        arrays, found = self._below(root).packed, np.empty(len(rows))
+        x = parts(points.x)
+        order, starts = grouped(arrays.leaves_of(x, rows), len(arrays.nodes))
+        losses_of_rows(*x, rows, order, starts, points.y, *arrays.told, missing_loss, found)
+        return found
 
     def mistakes(self, points: Points) -> np.ndarray:
         """Which points are taken for another class. ``[n]``, bool."""
-        wrong = np.empty(len(points), bool)
-        for node, rows in self.reach(points).items():
-            leaf = self.nodes[node]
-            if isinstance(leaf, Leaf):
-                best = leaf.log_probs(points.x[rows]).argmax(axis=1)
-                wrong[rows] = leaf.classes[best] != points.y[rows]
-        return wrong
+        return self.packed.classes_of(parts(points.x), len(points)) != points.y
 
     def error(self, points: Points) -> float:
         """The share of points, by their weights, that are taken for another class."""

@@ -257,7 +257,7 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
 
     Each decision is a sparse hyperplane, each leaf a sparse softmax over a few of the classes, so
     that a prediction costs ``D (depth + k)`` multiplications at most. What is None is chosen by the
-    error on a part of the samples, among them the plain decision tree.
+    error on a part of the samples, among them the plain decision tree if that does not take long.
 
     Args:
         depth: decisions on each path; 0 is a flat softmax.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.nodes import Leaf, first_leaf
 from structnet.softmax_tree.objective import Objective
 from structnet.softmax_tree.points import Points, used_columns
@@ -26,8 +27,7 @@ def updated_leaf(leaf: Leaf, points: Points, rows: np.ndarray, objective: Object
     if len(new.classes) > 1:
         new = _solved(new, points, used, place[there], objective)
     values = [
-        points.weights[rows] @ each.losses(points, rows, objective.missing_loss)
-        + objective.leaf_penalty * each.norm
+        objective.loss(Draft([()], [each]), points, rows) + objective.leaf_penalty * each.norm
         for each in (leaf, new)
     ]
     return new if values[1] < values[0] else leaf

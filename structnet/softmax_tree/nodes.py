@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from structnet.softmax_tree import _solver_kernels
 from structnet.softmax_tree.points import Points
 
 
@@ -74,25 +73,10 @@ class Leaf:
 
     def log_probs(self, x: Any) -> np.ndarray:
         """The log-probabilities of its classes for some rows. ``[n, D] -> [n, classes]``."""
-        scores = self._scores(x).astype(np.float64)
+        x = x if self.columns is None else x[:, self.columns]
+        scores = np.asarray(x @ self.weight + self.bias).astype(np.float64)
         scores -= scores.max(axis=1, keepdims=True)
         return scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
-
-    def losses(self, points: Points, rows: np.ndarray, missing_loss: float) -> np.ndarray:
-        """The loss of each of some rows, before weights. ``[len(rows)]``, float64."""
-        found = np.full(len(rows), missing_loss)
-        place, there = self.places(points.y[rows])
-        if there.any():
-            own = np.empty(np.count_nonzero(there))
-            _solver_kernels.own_losses(self._scores(points.x[rows[there]]), place[there], own)
-            found[there] = own
-        return found
-
-    def _scores(self, x: Any) -> np.ndarray:
-        """The scores of its classes for some rows. ``[n, D] -> [n, classes]``."""
-        if self.columns is not None:
-            x = x[:, self.columns]
-        return np.asarray(x @ self.weight + self.bias)
 
     def places(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Where classes are among the leaf's own, and whether they are. ``[n]``, both."""

@@ -31,8 +31,9 @@ class Objective(NamedTuple):
         """That of some settings, whose penalties are numbers."""
         assert settings.decision_penalty is not None and settings.leaf_penalty is not None
         missing = settings.loss_of_missing(num_classes)
-        penalties = settings.decision_penalty, settings.leaf_penalty
-        return cls(*penalties, missing, settings.solver_steps)
+        # As floats: for numbers of another kind, loops would be compiled once more.
+        penalties = float(settings.decision_penalty), float(settings.leaf_penalty)
+        return cls(*penalties, float(missing), settings.solver_steps)
 
     def of(self, draft: Draft, points: Points) -> float:
         """Its value for a tree, from scratch."""

@@ -2,9 +2,9 @@
 
 The points are routed once an iteration. Nodes of one depth then have points of their own and do not
 touch each other, so that they may be trained at the same time; a node that is trained sees what is
-below it as it is by then. No update raises the objective. A node's work is nearly all in compiled
-loops and numpy's, which hold no lock; products of matrices take one thread each, so that their sums
-and the tree are the same whatever the number of threads.
+below it as it is by then. No update raises the objective. A node's work is nearly all in a few
+calls of compiled loops, which hold no lock; products of matrices take one thread each, so that
+their sums and the tree are the same whatever the number of threads.
 
 Reference:
     Carreira-Perpinan and Tavallali, Alternating Optimization of Decision Trees, with Application to

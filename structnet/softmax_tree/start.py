@@ -9,6 +9,7 @@ tree of single features is the other way to begin: it is where data are made of 
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -106,7 +107,9 @@ def axes_draft(points: Points, depth: int | None, k: int, seed: int) -> Draft:
         return complete_draft(points, 0, k, "centroids", seed)
     grower = DecisionTreeClassifier(max_depth=depth, random_state=seed)
     weights = points.weights / points.weights.max()  # it compares them with numbers of its own
-    found = grower.fit(points.x, points.y, sample_weight=weights).tree_
+    with warnings.catch_warnings():  # of many classes for so few points, which are no numbers
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        found = grower.fit(points.x, points.y, sample_weight=weights).tree_
     left, right = found.children_left, found.children_right
     draft = Draft([(a, b) if a > 0 else () for a, b in zip(left, right, strict=True)], [])
     counts = found.value[:, 0] * found.weighted_n_node_samples[:, None]

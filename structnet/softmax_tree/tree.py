@@ -15,11 +15,10 @@ from structnet.estimators.scale import Standardizer
 from structnet.routing.samples import Samples
 from structnet.softmax_tree import _kernels
 from structnet.softmax_tree._kernels import FIELDS, SIZE, WEIGHTS
-from structnet.softmax_tree.arrays import Packed, packed
+from structnet.softmax_tree.arrays import Packed
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.points import parts
 from structnet.softmax_tree.routed import Routed
-from structnet.trees._kernels import grouped
 
 # What the loops of a single row read as it is; any other is copied.
 QUICK = {np.dtype(np.float32), np.dtype(np.float64)}
@@ -111,7 +110,7 @@ class SoftmaxTree(Routed, nn.Module):
     @classmethod
     def from_draft(cls, draft: Draft, num_features: int, num_classes: int) -> SoftmaxTree:
         """The tree that a draft has become."""
-        return cls(packed(draft), num_features, num_classes)
+        return cls(draft.packed, num_features, num_classes)
 
     @property
     def num_classes(self) -> int:
@@ -134,15 +133,11 @@ class SoftmaxTree(Routed, nn.Module):
 
     def leaves_of(self, x: Any) -> np.ndarray:
         """The leaf of each sample. ``[n, D] -> [n]``, int64."""
-        return _leaves(self._taken(x), x.shape[0], self.arrays)
+        return self.arrays.leaves_of(self._taken(x), np.arange(x.shape[0]))
 
     def classes_of(self, x: Any) -> np.ndarray:
         """The likeliest class of each sample. ``[n, D] -> [n]``, int64."""
-        rows, arrays, found = self._taken(x), self.arrays, np.empty(x.shape[0], np.int64)
-        leaves = _leaves(rows, x.shape[0], arrays)
-        order, _ = grouped(leaves, self.topology.num_nodes)
-        _kernels.classes_of(*rows, order, leaves, *arrays.told, found)
-        return found
+        return self.arrays.classes_of(self._taken(x), x.shape[0])
 
     def choices(self, x: Any) -> Choices:
         """The classes that each sample can have, and their log-probabilities.
@@ -344,16 +339,9 @@ class Predictor:
         return self.class_of_sparse, [(x.indices[a:b], data[a:b]) for a, b in ends]
 
 
-def _leaves(rows: tuple, number: int, arrays: Packed) -> np.ndarray:
-    """The leaf of each of so many rows, as the kernels take them. ``[number]``."""
-    leaves = np.empty(number, np.int64)
-    _kernels.leaves_of(*rows, *arrays.told, leaves)
-    return leaves
-
-
 def _choices(rows: tuple, number: int, arrays: Packed) -> Choices:
     """The classes that each of so many rows can have."""
-    leaves = _leaves(rows, number, arrays)
+    leaves = arrays.leaves_of(rows, np.arange(number))
     starts = np.append(0, np.cumsum(arrays.sizes()[leaves]))
     classes, log_prob = np.empty(starts[-1], np.int64), np.empty(starts[-1])
     _kernels.log_probs_of(*rows, leaves, starts, *arrays.told, classes, log_prob)

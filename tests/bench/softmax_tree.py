@@ -3,10 +3,10 @@
 Predictions are of trees with drawn weights: what a product costs does not depend on them. ``flat``
 is the product with all classes and the place of its maximum; ``gather`` that of the columns of a
 sparse row. Training is timed on clusters of several modes a class, against the number of rows,
-classes and features. One thread, processor time. The nodes of a depth are trained on one thread and
-on two, by the clock of the wall; ``unlocked`` is the share of the processor time on one thread in
-compiled loops, which hold no lock, and ``of one`` the processor time that two take for one's: where
-other programs fill the cores, the wall shows nothing.
+classes and features, and beside it the choice of what is left open. One thread, processor time. The
+nodes of a depth are trained on one thread and on two, by the clock of the wall; ``unlocked`` is the
+share of the processor time on one thread in compiled loops, which hold no lock, and ``of one`` the
+processor time that two take for one's: where other programs fill the cores, the wall shows nothing.
 """
 
 from __future__ import annotations
@@ -29,9 +29,13 @@ from structnet.softmax_tree import (
     SoftmaxTree,
     SoftmaxTreeSettings,
     _kernels,
+    _scaling_kernels,
     _solver_kernels,
+    decision_update,
+    draft,
     train,
 )
+from structnet.softmax_tree.choice import chosen
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.nodes import Hyperplane, Leaf
 from structnet.softmax_tree.objective import Objective
@@ -145,20 +149,33 @@ def training(what: str, rows: int, classes: int, features: int, seed: int, **tol
     }
 
 
+def trials(rows: int, classes: int, features: int, seed: int) -> dict:
+    """Processor seconds of the choice of settings, beside those of the training that follows."""
+    data = clusters.generate(rows, 1, classes=classes, features=features, seed=seed)
+    points = Points.made(data.x_train, data.y_train, classes)
+    begin = time.process_time()
+    settings, _ = chosen(points, SoftmaxTreeSettings(seed=seed), None)
+    middle = time.process_time()
+    train(data.x_train, data.y_train, settings, num_classes=classes)
+    choice, fit = middle - begin, time.process_time() - middle
+    found = {"what": "choice of settings", "N": rows, "K": classes, "D": features}
+    return found | {"seconds": fit, "choice": choice, "of fit": choice / fit}
+
+
 def depths(rows: int, classes: int, features: int, seed: int, repeats: int) -> list[dict]:
     """How the nodes of a depth gain from a second thread."""
     data = clusters.generate(rows, 1, classes=classes, features=features, seed=seed)
     points = Points.made(data.x_train, data.y_train, classes)
     aim = Objective(1.0, 1.0, SoftmaxTreeSettings().loss_of_missing(classes), 40)
-    draft = complete_draft(points, 5, classes // 5, "centroids", seed)
-    draft = alternate(draft, points, aim, 1)
-    reach, depth, found = draft.reach(points), draft.topology.depth, []
+    begun = complete_draft(points, 5, classes // 5, "centroids", seed)
+    tree = alternate(begun, points, aim, 1)
+    reach, depth, found = tree.reach(points), tree.topology.depth, []
     for level in (5, 3):
         nodes = [v for v in reach if depth[v] == level]
 
         def train(jobs: int) -> None:
             with ONE_THREAD, ThreadPoolExecutor(jobs) as pool:
-                list(pool.map(lambda v: updated(draft, v, points, reach[v], aim), nodes))  # noqa: B023
+                list(pool.map(lambda v: updated(tree, v, points, reach[v], aim), nodes))  # noqa: B023
 
         (one, two), (first, second) = (
             medians(partial(train, 1), partial(train, 2), repeats=repeats, clock=clock)
@@ -184,7 +201,16 @@ def unlocked(work: Callable[[], object]) -> float:
 
         return call
 
-    loops = ((_solver_kernels, "fista"), (_solver_kernels, "own_losses"), (_kernels, "projections"))
+    loops = (
+        (_scaling_kernels, "scale"),
+        (_scaling_kernels, "scale_weights"),
+        (_scaling_kernels, "scale_back"),
+        (_solver_kernels, "fista"),
+        (decision_update, "best_plane"),
+        (draft, "losses_of_rows"),
+        (_kernels, "leaves_of"),
+        (_kernels, "projections"),
+    )
     for module, name in loops:
         held[module, name] = getattr(module, name)
     try:
@@ -221,6 +247,8 @@ def main() -> None:
     rows.append(training("ST", *size, options.seed, k=size[1] // 5, **few))
     growth = GrowthSettings(alpha=0.6, rho=0.95, start_depth=3, max_rounds=3)
     rows.append(training("AST", *size, options.seed, depth=None, k=None, growth=growth, **few))
+    sizes = ((4000, 100),) if options.quick else ((5000, 10), (12_500, 500), (50_000, 2000))
+    rows += [trials(n, k, 64, options.seed) for n, k in sizes]
     rows += depths(*size, options.seed, repeats)
     report(rows, threads=torch.get_num_threads(), seed=options.seed)
 

@@ -8,6 +8,7 @@ from softmax_trees import clusters, objective, points_of
 
 from structnet.softmax_tree import GrowthSettings, SoftmaxTreeSettings, train
 from structnet.softmax_tree.choice import _Search
+from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.growth import trials
 from structnet.softmax_tree.optimisation import alternate
 from structnet.softmax_tree.points import Points
@@ -35,7 +36,7 @@ def test_ratios_recomputed() -> None:
     assert {trial.leaf for trial in tried} == {1, 2}
     for trial in tried:
         rows, k = reach[trial.leaf], len(draft.nodes[trial.leaf].classes)
-        leaf = points.weights[rows] @ draft.nodes[trial.leaf].losses(points, rows, aim.missing_loss)
+        leaf = aim.loss(Draft([()], [draft.nodes[trial.leaf]]), points, rows)
         assert trial.leaf_loss == pytest.approx(leaf, rel=1e-5)
         assert (trial.samples, trial.k) == (len(rows), min(int(0.6 * k), k - 1))
         assert (trial.leaf in accepted) == trial.accepted == (trial.ratio < 100)
@@ -124,7 +125,6 @@ def test_what_growth_began_with_is_recorded() -> None:
 def test_what_is_chosen_is_what_is_trained() -> None:
     points, growth = points_of(300), GrowthSettings(start_k=2)
     search = _Search(points, SETTINGS, growth, Progress(shown=False))
-    flat = next(kind for kind in search._kinds() if kind.depth == 0)
-    [*_, (learn, test)] = search._parts
-    right = ~search._mistakes(flat, (learn, test))
-    assert 0 < len(set(test.y[right])) <= 2 < points.num_classes
+    part = search._parts[-1]
+    right = ~search._mistakes(search._kind(0, "centroids"), [part])
+    assert 0 < len(set(part.test.y[right])) <= 2 < points.num_classes

@@ -8,7 +8,8 @@ from scipy.sparse import csr_matrix
 from sklearn.datasets import load_digits
 from softmax_trees import clusters, objective, points_of, thinned, value_of
 
-from structnet.softmax_tree.decision_update import Task, _sparser, _threshold
+from structnet.softmax_tree._decision_kernels import threshold
+from structnet.softmax_tree.decision_update import better_plane
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.nodes import Hyperplane
 from structnet.softmax_tree.objective import Objective
@@ -180,15 +181,15 @@ def test_rows_are_parted_where_they_lie_apart(sparse: bool) -> None:
     assert complete_draft(alike, 2, 3, "rows", 0).children == [()]
 
 
-def test_a_decision_keeps_few_features() -> None:
-    points = points_of(400)
-    x = np.tile(points.x[:, :1], (1, 16)) + 0.01 * np.arange(16, dtype=np.float32)
-    plane = Hyperplane(np.ones(16, np.float32), 0.0)
-    same = Points.made(x, points.y, points.num_classes)
-    rows = np.arange(len(same))
-    task = Task(rows, np.where(plane.goes_right(same, rows), 1.0, -1.0), 0.1)
-    found = _sparser(plane, task, same)
-    assert np.count_nonzero(found.weight) == 1 and task.mistakes(found, same) == 0
+@pytest.mark.parametrize("form", [np.asarray, csr_matrix])
+def test_a_decision_keeps_few_features(form) -> None:
+    first = points_of(400).x[:, :1]
+    x = np.tile(first, (1, 16)) + 0.01 * np.arange(16, dtype=np.float32)
+    gains = np.where(x.sum(axis=1) >= 0, 1.0, -1.0)
+    points = Points.made(form(x), gains > 0, 2)
+    begin = np.ones(16, np.float32), np.float32(0)
+    weight, bias = better_plane(points, np.arange(len(x)), gains, begin, 0.1, 20)
+    assert np.count_nonzero(weight) == 1 and ((x @ weight + bias >= 0) == (gains > 0)).all()
 
 
 @pytest.mark.parametrize("values", [2, 5, 1000])
@@ -196,13 +197,12 @@ def test_no_threshold_is_better(values: int) -> None:
     """Nor is any on the opposite direction; with few values, many scores are equal."""
     rng = np.random.default_rng(values)
     for number in (1, 2, 60):
-        x = rng.integers(0, values, (number, 1)).astype(np.float32)
-        points = Points.made(x, np.zeros(number, int), 1)
-        task = Task(np.arange(number), rng.standard_normal(number), 0.0)
-        found = _threshold(Hyperplane(np.float32([0.5]), 0.0), task, points)
-        assert found is not None
-        cuts = np.append(np.unique(x) - 0.5, x.max() + 1)
-        sides = np.concatenate([x >= cuts, x < cuts], axis=1)  # which rows go right
-        costs = np.abs(task.gains) @ (sides != (task.gains > 0)[:, None])
-        assert found[0] == pytest.approx(costs.min(), abs=1e-12)
-        assert task.mistakes(found[1], points) == pytest.approx(found[0], abs=1e-12)
+        x = rng.integers(-values, values, number).astype(np.float32) / 8
+        gains = rng.standard_normal(number)
+        cost, bias, opposite = threshold(x, gains)
+        cuts = np.append(np.unique(x) - 0.01, x.max() + 1)
+        sides = [side(x, cut) for cut in cuts for side in (np.greater_equal, np.less)]
+        costs = [np.abs(gains[right != (gains > 0)]).sum() for right in sides]
+        assert cost == pytest.approx(min(costs), abs=1e-12)
+        wrong = ((-x if opposite else x) + bias >= 0) != (gains > 0)
+        assert np.abs(gains[wrong]).sum() == pytest.approx(cost, abs=1e-12)

@@ -10,7 +10,6 @@ import pytest
 from softmax_trees import clusters, thinned
 
 from structnet.softmax_tree import GrowthSettings, SoftmaxTreeSettings, train
-from structnet.softmax_tree.arrays import packed
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.state import State
 from structnet.training import CheckpointError, History, save_model
@@ -102,7 +101,7 @@ def test_a_training_does_not_go_on_with_rows_of_the_other_form(
 def test_a_tree_of_both_forms_is_refused() -> None:
     sparse, full = (training(None, sparse).tree.draft() for sparse in (True, False))
     with pytest.raises(ValueError, match="all be of sparse rows, or all of full ones"):
-        packed(Draft(full.children, [sparse.nodes[0], *full.nodes[1:]]))
+        Draft(full.children, [sparse.nodes[0], *full.nodes[1:]]).packed  # noqa: B018
 
 
 def test_a_state_of_data_of_other_sizes_is_refused(tmp_path: Path) -> None:

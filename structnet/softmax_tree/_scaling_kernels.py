@@ -1,0 +1,87 @@
+"""A node's problem taken to features of mean 0 and mean square 1, and its solution back.
+
+Compiled by numba; ``solver.py`` says which problem it is. Rows are those of ``_kernels.py``, and
+are overwritten. The features of sparse rows are scaled alone: their zeros stay.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from structnet.softmax_tree._kernels import free
+
+CONSTANT = 1e-6  # share of a feature's mean by which rounding alone makes it deviate
+
+
+@free
+def scale(X, columns, indptr, counts, mean, sd, direction):
+    """Scales rows: what is subtracted from each feature, and what it is divided by. Both ``[D]``.
+
+    ``direction`` ``[D + 1]``, of zeros, is what the power method begins with: the sums of the sizes
+    of each feature, and of the counts.
+    """
+    features = len(mean)
+    exact, square = np.zeros(features), np.zeros(features)
+    flat, total = X.ravel(), 0.0  # the same numbers
+    for i in range(len(counts)):
+        total += counts[i]
+        direction[features] += counts[i]
+    if indptr is None:
+        for i in range(len(counts)):
+            share = counts[i] / total
+            for d in range(features):
+                exact[d] += share * flat[i * features + d]
+    for d in range(features):
+        mean[d] = exact[d]
+    for i in range(len(counts)):
+        share = counts[i] / total
+        if indptr is None:
+            row = flat[i * features : (i + 1) * features]
+            for d in range(features):
+                row[d] -= mean[d]
+                square[d] += share * (np.float64(row[d]) * row[d])
+        else:
+            for e in range(indptr[i], indptr[i + 1]):
+                square[columns[e]] += share * (np.float64(flat[e]) * flat[e])
+    for d in range(features):
+        sd[d] = np.sqrt(square[d])
+        if sd[d] <= CONSTANT * abs(mean[d]) or sd[d] == 0:
+            sd[d] = 1
+    for i in range(len(counts)):
+        if indptr is None:
+            row = flat[i * features : (i + 1) * features]
+            for d in range(features):
+                row[d] /= sd[d]
+                direction[d] += abs(row[d])
+        else:
+            for e in range(indptr[i], indptr[i + 1]):
+                flat[e] /= sd[columns[e]]
+                direction[columns[e]] += abs(flat[e])
+
+
+@free
+def scale_weights(weight, bias, mean, sd, penalty, begin, thresholds):
+    """Weights for scaled rows, the biases last, and the penalty of each of their features.
+
+    Shapes: ``[D, k], [k], [D], [D]``, a number -> ``[D + 1, k], [D + 1]``; the last one is left.
+    """
+    features, k = weight.shape
+    for c in range(k):
+        begin[features, c] = bias[c]
+    for d in range(features):
+        thresholds[d] = np.float32(penalty) / sd[d]
+        for c in range(k):
+            begin[d, c] = weight[d, c] * sd[d]
+            begin[features, c] += mean[d] * weight[d, c]
+
+
+@free
+def scale_back(best, mean, sd, found, biases):
+    """Weights and biases for the rows as they were. ``[D + 1, k], [D], [D] -> [D, k], [k]``."""
+    features, k = found.shape
+    for c in range(k):
+        biases[c] = best[features, c]
+    for d in range(features):
+        for c in range(k):
+            found[d, c] = best[d, c] / sd[d]
+            biases[c] -= mean[d] * found[d, c]

@@ -1,0 +1,100 @@
+"""What the user leaves open: what the trials cost by which it is chosen, and what they find."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from structnet.datasets import clusters
+from structnet.softmax_tree import GrowthSettings, SoftmaxTreeSettings, optimisation, train
+from structnet.softmax_tree.choice import _exceeds, _Search
+from structnet.softmax_tree.leaf_update import updated_leaf
+from structnet.softmax_tree.points import Points
+from structnet.training.progress import Progress
+
+
+def many(classes: int, rows: int, seed: int = 0) -> Points:
+    data = clusters.generate(rows, 1, classes=classes, features=16, groups=16, seed=seed)
+    return Points.made(data.x_train, data.y_train, classes)
+
+
+@pytest.mark.parametrize("growth", [None, GrowthSettings(max_rounds=2)])
+def test_trials_cost_no_more_than_the_training(
+    growth: GrowthSettings | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By what the leaves cost, which is nearly all: rows, classes, and steps of the solver."""
+    spent: dict[bool, int] = {True: 0, False: 0}
+
+    def counted(leaf: Any, points: Points, rows: np.ndarray, objective: Any) -> Any:
+        quick = objective.solver_steps < SoftmaxTreeSettings.solver_steps
+        spent[quick] += len(rows) * leaf.k * objective.solver_steps
+        return updated_leaf(leaf, points, rows, objective)
+
+    monkeypatch.setattr(optimisation, "updated_leaf", counted)
+    points = many(400, 8000)
+    trained = train(points.x, points.y, growth=growth, num_classes=400)
+    assert trained.settings.start is not None and 0 < spent[True] < spent[False]
+
+
+def test_wide_leaves_are_tried_only_where_they_have_a_chance() -> None:
+    search = _Search(many(400, 4000), SoftmaxTreeSettings(), None, Progress(shown=False))
+    assert min(kind.depth or 0 for kind in search._walked()) > 0 < search.best().depth
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_few_samples_of_clear_classes_are_given_weak_penalties(seed: int) -> None:
+    data = clusters.generate(800, 1, classes=50, features=40, groups=8, modes=1, seed=seed)
+    points, progress = Points.made(data.x_train, data.y_train, 50), Progress(shown=False)
+    found = _Search(points, SoftmaxTreeSettings(), None, progress).best()
+    assert found.leaf_penalty is not None and found.leaf_penalty < 1 == found.decision_penalty
+    given = _Search(points, SoftmaxTreeSettings(leaf_penalty=2), None, progress).best()
+    assert given.leaf_penalty == given.decision_penalty == 2
+
+
+def test_more_mistakes_by_chance() -> None:
+    one, other = np.zeros(100, bool), np.zeros(100, bool)
+    one[:20], other[15:30] = True, True  # 15 and 10 differ: of 25 that differ, 5 more
+    assert _exceeds(one, other) and not _exceeds(one, other, 2.0)
+    assert not _exceeds(other, one) and not _exceeds(one, one)
+
+
+def test_of_penalties_that_are_as_good_the_strongest_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    search = _Search(many(3, 60), SoftmaxTreeSettings(), None, Progress(shown=False))
+    for harmful, taken in ((np.inf, 100.0), (100, 10.0), (10, 1.0)):
+
+        def mistakes(self: _Search, kind: SoftmaxTreeSettings, least: float = harmful) -> Any:
+            return np.arange(50) < 10 * ((kind.leaf_penalty or 0) >= least)
+
+        monkeypatch.setattr(_Search, "_mistakes", mistakes)
+        assert search._penalised(search._kind(1, "rows")).leaf_penalty == taken
+
+
+def test_the_plain_decision_tree_is_taken_where_regions_are_many() -> None:
+    """Cells of a fine grid, of which a few cuts say nothing."""
+    rng = np.random.default_rng(0)
+    x, cells = rng.random((4000, 2)), rng.integers(0, 5, (10, 10))
+    y = cells[tuple((10 * x).astype(int).T)]
+    found = train(x.astype(np.float32), y, num_classes=5).settings
+    assert (found.start, found.max_iter) == ("axes", 0)
+    given = train(x.astype(np.float32), y, SoftmaxTreeSettings(k=2), num_classes=5).settings
+    assert given.k == 2
+
+
+def test_what_no_iteration_changes_is_not_chosen() -> None:
+    found = train(*_rows(), SoftmaxTreeSettings(depth=1, max_iter=0), num_classes=3).settings
+    assert found.leaf_penalty == 1
+
+
+def test_sparse_rows_without_entries() -> None:
+    y = np.arange(100) % 2
+    assert train(csr_matrix((100, 5), dtype=np.float32), y, num_classes=2).tree is not None
+
+
+def _rows() -> tuple[np.ndarray, np.ndarray]:
+    data = clusters.generate(300, 1, classes=3, features=4)
+    return data.x_train, data.y_train
