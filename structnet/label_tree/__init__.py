@@ -28,8 +28,11 @@ Sec. 5.2        the log-bilinear language model                   :class:`.LogBi
 ``features``, ``ngrams``              what an example is: a row, a bag; pairs and pieces of words
 ``tree``, ``routed``                  :class:`LabelTree`, and what it answers as any model tree
 ``settings``, ``training``            every default, once; example by example, in threads
+``examples``,                         what is learnt from;
+``discriminant_analysis``             where a single node of all begins
 ``choice``, ``estimator``             what is left open; the scikit-learn class
 ``_kernels``, ``_sgd_kernels``,       the compiled loops, and the instructions of the training's
+``_node_kernels``,
 ``_assignment_kernels``,
 ``_grouping_kernels``, ``_vectors``
 ``language_model``,                   the next word as a leaf; its settings
@@ -51,6 +54,8 @@ Where this is not the paper:
   is joined there is about as frequent, and the tree nearly as shallow as Huffman's. On the next
   word of Brown its perplexity is below Huffman's by 3 % with 5 children (test part, three seeds)
   and by 1 % with 20, the default (validation part, one seed); its accuracy is the same.
+- A single node of all labels, which the default takes where it is better held out, is a softmax
+  regression: of dense rows it begins at a :func:`.discriminant` analysis and learns in minibatches.
 - Half of the statistics are forgotten at each reassignment: they are of older weights.
 - Lemma 1 (greedy is optimal) and Lemma 5 as printed are false; the tests have counterexamples.
 

@@ -1,6 +1,7 @@
 from .choice import choose as choose
 from .codes import LabelCodes as LabelCodes
 from .estimator import LabelTreeClassifier as LabelTreeClassifier
+from .examples import Examples as Examples
 from .features import Features as Features
 from .language_model import LogBilinearLM as LogBilinearLM
 from .language_model import NextWords as NextWords
@@ -19,7 +20,6 @@ from .shapes import random_tree as random_tree
 from .softmax import TreeSoftmaxLoss as TreeSoftmaxLoss
 from .sparse_adagrad import SparseAdagrad as SparseAdagrad
 from .training import CollapseError as CollapseError
-from .training import Examples as Examples
 from .training import Training as Training
 from .training import begin as begin
 from .tree import LabelTree as LabelTree

@@ -13,6 +13,9 @@ from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.features import Features
 
 AT_ONCE = 2**22  # numbers of the sums of bags' vectors that are there at once
+NEAR = 2**18  # labels' scores at a single node that are there at once
+# Labels of a single node, and rows, above which products of matrices answer, not the loops.
+WIDE, ROWS = 500, 16
 Rows = tuple[np.ndarray, np.ndarray | None, np.ndarray | None]
 
 
@@ -65,6 +68,14 @@ class TreeArrays(NamedTuple):
         least = np.log(threshold) if threshold > 0 else -np.inf
         count = 0
         for part, rows in self._parts(features):
+            if k == 1 and self._is_wide(rows):
+                for few, logits, above in self._at_node(rows):
+                    best = logits.argmax(1)
+                    found = np.take_along_axis(logits, best[:, None], 1)[:, 0] - above
+                    labels[part][few, 0] = np.where(found >= least, best, -1)
+                    values[part][few, 0] = np.where(found >= least, found, -np.inf)
+                count += len(rows[0]) // self.weight.shape[2]
+                continue
             where = *rows, self.weight, self.bias, self.codes.children, k, beam or 0, least
             count += search(*where, labels[part], values[part])
         return values, labels, count / max(len(features), 1)
@@ -74,6 +85,11 @@ class TreeArrays(NamedTuple):
         found, labels = np.zeros(len(features)), np.asarray(labels, np.int64)
         codes = self.codes.offsets, self.codes.nodes, self.codes.slots
         for part, rows in self._parts(features):
+            if self._is_wide(rows):
+                for few, logits, above in self._at_node(rows):
+                    own = np.take_along_axis(logits, labels[part][few, None], 1)[:, 0]
+                    found[part][few] = own - above
+                continue
             score_labels(labels[part], *rows, self.weight, self.bias, *codes, found[part])
         return found
 
@@ -81,8 +97,33 @@ class TreeArrays(NamedTuple):
         """The log-probabilities of all labels, in double precision. ``[n, num_labels]``."""
         found = np.zeros((len(features), self.codes.num_labels))
         for part, rows in self._parts(features):
+            if self._is_wide(rows):
+                for few, logits, above in self._at_node(rows):
+                    np.subtract(logits, above[:, None], out=found[part][few])
+                continue
             score_all(*rows, self.weight, self.bias, self.codes.children, found[part])
         return found
+
+    def _is_wide(self, rows: Rows) -> bool:
+        """Is the tree one node of very many labels, and are these several dense rows?
+
+        By products, scores may differ in the last digit from those of the loops.
+        """
+        wide = self.codes.num_nodes == 1 and self.codes.num_labels > WIDE
+        return wide and rows[2] is None and rows[0].size > ROWS * self.weight.shape[2]
+
+    def _at_node(self, rows: Rows) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+        """Some of the rows, their scores of all labels, and how far these are above log p."""
+        slots = self.codes.slots
+        weight, bias = np.ascontiguousarray(self.weight[0, slots].T), self.bias[0, slots]
+        x = rows[0].reshape(-1, len(weight))
+        size = max(1, NEAR // len(bias))
+        for start in range(0, len(x), size):
+            logits = x[start : start + size] @ weight
+            logits += bias
+            highest = logits.max(1, keepdims=True)
+            total = np.exp(logits - highest).sum(1, dtype=np.float64)
+            yield slice(start, start + size), logits, highest[:, 0] + np.log(total)
 
     def _parts(self, features: Features) -> Iterator[tuple[slice, Rows]]:
         """Which examples, and what the nodes decide on of them, as the loops take it."""

@@ -9,9 +9,10 @@ from operator import itemgetter
 import numpy as np
 
 from structnet.estimators.held_out import hold_out
+from structnet.label_tree.examples import Examples
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.shapes import usual_arity
-from structnet.label_tree.training import CollapseError, Examples, Training, begin
+from structnet.label_tree.training import CollapseError, Training, begin
 from structnet.training.progress import Progress
 
 ONE_NODE = 500  # labels up to which a node of all is tried: slower, but no way down to err on
@@ -22,11 +23,12 @@ TRIED = 400_000  # examples that a trial goes through, at most
 RATES = (1.0, 3.0, 0.3)  # times the rate that suits the size of the features
 VECTORS = 0.2  # rate where the features' vectors are learned
 DIRECT = 50_000_000  # numbers for all labels, of all features, up to which they are tried
-WORK = 20_000_000_000  # products of a training, up to which more labels are tried at one node
+WORK = 30_000_000_000  # products of a training, up to which more labels are tried at one node
 PASSES = 5  # for one through the examples that such a node of all makes
 SOFTMAX = 10  # products that a label's share of a softmax takes as long as
+DENSE = 2.5  # products of matrices that take as long as one of a sparse row
 ENOUGH = 0.98  # score of a tree from which on nothing larger or slower is tried
-FEWEST = 2  # passes of such a node: one is not enough
+FEWEST = 2  # passes of such a node of sparse rows, which begins with nothing
 LEAST = 40  # examples from which on some are held out
 
 
@@ -69,30 +71,42 @@ def choose(
 
     def tried(one: LabelTreeSettings, rate: float) -> tuple[float, float, LabelTreeSettings]:
         assert settings.epochs is not None and one.epochs is not None
-        # The fewer the passes, the longer the steps, unless their length is told.
-        times = settings.epochs / one.epochs if settings.learning_rate is None else 1
+        # The fewer the passes, the longer the steps, unless their length is told, or what is left
+        # to learn is little: see `begin`.
+        scaled = settings.learning_rate is None and not examples.features.is_table
+        times = settings.epochs / one.epochs if scaled else 1
         one = replace(one, learning_rate=rate * times)
         score = _score(one, num_classes, *parts)
         kind = f"a {one.tree} tree of arity {one.arity}, rate {one.learning_rate:.3g}"
         progress.say_when_due(f"tried {kind}: score {score:.3f} held out", last=False)
         return score, rate, one
 
-    found: list[tuple[float, float, LabelTreeSettings]] = []
-    for first, *others in families:
-        if found and found[0][0] >= ENOUGH:
-            break
+    def best_of(one: LabelTreeSettings, rates: list[float]) -> tuple:
         tries = []
-        for rate in _rates(examples, first):
-            tries.append(tried(first, rate))
+        for rate in rates:
+            tries.append(tried(one, rate))
             if len(tries) == 2 and tries[1][0] > tries[0][0]:
                 break  # the third one goes the other way
-        best = max(tries, key=itemgetter(0))
+        return max(tries, key=itemgetter(0))
+
+    found: list[tuple[float, float, LabelTreeSettings]] = []
+    for first, *others in families:
+        best = best_of(first, _rates(examples, first))
         found.append(best)
-        for each in others if best[0] < ENOUGH else ():
-            # What suits many passes through a tree says nothing of a few through a single node.
-            same = each.epochs == first.epochs
-            found.append(tried(each, best[1] if same else _rates(examples, each)[0]))
-    return max(found, key=itemgetter(0))[2]
+        if best[0] >= ENOUGH:
+            break
+        for each in others:
+            # What suits a tree says nothing of a single node, where no vectors wait for it.
+            same = each.arity == first.arity or each.embedding_size
+            rates = [best[1]] if same else _rates(examples, each)
+            found.append(best_of(each, rates if num_classes <= ONE_NODE else rates[:1]))
+    # A node of all labels, without vectors, ends where it began to go, as a learned tree may not:
+    # it is taken unless another is better by more than chance.
+    score = max(each[0] for each in found)
+    chance = (2 * max(score * (1 - score), 0) / len(parts[1])) ** 0.5
+    nodes = [each for each in found if each[2].arity == num_classes and not each[2].embedding_size]
+    steady = [each for each in nodes if each[0] > score - chance]
+    return max(steady or found, key=itemgetter(0))[2]
 
 
 def filled_in(
@@ -148,19 +162,22 @@ def _one_node(
 ) -> LabelTreeSettings | None:
     """A single node of more labels than a node of a tree has, if it learns in seconds.
 
-    Without vectors nothing waits for another thing to be learnt: where a pass is long, fewer do.
+    Without vectors nothing waits for another thing to be learnt, so fewer passes do: of dense rows,
+    where it begins with a solution, one if need be.
     """
-    assert settings.epochs is not None
-    epochs, values = settings.epochs, examples.features.values
+    features, epochs = examples.features, settings.epochs
+    assert epochs is not None
     if told.arity is not None or num_classes <= usual_arity(num_classes):
         return None
-    if settings.embedding_size or (examples.features.is_table and num_classes <= ONE_NODE):
-        most = ONE_NODE
-    else:
-        work = values.size + SOFTMAX * len(examples)  # of a pass, for each label
-        affordable = WORK // (num_classes * work)
-        epochs = told.epochs or int(np.clip(affordable, FEWEST, max(epochs // PASSES, EPOCHS[0])))
-        most = max(ONE_NODE, WORK // (epochs * work))
+    most = ONE_NODE
+    if not settings.embedding_size:
+        products = features.values.size / (DENSE if features.is_table else 1)
+        work = products + SOFTMAX * len(examples)  # of a pass, for each label
+        affordable, fewest = int(WORK / (num_classes * work)), 1 if features.is_table else FEWEST
+        few = features.is_table and num_classes <= ONE_NODE  # as a tree, it may have more to learn
+        usual = epochs if few else max(epochs // PASSES, EPOCHS[0])
+        epochs = told.epochs or int(np.clip(affordable, fewest, usual))
+        most = max(ONE_NODE, int(WORK / (epochs * work)))
     node = replace(settings, tree="huffman", arity=num_classes, epochs=epochs)
     return node if num_classes <= most else None
 

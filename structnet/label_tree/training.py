@@ -1,4 +1,7 @@
-"""Training of a label tree, example by example, with reassignments in the first half."""
+"""Training of a label tree, example by example, with reassignments in the first half.
+
+A single node of all labels learns from dense rows in minibatches.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,17 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.sparse import csr_matrix, issparse
 
+from structnet.label_tree._node_kernels import WIDE, train_node
 from structnet.label_tree._sgd_kernels import train_dense, train_sparse
 from structnet.label_tree.codes import LabelCodes
-from structnet.label_tree.features import Features
+from structnet.label_tree.discriminant_analysis import discriminant
+from structnet.label_tree.examples import Examples, label_means, random_axes
 from structnet.label_tree.reassignment import Statistics
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.shapes import clustered, grouped, usual_arity
 from structnet.label_tree.tree import LabelTree
+from structnet.training.one_thread import ONE_THREAD
 from structnet.training.progress import Progress
 from structnet.training.seeding import epoch_order
 
@@ -33,65 +38,46 @@ class CollapseError(ValueError):
     """A training whose steps were too long."""
 
 
-@dataclass(frozen=True)
-class Examples:
-    """What a label tree learns from.
-
-    Args:
-        features: examples.
-        labels: numbers of their labels.
-        shares: weight of each example; empty where all count alike.
-
-    Shapes:
-        labels ``[n]``, int64; shares ``[n]``, float32.
-    """
-
-    features: Features
-    labels: np.ndarray
-    shares: np.ndarray = field(default_factory=lambda: np.zeros(0, np.float32))
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    def __getitem__(self, rows: Any) -> Examples:
-        shares = self.shares[rows] if len(self.shares) else self.shares
-        return Examples(self.features[rows], self.labels[rows], shares)
-
-    def counts(self, num_classes: int) -> np.ndarray:
-        """How often each label occurs, by weight. ``[num_classes]``."""
-        return np.bincount(self.labels, self.shares if len(self.shares) else None, num_classes)
-
-
 def begin(
     examples: Examples,
     num_classes: int,
     settings: LabelTreeSettings,
     codes: LabelCodes | None = None,
 ) -> LabelTree:
-    """A label tree that has learnt nothing, as the settings have it.
+    """A label tree as the settings have it, before the first step.
+
+    It has learnt nothing; but a single node, with biases, that decides on dense rows begins as a
+    linear discriminant analysis, which is solved at once: see :func:`.discriminant`.
 
     Args:
         settings: settings; see :func:`.choose` for what is None.
         codes: tree of one's own, in place of that of the settings.
     """
-    counts = examples.counts(num_classes)
+    counts, size = examples.counts(num_classes), settings.embedding_size or None
     arity = settings.arity or usual_arity(num_classes)
     shape: Any = "huffman" if settings.tree == "learned" else settings.tree or "huffman"
     if codes is not None:
         shape = codes
     elif shape == "clusters" or (settings.tree == "learned" and settings.start == "clusters"):
-        means = label_means(examples, num_classes)
+        means = label_means(examples, num_classes, random_axes(examples.features))
         shape = clustered(means, arity, settings.max_depth, settings.seed)
-    return LabelTree(
+    tree = LabelTree(
         examples.features.size,
         num_classes,
-        settings.embedding_size or None,
+        size,
         seed=settings.seed,
         arity=arity,
         tree=shape,
         counts=counts,
         **settings.rules,
     ).float()  # whatever torch's default is: the kernels are of single precision
+    one = tree.codes.num_nodes == 1 and size is None and settings.bias
+    if one and examples.features.is_table:
+        arrays, slots = tree.arrays(examples.features), tree.codes.slots
+        found = discriminant(examples, num_classes, settings.seed)
+        arrays.weight[0, slots], arrays.bias[0, slots] = found
+        tree.softmax.take_bias(arrays.bias)
+    return tree
 
 
 def _moved(before: LabelCodes, after: LabelCodes) -> float:
@@ -101,36 +87,6 @@ def _moved(before: LabelCodes, after: LabelCodes) -> float:
     labels = after.labels[~moved[after.labels]]
     moved[labels[rows[0] != rows[1]]] = True
     return float(moved.mean())
-
-
-def label_means(examples: Examples, num_classes: int, most: int = 100) -> np.ndarray:
-    """The mean features of each label's examples; of many sparse ones, on random axes.
-
-    Args:
-        most: columns above which sparse features are projected.
-
-    Shapes:
-        ``[num_classes, columns]``; the mean of all where a label has none.
-    """
-    features = examples.features
-    axes = None
-    if not features.is_table and features.size > most:
-        axes = np.random.default_rng(0).normal(size=(features.size, most)) / np.sqrt(most)
-    return _means(examples, num_classes, axes)
-
-
-def _means(
-    examples: Examples, num_classes: int, axes: np.ndarray | None, prior: float = 0.0
-) -> np.ndarray:
-    """The mean example of each label on axes, beside so many that are as all are on average."""
-    rows = examples.features.table if examples.features.is_table else examples.features.to_csr()
-    weights = examples.shares if len(examples.shares) else np.ones(len(examples))
-    place = examples.labels, np.arange(len(examples))
-    sums = csr_matrix((weights, place), (num_classes, len(examples)), np.float64) @ rows
-    sums = sums @ axes if axes is not None else sums.toarray() if issparse(sums) else sums
-    counts = examples.counts(num_classes)[:, None] + prior
-    mean = sums.sum(0) / (counts - prior).sum()
-    return np.where(counts > 0, (sums + prior * mean) / np.maximum(counts, 1e-300), mean)
 
 
 @dataclass
@@ -147,6 +103,7 @@ class Training:
             gives the same result every time.
 
     Example:
+        >>> from structnet.label_tree import Features
         >>> tree = LabelTree(2, 3, arity=2)
         >>> table = np.eye(3, 2, dtype=np.float32)[np.arange(60) % 3]
         >>> data = Examples(Features.from_table(table), np.arange(60) % 3)
@@ -259,10 +216,10 @@ class Training:
         return np.unique(np.concatenate([ends, parts.ravel(), self._rebuild_marks(total)]))
 
     def _rate(self, done: int, total: int) -> float:
-        """Constant while the tree is learned, then falling to 0."""
+        """Constant while labels move, then falling to 0."""
         rate = self.settings.learning_rate
         assert rate is not None
-        if self.settings.tree != "learned" or self._groups:
+        if self._groups or not self._learns_tree:
             return rate * (1 - done / total)
         return rate * min(1.0, 2 * (1 - done / total))
 
@@ -280,16 +237,20 @@ class Training:
 
         def work(begin: int, end: int) -> float:
             given = begin, end, part.labels, part.shares, *where, *how
-            if embedding is None and not part.features.is_table:
+            if embedding is not None:
+                return train_dense(*given, embedding)
+            if not part.features.is_table:
                 return train_sparse(*given)
-            return train_dense(*given, embedding)
+            wide = codes.num_nodes == 1 and codes.arity >= WIDE
+            return train_node(*given) if wide else train_dense(*given, None)
 
         ends = np.linspace(0, len(part), self.threads + 1).astype(int).tolist()
-        if self.threads == 1:
-            loss = work(0, len(part))
-        else:
-            with ThreadPoolExecutor(self.threads) as pool:
-                loss = sum(pool.map(work, ends[:-1], ends[1:]))
+        with ONE_THREAD:  # each of ours multiplies by itself
+            if self.threads == 1:
+                loss = work(0, len(part))
+            else:
+                with ThreadPoolExecutor(self.threads) as pool:
+                    loss = sum(pool.map(work, ends[:-1], ends[1:]))
         softmax.take_bias(bias)
         return loss
 
@@ -318,7 +279,7 @@ class Training:
     def _group(self, examples: Examples) -> None:
         """Labels whose examples are represented alike come together."""
         softmax, limit = self.tree.softmax, self.settings.max_depth
-        means = _means(examples, self.tree.num_outputs, self.tree.vectors(), PRIOR)
+        means = label_means(examples, self.tree.num_outputs, self.tree.vectors(), PRIOR)
         codes = grouped(softmax.counts.numpy(), means, softmax.arity)
         if limit is not None and codes.depth.max(initial=0) > limit:
             codes = clustered(means, softmax.arity, limit, self.settings.seed)

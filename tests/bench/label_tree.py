@@ -4,7 +4,8 @@ Words are drawn like those of a text: 12,000 labels, of frequencies as Zipf has 
 four words. The authors' C++ program needed 11-12.6 processor seconds for 5 epochs of a million
 lines with Huffman's tree of 5 children, 18-22 with 20, 36-47 and 71 where the tree is learned; on
 one thread, as here. Processor time. ``module`` is the torch module on batches of 1024, beside plain
-autograd; ``reading`` is the time to read such lines from a file.
+autograd; ``reading`` is the time to read such lines from a file; ``node`` is a pass of a single
+node of all labels through dense rows in minibatches, beside the loop over examples of a tree's.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ from structnet.label_tree import (
     TreeSoftmaxLoss,
     begin,
 )
+from structnet.label_tree._node_kernels import train_node
+from structnet.label_tree._sgd_kernels import train_dense
+from structnet.training.one_thread import ONE_THREAD
 
 SIZE, EPOCHS = 50, 5
 
@@ -100,6 +104,27 @@ def module_row(examples: Examples, labels: int, batch: int) -> dict:
     }
 
 
+def node_row(labels: int, number: int, seed: int) -> dict:
+    """A pass of a single node through dense rows, beside the loop over examples on the same."""
+    rng, size = np.random.default_rng(seed), 32
+    features = Features.from_table(rng.normal(size=(number, size)).astype(np.float32))
+    y, tree = rng.integers(labels, size=number), LabelTree(size, labels, arity=labels)
+    codes, (_, weight, bias, _) = tree.codes, tree.arrays(features, lay=True)
+    nothing = np.zeros(0, np.float32)
+    where = *features.parts, weight, bias, codes.offsets, codes.nodes, codes.slots
+    noted = tree.softmax.statistics
+    given = 0, number, y, nothing, *where, noted.sums, noted.seen, 0.01, 0.0, True
+    with ONE_THREAD:
+        times = medians(lambda: train_node(*given), lambda: train_dense(*given, None), repeats=5)
+    return {
+        "tree": "node",
+        "arity": labels,
+        "threads": 1,
+        "examples/s": number / times[0],
+        "ratio to one by one": times[1] / times[0],
+    }
+
+
 def reading_row(number: int, seed: int) -> dict:
     words = np.random.default_rng(seed).integers(12_000, size=(number, 5))
     with tempfile.TemporaryDirectory() as folder:
@@ -140,6 +165,7 @@ def main() -> None:
         for threads in (1,) if options.quick else (1, 2):
             rows.append(training_row(examples, labels, tree, arity, threads))
     rows.append(module_row(examples, labels, 1024))
+    rows += [node_row(each, 3_000, options.seed) for each in (500, 2_000, 8_000)]
     rows.append(growth_row(20_000 if options.quick else 300_000, number, options.seed))
     report(rows, seed=options.seed, labels=labels, lines=number, epochs=EPOCHS)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -26,7 +25,7 @@ from structnet.label_tree import (
     choose,
     random_tree,
 )
-from structnet.label_tree.choice import ENOUGH, SOFTMAX, base_rate, filled_in
+from structnet.label_tree.choice import filled_in
 from structnet.routing import Samples
 from structnet.training.seeding import epoch_order
 
@@ -255,81 +254,12 @@ def test_who_is_given_another_way_than_the_default_is_told() -> None:
         choose(bags(), 9, replace(settings, **told))  # pytest makes errors of warnings
 
 
-def test_of_few_labels_a_single_node_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    examples, untold = table(), LabelTreeSettings(epochs=4, learning_rate=0.3)
-    found = choose(examples, 27, untold)  # more labels than the 20 children of a node
-    assert (found.tree, found.arity) == ("huffman", 27)
-    for told, arity in (({"arity": 3}, 3), ({"tree": "learned"}, 20)):
-        assert choose(examples, 27, replace(untold, **told)).arity == arity
-    monkeypatch.setattr("structnet.label_tree.choice.ONE_NODE", 26)
-    assert choose(examples, 27, untold).arity == 27  # which takes no time
-    quick = choose(examples, 27, LabelTreeSettings())
-    assert (
-        quick.arity == 27
-        and 5 <= quick.epochs < filled_in(examples, 27, LabelTreeSettings()).epochs
-    )
-    monkeypatch.setattr("structnet.label_tree.choice.WORK", 0)
-    assert choose(examples, 27, untold).arity == 20
-
-
-@pytest.mark.parametrize(("passes", "epochs"), [(6.5, 6), (2.5, 2), (1.5, None)])
-def test_a_single_node_makes_as_many_passes_as_there_is_time_for(
-    passes: float, epochs: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    examples = table()
-    work = int(passes * 27 * (examples.features.values.size + SOFTMAX * len(examples)))
-    monkeypatch.setattr("structnet.label_tree.choice.ONE_NODE", 26)
-    monkeypatch.setattr("structnet.label_tree.choice.WORK", work)
-    widest = lambda settings, *_: settings.arity / 100  # noqa: E731
-    monkeypatch.setattr("structnet.label_tree.choice._score", widest)
-    found = choose(examples, 27, LabelTreeSettings())
-    assert (found.arity, found.epochs) == (27, epochs) if epochs else found.arity == 20
-
-
-def test_where_a_tree_is_right_nothing_slower_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    for score, arity in ((ENOUGH - 0.01, 27), (ENOUGH, 20)):
-        wider = lambda settings, *_, least=score: least + (settings.arity - 20) / 1000  # noqa: E731
-        monkeypatch.setattr("structnet.label_tree.choice._score", wider)
-        assert choose(table(), 27, LabelTreeSettings()).arity == arity
-
-
-def test_a_single_node_keeps_no_statistics_which_would_be_the_square_of_its_labels() -> None:
-    examples = table()
-    settings = LabelTreeSettings("huffman", arity=27, epochs=1, learning_rate=0.3)
-    tree = Training(begin(examples, 27, settings), settings).run(examples).tree
-    assert sum(each.numel() for each in tree.state_dict().values()) < 27 * 10
-    report = tree.softmax.node_report()
-    assert (report.labels, report.share) == (27, 1) and np.isnan(report.relative).all()
-    assert tree.softmax.reassign().moved == 0  # there is nowhere to go
-
-
-@pytest.mark.parametrize("start", ["huffman", "groups"])
-def test_of_a_single_node_no_reassignment_is_recorded(start: Any) -> None:
-    examples, untold = table(), {"arity": 27, "epochs": 4, "learning_rate": 0.3}
-    learned = LabelTreeSettings("learned", start=start, **untold)
-    training = Training(begin(examples, 27, learned), learned).run(examples)
-    assert not training.stream(examples).rebuilds
-    json.dumps(training.state(), allow_nan=False)
-
-
 def test_of_many_labels_a_node_has_so_many_children_that_two_decide() -> None:
     settings = LabelTreeSettings("huffman", epochs=1, learning_rate=0.3)
     for number, arity in ((3, 3), (27, 20), (1000, 32), (100_000, 128)):
         examples = Examples(table().features, np.arange(3000) % number)
         assert begin(examples, number, settings).codes.arity == arity
         assert filled_in(examples, number, settings).arity == arity
-
-
-def test_few_passes_through_a_single_node_have_a_rate_of_their_own() -> None:
-    labels = np.random.default_rng(0).permutation(np.repeat(np.arange(600), 10))
-    centres = np.random.default_rng(1).normal(size=(600, 8))
-    rows = centres[labels] + 0.5 * np.random.default_rng(2).normal(size=(6000, 8))
-    examples = Examples(Features.from_table(rows.astype(np.float32)), labels)
-    found = choose(examples, 600, LabelTreeSettings())
-    usual = filled_in(examples, 600, LabelTreeSettings())
-    assert found.arity == 600 and found.epochs < usual.epochs
-    times = usual.epochs / found.epochs
-    assert found.learning_rate == pytest.approx(base_rate(examples, usual) * times)
 
 
 def test_groups_that_are_too_deep_are_clusters() -> None:

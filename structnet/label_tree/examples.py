@@ -1,0 +1,76 @@
+"""What a label tree learns from, and the mean example of each label."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix, issparse
+
+from structnet.label_tree.features import Features
+
+
+@dataclass(frozen=True)
+class Examples:
+    """What a label tree learns from.
+
+    Args:
+        features: examples.
+        labels: numbers of their labels.
+        shares: weight of each example; empty where all count alike.
+
+    Shapes:
+        labels ``[n]``, int64; shares ``[n]``, float32.
+    """
+
+    features: Features
+    labels: np.ndarray
+    shares: np.ndarray = field(default_factory=lambda: np.zeros(0, np.float32))
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, rows: Any) -> Examples:
+        shares = self.shares[rows] if len(self.shares) else self.shares
+        return Examples(self.features[rows], self.labels[rows], shares)
+
+    def counts(self, num_classes: int) -> np.ndarray:
+        """How often each label occurs, by weight. ``[num_classes]``."""
+        return np.bincount(self.labels, self.shares if len(self.shares) else None, num_classes)
+
+
+def label_means(
+    examples: Examples, num_classes: int, axes: np.ndarray | None = None, prior: float = 0.0
+) -> np.ndarray:
+    """The mean features of each label's examples.
+
+    Args:
+        axes: directions that the features are projected on, ``[features, columns]``.
+        prior: number of examples, as all are on average, that stand beside a label's own.
+
+    Shapes:
+        ``[num_classes, columns]``; the mean of all where a label has none.
+    """
+    rows = examples.features.table if examples.features.is_table else examples.features.to_csr()
+    weights = examples.shares if len(examples.shares) else np.ones(len(examples))
+    place = examples.labels, np.arange(len(examples))
+    sums = csr_matrix((weights, place), (num_classes, len(examples)), np.float64) @ rows
+    sums = sums @ axes if axes is not None else sums.toarray() if issparse(sums) else sums
+    counts = examples.counts(num_classes)[:, None] + prior
+    mean = sums.sum(0) / (counts - prior).sum()
+    return np.where(counts > 0, (sums + prior * mean) / np.maximum(counts, 1e-300), mean)
+
+
+def random_axes(features: Features, most: int = 100) -> np.ndarray | None:
+    """Axes that many sparse features are projected on; None where they are few, or a table.
+
+    Args:
+        most: number of axes, and of columns up to which there are none.
+
+    Shapes:
+        ``[features, most]``.
+    """
+    if features.is_table or features.size <= most:
+        return None
+    return np.random.default_rng(0).normal(size=(features.size, most)) / np.sqrt(most)
