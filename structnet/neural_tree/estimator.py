@@ -27,13 +27,13 @@ class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
         transformers: may the tree have transformers?
         max_depth, max_leaves, max_parameters, max_transformers, min_gain, gain_errors,
             prefer_split, min_samples, epochs, refine_epochs, patience, stop_refinement, n_init,
-            batch_size, learning_rate, warm_start_solvers, balance_routers, lookahead, cache_bytes,
-            prune: limits and hyper-parameters, as :class:`.NeuralTreeSettings` tells them.
-            Refinement keeps the epoch of the highest validation accuracy, as in the paper; after
-            it the tree learns from the validation samples, too, for half as many epochs, unless
-            ``fit`` was given some. A table's tree begins as a linear model, its weights penalised
-            as strongly as samples held out advise; where it stays one, it is not refined, and what
-            grows from it is penalised alike.
+            batch_size, learning_rate, weight_decay, warm_start_solvers, balance_routers, lookahead,
+            cache_bytes, prune: limits and hyper-parameters, as :class:`.NeuralTreeSettings` has
+            them. Refinement keeps the epoch of the highest validation accuracy, as in the paper;
+            after it the tree learns from the validation samples, too, for half as many epochs,
+            unless ``fit`` was given some. A table's tree begins as a linear model, its weights
+            penalised as strongly as samples held out advise; where it stays one, it is not refined,
+            and what grows from it is penalised alike.
         class_weight: class -> weight, 1 where none is said, times that of the sample; "balanced"
             makes all classes count alike. It holds for the validation samples, too.
         validation_fraction: share of the samples to choose by; the classes keep their shares.

@@ -81,6 +81,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         n_init: int = NeuralTreeSettings.n_init,
         batch_size: int | None = NeuralTreeSettings.batch_size,
         learning_rate: float = NeuralTreeSettings.learning_rate,
+        weight_decay: float = NeuralTreeSettings.weight_decay,
         warm_start_solvers: bool = NeuralTreeSettings.warm_start_solvers,
         balance_routers: bool = NeuralTreeSettings.balance_routers,
         lookahead: int = NeuralTreeSettings.lookahead,
@@ -203,7 +204,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         """Refuses parameters that the trees that are there do not have."""
         if self.folder is not None:
             raise wrong("folder", "None where 'warm_start' goes on with a tree", self.folder)
-        for name, kept in vars(self).get("_grown_with", {}).items():
+        for name, kept in self._grown_with.items():
             value = getattr(self, name)
             if value is not kept and value != kept:
                 raise wrong(name, f"{kept!r}, as that of the trees to go on with", value)
@@ -351,8 +352,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         return nn.ModuleList(self._trees()), {"members": members, "primitives": chosen}
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
-        if "primitives" in config:  # older files have it among the parameters
-            self.primitives = presets.restored(config["primitives"])
+        self.primitives = presets.restored(config["primitives"])
         self._grown_with = {name: getattr(self, name) for name in GROWN_WITH}
         likelihood, outputs = self._task()
         primitives, self.members_ = self._primitives(outputs), []

@@ -49,6 +49,10 @@ class NeuralTreeSettings:
         batch_size: samples a step; None takes as many as give an epoch some 16 steps, as
             :meth:`batch` says it.
         learning_rate: learning rate of Adam; in refinement a tenth of it after every 50 epochs.
+        weight_decay: share, times the learning rate, by which each step of refinement makes all
+            weights but biases smaller, as AdamW has it. Routers stay softer by it, which smooth
+            numbers gain by and regions with sharp edges lose by. A penalty that growth began with
+            holds in its place.
         warm_start_solvers: begin new solvers as copies of their leaf's own, where that fits.
         balance_routers: scale a new router to the samples at its leaf, so that it starts by sending
             about half of them to each side.
@@ -71,10 +75,10 @@ class NeuralTreeSettings:
 
     Reference:
         Tanno et al., Adaptive Neural Trees, ICML 2019, Supp. C: batches of 512, a learning rate of
-        1e-3, a patience of 5, new solvers from scratch, one router at a time, any gain at all, the
-        better of split and deepening, all epochs of refinement, and no branch cut. The defaults
-        here are for tables of hundreds or thousands of rows; runs on the paper's data sets have
-        the paper's, but for ``prune`` and ``gain_errors``.
+        1e-3, no weight decay, a patience of 5, new solvers from scratch, one router at a time, any
+        gain at all, the better of split and deepening, all epochs of refinement, and no branch cut.
+        The defaults here are for tables of hundreds or thousands of rows; runs on the paper's data
+        sets have the paper's, but for ``prune`` and ``gain_errors``, and SARCOS's weight decay.
 
     Example:
         >>> NeuralTreeSettings(max_leaves=8).learning_rate
@@ -100,6 +104,7 @@ class NeuralTreeSettings:
     n_init: int = 1
     batch_size: int | None = None
     learning_rate: float = 1e-2
+    weight_decay: float = 0.0
     warm_start_solvers: bool = True
     balance_routers: bool = True
     lookahead: int = 16
@@ -126,6 +131,7 @@ class NeuralTreeSettings:
         check_number("gain_errors", self.gain_errors, 0)
         check_number("min_samples", self.min_samples, 0)
         check_number("learning_rate", self.learning_rate, 0, open=True)
+        check_number("weight_decay", self.weight_decay, 0)
         check_bool("balance_routers", self.balance_routers)
         check_number("cache_bytes", self.cache_bytes, 0)
         check_number("prune", self.prune, 0, 1, optional=True)
@@ -162,7 +168,7 @@ class NeuralTreeSettings:
             return None
         return max(self.patience, math.ceil(steps * self.batch(size) / max(size, 1)))
 
-    def adam(self, strength: float | None = None) -> Callable[..., Any]:
+    def adam(self, strength: float | None = None, decay: float = 0.0) -> Callable[..., Any]:
         """What makes the optimizer: Adam at the learning rate, in one pass over the memory.
 
         A step of Adam moves each weight about alike, and so an output the further, the more inputs
@@ -171,22 +177,26 @@ class NeuralTreeSettings:
         Args:
             strength: strength of a penalty, half of it times the squares of all weights, of what
                 grows from a penalised linear model; None or 0 is without one. Biases are free.
+            decay: weight decay where there is no penalty.
 
         Reference:
-            Yang et al., Tensor Programs V, 2022, has the same rule for the rates of wide networks.
+            Yang et al., Tensor Programs V, 2022, has the same rule for the rates of wide networks;
+            Loshchilov and Hutter, Decoupled Weight Decay Regularization, ICLR 2019, is the decay.
         """
-        return partial(_adam, self.learning_rate, strength)
+        return partial(_adam, self.learning_rate, strength or 0.0, decay)
 
 
-def _adam(learning_rate: float, strength: float | None, parameters: Iterable[Any]) -> Any:
-    from torch.optim import Adam
+def _adam(learning_rate: float, strength: float, decay: float, parameters: Iterable[Any]) -> Any:
+    from torch.optim import Adam, AdamW
 
-    if not strength:
+    if not (strength or decay):
         return Adam(parameters, lr=learning_rate, fused=True)
-    groups: dict[int, dict[str, Any]] = {}  # by the number of inputs; 0 for biases
+    groups: dict[tuple[float, float], list[Any]] = {}  # by their rate and what holds them down
     for each in parameters:
-        inputs = each[0].numel() if each.dim() > 1 else 0
-        rate = learning_rate * min(1.0, INPUTS / max(inputs, 1))
-        group = {"params": [], "lr": rate, "weight_decay": strength if inputs else 0.0}
-        groups.setdefault(inputs, group)["params"].append(each)
-    return Adam([*groups.values()], lr=learning_rate, fused=True)
+        inputs = each[0].numel() if each.dim() > 1 else 0  # 0: a bias
+        rate = learning_rate * (min(1.0, INPUTS / max(inputs, 1)) if strength else 1.0)
+        groups.setdefault((rate, (strength or decay) if inputs else 0.0), []).append(each)
+    told = [
+        {"params": each, "lr": rate, "weight_decay": held} for (rate, held), each in groups.items()
+    ]
+    return (Adam if strength else AdamW)(told, lr=learning_rate, fused=True)

@@ -81,7 +81,7 @@ class Trained:
         most = 1 + len(decisions)  # each added one at most
         with random_states_kept(torch.device("cpu")):
             tree = NeuralTree.from_config(config["tree"], primitives, likelihood, most)
-        return cls(tree, decisions, History(config["history"]), strength=config.get("strength"))
+        return cls(tree, decisions, History(config["history"]), strength=config["strength"])
 
 
 Found = TypeVar("Found", bound=Trained)
@@ -161,9 +161,8 @@ def train(
     growth.run()
     refined, last = History(), History()
     refinement = None if folder is None else folder / "refinement"
-    begun = refinement is not None and refinement.exists()  # when linear models were refined, too
     # It is at its optimum, unless it was a trained network that knew better.
-    linear = is_linear_model(tree, train) and growth.strength is not None and not begun
+    linear = is_linear_model(tree, train) and growth.strength is not None
     if settings.refine_epochs and not linear:
         said.part = "refinement, "
         said.say(f"refinement of the whole tree: {settings.refine_epochs} epochs at most")
@@ -197,7 +196,7 @@ def go_on(
     Args:
         trained: tree and how it came to be, which stay as they are.
         settings: those of refinement: ``refine_epochs``, ``stop_refinement`` with ``patience``,
-            ``batch_size``, ``learning_rate``, ``seed``.
+            ``batch_size``, ``learning_rate``, ``weight_decay``, ``seed``.
         train, validation, device, progress: those of :func:`train`.
 
     Returns:
@@ -241,7 +240,7 @@ def _refined(
         epochs=settings.refine_epochs,
         batch_size=settings.batch(len(train)),
         seed=settings.seed,
-        optimizer=settings.adam(strength),
+        optimizer=settings.adam(strength, settings.weight_decay),
         patience=settings.waits(len(train)) if settings.stop_refinement else None,
         **fitting,
     )
@@ -275,7 +274,7 @@ def _finished(
         epochs=settings.refine_epochs // 2,
         batch_size=settings.batch(len(everything)),
         seed=settings.seed,
-        optimizer=settings.adam(strength),
+        optimizer=settings.adam(strength, settings.weight_decay),
         device=device,
         progress=progress,
     )

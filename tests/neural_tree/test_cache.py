@@ -207,7 +207,7 @@ def test_augmented_samples_train_without_a_cache() -> None:
         return x + 0.1 * torch.randn_like(x)
 
     def grow(use: bool):
-        growth = make_growth(kind=scripted("split"), cache=use)
+        growth = make_growth(kind=scripted("split"), cache_bytes=use * 4e9)
         growth.train = Samples(growth.train.x, growth.train.targets, augment=jitter)
         growth.run()
         return growth
@@ -240,7 +240,8 @@ def test_no_cache_beyond_the_memory_allowed(count: int) -> None:
 def test_a_growth_decides_the_same_with_and_without() -> None:
     script = scripted("split", "deepen", "split", "deepen")
     ours, theirs = (
-        make_growth(make_tree(norm=True, dropout=0.2), script, cache=use) for use in (True, False)
+        make_growth(make_tree(norm=True, dropout=0.2), script, cache_bytes=room)
+        for room in (4e9, 0)
     )
     for growth in (ours, theirs):
         growth.run()

@@ -72,7 +72,7 @@ def test_all_training_is_on_the_samples_given(monkeypatch: pytest.MonkeyPatch) -
         return fit(model, train, validation, **how)
 
     monkeypatch.setattr(growth_module, "fit", watched)
-    growth = grow(kind=scripted("split"), epochs=1, cache=False)
+    growth = grow(kind=scripted("split"), epochs=1, cache_bytes=0)
     assert len(calls) == 1 + 3 * 2
     for train, validation, _ in calls:
         assert train is growth.train and validation is growth.validation
@@ -91,15 +91,14 @@ class Watched(Samples):
         return super().__getitem__(indices)
 
 
-@pytest.mark.parametrize("cache", [True, False])
-def test_how_often_a_sample_is_taken(cache: bool) -> None:
+@pytest.mark.parametrize("cache_bytes", [4e9, 0])
+def test_how_often_a_sample_is_taken(cache_bytes: float) -> None:
     train, validation = (
         Watched(samples.x, samples.targets) for samples in (make_samples(60), make_samples(40, 1))
     )
     # A new router looks at some samples once more, to be scaled to them.
-    growth = growth_on(
-        make_tree(), train, validation, scripted("split"), balance_routers=False, cache=cache
-    )
+    how = {"balance_routers": False, "cache_bytes": cache_bytes}
+    growth = growth_on(make_tree(), train, validation, scripted("split"), **how)
     growth.step()
     assert (train.taken == 2).all()  # once an epoch
     assert (validation.taken == 3).all()  # and before the first
@@ -111,11 +110,11 @@ def test_how_often_a_sample_is_taken(cache: bool) -> None:
     splits = sum("split" in decision.candidates for decision in growth.decisions)
     # For the shares of a split's sides; for what is lost at the leaf, the losses before, and those
     # with each candidate.
-    more = [0, visited] if cache else [splits, 2 * visited + candidates]
+    more = [0, visited] if cache_bytes else [splits, 2 * visited + candidates]
     for samples, asked in zip((train, validation), more, strict=True):
-        expected = 2 + asked + (visited if cache else 2 * candidates)
+        expected = 2 + asked + (visited if cache_bytes else 2 * candidates)
         assert (samples.taken[32:] == expected).all()
-        probes = 2 * visited if cache else 0
+        probes = 2 * visited if cache_bytes else 0
         assert (samples.taken[:32] == expected + probes).all()
 
 

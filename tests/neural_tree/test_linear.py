@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from alike import assert_same_weights
 from sklearn.datasets import make_classification, make_regression
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.model_selection import train_test_split
@@ -154,6 +153,23 @@ def begun(samples: Samples, **how: Any) -> Growth:
     return growth
 
 
+def test_at_its_optimum_nothing_is_learnt_by_epochs() -> None:
+    samples = rows(200, 20)
+    root, tree = (NeuralTree(presets.table(1), (20,), SquaredError()) for _ in range(2))
+    growth = Growth(root, samples, samples, NeuralTreeSettings(epochs=2))
+    start_linear(tree, samples, samples, seed=growth._seed("linear"))
+    growth.step()
+    solver, other = root.nodes[0].end, tree.nodes[0].end
+    assert isinstance(solver, nn.Linear) and isinstance(other, nn.Linear)
+    assert torch.equal(solver.weight, other.weight) and not len(growth.history)
+    assert growth.loss == pytest.approx(evaluate(root, samples)["loss"])
+    gaussian = NeuralTree(presets.table(2), (20,), GaussianMixture())
+    own = Growth(gaussian, samples, samples, NeuralTreeSettings(epochs=2))
+    own.step()
+    assert len(own.history)  # deviations are to be learnt
+    assert len(begun(rows(200, 16)).history)  # few columns are not penalised any more
+
+
 def test_what_grows_from_it_is_penalised_as_it_is(tmp_path: Path) -> None:
     first = begun(rows(200, 20), folder=tmp_path, resume=True)
     again = begun(rows(200, 20), folder=tmp_path, resume=True)
@@ -183,9 +199,9 @@ def test_refinement_keeps_the_penalty_and_goes_on_with_it(monkeypatch: pytest.Mo
     told: list[float | None] = []
     adam = NeuralTreeSettings.adam
 
-    def noted(self: NeuralTreeSettings, strength: float | None = None) -> Any:
+    def noted(self: NeuralTreeSettings, strength: float | None = None, decay: float = 0.0) -> Any:
         told.append(strength)
-        return adam(self, strength)
+        return adam(self, strength, decay)
 
     monkeypatch.setattr(NeuralTreeSettings, "adam", noted)
     monkeypatch.setattr(Growth, "choose", lambda self, gains: next(reversed(gains), "keep"))
@@ -227,28 +243,6 @@ def test_gaussians_begin_at_the_optimum_of_their_means() -> None:
     assert solver.bias.tolist() == pytest.approx([means.bias.item(), np.log(square) / 2])
     most = float(samples.x.square().sum(1).mean()) / 200
     assert strength is not None and found == pytest.approx(min(strength, most) / 2 / square)
-
-
-def test_a_training_that_refined_a_linear_model_is_gone_on_from(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    samples, few = rows(), NeuralTreeSettings(max_leaves=1, epochs=2, refine_epochs=4)
-    for module in (
-        "growth.growth.start_linear",
-        "training.is_linear_model",
-    ):  # as before it was asked
-        name = f"structnet.neural_tree.{module}"
-        monkeypatch.setattr(name, lambda *about, **how: None)
-
-    def trained() -> Trained:
-        tree = NeuralTree(presets.table(1), (8,), SquaredError())
-        return train(tree, few, samples, samples, samples, folder=tmp_path)
-
-    before = trained()
-    monkeypatch.undo()
-    again = trained()
-    assert is_linear_model(again.tree, samples) and len(again.refinement) == 4
-    assert_same_weights(again.tree, before.tree)
 
 
 def test_numbers_that_no_float_can_hold_leave_it_as_it_is() -> None:

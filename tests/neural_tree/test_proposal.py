@@ -258,9 +258,11 @@ def test_what_does_not_learn_may_be_shared() -> None:
 
 
 @pytest.mark.parametrize("weight", [None, 0.01])
-@pytest.mark.parametrize("cache", [True, False])
-def test_nothing_is_tried_where_hardly_a_sample_comes(cache: bool, weight: float | None) -> None:
-    growth = make_growth(kind=scripted("split"), min_samples=5, cache=cache)
+@pytest.mark.parametrize("cache_bytes", [4e9, 0])
+def test_nothing_is_tried_where_hardly_a_sample_comes(
+    cache_bytes: float, weight: float | None
+) -> None:
+    growth = make_growth(kind=scripted("split"), min_samples=5, cache_bytes=cache_bytes)
     if weight is not None:
         growth.train = Samples(growth.train.x, growth.train.targets, torch.full((60,), weight))
     growth.step()

@@ -19,7 +19,7 @@ from growths import (
 )
 from torch import nn
 
-from structnet.neural_tree import NeuralTree, refine
+from structnet.neural_tree import NeuralTree, NeuralTreeSettings, refine
 from structnet.training.history import History
 from structnet.training.loop import NonFiniteLossError
 from structnet.training.metrics import accuracy, evaluate
@@ -135,6 +135,24 @@ def test_another_schedule_or_none() -> None:
     for schedule, expected in ((None, [1e-3] * 3), (halving, [1e-3, 5e-4, 2.5e-4])):
         history = refine(make_tree(), samples, samples, epochs=3, schedule=schedule, **OPTIONS)
         assert history["learning_rate"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("strength", [None, 0.0])
+def test_weight_decay_takes_a_share_of_all_but_biases(strength: float | None) -> None:
+    settings = NeuralTreeSettings(learning_rate=0.1, weight_decay=0.3)
+    layer = nn.Linear(20, 2)
+    weight, bias = (part.detach().clone() for part in layer.parameters())
+    optimizer = settings.adam(strength, settings.weight_decay)(layer.parameters())
+    for part in layer.parameters():
+        part.grad = torch.zeros_like(part)
+    optimizer.step()
+    assert torch.allclose(layer.weight, (1 - 0.1 * 0.3) * weight) and torch.equal(layer.bias, bias)
+
+
+def test_a_penalty_holds_in_place_of_weight_decay() -> None:
+    parts = [*nn.Linear(20, 2).parameters()]
+    ours, theirs = (NeuralTreeSettings().adam(0.5, decay)(parts) for decay in (0.3, 0.0))
+    assert ours.defaults == theirs.defaults and ours.param_groups == theirs.param_groups
 
 
 def test_another_measure_decides() -> None:

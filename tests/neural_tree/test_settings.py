@@ -29,6 +29,7 @@ WRONG = {
     "n_init": True,
     "batch_size": 0,
     "learning_rate": 0.0,
+    "weight_decay": -0.1,
     "warm_start_solvers": "no",
     "balance_routers": None,
     "lookahead": 0,

@@ -55,13 +55,13 @@ def test_it_says_that_it_has_grown_and_goes_on(capsys: pytest.CaptureFixture) ->
 
 
 def test_it_is_growth_then_refinement_then_pruning() -> None:
-    found = trained(replace(SHORT, prune=0.05))
-    tree = make_tree()
-    shared = {"optimizer": partial(torch.optim.Adam, lr=0.05, fused=True)}
-    growth = Growth(tree, TRAIN, VALIDATION, SHORT, **shared)
+    settings = replace(SHORT, prune=0.05, weight_decay=0.1)
+    found, tree = trained(settings), make_tree()
+    optimizer = partial(torch.optim.Adam, lr=0.05, fused=True)
+    growth = Growth(tree, TRAIN, VALIDATION, SHORT, optimizer=optimizer)
     growth.run()
-    shared |= {"epochs": 3, "batch_size": 20, "seed": 4, "progress": False}
-    refined = refine(tree, TRAIN, VALIDATION, **shared)
+    how = {"epochs": 3, "batch_size": 20, "seed": 4, "progress": False}
+    refined = refine(tree, TRAIN, VALIDATION, optimizer=settings.adam(decay=0.1), **how)
     assert_same_weights(found.tree, prune(tree, TRAIN, 0.05))
     assert untimed(found.growth) == untimed(growth.history)
     place = {"phase": "refine", "node": 0, "decision": len(growth.decisions)}
@@ -71,12 +71,12 @@ def test_it_is_growth_then_refinement_then_pruning() -> None:
 
 
 def test_last_all_samples_are_learnt_from(tmp_path: Path) -> None:
-    settings = replace(SHORT, refine_epochs=5, prune=None)
+    settings = replace(SHORT, refine_epochs=5, prune=None, weight_decay=0.1)
     everything = make_samples(100, 60)
     refined = trained(settings)
     expected = deepcopy(refined.tree)
-    shared = {"optimizer": partial(torch.optim.Adam, lr=0.05, fused=True), "progress": False}
-    finished = finish(expected, everything, epochs=2, batch_size=20, seed=4, **shared)
+    how = {"epochs": 2, "batch_size": 20, "seed": 4, "progress": False}
+    finished = finish(expected, everything, optimizer=settings.adam(decay=0.1), **how)
     for folder in (None, tmp_path, tmp_path):  # anew, into a folder, and from there
         found = trained(settings, everything=everything, folder=folder)
         assert_same_weights(found.tree, expected)

@@ -90,7 +90,8 @@ def test_the_defaults_are_those_of_the_paper() -> None:
     }
     training = settings_of(data="mnist").training
     assert (training.patience, training.learning_rate, training.min_gain) == (5, 1e-3, 0)
-    assert training.told().batch(54_000) == 512
+    assert training.told().batch(54_000) == 512 and training.weight_decay == 0
+    assert settings_of(data="sarcos").training.weight_decay > 0
     assert not training.prefer_split and not training.warm_start_solvers
     table = settings_of(data="houses.csv").training.told()
     assert replace(table, seed=0) == NeuralTreeSettings()  # as an estimator has it

@@ -99,7 +99,7 @@ def cached(
     None if that would take more memory than allowed, or if a sample may come differently each time:
     because it is augmented, or a module draws random numbers even in evaluation mode.
     """
-    if samples.augment is not None:
+    if samples.augment is not None or not max_bytes:
         return None
     places = np.arange(min(PROBE, len(samples)))
     probes = (samples[places].to(device) for _ in range(2))  # a Dataset may augment them

@@ -27,7 +27,7 @@ from structnet.neural_tree.growth.candidate import AtLeaf, Candidate, Split, cac
 from structnet.neural_tree.growth.decision import Decision, Gain, choose, gained
 from structnet.neural_tree.growth.measures import can_gain, expected, of_each
 from structnet.neural_tree.growth.proposal import propose
-from structnet.neural_tree.linear import start_linear
+from structnet.neural_tree.linear import is_linear_model, start_linear
 from structnet.neural_tree.settings import BEGUN, WAIT, NeuralTreeSettings
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples
@@ -35,10 +35,7 @@ from structnet.training.files import locked
 from structnet.training.fitting import fit
 from structnet.training.history import History
 from structnet.training.loop import NonFiniteLossError
-from structnet.training.metrics import (
-    Metric,
-    evaluate,
-)
+from structnet.training.metrics import Metric, evaluate
 from structnet.training.processes import own_device, process_rank
 from structnet.training.progress import Progress
 from structnet.training.seeding import random_states_kept
@@ -70,7 +67,6 @@ class Growth:
         schedule_per: step the schedule after each "epoch" or each "batch".
         metrics: name -> ``metric(tree, batch)``, measured on the validation samples after every
             decision, and kept in it.
-        cache: compute what reaches the leaf once a candidate, where that is exact.
         device: "cpu", "cuda", ...
         folder: place of the state.
         resume: go on from the folder's state, if there is one; False begins anew and replaces the
@@ -119,7 +115,6 @@ class Growth:
         schedule: Callable | None = None,
         schedule_per: str = "epoch",
         metrics: Mapping[str, Metric] | None = None,
-        cache: bool = True,
         device: str | torch.device = "cpu",
         folder: str | Path | None = None,
         resume: bool = False,
@@ -137,8 +132,8 @@ class Growth:
         self.tree = tree.to(self.device)
         self._optimizer = optimizer
         self.schedule, self.schedule_per = schedule, schedule_per
-        self.cache, self.metrics = cache, dict(metrics or {})
-        self.callbacks, self.epoch_callbacks = callbacks, epoch_callbacks
+        self.metrics, self.callbacks = dict(metrics or {}), callbacks
+        self.epoch_callbacks = epoch_callbacks
         self.progress = Progress.of(progress)
         self.decisions: list[Decision] = []
         self.history = History()
@@ -242,10 +237,15 @@ class Growth:
         return {name: found[name] for name in self.metrics}
 
     def _train_root(self) -> float:
-        """Trains the root; one that begins as a trained network does not get worse by it."""
+        """Trains the root; one that begins as a trained network does not get worse by it.
+
+        A linear model at the optimum of its loss and penalty has nothing to learn.
+        """
         how: dict[str, Any] = {"seed": self._seed("linear"), "device": self.device}
         self.strength = start_linear(self.tree, self.train, self.validation, **how)
-        loss = self._train(self.tree, "root", 0, self.train, self.validation)
+        loss = math.inf
+        if not self.strength or not is_linear_model(self.tree, self.train):
+            loss = self._train(self.tree, "root", 0, self.train, self.validation)
         if loss == math.inf:  # no epoch was better than the start
             loss = evaluate(self.tree, self.validation, device=self.device)["loss"]
         if not math.isfinite(loss):
@@ -331,19 +331,12 @@ class Growth:
 
     def _both_at_leaf(self, leaf: int) -> list[Samples | AtLeaf]:
         """The samples of both kinds, replaced by the cache where it has room for them."""
-        data: list[Samples | AtLeaf] = [self.train, self.validation]
-        room = self.settings.cache_bytes
-        for i, samples in enumerate((self.train, self.validation) if self.cache else ()):
-            found = cached(
-                self.tree,
-                leaf,
-                samples,
-                batch_size=self.batch_size,
-                device=self.device,
-                max_bytes=room,
-            )
-            if found is not None:
-                data[i], room = found, room - found.nbytes
+        data: list[Samples | AtLeaf] = []
+        room, how = self.settings.cache_bytes, {"batch_size": self.batch_size}
+        for samples in (self.train, self.validation):
+            found = cached(self.tree, leaf, samples, device=self.device, max_bytes=room, **how)
+            room -= 0 if found is None else found.nbytes
+            data.append(samples if found is None else found)
         return data
 
     def _train(

@@ -29,8 +29,7 @@ from structnet.training.seeding import random_states_kept
 
 FILE = "growth.safetensors"
 # What growth does not depend on; the learning rate stands in the optimizer's description.
-OTHERS = ("refine_epochs", "stop_refinement", "learning_rate", "cache_bytes")
-IN_FILE = {"warm_start_solvers": "warm_start"}  # where the file has another word for a setting
+OTHERS = ("refine_epochs", "stop_refinement", "learning_rate", "weight_decay", "cache_bytes")
 
 
 class State(NamedTuple):
@@ -40,7 +39,7 @@ class State(NamedTuple):
     history: History
     undecided: list[int]
     loss: float
-    strength: float | None = None
+    strength: float | None
 
 
 def identity(
@@ -57,7 +56,7 @@ def identity(
         make, per = schedule
         told |= {"schedule_per": per, **describe("schedule", make(optimizer))}
     found = {
-        **{IN_FILE.get(k, k): v for k, v in asdict(settings).items() if k not in OTHERS},
+        **{k: v for k, v in asdict(settings).items() if k not in OTHERS},
         **others,
         "likelihood": type(tree.likelihood).__name__,
         "routers": primitives.router is not None,
@@ -97,15 +96,13 @@ def restore(
     if "undecided" not in config:
         raise CheckpointError(f"{file} is no growth; expected one written by Growth")
     try:
-        saved = {name: value for name, value in config["settings"].items() if name not in OTHERS}
-        # Before a split could look ahead, it brought two leaves.
-        check_settings(file, {"lookahead": 1, **saved}, settings)
+        check_settings(file, config["settings"], settings)
         found = State(
             [Decision(**decision) for decision in config["decisions"]],
             History(config["history"]),
             config["undecided"],
             math.inf if config["loss"] is None else config["loss"],
-            config.get("strength"),  # older files have none
+            config["strength"],
         )
         # Each decision added one transformer at most to those that the root began with.
         most = tree.num_transformers(0) + len(found.decisions)

@@ -363,6 +363,9 @@ def what_was_run(members: Members, paper_errors: str = "") -> list[str]:
     finish = settings["finish"] and settings["refine_epochs"] // 2
     if finish:
         refined += f", then {counted(finish, 'epoch')} with the validation examples as well"
+    rate = f"a rate of {settings['learning_rate']:g}"
+    if settings["weight_decay"]:
+        rate += f", in refinement a weight decay of {settings['weight_decay']:g}"
     place = settings["device"]
     if settings["threads"]:
         place += f", {counted(settings['threads'], 'thread')}"
@@ -370,7 +373,7 @@ def what_was_run(members: Members, paper_errors: str = "") -> list[str]:
         f"Errors: {unit} of the test examples. Ours: {means}.{paper_errors}",
         _sizes(results[0], inputs),
         f"Growth: {growth}; refinement: {refined}; Adam, batches of "
-        f"{batch}, a rate of {settings['learning_rate']:g}; "
+        f"{batch}, {rate}; "
         f"{counted(minutes, 'minute') if minutes else 'less than a minute'} a tree on {place}.",
     ]
 
