@@ -24,7 +24,7 @@ PACKED = ("", ".gz", ".bz2")
 SPARSE = tuple(f".{kind}{end}" for kind in ("svm", "libsvm", "svmlight") for end in PACKED)
 TEXTS = (".txt",)
 OWN = {
-    "FILE.mrg": "trees of yours (or .conllu, .jsonl, LABEL<TAB>TREE lines, a folder of folders)",
+    "FILE.mrg": "trees of yours (or .conllu, .nwk, .jsonl, LABEL<TAB>TREE, a folder of folders)",
     "FILE.csv": "a table of yours (or FILE.tsv): numeric features, and a column to predict",
     "FILE.svm": "sparse rows of yours (or FILE.libsvm, FILE.svmlight): a label and COLUMN:VALUE",
     "FILE.txt": "a text of yours: a sentence a line, words between blanks",

@@ -120,9 +120,9 @@ def read_trees(
     Args:
         path: the file or folder.
         format: format of the trees: ``"bracketed"``, ``"penn"`` (the same, without traces and
-            function tags), ``"listops"``, ``"logic"``, ``"conllu"``, ``"json"``, ``"xml"``,
-            ``"html"`` or ``"python"``; ``"jsonl"`` for a file of objects whose name does not tell.
-            By default the file's ending tells, or its content.
+            function tags), ``"listops"``, ``"logic"``, ``"conllu"``, ``"newick"``, ``"json"``,
+            ``"xml"``, ``"html"`` or ``"python"``; ``"jsonl"`` for a file of objects whose name does
+            not tell. By default the file's ending tells, or its content.
         target: name or number (from 1) of a column, a field's name or that of a comment;
             ``"first-column"``, ``"root-label"`` or ``"node-labels"``.
         task: "classification", "regression", "nodes" or "pairs". By default numbers are regressed

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from structnet import parse
 from structnet.parse import ParseError
+from structnet.parse.phylogenies import statements
 from structnet.trees.tree import Tree
 
 # The text of one tree with the number of its first line, from 1.
@@ -105,6 +106,7 @@ FORMATS: dict[str, Format] = {
     ),
     "penn": Format(partial(parse.bracketed, **PENN), (), _brackets),
     "conllu": Format(parse.conllu, (".conllu", ".conll"), _sentences),
+    "newick": Format(parse.newick, (".nwk", ".newick", ".tre", ".treefile"), statements),
     "json": Format(parse.json, (".json",), whole),
     "xml": Format(parse.xml, (".xml", ".svg"), whole),
     "html": Format(parse.html, (".html", ".htm"), whole),

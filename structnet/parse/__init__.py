@@ -7,27 +7,33 @@
 ``conllu``                  dependency trees: Universal Dependencies, CoNLL-X, ``.dp`` files
 ``json``                    JSON documents, as text or as Python values
 ``xml``, ``html``           documents as trees of elements
-``python``                  source code as its abstract syntax tree
+``python``                  source code, or a node of ``ast``, as its abstract syntax tree
+``from_tree_sitter``        source code of any other language, parsed by tree-sitter
+``newick``                  phylogenies, with the lengths of their branches
 ``networkx_tree``           an arborescence of networkx
+``from_nodes``              nodes of anytree, ete, Bio.Phylo, D3, ElementTree, or of one's own
 ``from_nltk``,              parses made by those libraries, none of which is needed
 ``from_spacy``,
 ``from_conllu``
 ``bracketed_many``,         many trees in one text or file
 ``conllu_many``,
+``newick_many``,
 ``xml_many``, ``html_many``
 ``as_tree``                 whatever of these one has
 ``read_lines``              a file of one tree a line, bad lines raised or skipped and counted
 ``to_listops``,             back to text
 ``to_logic``,
-``to_bracketed``
+``to_bracketed``,
+``to_newick``
 ==========================  ====================================================================
 
 Each format has a file: ``expressions`` (ListOps), ``sentences`` (logic), ``brackets``,
 ``dependencies`` (CoNLL-U and its kin, whose columns ``word_tables`` reads), ``json_tree``,
 ``xml_document`` and ``html_document`` (whose ``elements`` become trees; the ``tags`` of HTML are
-found in one pass), ``python_source``, ``graphs`` (networkx) and ``objects`` (other libraries'
-parses), which ``conversion`` tells apart. They share ``lines`` (texts, files and bytes as lines),
-``reading`` (tokens), ``files`` (a file of many texts) and ``errors``.
+found in one pass), ``python_source``, ``phylogenies`` (Newick), ``graphs`` (networkx), ``objects``
+(other libraries' parses) and ``node_objects`` (anybody's nodes); ``conversion`` tells objects
+apart. They share ``lines`` (texts, files and bytes as lines), ``reading`` (tokens), ``files`` (a
+file of many texts) and ``errors``.
 
 A text may be given as bytes: UTF-8, or what an XML document or Python source declares.
 

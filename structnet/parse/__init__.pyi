@@ -13,9 +13,14 @@ from .graphs import networkx_tree as networkx_tree
 from .html_document import html as html
 from .html_document import html_many as html_many
 from .json_tree import json as json
+from .node_objects import from_nodes as from_nodes
+from .node_objects import from_tree_sitter as from_tree_sitter
 from .objects import from_conllu as from_conllu
 from .objects import from_nltk as from_nltk
 from .objects import from_spacy as from_spacy
+from .phylogenies import newick as newick
+from .phylogenies import newick_many as newick_many
+from .phylogenies import to_newick as to_newick
 from .python_source import python as python
 from .sentences import logic as logic
 from .sentences import to_logic as to_logic

@@ -7,15 +7,21 @@ from typing import Any
 from structnet.parse.brackets import bracketed
 from structnet.parse.errors import ParseError
 from structnet.parse.graphs import networkx_tree
+from structnet.parse.node_objects import from_tree_sitter, is_tree_sitter
 from structnet.parse.objects import from_conllu, from_nltk, from_spacy
 from structnet.trees.tree import Tree
 
 # Named where something is no tree, as it may be one of another format.
-OTHERS = "; structnet.parse has a reader for JSON (text or values), XML, HTML and Python source"
+OTHERS = (
+    "; structnet.parse has readers for JSON (text or values), XML, HTML, Newick and Python source, "
+    "and from_nodes for objects that hold those below them"
+)
 
 
 def as_tree(tree: Any) -> Tree:
-    """The Tree of a Tree, of bracketed text, or of a parse of nltk, spaCy, conllu or networkx.
+    """The Tree of a Tree, of bracketed text, or of another library's parse.
+
+    These are nltk, spaCy, conllu, networkx and tree-sitter.
 
     Raises:
         TypeError: it is none of these.
@@ -33,13 +39,15 @@ def as_tree(tree: Any) -> Tree:
         return from_nltk(tree)
     if hasattr(tree, "adj") and hasattr(tree, "is_directed"):
         return networkx_tree(tree)
+    if is_tree_sitter(tree):
+        return from_tree_sitter(tree)
     if hasattr(tree, "to_tree") or (hasattr(tree, "token") and hasattr(tree, "children")):
         return from_conllu(tree)
     if any(hasattr(tree, name) for name in ("sents", "root", "dep_")):
         return from_spacy(tree)
     raise TypeError(
-        "a tree must be a structnet.Tree, bracketed text, or a parse of nltk, spaCy, conllu or "
-        f"networkx; got {type(tree).__name__}{OTHERS}"
+        "a tree must be a structnet.Tree, bracketed text, or a parse of nltk, spaCy, conllu, "
+        f"networkx or tree-sitter; got {type(tree).__name__}{OTHERS}"
     )
 
 

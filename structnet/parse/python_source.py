@@ -15,7 +15,7 @@ from structnet.parse.reading import Leaves, collector_paused_for
 from structnet.trees.tree import Tree
 
 
-def python(source: str | bytes, *, fields: bool = False, contexts: bool = True) -> Tree:
+def python(source: str | bytes | ast.AST, *, fields: bool = False, contexts: bool = True) -> Tree:
     """The abstract syntax tree of Python source.
 
     A node is labelled with its class in :mod:`ast`, the outermost one ``Module``; its children are
@@ -27,7 +27,8 @@ def python(source: str | bytes, *, fields: bool = False, contexts: bool = True) 
     the densest texts 1000 times.
 
     Args:
-        source: the text of a module; bytes are of the encoding that it declares, or UTF-8.
+        source: the text of a module; bytes are of the encoding that it declares, or UTF-8; or a
+            node of :mod:`ast`, as of a function in it.
         fields: put a node with the field's name over the values of each field that is not empty.
             Without them the body of an ``if`` and its ``else`` are one row of children.
         contexts: False leaves out ``Load``, ``Store`` and ``Del``, which say how a name is used.
@@ -39,6 +40,8 @@ def python(source: str | bytes, *, fields: bool = False, contexts: bool = True) 
     Example:
         >>> python("x = 1 + y", contexts=False)
         <Tree (Module (Assign (Name x) (BinOp (Constant 1) Add (Name y))))>
+        >>> python(ast.parse("f(x)").body[0].value, contexts=False)
+        <Tree (Call (Name f) (Name x))>
         >>> python("print(")
         Traceback (most recent call last):
             ...
@@ -46,17 +49,18 @@ def python(source: str | bytes, *, fields: bool = False, contexts: bool = True) 
             print(
                  ^
     """
-
+    if isinstance(source, ast.AST):
+        return _tree(source, fields, contexts)
     text = _decoded(source)
     with collector_paused_for(text):
         return _tree(_syntax_tree(text), fields, contexts)
 
 
-def _tree(module: ast.Module, fields: bool, contexts: bool) -> Tree:
+def _tree(root: ast.AST, fields: bool, contexts: bool) -> Tree:
     leaves = Leaves()
     built: list[Tree] = []
     # A node is taken twice: itself, and when its children are built, as its label and their number.
-    stack: list[Any] = [module]
+    stack: list[Any] = [root]
     while stack:
         item = stack.pop()
         if type(item) is str:

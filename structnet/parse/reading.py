@@ -43,11 +43,18 @@ def token_offset(pattern: re.Pattern[str], text: str, place: int) -> int:
     return next(islice(pattern.finditer(text), place, None)).start()
 
 
-def spelled(tree: Tree, spell: Callable[[Tree], Sequence[str | Tree]]) -> list[str]:
+def spelled(
+    tree: Tree, spell: Callable[[Tree], Sequence[str | Tree]], carried: bool = False
+) -> list[str]:
     """A tree's tokens in order; ``spell`` gives those of a node, its children in their places.
 
+    Args:
+        tree: the tree.
+        spell: function from a node to words and its children.
+        carried: does it write what a node carries beside its label, too?
+
     Raises:
-        ValueError: a node carries a token.
+        ValueError: a node carries a token for which there is no place.
     """
     tokens: list[str] = []
     stack: list[Tree | str] = [tree]
@@ -56,7 +63,7 @@ def spelled(tree: Tree, spell: Callable[[Tree], Sequence[str | Tree]]) -> list[s
         if isinstance(item, str):
             tokens.append(item)
             continue
-        if item.token is not None:
+        if item.token is not None and not carried:
             raise ValueError(
                 f"this notation has no place for the token {item.token!r} of {item.label!r}"
             )

@@ -41,6 +41,12 @@ def _bracketed(text: Text, trees: list[Tree], options: Options) -> None:
             assert list(parse.bracketed_many(text, **how, errors="skip")) == trees
 
 
+def _newick(text: Text, trees: list[Tree], options: Options) -> None:
+    for tree in trees:
+        assert parse.newick(parse.to_newick(tree)) == tree
+    assert list(parse.newick_many(text, **options)) == trees
+
+
 def _conllu(text: Text, trees: list[Tree], options: Options) -> None:
     assert list(parse.conllu_many(text, **options)) == trees
     skipping = options | {"roots": "skip", "errors": "skip"}
@@ -232,6 +238,37 @@ TARGETS = {
                 encoding=(None, None, "utf-16", "latin-1", "utf-8-sig"),
             ),
             _bracketed,
+        ),
+        *(
+            Target(
+                name,
+                read,
+                ("((a:1,'b ''c':-2e-3)0.9:.5,(d,)[x;]e);", "(,,(,));\n a:1;", "(A,B)C; (\n(D),E);"),
+                (
+                    "(",
+                    ")",
+                    ",",
+                    ":",
+                    ";",
+                    "'",
+                    "''",
+                    "[",
+                    "]",
+                    "a",
+                    "1",
+                    "-1e5",
+                    "nan",
+                    " ",
+                    "\n",
+                    "²",
+                ),
+                _draw(names=(None, False), lengths=(None, False)),
+                _newick,
+            )
+            for name, read in (
+                ("newick", _one(parse.newick)),
+                ("newick_many", _all(parse.newick_many)),
+            )
         ),
         Target(
             "conllu",

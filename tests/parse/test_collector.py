@@ -18,6 +18,7 @@ LONG = {
     "logic": (parse.logic, "( a ( and " * N + "a" + " ) )" * N),
     "bracketed": (parse.bracketed, "(S " + "".join(f"(A a{i}) " for i in range(N)) + ")"),
     "conllu": (parse.conllu, "".join(ROW(i, i, i // 2) for i in range(1, N))),
+    "newick": (parse.newick, "(" + "(a,b:1)," * N + ");"),
     "json": (parse.json, "[" + "[1, [2]]," * N + "0]"),
     "json value": (parse.json, [[1, [2]]] * 3 + [[i, [2]] for i in range(N)]),
     "xml": (parse.xml, "<a>" + "<b><c/></b>" * N + "</a>"),
@@ -26,6 +27,7 @@ LONG = {
 MANY = {
     "bracketed_many": (parse.bracketed_many, "".join(f"(A a{i})\n" for i in range(N))),
     "conllu_many": (parse.conllu_many, "".join(ROW(1, i, 0) + "\n" for i in range(N))),
+    "newick_many": (parse.newick_many, "".join(f"(a,b:{i});\n" for i in range(N))),
     "xml_many": (lambda text: parse.xml_many(text, "b"), LONG["xml"][1]),
     "html_many": (lambda text: parse.html_many(text, "b"), LONG["html"][1]),
 }
@@ -76,7 +78,9 @@ def test_trees_before_an_error_are_handed_out(name):
 @pytest.mark.parametrize("name", MANY)
 def test_a_text_of_one_tree_and_none(name):
     many, _ = MANY[name]
-    one = {"bracketed_many": "(A a)", "conllu_many": ROW(1, 1, 0)}.get(name, "<b></b>")
+    one = {"bracketed_many": "(A a)", "newick_many": "(A,B);", "conllu_many": ROW(1, 1, 0)}.get(
+        name, "<b></b>"
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert len(list(many(one))) == 1

@@ -22,6 +22,7 @@ DENSE = {
     parse.json: (lambda n: "[" * n + "]" * n, lambda n: '{"":' * n + "1" + "}" * n),
     parse.xml: (lambda n: "<a>" * n + "</a>" * n, lambda n: "<a>" + "<a/>" * n + "</a>"),
     parse.html: (lambda n: "<b><b>" * n + "</b></b>" * n, lambda n: f"<a {_attributes(n)}></a>"),
+    parse.newick: (lambda n: "(" * n + ")" * n + ";", lambda n: "(" + ",:1" * n + ");"),
     parse.python: (lambda n: "x\n" * n, lambda n: "[" + "[]," * n + "]"),
 }
 READ = {parse.conllu: partial(parse.conllu, format="dp")}

@@ -79,6 +79,21 @@ def test_bracketed(tree):
     assert parse.bracketed(f"({text} )", unwrap=False) == Tree("", [tree])
 
 
+LENGTHS = st.none() | st.floats(allow_nan=False, allow_infinity=False).map(str)
+CLADES = st.recursive(
+    st.builds(Tree, st.text(min_size=1), st.just(()), LENGTHS),
+    lambda below: st.builds(Tree, st.text(min_size=1), st.lists(below, min_size=1), LENGTHS),
+    max_leaves=20,
+)
+
+
+@given(CLADES)
+def test_newick(tree):
+    text = parse.to_newick(tree)
+    assert parse.newick(text) == tree
+    assert list(parse.newick_many(f"[first]{text}\n[&R] {text}")) == [tree, tree]
+
+
 @given(st.lists(PHRASES, max_size=4))
 def test_bracketed_many(forest):
     text = "\n\n".join(map(parse.to_bracketed, forest))

@@ -1,0 +1,132 @@
+"""Nodes of other libraries or of one's own: objects or dicts that hold those below them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from structnet.parse.reading import unfold
+from structnet.trees.tree import Tree
+
+# What gives something of a node: the name of an attribute, of a method or of a key, or a function.
+Of: TypeAlias = str | Callable[[Any], Any]
+
+
+def from_nodes(
+    root: object, *, label: Of = "name", children: Of = "children", token: Of | None = None
+) -> Tree:
+    """The Tree of nested nodes, objects or dicts, of any library.
+
+    ====================================  ======================================================
+    anytree, bigtree, ete, scikit-bio     as it is; ``token="dist"`` of ete, ``"length"`` of
+                                          scikit-bio for the lengths of branches
+    Bio.Phylo, a tree's ``root``          ``children="clades", token="branch_length"``
+    D3's JSON, ``{"name": "a",            as it is; ``token="value"``
+    "children": [..]}``
+    ElementTree, a tree's ``getroot()``   ``label="tag", children=list, token="text"``
+    ====================================  ======================================================
+
+    Args:
+        root: the outermost node.
+        label: name of the attribute, method or key, or function, that labels a node; a node whose
+            label is None is labelled by the name of its class.
+        children: name or function, likewise, that gives the nodes below a node in order; a node
+            without it, or with None, is a leaf.
+        token: name or function, likewise, that gives what a node carries beside its label; a node
+            without it, or with None, carries nothing.
+
+    Raises:
+        ValueError: a node has no label, the root has no children of that name, or a node contains
+            itself.
+        TypeError: the children of a node are not nodes in a row.
+
+    Example:
+        >>> from_nodes({"name": "animal", "children": [{"name": "cat"}, {"name": "dog"}]})
+        <Tree (animal cat dog)>
+        >>> class Part:
+        ...     def __init__(self, kind, *parts):
+        ...         self.kind, self.parts = kind, parts
+        >>> from_nodes(Part("car", Part("wheel"), Part("door")), label="kind", children="parts")
+        <Tree (car wheel door)>
+    """
+    if isinstance(children, str) and _absent(root, children):
+        raise ValueError(_lacking(root, "children", children))
+
+    def expand(node: Any) -> tuple[Hashable, Sequence, Hashable | None]:
+        if isinstance(label, str) and _absent(node, label):
+            raise ValueError(_lacking(node, "label", label))
+        name = _of(node, label)
+        below = _of(node, children)
+        if isinstance(below, (str, bytes, Mapping)) or not isinstance(below, Iterable | None):
+            raise TypeError(f"the children of a node must be nodes in a row; got {below!r:.60}")
+        carried = None if token is None else _of(node, token)
+        kind = type(node).__name__
+        return kind if name is None else name, () if below is None else list(below), carried
+
+    return unfold(root, expand)
+
+
+def from_tree_sitter(parsed: Any, *, punctuation: bool = False) -> Tree:
+    """The syntax tree of source code in any language that tree-sitter has a grammar for.
+
+    A node is labelled with its type; one that has a name in the grammar and nothing below it, as an
+    identifier, a number or a comment, stands over its text. Words and signs without a name in the
+    grammar, as ``if`` and ``+``, are leaves.
+
+    Args:
+        parsed: a ``tree_sitter.Tree`` or ``Node``.
+        punctuation: keep the brackets, commas and semicolons, which say nothing that the tree does
+            not say.
+
+    Raises:
+        TypeError: it is neither.
+
+    Example:
+        >>> from types import SimpleNamespace as Node
+        >>> x = Node(type="identifier", text=b"x", is_named=True, children=[])
+        >>> minus, end = (Node(type=t, is_named=False, children=[]) for t in "-;")
+        >>> from_tree_sitter(Node(type="unary", is_named=True, children=[minus, x, end]))
+        <Tree (unary - (identifier x))>
+    """
+    if not is_tree_sitter(parsed):
+        raise TypeError(f"expected a tree_sitter.Tree or Node; got {type(parsed).__name__}")
+
+    def expand(node: Any) -> tuple[Hashable, Sequence, None]:
+        if type(node) is str:
+            return node, (), None
+        below = node.children
+        if not below and node.is_named and node.text:
+            below = [node.text.decode(errors="replace")]
+        elif not punctuation:
+            below = [each for each in below if each.is_named or each.type not in PUNCTUATION]
+        return node.type, below, None
+
+    return unfold(getattr(parsed, "root_node", parsed), expand)
+
+
+PUNCTUATION = frozenset("()[]{},;")
+
+
+def is_tree_sitter(node: object) -> bool:
+    """Is it a node or a tree of tree-sitter, by what it has?"""
+    root = getattr(node, "root_node", node)
+    return all(hasattr(root, name) for name in ("type", "is_named", "children"))
+
+
+def _of(node: Any, what: Of) -> Any:
+    if callable(what):
+        return what(node)
+    if isinstance(node, Mapping):
+        return node.get(what)
+    found = getattr(node, what, None)
+    if callable(found) and getattr(found, "__self__", None) is node:  # a method of it
+        return found()
+    return found
+
+
+def _absent(node: Any, name: str) -> bool:
+    return name not in node if isinstance(node, Mapping) else not hasattr(node, name)
+
+
+def _lacking(node: object, role: str, name: str) -> str:
+    return f"a {type(node).__name__} has no {name!r}; {role} says what gives a node's {role}"

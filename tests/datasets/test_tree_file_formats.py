@@ -1,0 +1,33 @@
+"""Formats of trees in files that are not brackets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from structnet import parse
+from structnet.datasets import read_trees
+
+
+def test_phylogenies(tmp_path: Path) -> None:
+    first, second = "((A:0.1,B:0.2):1,C:3);", "(A:1,(B:2,'c;d':3)[;]);"
+    own, many = tmp_path / "own.tsv", tmp_path / "posterior.nwk"
+    own.write_text(f"2.5\t{first}\n1.5\t{second}\n")
+    rows = read_trees(own)
+    assert (rows.format, rows.targets, rows.task) == ("newick", [2.5, 1.5], "regression")
+    assert rows.trees == [parse.newick(first), parse.newick(second)]
+    many.write_text("\n((A:0.1,B:0.2):1,\nC:3);\n(A,(B);\n" + second + "\n(D,E)\n")
+    trees = read_trees(many, targets_needed=False)
+    assert trees.trees == rows.trees
+    assert trees.unreadable == [
+        (4, "column 1: 1 unclosed '('"),
+        (6, "column 6: no ';' behind the tree"),
+    ]
+    many.write_text("[one;]\n(A,B);[lnL=-3] (C,D);\n\n('a;\nb',C);\n[end]\n")
+    trees = read_trees(many, targets_needed=False)
+    assert trees.trees == list(parse.newick_many(many)) and len(trees) == 3
+    assert not trees.unreadable
+    for name in ("fast", "slow"):
+        folder = tmp_path / "kinds" / name
+        folder.mkdir(parents=True)
+        (folder / "a.tre").write_text(second)
+    assert read_trees(tmp_path / "kinds").targets == ["fast", "slow"]
