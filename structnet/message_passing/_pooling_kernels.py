@@ -95,12 +95,3 @@ def max_down(chosen, d_out, DX):
     for r in range(len(d_out)):
         for j in range(DX.shape[1]):
             DX[chosen[r, j], j] += d_out[r, j]
-
-
-@compiled
-def add(rows, numbers, X):
-    """``X[numbers[r]] += rows[r]``."""
-    for r in range(len(rows)):
-        v = numbers[r]
-        for j in range(X.shape[1]):
-            X[v, j] += rows[r, j]

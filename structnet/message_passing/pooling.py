@@ -21,6 +21,7 @@ from structnet.message_passing.gpu.triton import runs_triton
 from structnet.message_passing.propagation import propagate
 from structnet.message_passing.rows import with_own_rows
 from structnet.message_passing.scheduling import Layout
+from structnet.trees._kernels import add_rows
 from structnet.trees.forest import Forest
 
 POOLS = ("root", "sum", "mean", "max", "attention")
@@ -168,7 +169,7 @@ class _Pools(torch.autograd.Function):
         each = np.ascontiguousarray(gradient.numpy().reshape(shape).swapaxes(0, 1))
         for name, of_pool, out, d_out in zip(ctx.names, ctx.kept, ctx.out, each, strict=True):
             if name == "root":
-                kernels.add(d_out, forest.roots, DX)
+                add_rows(DX, forest.roots, d_out)
             elif name == "max":
                 kernels.max_down(of_pool, d_out, DX)
             else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from structnet.text.vectors import read_vectors
 from structnet.text.words import Words
 from structnet.trees.examples import NodeExamples, TreeExamples
 from structnet.trees.forest import Forest
+from structnet.trees.label_words import with_words
 from structnet.trees.number_tokens import FIRST, values_of
 from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary
@@ -92,6 +93,10 @@ class Targets:
         if weights is not None and others.weights is not None:
             weights = np.concatenate((weights, others.weights))
         return Targets([*self.samples, *others.samples], answers, weights)
+
+    def with_words(self) -> Targets:
+        """The same with the words of texts and names below them; see :func:`.with_words`."""
+        return replace(self, samples=[tuple(map(with_words, each)) for each in self.samples])
 
     def digest(self) -> str:
         """A text that other samples do not share."""

@@ -57,6 +57,7 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
         pools: Sequence[str] | None = TreeLSTMSettings.pools,
         bag: bool = TreeLSTMSettings.bag,
         context: bool | None = TreeLSTMSettings.context,
+        words: bool | None = TreeLSTMSettings.words,
         numbers: bool | None = TreeLSTMSettings.numbers,
         min_count: int | None = TreeLSTMSettings.min_count,
         dropout: float = TreeLSTMSettings.dropout,

@@ -25,6 +25,7 @@ from structnet.training.history import History
 from structnet.training.metrics import evaluating
 from structnet.training.processes import own_device
 from structnet.trees.forest import Forest
+from structnet.trees.label_words import with_words
 from structnet.trees.tree import Tree
 
 BATCH = 500  # trees that are asked about at once
@@ -36,12 +37,12 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
     """What the estimators of trees share: samples, hyper-parameters, files.
 
     A sample is a tree, or a tuple of trees, as many in each. A tree is a :class:`structnet.Tree`,
-    bracketed text, or a parse of nltk, spaCy, conllu or networkx.
+    bracketed text, or a parse of nltk, spaCy, conllu, networkx or tree-sitter.
 
     Args:
-        cell, hidden_size, rank, pools, bag, context, numbers, min_count, dropout, label_dropout,
-        epochs, batch_size, learning_rate, weight_decay, patience: hyper-parameters of
-            :class:`structnet.tensor_tree.settings.TreeLSTMSettings`, with its defaults.
+        cell, hidden_size, rank, pools, bag, context, words, numbers, min_count, dropout,
+        label_dropout, epochs, batch_size, learning_rate, weight_decay, patience: hyper-parameters
+            of :class:`structnet.tensor_tree.settings.TreeLSTMSettings`, with its defaults.
         vectors: file of words' vectors, as GloVe and word2vec write them as text, for the tokens.
         train_vectors: train these further.
         validation_fraction: share of the samples of ``fit`` that are held out to choose the epoch.
@@ -66,6 +67,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         pools: Sequence[str] | None = TreeLSTMSettings.pools,
         bag: bool = TreeLSTMSettings.bag,
         context: bool | None = TreeLSTMSettings.context,
+        words: bool | None = TreeLSTMSettings.words,
         numbers: bool | None = TreeLSTMSettings.numbers,
         min_count: int | None = TreeLSTMSettings.min_count,
         dropout: float = TreeLSTMSettings.dropout,
@@ -249,7 +251,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         """The trees of some samples at a time, and what a question to the model gives for them."""
         samples = self._samples(X, roots=self.trained_.question.roots)
         for start in range(0, len(samples), BATCH):
-            trees = [tree for each in samples[start : start + BATCH] for tree in each]
+            trees = [self._read(tree) for each in samples[start : start + BATCH] for tree in each]
             forest = Forest.from_trees(trees, self.trained_.vocabulary).to(self.device)
             with evaluating(self.model_):
                 found = question(forest).cpu()
@@ -270,7 +272,11 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         sample = as_sample(x, 0)
         if self.trained_.question.roots > 1 or len(sample) > 1:
             raise ValueError("explain is for samples of one tree; this one is of several")
-        return sample[0]
+        return self._read(sample[0])
+
+    def _read(self, tree: Tree) -> Tree:
+        """A tree as the model reads it."""
+        return with_words(tree) if self.trained_.settings.words else tree
 
     # On disk
 

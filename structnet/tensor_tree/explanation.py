@@ -38,7 +38,8 @@ class TreeExplanation:
     """How much each node of a tree matters to what is said of the tree.
 
     Attributes:
-        tree: the tree; each of its nodes is an object of its own.
+        tree: the tree as the model reads it, with words below texts
+            (:func:`structnet.trees.with_words`); each of its nodes is an object of its own.
         answer: class or label that is explained; None of numbers.
         score: its log-odds, which change where a probability near 1 does not; of numbers, the
             number.

@@ -119,6 +119,10 @@ def train(
         ValueError: settings that do not fit the trees.
         TextError: the file does not hold vectors.
     """
+    if vectors is not None and settings.words is None:
+        settings = replace(settings, words=False)  # what a label means is known, if it is whole
+    if settings.reads_words(question.kind):
+        learn, validation = learn.with_words(), validation and validation.with_words()
     carried = any(
         node.token is not None for tree in learn.trees for node in tree.postorder(once=True)
     )

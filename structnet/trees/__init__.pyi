@@ -5,6 +5,7 @@ from .examples import TreeExamples as TreeExamples
 from .forest import Forest as Forest
 from .forest import Level as Level
 from .forest import Preorder as Preorder
+from .label_words import with_words as with_words
 from .networkx_graph import from_networkx as from_networkx
 from .networkx_graph import to_networkx as to_networkx
 from .schema import make_graph as make_graph

@@ -106,7 +106,8 @@ def test_tags_and_phrases(treebank: Path) -> None:
     learn, test = parted(tags, 0)
     for model in ("bag", "pairs"):
         assert (baseline(model, 0, tags, learn, test) == tags.answers(test)).all()
-    assert set(baseline("bag", 0, phrases, learn, test)) == {"NP"}  # all look alike
+    # All look alike, and two classes are equally frequent.
+    assert set(baseline("bag", 0, phrases, learn, test)) in ({"NP"}, {"VP"})
     assert (baseline("pairs", 0, phrases, learn, test) == phrases.answers(test)).mean() > 0.9
 
 

@@ -12,7 +12,7 @@ from random_trees import ARITY, TOKENS, TYPES, VOCABULARY, chain, random_trees
 
 from structnet.errors import GraphError
 from structnet.tensor_tree import ChildSumTreeLSTM
-from structnet.tensor_tree.compiled.kernels.label_vectors import distinct
+from structnet.tensor_tree.compiled.child_sum_sweep import _distinct
 from structnet.trees.forest import Forest
 from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary
@@ -150,12 +150,14 @@ def test_distinct_labels():
     for _ in range(50):
         leaves, nodes = sorted(rng.integers(1, 30, 2))
         types, tokens = rng.integers(-1, 3, nodes), rng.integers(-1, 4, nodes)
-        label, of_types, of_tokens, inner = distinct(types, tokens, leaves)
+        label, of_types, of_tokens, inner = _distinct(types, tokens, leaves)
         assert np.array_equal(of_types[label], types)
         assert np.array_equal(of_tokens[label], tokens)
-        pairs = set(zip(types.tolist(), tokens.tolist(), strict=True))
-        assert len(of_types) == len(of_tokens) == len(pairs)
-        assert set(label[leaves:].tolist()) == set(range(inner, len(pairs)))
+        pairs = list(zip(types.tolist(), tokens.tolist(), strict=True))
+        assert inner == len(set(pairs[:leaves]))
+        assert len(of_types) == len(of_tokens) == inner + len(set(pairs[leaves:]))
+        assert set(label[:leaves].tolist()) == set(range(inner))
+        assert set(label[leaves:].tolist()) == set(range(inner, len(of_types)))
 
 
 def test_dropout_in_training_alone():
@@ -178,6 +180,14 @@ def test_a_changed_weight_is_noticed():
         m.children_weight.mul_(2)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         loss.backward()
+
+
+def test_states_that_were_changed_in_place_have_no_gradients():
+    forest = Forest.from_trees(trees_of(0), VOCABULARY)
+    states = model().node_states(forest)
+    states.relu_()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        states.sum().backward()
 
 
 def test_what_the_model_does_not_have_is_refused():

@@ -11,7 +11,17 @@ from structnet.recipes.recipe import Place
 from structnet.tensor_tree.settings import TreeLSTMSettings
 
 Format = Literal[
-    "bracketed", "penn", "listops", "logic", "conllu", "json", "jsonl", "xml", "html", "python"
+    "bracketed",
+    "penn",
+    "listops",
+    "logic",
+    "conllu",
+    "newick",
+    "json",
+    "jsonl",
+    "xml",
+    "html",
+    "python",
 ]
 NodeLabel = Literal["form", "lemma", "upos", "xpos", "feats", "deprel", "deps", "misc"]
 Task = Literal["classification", "regression", "pairs", "nodes"]

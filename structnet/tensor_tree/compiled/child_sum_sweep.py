@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+import itertools
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -12,8 +11,8 @@ import torch
 from torch import Tensor
 
 from structnet.tensor_tree.compiled.kernels import child_sum as kernels
-from structnet.tensor_tree.compiled.kernels.label_vectors import distinct, look_up_backward
 from structnet.tensor_tree.compiled.parts import in_parallel, split
+from structnet.trees._kernels import add_rows
 from structnet.trees.forest import Forest
 
 
@@ -53,7 +52,8 @@ class Plan(NamedTuple):
         offsets, children, places: those of a forest.
         starts: the first node of each height, and the end.
         label: that of each node.
-        types, tokens: those of each label, -1 for none.
+        num_labels: count of the labels.
+        types, tokens: numbers of the labels that have one, and which it is of each.
         inner: the first label that nodes with children have.
     """
 
@@ -62,36 +62,37 @@ class Plan(NamedTuple):
     places: np.ndarray
     starts: np.ndarray
     label: np.ndarray
-    types: np.ndarray
-    tokens: np.ndarray
+    num_labels: int
+    types: tuple[np.ndarray, np.ndarray]
+    tokens: tuple[np.ndarray, np.ndarray]
     inner: int
+
+    @property
+    def loops(self) -> tuple:
+        """What the loops over nodes take of it."""
+        return self.offsets, self.children, self.places, self.starts, self.label, self.inner
 
 
 class States(NamedTuple):
-    """What is computed, or its gradients.
+    """What is computed and kept for the gradients.
 
     Attributes:
         mask: factors of the vectors of labels; no rows for none.
-        x: these vectors; no rows of gradients where none is asked for.
-        X, P: part that they give to the gates i, o, u, and to the forget gates of their nodes'
-            children.
+        x: these vectors.
         Y: the gates i, o, u, side by side.
         A: sum that a node receives, ``sum_j g_j * h_j + s_j``.
-        Q: part that a child adds to its own forget gate, ``U_f h``; F is that gate.
+        F: forget gate of a child, ``sigmoid(P + Q)``: P is the part that the label of its node
+            gives, Q the one that it adds itself, ``U_f h``.
         H, C, T: h, c and tanh(c).
 
     Shapes:
-        A row a label (mask, x, X), a label from ``inner`` on (P), a node (Y, Q, H, C, T), a node
-        with children (A), or an edge (F).
+        A row a label (mask, x), a node (Y, H, C, T), a node with children (A), or an edge (F).
     """
 
     mask: np.ndarray
     x: np.ndarray
-    X: np.ndarray
-    P: np.ndarray
     Y: np.ndarray
     A: np.ndarray
-    Q: np.ndarray
     F: np.ndarray
     H: np.ndarray
     C: np.ndarray
@@ -121,11 +122,33 @@ def make_plan(forest: Forest, types: np.ndarray, tokens: np.ndarray, apart: bool
         types, tokens ``[num_nodes]``.
     """
     starts = np.concatenate(([0], np.cumsum(np.bincount(forest.height))))
-    if apart:
-        labels = np.arange(len(types)), types, tokens, int(starts[1])
-    else:
-        labels = distinct(types, tokens, starts[1])
-    return Plan(forest.offsets, forest.children, forest.pos, starts, *labels)
+    leaves = int(starts[1])
+    label, inner = np.arange(len(types)), leaves
+    if not apart:
+        label, types, tokens, inner = _distinct(types, tokens, leaves)
+    named = (_named(types), _named(tokens))
+    tree = forest.offsets, forest.children, forest.pos, starts
+    return Plan(*tree, label, len(types), *named, inner)
+
+
+def _named(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The labels that have such a number, and which."""
+    labels = np.flatnonzero(numbers >= 0)
+    return labels, numbers[labels]
+
+
+def _distinct(types: np.ndarray, tokens: np.ndarray, leaves: int) -> tuple:
+    """The distinct labels of leaves, then those of other nodes.
+
+    Gives the label of each node, the type and the token of each label, and the first that nodes
+    with children have.
+    """
+    pair = types * (tokens.max() + 2) + tokens  # of any two numbers from -1 on, another one
+    _, of_leaves, leaf = np.unique(pair[:leaves], return_index=True, return_inverse=True)
+    _, of_inner, inner = np.unique(pair[leaves:], return_index=True, return_inverse=True)
+    node = np.concatenate([of_leaves, leaves + of_inner])
+    label = np.concatenate([leaf, len(of_leaves) + inner])
+    return label, types[node], tokens[node], len(of_leaves)
 
 
 def sweep(
@@ -147,7 +170,8 @@ def sweep(
     plans = in_parallel(
         [partial(make_plan, own, types[i], tokens[i], mask is not None) for own, i in parts]
     )
-    masks = [None if mask is None else _numpy(mask)[nodes] for nodes in cut.nodes]
+    factors = np.empty((0, weights[0].shape[1]), np.float32) if mask is None else _numpy(mask)
+    masks = [factors[nodes if mask is not None else []] for nodes in cut.nodes]
     return _Sweep.apply(cut.rows if len(parts) > 1 else None, plans, masks, *weights)
 
 
@@ -155,79 +179,56 @@ def _numpy(x: Tensor) -> np.ndarray:
     return x.detach().contiguous().numpy()
 
 
-Shapes = dict[str, tuple[int, int]]
+def _room(plan: Plan, columns: int, dtype: np.dtype) -> np.ndarray:
+    """For products, of the level that has most rows."""
+    return np.empty((np.diff(plan.starts).max(), columns), dtype)
 
 
-def _shapes(plan: Plan, w: Weights, masked: bool) -> Shapes:
-    """Those of all ``States``."""
-    (e, c), nodes, labels = w.Wf.shape, len(plan.label), len(plan.types)
-    node, label = (nodes, c), (labels, e)
-    return {
-        "mask": label if masked else (0, e), "x": label,
-        "X": (labels, 3 * c), "P": (labels - plan.inner, c),
-        "Y": (nodes, 3 * c), "A": (nodes - int(plan.starts[1]), c),
-        "Q": node, "F": (len(plan.children), c), "H": node, "C": node, "T": node,
-    }  # fmt: skip
-
-
-def _block(new: Callable[[int], Tensor], shapes: Shapes, names: Sequence[str]) -> Tensor:
-    """Room for some of these arrays, in one piece."""
-    return new(sum(math.prod(shapes[name]) for name in names))
-
-
-def _cut(block: Tensor, shapes: Shapes, names: Sequence[str]) -> dict[str, np.ndarray]:
-    """The arrays in it."""
-    rest, found = block.numpy(), {}
-    for name in names:
-        size = math.prod(shapes[name])
-        found[name], rest = rest[:size].reshape(shapes[name]), rest[size:]
-    return found
-
-
-_HELD = [name for name in States._fields if name != "H"]  # H by itself, as it outlives the others
-_ADDED_TO = ("X", "P", "Q", "C")
-_SET = [name for name in _HELD if name not in _ADDED_TO]
-
-
-def _up(plan: Plan, w: Weights, mask: np.ndarray | None, H: np.ndarray, like: Tensor) -> Tensor:
-    """Sets H of one part; gives all else that is computed."""
-    shapes = _shapes(plan, w, mask is not None)
-    block = _block(like.new_empty, shapes, _HELD)
-    s = States(**_cut(block, shapes, _HELD), H=H)
-    if mask is not None:
-        s.mask[:] = mask
-    kernels.sweep_up(plan, w, s)
-    return block
+def _up(plan: Plan, w: Weights, mask: np.ndarray, H: np.ndarray) -> States:
+    """The states of one part, whose H are set."""
+    x = np.zeros((plan.num_labels, w.Wf.shape[0]), H.dtype)
+    for table, (labels, rows) in zip(w[:2], (plan.types, plan.tokens), strict=True):
+        add_rows(x, labels, table[rows])
+    if len(mask):
+        x *= mask
+    X, P = x @ w.W, x[plan.inner :] @ w.Wf
+    X += w.b
+    P += w.bf
+    Y = np.take(X, plan.label, 0)
+    A, F = (np.empty((n, H.shape[1]), H.dtype) for n in (len(H) - plan.starts[1], len(plan.places)))
+    Q, C, T = (np.empty_like(H) for _ in range(3))
+    room = _room(plan, Y.shape[1], H.dtype)
+    kernels.sweep_up(*plan.loops, w.U, w.V, w.g, w.s, P, Y, A, Q, F, H, C, T, room)
+    return States(mask, x, Y, A, F, H, C, T)
 
 
 def _down(
-    plan: Plan, w: Weights, masked: bool, asked: bool, H: np.ndarray, block: Tensor, DH: np.ndarray
-) -> tuple[Weights, np.ndarray]:
-    """The gradients of one part's weights, without the tables, and of the labels' vectors.
+    plan: Plan, w: Weights, asked: bool, s: States, dH: np.ndarray
+) -> tuple[list[np.ndarray], np.ndarray | None]:
+    """The gradients of one part's weights, without the tables, and if asked of labels' vectors.
 
-    DH, that of H, is added to.
+    dH, that of H, is added to.
     """
-    shapes = _shapes(plan, w, masked)
-    s = States(**_cut(block, shapes, _HELD), H=H)
-    no_vectors, no_gates = (0, w.Wf.shape[0]), (0, w.Wf.shape[1])
-    shapes |= {"mask": no_vectors, "F": no_gates} | ({} if asked else {"x": no_vectors})
-    ds = States(
-        **_cut(_block(block.new_zeros, shapes, _ADDED_TO), shapes, _ADDED_TO),
-        **_cut(_block(block.new_empty, shapes, _SET), shapes, _SET),
-        H=DH,
+    inner, leaves = plan.inner, int(plan.starts[1])
+    dC, dQ, dY = np.zeros_like(dH), np.zeros_like(dH), np.empty_like(s.Y)
+    dP = np.zeros((len(s.x) - inner, dH.shape[1]), dH.dtype)
+    dg, ds = np.zeros_like(w.g), np.zeros_like(w.s)
+    U, V = np.ascontiguousarray(w.U.T), np.ascontiguousarray(w.V.T)
+    room = _room(plan, dH.shape[1], dH.dtype)
+    kernels.sweep_down(
+        *plan.loops, U, V, w.g, s.Y, s.F, s.H, s.C, s.T, room, dg, ds, dP, dY, dQ, dH, dC
     )
-    tables = (x[:0] for x in w[:2])
-    d = Weights(*tables, *map(np.empty_like, w[2:-2]), *map(np.zeros_like, w[-2:]))
-    kernels.sweep_down(plan, w, s, d, ds)
-    leaves, inner = plan.starts[1], plan.inner
-    for product, left, right in (
-        (d.W, s.x, ds.X),
-        (d.Wf, s.x[inner:], ds.P),
-        (d.U, s.A, ds.Y[leaves:]),
-        (d.V, s.H, ds.Q),
-    ):
-        np.dot(left.T, right, out=product)
-    return d, ds.x
+    dX = np.zeros((len(s.x), dY.shape[1]), dY.dtype)
+    add_rows(dX, plan.label, dY)
+    of_labels = s.x.T @ dX, dX.sum(0), s.x[inner:].T @ dP, dP.sum(0)
+    found = [*of_labels, s.A.T @ dY[leaves:], s.H.T @ dQ, dg, ds]
+    if not asked:
+        return found, None
+    dx = dX @ w.W.T
+    dx[inner:] += dP @ w.Wf.T
+    if len(s.mask):
+        dx *= s.mask
+    return found, dx
 
 
 class _Sweep(torch.autograd.Function):
@@ -236,45 +237,45 @@ class _Sweep(torch.autograd.Function):
         ctx: Any,
         rows: np.ndarray | None,
         plans: list[Plan],
-        masks: list[np.ndarray | None],
+        masks: list[np.ndarray],
         *weights: Tensor,
     ) -> Tensor:
         w = Weights(*map(_numpy, weights))
         ends = np.cumsum([len(plan.label) for plan in plans])
         H = weights[0].new_empty(int(ends[-1]), w.V.shape[1])
         each = zip(plans, masks, np.split(H.numpy(), ends[:-1]), strict=True)
-        blocks = in_parallel([partial(_up, plan, w, mask, own, H) for plan, mask, own in each])
-        ctx.rows, ctx.plans, ctx.ends, ctx.masked = rows, plans, ends, masks[0] is not None
-        ctx.save_for_backward(*weights, H, *blocks)
+        states = in_parallel([partial(_up, plan, w, mask, own) for plan, mask, own in each])
+        ctx.rows, ctx.plans = rows, plans
+        kept = (torch.from_numpy(x) for s in states for x in s)
+        # Freed by the backward, whoever keeps the loss. H is there twice: torch sees by the tensor
+        # that it gives away whether somebody changed it.
+        ctx.save_for_backward(H, *weights, *kept)
         return H if rows is None else torch.from_numpy(np.take(H.numpy(), rows, 0))
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple:
         if torch.is_grad_enabled():  # create_graph=True; otherwise a backward records nothing
             raise RuntimeError("the levels backend has no second derivatives; backend='dgl' has")
-        saved = ctx.saved_tensors  # raises if one was changed in place since
-        n, asked = len(Weights._fields), ctx.needs_input_grad[3:]
-        w, H, blocks = Weights(*map(_numpy, saved[:n])), _numpy(saved[n]), saved[n + 1 :]
-        DH = np.zeros_like(H)
-        DH[slice(None) if ctx.rows is None else ctx.rows] = gradient.numpy()
-        rows = (np.split(x, ctx.ends[:-1]) for x in (H, DH))
-        each = zip(ctx.plans, *rows, blocks, strict=True)
+        saved = iter(map(_numpy, ctx.saved_tensors[1:]))  # raises if one was changed in place since
+        w = Weights(*itertools.islice(saved, len(Weights._fields)))
+        states = [States(*itertools.islice(saved, len(States._fields))) for _ in ctx.plans]
+        ends, asked = np.cumsum([len(s.H) for s in states]), ctx.needs_input_grad[3:]
+        dH = np.zeros((ends[-1], gradient.shape[1]), w.V.dtype)
+        dH[slice(None) if ctx.rows is None else ctx.rows] = gradient.numpy()
+        each = zip(ctx.plans, states, np.split(dH, ends[:-1]), strict=True)
         found = in_parallel(
-            [
-                partial(_down, plan, w, ctx.masked, any(asked[:2]), own, block, d_own)
-                for plan, own, d_own, block in each
-            ]
+            [partial(_down, plan, w, any(asked[:2]), s, d_own) for plan, s, d_own in each]
         )
-        tables = [np.zeros_like(x if yes else x[:0]) for x, yes in zip(w[:2], asked, strict=False)]
+        tables = [np.zeros_like(x) if yes else None for x, yes in zip(w[:2], asked, strict=False)]
         total = found[0][0]
-        for plan, (d, dx) in zip(ctx.plans, found, strict=True):
-            look_up_backward(plan.types, plan.tokens, dx, *tables)
-            for x, more in zip(total[2:], d[2:] if d is not total else (), strict=False):
+        for part, (plan, (d, dx)) in enumerate(zip(ctx.plans, found, strict=True)):
+            for table, (labels, rows) in zip(tables, (plan.types, plan.tokens), strict=True):
+                if table is not None and dx is not None:
+                    add_rows(table, rows, dx[labels])
+            for x, more in zip(total, d if part else (), strict=False):
                 x += more
-        gradients = map(torch.from_numpy, (*tables, *total[2:]))
-        return (
-            None,
-            None,
-            None,
-            *(x if yes else None for x, yes in zip(gradients, asked, strict=True)),
+        gradients = (
+            torch.from_numpy(x) if x is not None and yes else None
+            for x, yes in zip((*tables, *total), asked, strict=True)
         )
+        return None, None, None, *gradients

@@ -11,7 +11,6 @@
 ``core``           products of a core with the children's vectors, of the full tensor and Tucker
 ``low_rank``       from r numbers a gate to c, of the other forms
 ``child_sum``      the sweep of a Child-Sum Tree-LSTM
-``label_vectors``  what its labels give, once for each
 =================  ===========================================================================
 
 In each aggregator's file ``sweep_up`` computes all states of a part from the leaves up,

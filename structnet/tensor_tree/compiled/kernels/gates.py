@@ -20,8 +20,8 @@ compiled = partial(
 # What compiled functions alone call. To unpack Python's tuples of arrays takes longer to compile
 # than the loops over them.
 internal = partial(compiled, no_cpython_wrapper=True)
-# What a sweep calls with tuples of arrays: compiled as lines of the sweep, not first apart and then
-# once more within it.
+# What a sweep calls once, or with tuples of arrays: compiled as lines of the sweep, not first apart
+# and then once more within it.
 inlined = partial(internal, inline="always")
 
 
@@ -94,26 +94,27 @@ def by_gate(gates, n):
     return gates.reshape(len(gates), gates.shape[1] // n, n)
 
 
-@internal
+@inlined
 def open_gates(Y, C, v):
     """The gates i, o, u of node v, in Y, and ``c = i * u``, to which the children's add."""
-    for gate in range(2):
-        for j in range(C.shape[1]):
-            Y[v, gate, j] = _sigmoid(Y[v, gate, j])
-    for j in range(C.shape[1]):
-        Y[v, 2, j] = _tanh(Y[v, 2, j])
-        C[v, j] = Y[v, 0, j] * Y[v, 2, j]
+    n = C.shape[1]
+    for j in range(2 * n):
+        Y[v, j] = _sigmoid(Y[v, j])
+    for j in range(n):
+        Y[v, 2 * n + j] = _tanh(Y[v, 2 * n + j])
+        C[v, j] = Y[v, j] * Y[v, 2 * n + j]
 
 
-@internal
+@inlined
 def close_cell(Y, C, T, H, v):
     """``h = o * tanh(c)``; T keeps the tanh."""
-    for j in range(C.shape[1]):
+    n = C.shape[1]
+    for j in range(n):
         T[v, j] = _tanh(C[v, j])
-        H[v, j] = Y[v, 1, j] * T[v, j]
+        H[v, j] = Y[v, n + j] * T[v, j]
 
 
-@internal
+@inlined
 def cell_backward(Y, T, DH, DC, DY, v):
     """Their gradient: DC comes in from the parents, and goes out complete; DY is the gates'.
 
@@ -121,13 +122,14 @@ def cell_backward(Y, T, DH, DC, DY, v):
     """
     n = T.shape[1]
     for j in range(n):
-        i, o, u, t, dh, dc = Y[v, 0, j], Y[v, 1, j], Y[v, 2, j], T[v, j], DH[v, j], DC[v, j]
+        i, o, u, t = Y[v, j], Y[v, n + j], Y[v, 2 * n + j], T[v, j]
+        dh, dc = DH[v, j], DC[v, j]
         dc += dh * (o - o * t * t)
         DC[v, j] = dc
-        DY[v, 0, j] = dc * u * (i - i * i)
+        DY[v, j] = dc * u * (i - i * i)
     for j in range(n):
-        o, t, dh = Y[v, 1, j], T[v, j], DH[v, j]
-        DY[v, 1, j] = dh * t * (o - o * o)
+        o, t, dh = Y[v, n + j], T[v, j], DH[v, j]
+        DY[v, n + j] = dh * t * (o - o * o)
     for j in range(n):
-        i, u, dc = Y[v, 0, j], Y[v, 2, j], DC[v, j]
-        DY[v, 2, j] = dc * (i - i * u * u)
+        i, u, dc = Y[v, j], Y[v, 2 * n + j], DC[v, j]
+        DY[v, 2 * n + j] = dc * (i - i * u * u)

@@ -13,7 +13,6 @@ import numpy as np
 
 from structnet.tensor_tree.compiled.kernels.gates import (
     _sigmoid,
-    by_gate,
     cell_backward,
     close_cell,
     compiled,
@@ -56,9 +55,8 @@ def close_nodes(plan, s, level):
     """Eq. (11), from what goes into the gates and the messages received."""
     lo, hi = rows_of(plan.nodes, plan.node_levels, level)
     n, of_messages = s.h.shape[1], s.forget.shape[1] > 0
-    gates = by_gate(s.gates, n)
     for v in range(lo, hi):
-        open_gates(gates, s.c, v)
+        open_gates(s.gates, s.c, v)
         column = 3 * n
         for e in range(plan.offsets[v], plan.offsets[v + 1]):
             child, m = plan.children[e], plan.inbox[e]
@@ -71,7 +69,7 @@ def close_nodes(plan, s, level):
                 for j in range(n):
                     s.c[v, j] += s.gates[v, column + j] * s.c[child, j]
                 column += n
-        close_cell(gates, s.c, s.tanh, s.h, v)
+        close_cell(s.gates, s.c, s.tanh, s.h, v)
 
 
 @inlined
@@ -79,9 +77,8 @@ def close_nodes_backward(plan, s, d, level):
     """Its gradient; a message's forget gate gets the sum of those of the cells that it is for."""
     lo, hi = rows_of(plan.nodes, plan.node_levels, level)
     n, of_messages = s.h.shape[1], s.forget.shape[1] > 0
-    gates, d_gates = by_gate(s.gates, n), by_gate(d.gates, n)
     for v in range(lo, hi):
-        cell_backward(gates, s.tanh, d.h, d.c, d_gates, v)
+        cell_backward(s.gates, s.tanh, d.h, d.c, d.gates, v)
         column = 3 * n
         for e in range(plan.offsets[v], plan.offsets[v + 1]):
             child, m = plan.children[e], plan.inbox[e]

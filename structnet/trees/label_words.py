@@ -1,0 +1,83 @@
+"""The words of texts and of compound names at leaves, as leaves below them.
+
+A text, or a name such as ``getElementById``, is one label, and mostly one that no other tree has;
+its words are met again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import islice
+from unicodedata import category, normalize
+
+from structnet.trees.number_tokens import number_of
+from structnet.trees.tree import Tree
+
+MOST = 50  # words below a leaf
+SHORT = 100  # characters of a label that is kept, with its words, as it may come again
+CACHED = 2**16  # such labels, each one object wherever it stands
+
+
+def with_words(tree: Tree) -> Tree:
+    """The same tree, in which a leaf whose label is several words is a node over these.
+
+    Words are runs of letters, in small letters, the first 50 of them; a capital behind a small
+    letter begins one, and so does the last of several capitals before a small letter. What is a
+    number, or one word, stays as it is, as do inner nodes and leaves with a token. A tree without
+    such a leaf is given back itself.
+
+    Example:
+        >>> tree = Tree("Call", [Tree("getElementById"), Tree("'main page'"), Tree("x1")])
+        >>> with_words(tree)
+        <Tree (Call (getElementById get element by id) ('main page' main page) x1)>
+    """
+    done: dict[int, Tree] = {}
+    for node in tree.postorder(once=True):
+        new = node
+        if node.children:
+            below = [done[id(child)] for child in node.children]
+            if any(a is not b for a, b in zip(below, node.children, strict=True)):
+                new = Tree(node.label, below, node.token)
+        elif type(node.label) is str and node.token is None:
+            read = _kept if len(node.label) <= SHORT else _over_words
+            new = read(node.label) or node
+        done[id(node)] = new
+    return done[id(tree)]
+
+
+def _over_words(label: str) -> Tree | None:
+    """A node over the words of a label; None if these are fewer than two."""
+    words = list(islice(_words(label), MOST))
+    if len(words) < 2 or number_of(label) is not None:
+        return None
+    return Tree(label, [_word(word.lower()) for word in words])
+
+
+_kept = lru_cache(CACHED)(_over_words)
+
+
+@lru_cache(CACHED)
+def _word(word: str) -> Tree:
+    return Tree(word)
+
+
+def _words(label: str) -> Iterator[str]:
+    word = ""
+    for letter in normalize("NFC", label):
+        if not letter.isalpha():
+            if word and category(letter)[0] == "M":  # an accent, or a vowel over its consonant
+                word += letter
+            elif word:
+                yield word
+                word = ""
+            continue
+        if word and letter.isupper() and not word[-1].isupper():
+            yield word
+            word = ""
+        elif letter.islower() and word[-2:].isupper() and len(word) > 1:
+            yield word[:-1]
+            word = word[-1]
+        word += letter
+    if word:
+        yield word

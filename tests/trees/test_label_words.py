@@ -1,0 +1,57 @@
+"""Texts and names at leaves, with their words below them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from structnet.trees import Tree, with_words
+
+
+@pytest.mark.parametrize(
+    ("label", "words"),
+    [
+        ("getElementById", "get element by id"),
+        ("HTTPServer2Error", "http server error"),
+        ("snake_case", "snake case"),
+        ("'Call me now!'", "call me now"),
+        ("Éric à Paris", "éric à paris"),
+        ("ÉcoleNormale", "école normale"),
+        ("ÉCOLE", ""),
+        ("МояПеременная", "моя переменная"),
+        ("e\u0301cole", ""),
+        ("हिन्दी", ""),
+        ("हिन्दी भाषा", "हिन्दी भाषा"),
+        ("2020-01-02", ""),
+        ("1e-5", ""),
+        ("x1", ""),
+        ("word", ""),
+        ("NOT", ""),
+        ("", ""),
+    ],
+)
+def test_words(label: str, words: str) -> None:
+    leaf = Tree(label)
+    assert with_words(leaf) == Tree(label, [Tree(word) for word in words.split()])
+
+
+def test_a_text_has_at_most_fifty_words() -> None:
+    assert len(with_words(Tree("so on " * 40)).children) == 50
+
+
+def test_other_labels_stay() -> None:
+    tree = Tree("innerNode", [Tree(7), Tree("two words", (), "a token"), Tree("word")])
+    assert with_words(tree) is tree
+    shared = Tree("two words")
+    found = with_words(Tree("f", [shared, Tree("g", [shared])]))
+    assert str(found) == "(f (two words two words) (g (two words two words)))"
+    assert found[0] is found[1, 0]
+
+
+@example(Tree("İa b"))  # two characters in small letters
+@given(st.recursive(st.text().map(Tree), lambda of: st.builds(Tree, st.text(), st.lists(of))))
+def test_words_have_no_words(tree: Tree) -> None:
+    found = with_words(tree)
+    assert with_words(found) is found
+    assert [n.label for n in found.preorder()][:1] == [tree.label]
