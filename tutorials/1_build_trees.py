@@ -191,6 +191,15 @@ print(parse.html("<ul><li>oak<li class=big>elm<br></ul>"))
 program = parse.python("def area(r):\n    return 3.14 * r ** 2", contexts=False)
 print(program.pretty())
 
+# %% [markdown]
+# Phylogenies, in Newick notation, have the lengths of their branches as tokens. Whatever else holds
+# the nodes below it, such as nested dicts or a parse of tree-sitter, is read by its attributes.
+
+# %%
+print(parse.newick("((human:0.1,chimpanzee:0.1):0.05,gorilla:0.2);"))
+print(parse.from_nodes({"name": "oak", "children": [{"name": "branch"}, {"name": "root"}]}))
+
+# %%
 figure, axes = plt.subplots(1, 2, figsize=(13, 5))
 plot_tree(planted, ax=axes[0])
 axes[0].set_title("a dependency tree")
