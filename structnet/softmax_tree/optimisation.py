@@ -57,7 +57,9 @@ def alternate(
         for _ in range(max_iter):
             reach = draft.reach(points)
             for level in levels:
+                # The largest first, so that no thread waits long for another's last one.
                 busy = [node for node in level if node in reach]
+                busy.sort(key=lambda node: -len(reach[node]))
 
                 def train(node: int) -> Node:
                     return updated(draft, node, points, reach[node], objective)  # noqa: B023

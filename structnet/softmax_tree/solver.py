@@ -68,7 +68,7 @@ def multinomial(
 
 
 def in_range(counts: np.ndarray, penalty: float) -> tuple[np.ndarray, float]:
-    """Counts ``[n]`` divided by a power of two, the largest to .5 or more, and the penalty with them.
+    """Counts ``[n]`` divided by a power of two, the largest to .5 to 1, and the penalty with them.
 
     It is the same problem; weights of samples may be of any size, and what the solver takes for
     rounding is of theirs.

@@ -5,18 +5,23 @@ A step is: choose a minibatch at random, plan it, forward, backward, optimiser s
 same shared forest. ``products`` is the time of a step's matrix products alone, in one compiled
 call: forward, and backward to both factors. Medians; the columns ``best`` are of the fastest step,
 which on a busy machine says more of the code. ``two threads`` is how many times faster a step is on
-two than on one, by the clock on the wall, the fastest of each. ``default`` is the model that the
-estimators of trees take, on syntax trees of Python functions and on sentences (``--treebank FILE``,
-bracketed); ``packaged`` is the child-sum cell of the package pytorch-tree-lstm on the same trees
-(``pip install -e '.[bench]'``). On a machine with a GPU there are rows for it, and its values and
-gradients are compared with the CPU's.
+two than on one, by the clock on the wall, the fastest of each. ``memory`` is by how much one step
+on all trees raises this process's peak, over twice what the forward keeps: states and messages, and
+as much for their gradients. ``default`` is the model that the estimators of trees take, on syntax
+trees of Python functions and on sentences (``--treebank FILE``, bracketed);
+``packaged`` is the child-sum cell of the package pytorch-tree-lstm on the same trees (``pip install
+-e '.[bench]'``). On a machine with a GPU there are rows for it, and its values and gradients are
+compared with the CPU's.
 """
 
 from __future__ import annotations
 
+import ctypes
+import re
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from statistics import median
 
 import numpy as np
@@ -151,6 +156,32 @@ def two_threads(step: Callable[[], None], repeats: int) -> float:
     return min(one) / min(two)
 
 
+def memory(model: torch.nn.Module, examples: TreeExamples) -> float | None:
+    """How far a step raises the peak of the process's memory, over twice what its forward keeps."""
+    clear, status = Path("/proc/self/clear_refs"), Path("/proc/self/status")
+    if not clear.exists():  # Linux alone has it
+        return None
+
+    def told(name: str) -> int:
+        return int(re.search(rf"{name}:\s+(\d+) kB", status.read_text())[1]) * 1024
+
+    kept: dict[int, int] = {}
+    own = {parameter.data_ptr() for parameter in model.parameters()}
+
+    def keep(x: torch.Tensor) -> torch.Tensor:
+        if x.data_ptr() not in own:
+            kept[x.data_ptr()] = x.nbytes
+        return x
+
+    ctypes.CDLL(None).malloc_trim(0)  # what was freed would be taken again without a rise
+    clear.write_text("5")
+    before = told("VmRSS")
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda x: x):
+        loss = torch.nn.functional.cross_entropy(model(examples.forest), examples.targets)
+    loss.backward()
+    return (told("VmHWM") - before) / (2 * sum(kept.values()))
+
+
 def measure(name: str, batch_size: int, repeats: int, data: tuple, seed: int) -> dict:
     shared, unshared = data
     model = make_model(name, seed)
@@ -177,6 +208,7 @@ def measure(name: str, batch_size: int, repeats: int, data: tuple, seed: int) ->
         "step/products": median(fast) / median(bare),
         "best step/products": min(fast) / min(bare),
         "two threads": two_threads(step, repeats),
+        "memory": memory(make_model(name, seed), unshared),
     }
 
 
@@ -215,6 +247,7 @@ def default_model(name: str, trees: list[Tree], y: Sequence[str], repeats: int, 
                 "times dgl": slow / again,
                 "times packaged": turns and turns[1] / turns[0],
                 "nodes/s": batch_size / median(fast) * size,
+                "memory": memory(make(), examples),
             }
         )
     if torch.cuda.is_available():
