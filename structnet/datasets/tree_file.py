@@ -10,7 +10,14 @@ from typing import Any, cast
 from structnet.checks import check_one_of
 from structnet.datasets.csv_file import is_number, number
 from structnet.datasets.tree_file_formats import FORMATS, NAMES, NODE_LABELS, whole
-from structnet.datasets.tree_file_rows import SEVERAL_LINES, TreeFileError, Unreadable, typed_json
+from structnet.datasets.tree_file_rows import (
+    SEVERAL_LINES,
+    Place,
+    TreeFileError,
+    Unreadable,
+    typed_json,
+    where,
+)
 from structnet.datasets.tree_file_sources import Asked, Found, found_in, found_in_text, joined
 from structnet.datasets.tree_file_targets import (
     INSIDE,
@@ -41,7 +48,8 @@ class TreeFile:
         task: "classification", "regression" or "nodes"; None without targets.
         format: format of the trees.
         target: source of the targets: a column, comments, the trees, or folders.
-        unreadable: line and fault of each example that was left out.
+        places: line of each example; of a folder's, the file, and the line if it has several.
+        unreadable: place and fault of each example that was left out.
         guesses: choices that nobody asked for, in words.
         node_label: column of CoNLL-U that the nodes are labelled by; None by their relations.
     """
@@ -55,6 +63,7 @@ class TreeFile:
     unreadable: Unreadable
     guesses: tuple[str, ...]
     node_label: str | None = None
+    places: Sequence[Place] = ()
 
     def __len__(self) -> int:
         return len(self.trees)
@@ -62,7 +71,8 @@ class TreeFile:
     def __getitem__(self, places: Sequence[int]) -> TreeFile:
         targets = None if self.targets is None else [self.targets[i] for i in places]
         trees: Any = [self.trees[i] for i in places]
-        return replace(self, trees=trees, targets=targets)
+        where = [self.places[i] for i in places] if self.places else ()
+        return replace(self, trees=trees, targets=targets, places=where)
 
     @property
     def pairs(self) -> bool:
@@ -227,7 +237,7 @@ def _checked(path: Path, found: Found, task: str | None, needed: bool) -> TreeFi
     kept, faults = _sound(found, targets, kind, needed)
     if not kept:
         line, fault = faults[0]
-        raise TreeFileError(f"{path}, line {line}: {fault}")
+        raise TreeFileError(f"{path}, {where(line)}: {fault}")
     trees: Any = [found.examples[i] if pairs else found.examples[i][0] for i in kept]
     known = [targets[i] for i in kept if targets[i] is not None]
     if len(known) < len(kept):  # of what is only asked about, some may lack theirs
@@ -235,7 +245,10 @@ def _checked(path: Path, found: Found, task: str | None, needed: bool) -> TreeFi
     chosen = list(map(number, known)) if kind == "regression" else known
     said, guesses = sorted(found.unreadable + faults), tuple(found.guesses)
     origin = found.format, found.target
-    return TreeFile(path, trees, chosen if kind else None, kind, *origin, said, guesses)
+    places = [found.places[i] for i in kept]
+    return TreeFile(
+        path, trees, chosen if kind else None, kind, *origin, said, guesses, places=places
+    )
 
 
 def _refuse_other_number(path: Path, found: Found, task: str | None, pairs: bool) -> None:
@@ -276,11 +289,11 @@ def _refuse_mostly_bad(path: Path, found: Found) -> None:
         return
     if not bad:
         raise TreeFileError(f"{path} has no trees in the format {found.format}")
-    line, fault = min(found.unreadable)
+    place, fault = min(found.unreadable)
     hint = SEVERAL_LINES if any("unclosed" in fault for _, fault in found.unreadable) else ""
     raise TreeFileError(
         f"{path}: {bad:,} of {bad + good:,} trees cannot be read in the format {found.format}; the "
-        f"first, line {line}, {fault}{hint}"
+        f"first, {where(place)}, {fault}{hint}"
     )
 
 

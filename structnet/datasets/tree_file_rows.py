@@ -32,7 +32,8 @@ SEVERAL_LINES = (
     f"the labels out and say --target {ROOT} or {NODES}"
 )
 
-Unreadable = list[tuple[int, str]]
+Place = int | str  # the line of a file, or the file of a folder and maybe its line
+Unreadable = list[tuple[Place, str]]
 
 
 class TreeFileError(ValueError):
@@ -129,7 +130,8 @@ def _commas(text: str) -> Iterator[tuple[int, list[str]]]:
 def _objects(path: Path, lines: Iterable[tuple[int, Any]]) -> Rows:
     """The fields of objects, each with its line; what is a ValueError is none."""
     names: dict[str, None] = {}
-    found, unreadable = [], []
+    found: list[tuple[int, dict]] = []
+    unreadable: Unreadable = []
     for number, value in lines:
         if isinstance(value, ValueError):
             unreadable.append((number, f"no JSON: {value}"))
@@ -275,6 +277,16 @@ def _no_trees(rows: Rows, others: Sequence[int], format_: str | None) -> str:
     except ValueError as error:
         return f"{place}: no column has trees in the format {format_}: {one_line(error)}{hint}"
     return f"{place}: no column has trees of more than one node in the format {format_}"
+
+
+def where(place: Place) -> str:
+    """A place in words.
+
+    Example:
+        >>> where(3), where("good/first.mrg, line 3")
+        ('line 3', 'good/first.mrg, line 3')
+    """
+    return f"line {place}" if isinstance(place, int) else place
 
 
 def one_line(error: ValueError) -> str:

@@ -21,6 +21,7 @@ from structnet.datasets.tree_file_formats import (
 )
 from structnet.datasets.tree_file_rows import (
     SAMPLE,
+    Place,
     Rows,
     TreeFileError,
     Unreadable,
@@ -30,6 +31,7 @@ from structnet.datasets.tree_file_rows import (
     read_rows,
     rows_of_json,
     take_header,
+    where,
 )
 from structnet.datasets.tree_file_targets import INSIDE, NODES, ROOT
 from structnet.parse import ParseError
@@ -76,7 +78,7 @@ class Found(NamedTuple):
 
     examples: list[tuple[Tree, ...]]
     targets: list[Any]  # one an example, None where there is none
-    places: list[int]  # the line of each example
+    places: list[Place]  # of each example
     unreadable: Unreadable
     format: str
     target: str | None
@@ -216,7 +218,7 @@ def _of_rows(rows: Rows, asked: Asked) -> Found:
     format_, target, needed, pairs, _ = asked
     if not rows.rows:
         line, fault = rows.unreadable[0]
-        raise TreeFileError(f"{rows.path}, line {line}: {fault}")
+        raise TreeFileError(f"{rows.path}, {where(line)}: {fault}")
     take_header(rows, format_)
     said = None if target in INSIDE else target
     # Of what is only asked about, the column of the targets may be missing.
@@ -313,19 +315,21 @@ def _folder(path: Path, asked: Asked) -> Found:
     for each, of in zip(files, formats, strict=True):
         if of == chosen:
             *folders, _ = each.relative_to(path).parts
-            _add(found, each, folders[0] if folders else None, asked)
+            name = each.relative_to(path).as_posix()
+            _add(found, each, name, folders[0] if folders else None, asked)
     return found
 
 
-def _add(found: Found, file: Path, name: str | None, asked: Asked) -> None:
-    """Adds the trees of a class's file."""
+def _add(found: Found, file: Path, name: str, target: str | None, asked: Asked) -> None:
+    """Adds the trees of a class's file, which has a name in its folder."""
     asked.options(found.format)
     try:
         part = _of_trees(_read(file, "a tree"), found.format, asked)
     except TreeFileError as error:
-        found.unreadable.append((1, str(error)))
+        found.unreadable.append((name, str(error).removeprefix(str(file)).lstrip(", ")))
         return
+    lines = [f"{name}, {where(line)}" for line in part.places]
     found.examples.extend(part.examples)
-    found.targets.extend([name] * len(part.examples))
-    found.places.extend(part.places)
-    found.unreadable.extend((line, f"{file}: {fault}") for line, fault in part.unreadable)
+    found.targets.extend([target] * len(part.examples))
+    found.places.extend(lines if len(lines) > 1 else [name] * len(lines))
+    found.unreadable.extend((f"{name}, {where(at)}", fault) for at, fault in part.unreadable)

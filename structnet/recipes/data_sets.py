@@ -18,6 +18,7 @@ from structnet import datasets
 from structnet.datasets import Arrays, DownloadError, load
 from structnet.datasets.named import LOADERS
 from structnet.datasets.source import Source, is_published
+from structnet.datasets.tree_file_rows import where
 from structnet.recipes.data_settings import DataSettings
 from structnet.recipes.recipe import Say
 from structnet.recipes.tree_lstm.model import OF_NAME
@@ -89,8 +90,8 @@ def _of_trees(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"{counted(len(found['classes']), 'class', 'classes')}: {shares}{left}"
     if found["unreadable"]:
         yield f"not read: {found['unreadable']:,}"
-        for line, fault in found["unreadable_first"]:
-            yield f"  line {line}: {fault}"
+        for place, fault in found["unreadable_first"]:
+            yield f"  {where(place)}: {fault}"
 
 
 def _spread(values: Mapping[str, float]) -> str:

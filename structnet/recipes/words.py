@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from structnet.datasets.tree_file_rows import where
 from structnet.routing.words import aligned
 
 MOST_CLASSES = 12  # of a confusion matrix that is shown whole
@@ -51,9 +52,9 @@ def metrics(tested: Mapping[str, Any]) -> Iterator[str]:
     if "unknown_classes" in tested:
         yield f"classes that were not trained on: {', '.join(tested['unknown_classes'])}"
     if "unreadable" in tested:
-        line, fault = tested["unreadable"][0]
+        place, fault = tested["unreadable"][0]
         number = counted(len(tested["unreadable"]), "example")
-        yield f"left out: {number} that cannot be read; the first: line {line}, {fault}"
+        yield f"left out: {number} that cannot be read; the first: {where(place)}, {fault}"
 
 
 def _confusion(classes: Sequence[str], counts: Sequence[Sequence[int]]) -> Iterator[str]:

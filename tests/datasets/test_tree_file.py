@@ -174,8 +174,7 @@ def test_a_folder_for_each_class(tmp_path: Path) -> None:
     (tmp_path / "call" / ".hidden.py").write_text("f(x)")
     data = read_trees(tmp_path)
     assert (data.targets, data.format) == (["call", "loop"], "python")
-    [(line, fault)] = data.unreadable
-    assert line == 1 and fault.endswith("c.py: column 2: '(' was never closed")
+    assert data.unreadable == [("call/c.py, line 1", "column 2: '(' was never closed")]
     assert "format: python, by the endings; 1 other files are left out" in data.guesses
 
 

@@ -23,7 +23,8 @@ def test_an_empty_file_among_others_is_left_out(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text, encoding="utf-8")
     data = read_trees(tmp_path)
     assert len(data) == 2
-    assert data.unreadable == [(1, f"{tmp_path / 'b/__init__.py'} is empty; expected a tree")]
+    assert data.unreadable == [("b/__init__.py", "is empty; expected a tree")]
+    assert data.places == ["a/one.py", "b/two.py"]
 
 
 def test_pictures_are_xml(tmp_path: Path) -> None:

@@ -117,6 +117,19 @@ def test_a_file_and_a_tree_are_predicted_alike(
     assert ("true" in known) and ("true" in first) == (trained.kind == "nodes")
 
 
+def test_each_file_of_a_folder_is_named_with_its_answer(classes_run: Path, tmp_path: Path) -> None:
+    trees = {"some/one.mrg": [TREES[0]], "some/two.mrg": [*TREES[:2], "(S"], "none.mrg": []}
+    (tmp_path / "some").mkdir()
+    for name, texts in trees.items():
+        (tmp_path / name).write_text("\n".join(texts))
+    asked = call("predict", classes_run, tmp_path)
+    told = [line.partition(": ")[0] for line in asked.out.splitlines() if ".mrg" in line[:20]]
+    two = [f"some/two.mrg, line {line}" for line in (1, 2, 3)]
+    assert told == ["some/one.mrg", *two[:2], "none.mrg", two[2]]
+    assert "none.mrg: not read: is empty; expected a tree" in asked.out
+    assert [answer["file"] for answer in asked.json["answers"]] == told
+
+
 def test_a_folder_is_asked_about_like_a_file(classes_run: Path, tmp_path: Path) -> None:
     for name, tree in (("yes", TREES[0]), ("no", TREES[-1])):
         (tmp_path / name).mkdir()
@@ -124,7 +137,8 @@ def test_a_folder_is_asked_about_like_a_file(classes_run: Path, tmp_path: Path) 
     counts = call("evaluate", classes_run, "--data", tmp_path).json["test"]["confusion"]
     assert counts["classes"] == ["no", "yes"] and np.sum(counts["counts"]) == 2
     asked = call("predict", classes_run, tmp_path / "yes").json["answers"]
-    assert asked == call("predict", classes_run, TREES[0]).json["answers"]
+    (typed,) = call("predict", classes_run, TREES[0]).json["answers"]
+    assert asked == [{"file": "one.mrg", **typed}]
     run = tmp_path / "run"
     trained = call("train", "tree-lstm", "--data", tmp_path, *SMALL, "--out", run)
     assert "too few samples to hold some out" in trained.err

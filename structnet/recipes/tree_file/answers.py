@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structnet import tensor_tree
 from structnet.datasets.tree_file_formats import ANY, ENDINGS, FORMATS
+from structnet.datasets.tree_file_rows import where
 from structnet.datasets.tree_file_targets import KINDS, NODES, has_target
 from structnet.recipes.recipe import Answer, is_file
 from structnet.recipes.tree_file.data import read_like, read_typed
@@ -87,12 +88,15 @@ def _is_path(text: str) -> bool:
 def answers_to(model: Opened, texts: Sequence[str]) -> list[Answer]:
     """What a model says of each tree, in words and values; at last, what could not be read."""
     trees = asked(model.told, texts)
-    found = [_answer(model, *each) for each in said_of(model, trees)]
+    files = [place if isinstance(place, str) else None for place in trees.places]
+    said = said_of(model, trees)
+    found = [_answer(model, file, *each) for file, each in zip(files, said, strict=True)]
     typed = len(texts) > 1 and not model.told["pairs"]
     for place, fault in trees.unreadable:  # of several that were typed, each is a place
-        where = {"tree": texts[place - 1]} if typed else {"line": place}
-        words = f"{'tree' if typed else 'line'} {place}: not read: {fault}"
-        found.append(Answer(words, where | {"fault": fault}))
+        words, values = where(place), {"file" if isinstance(place, str) else "line": place}
+        if typed and isinstance(place, int):
+            words, values = f"tree {place}", {"tree": texts[place - 1]}
+        found.append(Answer(f"{words}: not read: {fault}", values | {"fault": fault}))
     return found
 
 
@@ -107,11 +111,17 @@ def said_of(model: Opened, trees: TreeFile) -> list[tuple[Any, Any, float | None
 
 
 def _answer(
-    model: Opened, example: Any, predicted: Any, probability: float | None, true: Any
+    model: Opened,
+    file: str | None,
+    example: Any,
+    predicted: Any,
+    probability: float | None,
+    true: Any,
 ) -> Answer:
+    """What is said of an example, which is told by its file where it has one of its own."""
     text = " and ".join(map(str, example)) if isinstance(example, tuple) else str(example)
-    values: dict[str, Any] = {"tree": text}
-    shown = text if len(text) <= SHOWN else f"{text[: SHOWN - 4]} ..."
+    values: dict[str, Any] = {"tree": text} if file is None else {"file": file, "tree": text}
+    shown = file or (text if len(text) <= SHOWN else f"{text[: SHOWN - 4]} ...")
     if model.told["task"] == "nodes":
         nodes = list(zip(predicted, example.preorder(), strict=True))
         if model.told["target"] == NODES:  # of which words have none
@@ -121,7 +131,8 @@ def _answer(
             values["labels"] = predicted
             labelled = relabelled(example, [f"{node.label}={label}" for label, node in nodes], True)
         right = "" if true is None else f"\n  {_right(predicted, true)}"
-        return Answer(f"{labelled}{right}", values | ({} if true is None else {"true": true}))
+        of = f"{file}: " if file else ""
+        return Answer(f"{of}{labelled}{right}", values | ({} if true is None else {"true": true}))
     if model.told["task"] == "regression":
         values["number"] = float(predicted)
         words = f"{shown}: {float(predicted):.4g}"

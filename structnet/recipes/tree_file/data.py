@@ -14,6 +14,7 @@ import numpy as np
 
 from structnet.datasets import TreeFile, TreeFileError, read_trees
 from structnet.datasets.tree_file import read_text
+from structnet.datasets.tree_file_rows import where
 from structnet.datasets.tree_file_sources import FOLDERS
 from structnet.datasets.tree_file_targets import INSIDE
 from structnet.estimators.held_out import hold_out
@@ -172,9 +173,9 @@ def _say_read(data: TreeFile, say: Say) -> None:
     for guess in data.guesses:
         say(f"guessed {guess}")
     if data.unreadable:
-        line, fault = data.unreadable[0]
+        place, fault = data.unreadable[0]
         number = counted(len(data.unreadable), "tree")
-        say(f"{number} of {data.path} left out as unreadable; the first: line {line}, {fault}")
+        say(f"{number} of {data.path} left out as unreadable; the first: {where(place)}, {fault}")
 
 
 def _refuse_one_class(data: TreeFile) -> None:
