@@ -36,7 +36,7 @@ class LabelTreeSettings:
             weight of each at every node. By default 0 for a table; for what is sparse or text 50,
             or 0 if that is better on samples held out.
         epochs: passes through the data; by default 5, and of few samples more, though fewer at a
-            single node without vectors.
+            single node without vectors, and none where these do not help: see arity.
         learning_rate: rate of the steps, before it falls to 0; by default the best of some on
             samples held out.
         start: way to a learned tree: by reassignments from that of "huffman" or of "clusters", or
@@ -89,7 +89,7 @@ class LabelTreeSettings:
         for name, least, optional in (
             ("arity", 2, True),
             ("embedding_size", 0, True),
-            ("epochs", 1, True),
+            ("epochs", 0, True),
             ("rebuilds", 1, False),
             ("max_depth", 1, True),
             ("seed", 0, False),

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from label_trees import planted
-from scipy.sparse import csr_matrix
+from label_trees import around_centres, table
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from torch.nn.functional import cross_entropy
 
@@ -22,27 +21,11 @@ from structnet.label_tree import (
     LabelTreeSettings,
     Training,
     begin,
-    choose,
 )
 from structnet.label_tree._node_kernels import SHARE
 from structnet.label_tree.arrays import WIDE
-from structnet.label_tree.choice import DENSE, ENOUGH, SOFTMAX, base_rate, filled_in
 from structnet.label_tree.discriminant_analysis import discriminant
 from structnet.training.seeding import epoch_order
-
-
-def table(number: int = 3000, seed: int = 0) -> Examples:
-    x, y, _ = planted(3, 3, 4, number, seed)
-    return Examples(Features.from_table(x), y)
-
-
-def around_centres(
-    labels: int, each: int, size: int, spread: float, seed: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Rows around random centres, without a hierarchy, in random order."""
-    rng = np.random.default_rng(seed)
-    y = rng.permutation(np.repeat(np.arange(labels), each))
-    return rng.normal(size=(labels, size))[y] + spread * rng.normal(size=(len(y), size)), y
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -169,55 +152,6 @@ def test_its_rate_falls_to_zero(tree: Any) -> None:
     training = Training(begin(examples, 27, settings), settings).run(examples)
     rates = [record["learning_rate"] for record in training.epochs]
     assert rates == pytest.approx([0.225, 0.15, 0.075, 0.0])
-
-
-def test_of_few_labels_a_single_node_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    examples, untold = table(), LabelTreeSettings(epochs=4, learning_rate=0.3)
-    found = choose(examples, 27, untold)  # more labels than the 20 children of a node
-    assert (found.tree, found.arity) == ("huffman", 27)
-    for told, arity in (({"arity": 3}, 3), ({"tree": "learned"}, 20)):
-        assert choose(examples, 27, replace(untold, **told)).arity == arity
-    monkeypatch.setattr("structnet.label_tree.choice.ONE_NODE", 26)
-    assert choose(examples, 27, untold).arity == 27  # which takes no time
-    quick = choose(examples, 27, LabelTreeSettings())
-    assert (
-        quick.arity == 27
-        and 5 <= quick.epochs < filled_in(examples, 27, LabelTreeSettings()).epochs
-    )
-    monkeypatch.setattr("structnet.label_tree.choice.WORK", 0)
-    assert choose(examples, 27, untold).arity == 20
-
-
-@pytest.mark.parametrize(
-    ("is_sparse", "passes", "epochs"),
-    [(False, 6.5, 6), (False, 1.5, 1), (False, 0.5, None), (True, 2.5, 2), (True, 1.5, None)],
-)
-def test_a_single_node_makes_as_many_passes_as_there_is_time_for(
-    is_sparse: bool, passes: float, epochs: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    examples = table()
-    products = examples.features.values.size / (1 if is_sparse else DENSE)
-    if is_sparse:
-        rows = csr_matrix(examples.features.table)
-        examples = replace(examples, features=Features.from_csr(rows))
-    work = passes * 27 * (products + SOFTMAX * len(examples))
-    monkeypatch.setattr("structnet.label_tree.choice.ONE_NODE", 26)
-    monkeypatch.setattr("structnet.label_tree.choice.WORK", work)
-    widest = lambda settings, *_: settings.arity / 100  # noqa: E731
-    monkeypatch.setattr("structnet.label_tree.choice._score", widest)
-    found = choose(examples, 27, LabelTreeSettings())
-    assert (found.arity, found.epochs) == (27, epochs) if epochs else found.arity == 20
-    if epochs:  # sparse rows begin with nothing: the fewer the passes, the longer the steps
-        usual = replace(filled_in(examples, 27, LabelTreeSettings()), embedding_size=0)
-        times = usual.epochs / epochs if is_sparse else 1
-        assert found.learning_rate == pytest.approx(base_rate(examples, usual) * times)
-
-
-def test_where_a_tree_is_right_nothing_slower_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    for score, arity in ((ENOUGH - 0.01, 27), (ENOUGH, 20)):
-        wider = lambda settings, *_, least=score: least + (settings.arity - 20) / 1000  # noqa: E731
-        monkeypatch.setattr("structnet.label_tree.choice._score", wider)
-        assert choose(table(), 27, LabelTreeSettings()).arity == arity
 
 
 def test_a_single_node_keeps_no_statistics_which_would_be_the_square_of_its_labels() -> None:
