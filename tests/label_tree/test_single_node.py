@@ -16,6 +16,7 @@ from torch.nn.functional import cross_entropy
 from structnet.label_tree import (
     Examples,
     Features,
+    LabelCodes,
     LabelTree,
     LabelTreeClassifier,
     LabelTreeSettings,
@@ -23,7 +24,7 @@ from structnet.label_tree import (
     begin,
 )
 from structnet.label_tree._node_kernels import SHARE
-from structnet.label_tree.arrays import WIDE
+from structnet.label_tree.arrays import NEAR, WIDE
 from structnet.label_tree.discriminant_analysis import discriminant
 from structnet.training.seeding import epoch_order
 
@@ -118,11 +119,16 @@ def test_of_many_labels_without_a_hierarchy_as_many_are_right_as_by_the_nearest_
     assert model.score(x[~learn], y[~learn]) > right - 0.01
 
 
-def test_its_answers_agree() -> None:
+@pytest.mark.parametrize("is_own", [False, True])
+def test_its_answers_agree(is_own: bool) -> None:
     x, y = around_centres(WIDE + 1, 4, 8, 0.8, seed=0)
-    examples = Examples(Features.from_table(x), y)
+    assert len(x) > NEAR // len(x)  # which are not all asked at once
+    examples, codes = Examples(Features.from_table(x), y), None
+    if is_own:  # slots in another order
+        order = np.random.default_rng(1).permutation(WIDE + 1).tolist()
+        codes = LabelCodes.from_nested(order, WIDE + 20)
     settings = LabelTreeSettings("huffman", WIDE + 20, epochs=2, learning_rate=0.1)  # empty slots
-    tree = Training(begin(examples, WIDE + 1, settings), settings).run(examples).tree
+    tree = Training(begin(examples, WIDE + 1, settings, codes), settings).run(examples).tree
     features, x = examples.features, torch.from_numpy(examples.features.table)
     expected = tree.predict_log_proba(x).detach().double().numpy()
     np.testing.assert_allclose(tree.score_all(features), expected, atol=1e-5)
@@ -133,6 +139,8 @@ def test_its_answers_agree() -> None:
     assert (best[:, 0] == expected.argmax(1)).all() and nodes == 1
     np.testing.assert_allclose(values[:, 0], expected.max(1), atol=1e-5)
     np.testing.assert_allclose(tree.top_k(features, 3)[0][:, :1], values, atol=1e-5)
+    alone = [tree.top_k(x[row : row + 1])[0][0, 0] for row in range(20)]
+    np.testing.assert_allclose(alone, values[:20, 0], atol=1e-5)
     values, best, _ = tree.top_k(features, threshold=0.5)
     is_likely = expected.max(1) >= np.log(0.5)
     assert ((best[:, 0] >= 0) == is_likely).all() and 0 < is_likely.mean() < 1
@@ -140,8 +148,8 @@ def test_its_answers_agree() -> None:
 
 
 def test_of_equal_labels_the_lowest_is_told() -> None:
-    number = WIDE + 1
-    tree = LabelTree(4, number, arity=number, counts=np.arange(number))  # slots in another order
+    codes = LabelCodes.from_nested(list(range(WIDE, -1, -1)))
+    tree = LabelTree(4, WIDE + 1, tree=codes)
     assert (tree.top_k(np.zeros((3, 4), np.float32))[1] == 0).all()
 
 
