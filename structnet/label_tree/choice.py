@@ -123,7 +123,7 @@ def _try_solved(
     if trials.num_classes > ONE_NODE:  # passes take long
         rates, errors = rates[:1], 2.0
     start, target = None, -np.inf
-    if told.epochs is None:
+    if told.epochs is None or not node.epochs:
         start = trials.run(replace(node, epochs=0, learning_rate=rates[0]))
     tries: list[Tried] = []
     for rate in sorted(rates) if node.epochs else []:
@@ -271,5 +271,5 @@ def _rates(
     base = base_rate(examples, settings)
     if not examples.features.is_table:  # the fewer the passes, the longer the steps
         assert settings.epochs is not None and usual.epochs is not None
-        base *= usual.epochs / max(settings.epochs, 1)
+        base *= max(usual.epochs, 1) / max(settings.epochs, 1)
     return [base * times for times in RATES]

@@ -126,6 +126,8 @@ def test_told_passes_are_made(scores: Scores) -> None:
     tried = scores(lambda settings: 0.5)
     assert choose(table(), 27, LabelTreeSettings(epochs=3)).epochs == 3
     assert {settings.epochs for settings, _ in tried} == {3}
+    for examples in (table(), sparse(table())):
+        assert choose(examples, 27, LabelTreeSettings(epochs=0)).epochs == 0
 
 
 def trials(examples: Examples) -> Trials:
