@@ -31,7 +31,7 @@ class LabelTreeSettings:
         arity: children of a node; by default the root of the number of labels, from 20 to 128, or
             as many as there are labels, if a single node is better than a tree on samples held
             out. It is tried of up to 500 labels, and of more where it learns in seconds, without
-            vectors. Of a table it begins at a linear discriminant analysis.
+            vectors. Of a table it begins at a linear discriminant analysis, and is tried first.
         embedding_size: size of the features' vectors; 0 decides on the features themselves, with a
             weight of each at every node. By default 0 for a table; for what is sparse or text 50,
             or 0 if that is better on samples held out.
