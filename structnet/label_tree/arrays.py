@@ -14,8 +14,7 @@ from structnet.label_tree.features import Features
 
 AT_ONCE = 2**22  # numbers of the sums of bags' vectors that are there at once
 NEAR = 2**18  # labels' scores at a single node that are there at once
-# Labels of a single node, and rows, above which products of matrices answer, not the loops.
-WIDE, ROWS = 500, 16
+WIDE = 500  # labels of a single node, above which products of matrices answer, not the loops
 Rows = tuple[np.ndarray, np.ndarray | None, np.ndarray | None]
 
 
@@ -68,13 +67,13 @@ class TreeArrays(NamedTuple):
         least = np.log(threshold) if threshold > 0 else -np.inf
         count = 0
         for part, rows in self._parts(features):
-            if k == 1 and self._is_wide(rows):
-                for few, logits, above in self._at_node(rows):
-                    best = logits.argmax(1)
-                    found = np.take_along_axis(logits, best[:, None], 1)[:, 0] - above
-                    labels[part][few, 0] = np.where(found >= least, best, -1)
-                    values[part][few, 0] = np.where(found >= least, found, -np.inf)
-                count += len(rows[0]) // self.weight.shape[2]
+            if k == 1 and self._is_wide(features):
+                logits, above = self._at_node(rows)
+                best = logits.argmax(1)[:, None]
+                log_p = np.take_along_axis(logits, best, 1) - above[:, None]
+                labels[part] = np.where(log_p >= least, best, -1)
+                values[part] = np.where(log_p >= least, log_p, -np.inf)
+                count += len(best)
                 continue
             where = *rows, self.weight, self.bias, self.codes.children, k, beam or 0, least
             count += search(*where, labels[part], values[part])
@@ -85,10 +84,9 @@ class TreeArrays(NamedTuple):
         found, labels = np.zeros(len(features)), np.asarray(labels, np.int64)
         codes = self.codes.offsets, self.codes.nodes, self.codes.slots
         for part, rows in self._parts(features):
-            if self._is_wide(rows):
-                for few, logits, above in self._at_node(rows):
-                    own = np.take_along_axis(logits, labels[part][few, None], 1)[:, 0]
-                    found[part][few] = own - above
+            if self._is_wide(features):
+                logits, above = self._at_node(rows)
+                found[part] = np.take_along_axis(logits, labels[part, None], 1)[:, 0] - above
                 continue
             score_labels(labels[part], *rows, self.weight, self.bias, *codes, found[part])
         return found
@@ -97,42 +95,43 @@ class TreeArrays(NamedTuple):
         """The log-probabilities of all labels, in double precision. ``[n, num_labels]``."""
         found = np.zeros((len(features), self.codes.num_labels))
         for part, rows in self._parts(features):
-            if self._is_wide(rows):
-                for few, logits, above in self._at_node(rows):
-                    np.subtract(logits, above[:, None], out=found[part][few])
+            if self._is_wide(features):
+                logits, above = self._at_node(rows)
+                np.subtract(logits, above[:, None], out=found[part])
                 continue
             score_all(*rows, self.weight, self.bias, self.codes.children, found[part])
         return found
 
-    def _is_wide(self, rows: Rows) -> bool:
-        """Is the tree one node of very many labels, and are these several dense rows?
+    def _is_wide(self, features: Features) -> bool:
+        """Is the tree one node of so many labels that products of matrices answer, not the loops?
 
-        By products, scores may differ in the last digit from those of the loops.
+        By these, scores may differ in the last digit.
         """
-        wide = self.codes.num_nodes == 1 and self.codes.num_labels > WIDE
-        return wide and rows[2] is None and rows[0].size > ROWS * self.weight.shape[2]
+        dense = features.is_table or self.embedding is not None
+        return dense and self.codes.num_nodes == 1 and self.codes.num_labels > WIDE
 
-    def _at_node(self, rows: Rows) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-        """Some of the rows, their scores of all labels, and how far these are above log p."""
-        slots = self.codes.slots
-        weight, bias = np.ascontiguousarray(self.weight[0, slots].T), self.bias[0, slots]
-        x = rows[0].reshape(-1, len(weight))
-        size = max(1, NEAR // len(bias))
-        for start in range(0, len(x), size):
-            logits = x[start : start + size] @ weight
-            logits += bias
-            highest = logits.max(1, keepdims=True)
-            total = np.exp(logits - highest).sum(1, dtype=np.float64)
-            yield slice(start, start + size), logits, highest[:, 0] + np.log(total)
+    def _at_node(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        """The rows' scores of all labels at a single node, and how far these are above log p."""
+        weight, slots = self.weight[0], self.codes.slots
+        logits = rows[0].reshape(-1, weight.shape[1]) @ weight.T
+        logits += self.bias[0]
+        if len(slots) < len(weight) or (np.diff(slots) != 1).any():
+            logits = logits[:, slots]  # as labels are told, of equal ones the lowest
+        highest = logits.max(1, keepdims=True)
+        total = np.exp(logits - highest).sum(1, dtype=np.float64)
+        return logits, highest[:, 0] + np.log(total)
 
     def _parts(self, features: Features) -> Iterator[tuple[slice, Rows]]:
         """Which examples, and what the nodes decide on of them, as the loops take it."""
-        features = self.taken(features)
-        if self.embedding is None:
-            yield slice(None), features.parts
-            return
-        size = max(1, AT_ONCE // self.embedding.shape[1])
+        features, size = self.taken(features), max(1, len(features))
+        if self.embedding is not None:
+            size = max(1, AT_ONCE // self.embedding.shape[1])
+        if self._is_wide(features):
+            size = max(1, min(size, NEAR // self.codes.num_labels))
         for start in range(0, len(features), size):
             part = slice(start, start + size)
-            values, offsets, ids = features[part].parts
-            yield part, (represented(offsets, ids, values, self.embedding), None, None)
+            rows = features[part].parts
+            if self.embedding is not None:
+                values, offsets, ids = rows
+                rows = represented(offsets, ids, values, self.embedding), None, None
+            yield part, rows

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from operator import itemgetter
+from operator import attrgetter
 
 import numpy as np
 
 from structnet.estimators.held_out import hold_out
+from structnet.label_tree.discriminant_analysis import COLUMNS
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.shapes import usual_arity
-from structnet.label_tree.training import CollapseError, Training, begin
+from structnet.label_tree.trials import Trials, Tried
 from structnet.training.progress import Progress
 
 ONE_NODE = 500  # labels up to which a node of all is tried: slower, but no way down to err on
@@ -27,7 +28,10 @@ WORK = 30_000_000_000  # products of a training, up to which more labels are tri
 PASSES = 5  # for one through the examples that such a node of all makes
 SOFTMAX = 10  # products that a label's share of a softmax takes as long as
 DENSE = 2.5  # products of matrices that take as long as one of a sparse row
-ENOUGH = 0.98  # score of a tree from which on nothing larger or slower is tried
+SOLVED = 10  # products for each number of the covariance, of a label of a node that is solved
+ASKED = 6_000_000_000  # products of the examples held out with all labels, of a trial
+ENOUGH = 0.98  # score from which on nothing else is tried
+NEAR = 0.9  # of the score of what is best so far: below, no other rate of a tree is tried
 FEWEST = 2  # passes of such a node of sparse rows, which begins with nothing
 LEAST = 40  # examples from which on some are held out
 
@@ -42,8 +46,10 @@ def choose(
 
     The rate, and whether the tree is learned or Huffman's or, where that takes seconds, a single
     node, are tried on a tenth of the examples that the trials have not seen; where a trial would
-    take long, on fewer examples. Of sparse rows or text, a single node that decides on the features
-    themselves, without vectors, is tried too or, of too many labels, a tree of k-means.
+    take long, on fewer examples. Of a table, a single node is near its end where it begins: it
+    comes first, and a tree that stays far behind is left. Of sparse rows or text, a single node
+    that decides on the features themselves, without vectors, is tried too or, of too many labels, a
+    tree of k-means.
 
     Args:
         settings: settings; what they say stays.
@@ -60,53 +66,110 @@ def choose(
     if settings.tree is not None and settings.learning_rate is not None:
         return settings
     families = _families(told, num_classes, examples, settings)
-    first, rates = families[0][0], _rates(examples, families[0][0])
-    if len(examples) < LEAST or len(rates) == len(families[0]) == len(families) == 1:
-        return replace(first, learning_rate=rates[0])
+    first, node = families[0][0], families[0][-1]
+    rates = _rates(examples, first, settings)
+    solved = told.tree is None and _is_solved(node, num_classes, examples)
+    alone = len(families) == len(families[0]) == len(rates) == 1
+    if len(examples) < LEAST or (alone and not (solved and told.epochs is None)):
+        return replace(node if solved else first, learning_rate=rates[0])
+    parts = _parts(examples, num_classes, settings, solved)
+    if not len(parts[1]):  # There is one example a label: what needs the fewest is taken.
+        last = families[-1][-1]
+        epochs = (told.epochs or 0) if solved else last.epochs
+        return replace(last, epochs=epochs, learning_rate=_rates(examples, last, settings)[0])
+    trials = Trials(*parts, num_classes, progress)
+    if solved:
+        _try_solved(trials, families[0], told, examples)
+    else:
+        _try_families(trials, families, settings, examples)
+    # A node of all labels, without vectors, ends where it began to go, as a learned tree may not:
+    # it is taken unless another is better by more than chance.
+    found = trials.found
+    score = max(each.score for each in found)
+    chance = (2 * max(score * (1 - score), 0) / len(parts[1])) ** 0.5
+    nodes = [
+        each
+        for each in found
+        if each.settings.arity == num_classes and not each.settings.embedding_size
+    ]
+    steady = [each for each in nodes if each.score > score - chance]
+    return max(steady or found, key=attrgetter("score")).settings
+
+
+def _parts(
+    examples: Examples, num_classes: int, settings: LabelTreeSettings, solved: bool
+) -> tuple[Examples, Examples]:
+    """What trials learn from, and what they are asked for, of labels that they have learnt."""
     learn, held = hold_out(len(examples), 0.1, settings.seed)
-    assert settings.epochs is not None
-    most = max(TRIED // settings.epochs, 10 * num_classes)
-    learn = np.random.default_rng(settings.seed).permutation(learn)[:most]
-    parts = examples[learn], examples[held[:most]]
+    most = max(TRIED // max(settings.epochs or 1, 1), 10 * num_classes)
+    rng = np.random.default_rng(settings.seed)
+    learn, held = rng.permutation(learn)[:most], rng.permutation(held)
+    held = held[np.isin(examples.labels[held], examples.labels[learn])]
+    if solved:  # each is compared with all labels
+        most = min(most, int(ASKED / (num_classes * (examples.features.size / DENSE + SOFTMAX))))
+    return examples[learn], examples[held[: max(most, LEAST)]]
 
-    def tried(one: LabelTreeSettings, rate: float) -> tuple[float, float, LabelTreeSettings]:
-        assert settings.epochs is not None and one.epochs is not None
-        # The fewer the passes, the longer the steps, unless their length is told, or what is left
-        # to learn is little: see `begin`.
-        scaled = settings.learning_rate is None and not examples.features.is_table
-        times = settings.epochs / one.epochs if scaled else 1
-        one = replace(one, learning_rate=rate * times)
-        score = _score(one, num_classes, *parts)
-        kind = f"a {one.tree} tree of arity {one.arity}, rate {one.learning_rate:.3g}"
-        progress.say_when_due(f"tried {kind}: score {score:.3f} held out", last=False)
-        return score, rate, one
 
-    def best_of(one: LabelTreeSettings, rates: list[float]) -> tuple:
-        tries = []
-        for rate in rates:
-            tries.append(tried(one, rate))
-            if len(tries) == 2 and tries[1][0] > tries[0][0]:
-                break  # the third one goes the other way
-        return max(tries, key=itemgetter(0))
+def _try_solved(
+    trials: Trials,
+    family: list[LabelTreeSettings],
+    told: LabelTreeSettings,
+    examples: Examples,
+) -> None:
+    """A single node of a table: as it begins, and where passes help, after these, with longer and
+    longer steps; and a tree, which is left where passes do not help and it stays far behind."""
+    *trees, node = family
+    rates, errors = _rates(examples, node, node), 1.0
+    if trials.num_classes > ONE_NODE:  # passes take long
+        rates, errors = rates[:1], 2.0
+    start, target = None, -np.inf
+    if told.epochs is None or not node.epochs:
+        start = trials.run(replace(node, epochs=0, learning_rate=rates[0]))
+    tries: list[Tried] = []
+    for rate in sorted(rates) if node.epochs else []:
+        tries.append(trials.run(replace(node, learning_rate=rate)))
+        if start is not None and len(tries) == 1 and not tries[0].beats(start, errors):
+            trials.found.pop()
+            target = start.score
+            break
+        if len(tries) > 1 and tries[-1].score < tries[-2].score:
+            break
+    if max(each.score for each in trials.found) < ENOUGH:
+        for tree in trees:
+            _try_rates(trials, tree, _rates(examples, tree, tree), target)
 
-    found: list[tuple[float, float, LabelTreeSettings]] = []
+
+def _try_families(
+    trials: Trials,
+    families: list[list[LabelTreeSettings]],
+    settings: LabelTreeSettings,
+    examples: Examples,
+) -> None:
     for first, *others in families:
-        best = best_of(first, _rates(examples, first))
-        found.append(best)
-        if best[0] >= ENOUGH:
+        best = _try_rates(trials, first, _rates(examples, first, settings))
+        if best.score >= ENOUGH:
             break
         for each in others:
             # What suits a tree says nothing of a single node, where no vectors wait for it.
             same = each.arity == first.arity or each.embedding_size
-            rates = [best[1]] if same else _rates(examples, each)
-            found.append(best_of(each, rates if num_classes <= ONE_NODE else rates[:1]))
-    # A node of all labels, without vectors, ends where it began to go, as a learned tree may not:
-    # it is taken unless another is better by more than chance.
-    score = max(each[0] for each in found)
-    chance = (2 * max(score * (1 - score), 0) / len(parts[1])) ** 0.5
-    nodes = [each for each in found if each[2].arity == num_classes and not each[2].embedding_size]
-    steady = [each for each in nodes if each[0] > score - chance]
-    return max(steady or found, key=itemgetter(0))[2]
+            rates = _rates(examples, each, settings)
+            if same and best.settings.learning_rate is not None:
+                rates = [best.settings.learning_rate]
+            _try_rates(trials, each, rates if trials.num_classes <= ONE_NODE else rates[:1])
+
+
+def _try_rates(
+    trials: Trials, one: LabelTreeSettings, rates: list[float], target: float = -np.inf
+) -> Tried:
+    """The best of some rates; where none comes near a target, of fewer."""
+    tries: list[Tried] = []
+    for rate in rates:
+        tries.append(trials.run(replace(one, learning_rate=rate), target))
+        if len(tries) == 2 and tries[1].score > tries[0].score:
+            break  # the third one goes the other way
+        if tries[0].score < NEAR * target:
+            break
+    return max(tries, key=attrgetter("score"))
 
 
 def filled_in(
@@ -114,14 +177,16 @@ def filled_in(
 ) -> LabelTreeSettings:
     """The settings with all but the rate and the kind of tree."""
     low, high = EPOCHS
-    size = settings.embedding_size
+    size, epochs = settings.embedding_size, settings.epochs
+    if epochs is None:
+        epochs = int(np.clip(-(-STEPS // max(len(examples), 1)), low, high))
     if size is None:
         size = 0 if examples.features.is_table else SIZE
     filled = replace(
         settings,
         arity=settings.arity or usual_arity(num_classes),
         embedding_size=size,
-        epochs=settings.epochs or int(np.clip(-(-STEPS // max(len(examples), 1)), low, high)),
+        epochs=epochs,
     )
     return replace(filled, start=filled.begins)
 
@@ -163,40 +228,48 @@ def _one_node(
     """A single node of more labels than a node of a tree has, if it learns in seconds.
 
     Without vectors nothing waits for another thing to be learnt, so fewer passes do: of dense rows,
-    where it begins with a solution, one if need be.
+    where it begins with a solution, none if need be.
     """
     features, epochs = examples.features, settings.epochs
     assert epochs is not None
     if told.arity is not None or num_classes <= usual_arity(num_classes):
         return None
+    node = replace(settings, tree="huffman", arity=num_classes)
     most = ONE_NODE
     if not settings.embedding_size:
         products = features.values.size / (DENSE if features.is_table else 1)
         work = products + SOFTMAX * len(examples)  # of a pass, for each label
-        affordable, fewest = int(WORK / (num_classes * work)), 1 if features.is_table else FEWEST
+        solved = _is_solved(node, num_classes, examples)
+        least = 0 if solved else 1 if features.is_table else FEWEST
         few = features.is_table and num_classes <= ONE_NODE  # as a tree, it may have more to learn
         usual = epochs if few else max(epochs // PASSES, EPOCHS[0])
-        epochs = told.epochs or int(np.clip(affordable, fewest, usual))
-        most = max(ONE_NODE, int(WORK / (epochs * work)))
-    node = replace(settings, tree="huffman", arity=num_classes, epochs=epochs)
-    return node if num_classes <= most else None
+        if told.epochs is None:
+            epochs = int(np.clip(int(WORK / (num_classes * work)), least, usual))
+        if not epochs:
+            work = SOLVED * features.size * (features.size if features.size <= COLUMNS else 1)
+        most = max(ONE_NODE, int(WORK / (max(epochs, 1) * work)))
+    return replace(node, epochs=epochs) if num_classes <= most else None
 
 
-def _rates(examples: Examples, settings: LabelTreeSettings) -> list[float]:
-    """The rates that may be chosen."""
+def _is_solved(settings: LabelTreeSettings, num_classes: int, examples: Examples) -> bool:
+    """Are these of a single node that begins with a solution; see :func:`.begin`?"""
+    assert settings.arity is not None
+    dense = examples.features.is_table and not settings.embedding_size
+    return dense and settings.bias and settings.arity >= num_classes
+
+
+def _rates(
+    examples: Examples, settings: LabelTreeSettings, usual: LabelTreeSettings
+) -> list[float]:
+    """The rates that may be chosen.
+
+    Args:
+        usual: settings with as many passes as there are of a tree.
+    """
     if settings.learning_rate is not None:
         return [settings.learning_rate]
     base = base_rate(examples, settings)
+    if not examples.features.is_table:  # the fewer the passes, the longer the steps
+        assert settings.epochs is not None and usual.epochs is not None
+        base *= max(usual.epochs, 1) / max(settings.epochs, 1)
     return [base * times for times in RATES]
-
-
-def _score(settings: LabelTreeSettings, num_classes: int, learn: Examples, held: Examples) -> float:
-    """The share of samples held out that a tree gets right, and a little for its certainty."""
-    tree = begin(learn, num_classes, settings)
-    try:
-        Training(tree, settings).run(learn)
-    except CollapseError:
-        return -np.inf
-    _, best, _ = tree.top_k(held.features)
-    log_p = tree.score(held.features, held.labels)
-    return float((best[:, 0] == held.labels).mean() + 1e-3 * np.maximum(log_p, -50).mean())

@@ -81,9 +81,11 @@ def discriminant(
 def _best(examples: Examples, num_classes: int, unit: float, seed: int) -> tuple[float, float]:
     """The share of the identity, and the certainty, of the least loss on rows held out."""
     learn, held = hold_out(len(examples), 0.1, seed)
+    # Each label has an example to begin with; of one that is not learnt nothing is to be seen.
+    held = held[np.isin(examples.labels[held], examples.labels[learn])]
     most = max(CELLS // num_classes, LEAST)
-    parts = examples[learn], examples[held[:: -(-len(held) // most)]]
-    if any(len(part.shares) and not part.shares.any() for part in parts):
+    parts = examples[learn], examples[held[:: max(-(-len(held) // most), 1)]]
+    if not len(held) or any(len(part.shares) and not part.shares.any() for part in parts):
         return SHARES[0], CERTAINTIES[0]
     moments, held_out = _moments(parts[0], num_classes, unit, seed), parts[1]
     labels, weights = held_out.labels[:, None], held_out.shares if len(held_out.shares) else None
@@ -110,9 +112,10 @@ def _moments(examples: Examples, num_classes: int, unit: float, seed: int) -> _M
     within = np.square(rests).sum(dtype=np.float64) / total
     between = counts @ np.square(means).sum(1) / total
     spread = max(within + between, ROUNDING * size)
-    # One more row, as far from its mean as rows are from that of all: there may be one a label.
+    # One more row, half of whose distance from the mean of all is within its label: there may be
+    # one row a label.
     free = max(total - (counts > 0).sum(), 0) + 1
-    noise = (within * total + spread) / free
+    noise = (within * total + spread / 2) / free
     axes, variances = None, np.array([noise / size])
     if size <= COLUMNS:
         some = rests
@@ -121,7 +124,7 @@ def _moments(examples: Examples, num_classes: int, unit: float, seed: int) -> _M
             some = rests[np.sort(order[: max(ROWS * size, MANY)])]
         covariance = (some.T @ some).astype(np.float64)
         covariance *= within * total / max(np.trace(covariance), 1e-30)
-        variances, axes = np.linalg.eigh((covariance + np.eye(size) * spread / size) / free)
+        variances, axes = np.linalg.eigh((covariance + np.eye(size) * spread / 2 / size) / free)
     beside = noise / max(spread - noise, 1e-6 * spread)
     means *= (counts / (counts + beside))[:, None]
     return _Moments(middle, means, axes, variances, np.log(np.maximum(counts, UNSEEN) / total))

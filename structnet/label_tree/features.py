@@ -128,9 +128,9 @@ class Features:
         return len(self.table) if self.is_table else len(self.offsets) - 1
 
     def __getitem__(self, rows: Any) -> Features:
-        rows = np.arange(len(self))[rows]
         if self.is_table:
             return replace(self, table=self.table[rows])
+        rows = np.arange(len(self))[rows]
         offsets, ids = take_rows(self.offsets, self.ids, rows)
         weights = self.weights
         if len(weights):

@@ -31,12 +31,12 @@ class LabelTreeSettings:
         arity: children of a node; by default the root of the number of labels, from 20 to 128, or
             as many as there are labels, if a single node is better than a tree on samples held
             out. It is tried of up to 500 labels, and of more where it learns in seconds, without
-            vectors. Of a table it begins at a linear discriminant analysis.
+            vectors. Of a table it begins at a linear discriminant analysis, and is tried first.
         embedding_size: size of the features' vectors; 0 decides on the features themselves, with a
             weight of each at every node. By default 0 for a table; for what is sparse or text 50,
             or 0 if that is better on samples held out.
         epochs: passes through the data; by default 5, and of few samples more, though fewer at a
-            single node without vectors.
+            single node without vectors, and none where these do not help: see arity.
         learning_rate: rate of the steps, before it falls to 0; by default the best of some on
             samples held out.
         start: way to a learned tree: by reassignments from that of "huffman" or of "clusters", or
@@ -89,7 +89,7 @@ class LabelTreeSettings:
         for name, least, optional in (
             ("arity", 2, True),
             ("embedding_size", 0, True),
-            ("epochs", 1, True),
+            ("epochs", 0, True),
             ("rebuilds", 1, False),
             ("max_depth", 1, True),
             ("seed", 0, False),

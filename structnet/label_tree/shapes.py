@@ -51,6 +51,8 @@ def huffman(counts: np.ndarray, arity: int = 2) -> LabelCodes:
     """
     counts = _checked(counts, arity)
     number = least_nodes(len(counts), arity)
+    if number == 1:  # labels in their order, as they are told
+        return in_order(np.arange(len(counts)), arity)
     children = np.full((number, arity), EMPTY, np.int32)
     order = np.argsort(counts, kind="stable")[::-1].tolist()  # the rarest is the last
     rarest = counts[order].tolist()

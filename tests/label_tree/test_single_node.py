@@ -9,40 +9,24 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from label_trees import planted
-from scipy.sparse import csr_matrix
+from label_trees import around_centres, table
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from torch.nn.functional import cross_entropy
 
 from structnet.label_tree import (
     Examples,
     Features,
+    LabelCodes,
     LabelTree,
     LabelTreeClassifier,
     LabelTreeSettings,
     Training,
     begin,
-    choose,
 )
 from structnet.label_tree._node_kernels import SHARE
-from structnet.label_tree.arrays import WIDE
-from structnet.label_tree.choice import DENSE, ENOUGH, SOFTMAX, base_rate, filled_in
+from structnet.label_tree.arrays import NEAR, WIDE
 from structnet.label_tree.discriminant_analysis import discriminant
 from structnet.training.seeding import epoch_order
-
-
-def table(number: int = 3000, seed: int = 0) -> Examples:
-    x, y, _ = planted(3, 3, 4, number, seed)
-    return Examples(Features.from_table(x), y)
-
-
-def around_centres(
-    labels: int, each: int, size: int, spread: float, seed: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Rows around random centres, without a hierarchy, in random order."""
-    rng = np.random.default_rng(seed)
-    y = rng.permutation(np.repeat(np.arange(labels), each))
-    return rng.normal(size=(labels, size))[y] + spread * rng.normal(size=(len(y), size)), y
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -135,11 +119,16 @@ def test_of_many_labels_without_a_hierarchy_as_many_are_right_as_by_the_nearest_
     assert model.score(x[~learn], y[~learn]) > right - 0.01
 
 
-def test_its_answers_agree() -> None:
+@pytest.mark.parametrize("is_own", [False, True])
+def test_its_answers_agree(is_own: bool) -> None:
     x, y = around_centres(WIDE + 1, 4, 8, 0.8, seed=0)
-    examples = Examples(Features.from_table(x), y)
+    assert len(x) > NEAR // len(x)  # which are not all asked at once
+    examples, codes = Examples(Features.from_table(x), y), None
+    if is_own:  # slots in another order
+        order = np.random.default_rng(1).permutation(WIDE + 1).tolist()
+        codes = LabelCodes.from_nested(order, WIDE + 20)
     settings = LabelTreeSettings("huffman", WIDE + 20, epochs=2, learning_rate=0.1)  # empty slots
-    tree = Training(begin(examples, WIDE + 1, settings), settings).run(examples).tree
+    tree = Training(begin(examples, WIDE + 1, settings, codes), settings).run(examples).tree
     features, x = examples.features, torch.from_numpy(examples.features.table)
     expected = tree.predict_log_proba(x).detach().double().numpy()
     np.testing.assert_allclose(tree.score_all(features), expected, atol=1e-5)
@@ -150,6 +139,8 @@ def test_its_answers_agree() -> None:
     assert (best[:, 0] == expected.argmax(1)).all() and nodes == 1
     np.testing.assert_allclose(values[:, 0], expected.max(1), atol=1e-5)
     np.testing.assert_allclose(tree.top_k(features, 3)[0][:, :1], values, atol=1e-5)
+    alone = [tree.top_k(x[row : row + 1])[0][0, 0] for row in range(20)]
+    np.testing.assert_allclose(alone, values[:20, 0], atol=1e-5)
     values, best, _ = tree.top_k(features, threshold=0.5)
     is_likely = expected.max(1) >= np.log(0.5)
     assert ((best[:, 0] >= 0) == is_likely).all() and 0 < is_likely.mean() < 1
@@ -157,8 +148,8 @@ def test_its_answers_agree() -> None:
 
 
 def test_of_equal_labels_the_lowest_is_told() -> None:
-    number = WIDE + 1
-    tree = LabelTree(4, number, arity=number, counts=np.arange(number))  # slots in another order
+    codes = LabelCodes.from_nested(list(range(WIDE, -1, -1)))
+    tree = LabelTree(4, WIDE + 1, tree=codes)
     assert (tree.top_k(np.zeros((3, 4), np.float32))[1] == 0).all()
 
 
@@ -169,55 +160,6 @@ def test_its_rate_falls_to_zero(tree: Any) -> None:
     training = Training(begin(examples, 27, settings), settings).run(examples)
     rates = [record["learning_rate"] for record in training.epochs]
     assert rates == pytest.approx([0.225, 0.15, 0.075, 0.0])
-
-
-def test_of_few_labels_a_single_node_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    examples, untold = table(), LabelTreeSettings(epochs=4, learning_rate=0.3)
-    found = choose(examples, 27, untold)  # more labels than the 20 children of a node
-    assert (found.tree, found.arity) == ("huffman", 27)
-    for told, arity in (({"arity": 3}, 3), ({"tree": "learned"}, 20)):
-        assert choose(examples, 27, replace(untold, **told)).arity == arity
-    monkeypatch.setattr("structnet.label_tree.choice.ONE_NODE", 26)
-    assert choose(examples, 27, untold).arity == 27  # which takes no time
-    quick = choose(examples, 27, LabelTreeSettings())
-    assert (
-        quick.arity == 27
-        and 5 <= quick.epochs < filled_in(examples, 27, LabelTreeSettings()).epochs
-    )
-    monkeypatch.setattr("structnet.label_tree.choice.WORK", 0)
-    assert choose(examples, 27, untold).arity == 20
-
-
-@pytest.mark.parametrize(
-    ("is_sparse", "passes", "epochs"),
-    [(False, 6.5, 6), (False, 1.5, 1), (False, 0.5, None), (True, 2.5, 2), (True, 1.5, None)],
-)
-def test_a_single_node_makes_as_many_passes_as_there_is_time_for(
-    is_sparse: bool, passes: float, epochs: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    examples = table()
-    products = examples.features.values.size / (1 if is_sparse else DENSE)
-    if is_sparse:
-        rows = csr_matrix(examples.features.table)
-        examples = replace(examples, features=Features.from_csr(rows))
-    work = passes * 27 * (products + SOFTMAX * len(examples))
-    monkeypatch.setattr("structnet.label_tree.choice.ONE_NODE", 26)
-    monkeypatch.setattr("structnet.label_tree.choice.WORK", work)
-    widest = lambda settings, *_: settings.arity / 100  # noqa: E731
-    monkeypatch.setattr("structnet.label_tree.choice._score", widest)
-    found = choose(examples, 27, LabelTreeSettings())
-    assert (found.arity, found.epochs) == (27, epochs) if epochs else found.arity == 20
-    if epochs:  # sparse rows begin with nothing: the fewer the passes, the longer the steps
-        usual = replace(filled_in(examples, 27, LabelTreeSettings()), embedding_size=0)
-        times = usual.epochs / epochs if is_sparse else 1
-        assert found.learning_rate == pytest.approx(base_rate(examples, usual) * times)
-
-
-def test_where_a_tree_is_right_nothing_slower_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    for score, arity in ((ENOUGH - 0.01, 27), (ENOUGH, 20)):
-        wider = lambda settings, *_, least=score: least + (settings.arity - 20) / 1000  # noqa: E731
-        monkeypatch.setattr("structnet.label_tree.choice._score", wider)
-        assert choose(table(), 27, LabelTreeSettings()).arity == arity
 
 
 def test_a_single_node_keeps_no_statistics_which_would_be_the_square_of_its_labels() -> None:

@@ -76,6 +76,18 @@ def test_who_gets_no_tree_is_told(tmp_path: Path) -> None:
     assert " tree of arity 20, 4 epochs" in told.out and told.json["test"]["nodes_visited"] > 1
 
 
+def test_a_run_without_a_pass(tmp_path: Path) -> None:
+    """Of rows around centres, a discriminant analysis knows all that there is to know."""
+    shape = ["--planted-arity", "100", "--planted-depth", "1", "--train-size", "3000"]
+    done = call("train", "label-tree", "--data", "planted", *shape, "--out", tmp_path)
+    assert (
+        "a single node of all labels, better held out than a tree (--arity 20), solved" in done.out
+    )
+    assert done.json["details"]["chosen"]["epochs"] == 0 and done.json["test"]["accuracy"] > 0.8
+    assert call("evaluate", tmp_path).json["test"] == done.json["test"]
+    assert call("plot", tmp_path).status == 0
+
+
 def test_a_run_that_was_killed_goes_on(run: tuple[Path, Done], tmp_path: Path) -> None:
     from structnet.label_tree import Training
 

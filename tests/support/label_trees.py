@@ -6,6 +6,8 @@ from itertools import product
 
 import numpy as np
 
+from structnet.label_tree import Examples, Features
+
 
 def planted(
     arity: int, depth: int, size: int, number: int, seed: int, noise: float = 0.35
@@ -20,6 +22,21 @@ def planted(
     centres = centres[rng.permutation(labels)]
     y = rng.integers(labels, size=number)
     return centres[y] + noise * rng.normal(size=(number, size)), y, centres
+
+
+def table(number: int = 3000, seed: int = 0) -> Examples:
+    """Rows of 27 labels, a planted hierarchy."""
+    x, y, _ = planted(3, 3, 4, number, seed)
+    return Examples(Features.from_table(x), y)
+
+
+def around_centres(
+    labels: int, each: int, size: int, spread: float, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows around random centres, without a hierarchy, in random order."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.repeat(np.arange(labels), each))
+    return rng.normal(size=(labels, size))[y] + spread * rng.normal(size=(len(y), size)), y
 
 
 def missing(size: int, arity: int) -> int:

@@ -1,0 +1,121 @@
+"""Where a single node begins, beside scikit-learn's linear discriminant analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from structnet.estimators.held_out import hold_out
+from structnet.label_tree import Examples, Features
+from structnet.label_tree.discriminant_analysis import CERTAINTIES, SHARES, discriminant
+
+MODULE = "structnet.label_tree.discriminant_analysis."
+
+
+def rows(
+    number: int,
+    size: int,
+    labels: int,
+    seed: int,
+    apart: float = 1.0,
+    uneven: float = 15.0,
+    wrong: float = 0.0,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows around centres, of one covariance and uneven labels.
+
+    Args:
+        apart: spread of the centres.
+        uneven: times that rows spread more along one axis than along another.
+        wrong: share of the rows with whatever label.
+    """
+    rng = np.random.default_rng(seed)
+    share = 1 / np.arange(1, labels + 1)
+    y = np.append(np.arange(labels), rng.choice(labels, number - labels, p=share / share.sum()))
+    turned = np.linalg.qr(rng.normal(size=(size, size)))[0] * np.geomspace(1, uneven, size) / 5
+    noise = rng.normal(size=(number, size))
+    x = 5 + apart * rng.normal(size=(labels, size))[y] + noise @ turned.T
+    return x.astype(np.float32), np.where(rng.random(number) < wrong, rng.permutation(y), y)
+
+
+def log_p(scores: np.ndarray) -> np.ndarray:
+    return scores - logsumexp(scores, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("certainty", [1.0, 0.3])
+def test_it_is_that_of_scikit_learn(
+    share: float, certainty: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where rows are many, whatever else is done for few of them is nothing."""
+    monkeypatch.setattr(MODULE + "SHARES", (share,))
+    monkeypatch.setattr(MODULE + "CERTAINTIES", (certainty,))
+    monkeypatch.setattr(MODULE + "MANY", 100_000)
+    x, y = rows(40_000, 6, 5, seed=0)
+    weight, bias = discriminant(Examples(Features.from_table(x), y), 5)
+    theirs = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=share).fit(x, y)
+    prior = np.log(theirs.priors_)
+    expected = certainty * (theirs.decision_function(x) - prior) + prior
+    np.testing.assert_allclose(log_p(x @ weight.T + bias), log_p(expected), atol=0.1, rtol=0.01)
+
+
+def test_of_very_many_rows_some_tell_how_they_vary(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = rows(40_000, 6, 5, seed=0)
+    examples = Examples(Features.from_table(x), y)
+    some = discriminant(examples, 5)
+    monkeypatch.setattr(MODULE + "MANY", 100_000)
+    for found, expected in zip(some, discriminant(examples, 5), strict=True):
+        assert 0 < np.abs(found - expected).max() < 0.05 * np.abs(expected).max()
+
+
+def losses(x: np.ndarray, y: np.ndarray) -> Iterator[tuple[float, float, float]]:
+    """The loss of each share and certainty on the rows held out, by scikit-learn."""
+    learn, held = hold_out(len(y), 0.1, 0)
+    for share in SHARES:
+        theirs = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=share).fit(x[learn], y[learn])
+        prior = np.log(theirs.priors_)
+        scores = theirs.decision_function(x[held]) - prior
+        for certainty in CERTAINTIES:
+            found = log_p(certainty * scores + prior)[np.arange(len(held)), y[held]]
+            yield float(-found.mean()), share, certainty
+
+
+@pytest.mark.parametrize(
+    ("number", "size", "labels", "seed", "spread", "chosen"),
+    [
+        (8000, 20, 4, 0, {"apart": 0.3}, (0.01, 1.0)),
+        (600, 60, 4, 1, {"apart": 0.1, "uneven": 3}, (0.1, 1.0)),
+        (150, 60, 3, 2, {"apart": 0.1, "uneven": 2}, (1.0, 1.0)),
+        (8000, 20, 4, 1, {"wrong": 0.3}, (0.4, 0.5)),
+        (4000, 20, 4, 0, {"apart": 3, "wrong": 0.1}, (0.1, 0.2)),
+        (400, 20, 4, 1, {"wrong": 1.0}, (0.01, 0.0)),
+    ],
+)
+def test_what_is_chosen_has_the_least_loss_on_rows_held_out(
+    number: int, size: int, labels: int, seed: int, spread: dict[str, float],
+    chosen: tuple[float, float], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """The fewer the rows, the more of the identity; where labels err, nothing is certain."""
+    x, y = rows(number, size, labels, seed, **spread)
+    assert min(losses(x, y))[1:] == chosen
+    examples = Examples(Features.from_table(x), y)
+    found = discriminant(examples, labels)
+    monkeypatch.setattr(MODULE + "SHARES", chosen[:1])
+    monkeypatch.setattr(MODULE + "CERTAINTIES", chosen[1:])
+    for ours, expected in zip(found, discriminant(examples, labels), strict=True):
+        np.testing.assert_array_equal(ours, expected)
+
+
+def test_of_one_row_a_label_half_of_what_it_says_is_chance() -> None:
+    """Of labels that are not learnt, rows held out would say that nothing is certain."""
+    x = np.random.default_rng(0).normal(size=(200, 8)).astype(np.float32) + 3
+    weight, bias = discriminant(Examples(Features.from_table(x), np.arange(200)), 200)
+    middle = x.mean(0)
+    mean = (x - middle) / 2
+    variance = np.square(x - middle).sum(1).mean() / 8 / 2
+    np.testing.assert_allclose(weight, mean / variance, rtol=1e-3, atol=1e-4)
+    expected = -(mean / variance * (mean / 2 + middle)).sum(1) - np.log(200)
+    np.testing.assert_allclose(bias, expected, rtol=1e-3, atol=1e-3)
