@@ -61,9 +61,9 @@ class TreeLSTMSettings:
         context: judge a node by what stands above it and beside it, too, not only by what is at and
             below it; by default so of nodes, and of whole trees not used.
         words: take texts and compound names at leaves by their words, too, which
-            structnet.trees.with_words finds; by default so by the cell "child-sum", the only one
-            that can, if no vectors are given, unless a linear model says the classes of held-out
-            trees better without.
+            structnet.trees.with_words finds; only the cell "child-sum" can. By default so of whole
+            trees, if no vectors are given, unless a linear model says the classes of held-out trees
+            better without; not of nodes, where names mostly tell less than what stands around.
         numbers: take leaves and tokens that are numbers by their values, as features of the number,
             which one that was never seen has too; by default if training trees have many different
             ones (a perplexity above 20), while few, such as digits, are words.
@@ -133,10 +133,9 @@ class TreeLSTMSettings:
         if self.rank is not None and self.cell not in ("tucker", "cp", "tensor-train"):
             raise wrong("rank", f"None, as the cell {self.cell!r} has no rank", self.rank)
 
-    @property
-    def reads_words(self) -> bool:
-        """Are the words of labels read?"""
-        return self.cell == "child-sum" if self.words is None else self.words
+    def reads_words(self, kind: str) -> bool:
+        """Are the words of labels read, where something of this kind is to be said?"""
+        return self.cell == "child-sum" and kind != "nodes" if self.words is None else self.words
 
     def resolved(self, size: int, labels: int, kind: str) -> TreeLSTMSettings:
         """The same with what is chosen from the data.
@@ -161,7 +160,7 @@ class TreeLSTMSettings:
             ),
             bag=self.bag and kind != "labels",
             context=self.context is not False and kind == "nodes",
-            words=self.reads_words,
+            words=self.reads_words(kind),
             batch_size=batch,
             epochs=self.epochs or min(max(passes, EPOCHS[0]), EPOCHS[1]),
         )

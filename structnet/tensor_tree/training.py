@@ -122,7 +122,7 @@ def train(
     """
     if vectors is not None and settings.words is None:
         settings = replace(settings, words=False)  # what a label means is known, if it is whole
-    if settings.reads_words:
+    if settings.reads_words(question.kind):
         read, held = learn.with_words(), validation and validation.with_words()
         asked = settings.words is None and question.kind == "classes"
         if asked and held and not words_tell(read, held, question, settings.seed):

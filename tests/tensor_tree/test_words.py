@@ -58,12 +58,13 @@ def test_other_cells_read_labels_whole() -> None:
         TreeLSTMClassifier(cell="tucker", words=True).fit(X, Y)
 
 
-def test_nodes_are_told_by_words_which_are_none_themselves() -> None:
+def test_nodes_are_told_by_words_if_asked_which_are_none_themselves() -> None:
     labels = [[None, "good" if y else "bad", None, None] for y in Y]
-    model = TreeNodeClassifier(epochs=8, random_state=0).fit(X[:160], labels[:160])
+    model = TreeNodeClassifier(epochs=8, words=True, random_state=0).fit(X[:160], labels[:160])
     assert model.score(X[160:], labels[160:]) > 0.9
     assert [len(each) for each in model.predict(X)] == [tree.size for tree in X]
-    whole = TreeNodeClassifier(epochs=8, words=False, random_state=0).fit(X[:160], labels[:160])
+    whole = TreeNodeClassifier(epochs=8, random_state=0).fit(X[:160], labels[:160])
+    assert whole.trained_.settings.words is False
     assert whole.score(X[160:], labels[160:]) < 0.7
 
 
