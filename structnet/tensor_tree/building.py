@@ -199,15 +199,17 @@ def labels_of_trees(forest: Forest, vocabulary: Vocabulary) -> tuple[np.ndarray,
     order = forest.preorder()
     tree = order.trees
 
-    def counted(numbers: np.ndarray, size: int) -> np.ndarray:
-        label = numbers[order.nodes]
+    entry, words = forest.words_at(order.nodes)
+
+    def counted(tree: np.ndarray, label: np.ndarray, size: int) -> np.ndarray:
         there = (label >= 0) & (label < FIRST)
         once = np.unique(tree[there] * size + label[there]) % size
         return np.bincount(once, minlength=size).astype(float)
 
+    tokens = np.concatenate((forest.tokens[order.nodes], words))
     return (
-        counted(forest.types, vocabulary.num_types),
-        counted(forest.tokens, vocabulary.num_tokens),
+        counted(tree, forest.types[order.nodes], vocabulary.num_types),
+        counted(np.concatenate((tree, tree[entry])), tokens, vocabulary.num_tokens),
     )
 
 

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from structnet.checks import check_integer, check_number
 from structnet.errors import GraphError
-from structnet.tensor_tree.child_sum_cell import ChildSumCell, added_up
+from structnet.message_passing.transfer import moved
+from structnet.tensor_tree.child_sum_cell import ChildSumCell, added_up, looked_up
 from structnet.tensor_tree.number_embedding import NumberEmbedding, check_known
 from structnet.trees.forest import Forest
 from structnet.trees.number_tokens import FIRST
@@ -35,6 +36,9 @@ class ChildSumTreeLSTM(ChildSumCell):
     place and unit, where a matrix for each place (the paper's N-ary form, which
     :class:`~structnet.tensor_tree.TreeLSTM` has) would have to be learnt from the few nodes that
     are so wide.
+
+    A leaf that is a text of n words (``forest.texts``) has the vector of its label and, added to
+    it, the sum of its words' by the square root of n.
 
     A label is looked up among types if the node has one, its token among tokens; the vectors of a
     node that has both are added. At first those of types are drawn from N(0, 1) and those of
@@ -173,11 +177,11 @@ class ChildSumTreeLSTM(ChildSumCell):
             shares = torch.from_numpy(strength / (strength + count))
             setattr(self, f"{name}_dropout", shares.to(table.device, torch.float32))
 
-    def labels(self, forest: Forest) -> tuple[np.ndarray, np.ndarray]:
-        """The type and the token of each node, -1 for none; in training some are dropped.
+    def labels(self, forest: Forest) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The type and the token of each node, -1 for none, and the words; in training some drop.
 
         Shapes:
-            output: ``[num_nodes]`` each.
+            output: ``[num_nodes]`` each, and ``[words]``, those of each text node after node.
 
         Raises:
             GraphError: the forest is empty, a node has neither, or one that the model does not
@@ -189,12 +193,19 @@ class ChildSumTreeLSTM(ChildSumCell):
         if empty.any():
             raise GraphError(f"node {empty.argmax()} has neither type nor token; it needs one")
         found = []
-        for name, numbers in (("type", forest.types), ("token", forest.tokens)):
+        tokens = np.concatenate((forest.tokens, self._words(forest)[1]))
+        for name, numbers in (("type", forest.types), ("token", tokens)):
             table = getattr(self, f"{name}_vectors")
             count = len(table.weight)
             check_known(numbers, table, f"the forest has {name} {{}}; the model has {{}} {name}s")
             found.append(self._dropped(name, numbers, count - 1) if self.training else numbers)
-        return found[0], found[1]
+        tokens, words = np.split(found[1], [forest.num_nodes])
+        return found[0], tokens, words
+
+    @staticmethod
+    def _words(forest: Forest) -> tuple[np.ndarray, np.ndarray]:
+        """The node of each word, ascending, and the word, ``[words]`` each."""
+        return forest.words_at(np.arange(forest.num_nodes))
 
     def _dropped(self, name: str, numbers: np.ndarray, unknown: int) -> np.ndarray:
         """The same types, or tokens, of nodes, but for those that are dropped."""
@@ -221,7 +232,28 @@ class ChildSumTreeLSTM(ChildSumCell):
 
     def inputs(self, forest: Forest) -> Tensor:
         """The vector of each node's label, ``[num_nodes, input_size]``; raises as ``labels``."""
-        return self.vectors(*self.labels(forest))
+        return self._inputs(forest, *self.labels(forest))
+
+    def _inputs(
+        self, forest: Forest, types: np.ndarray, tokens: np.ndarray, words: np.ndarray
+    ) -> Tensor:
+        x = self.vectors(types, tokens)
+        if not len(words):
+            return x
+        texts, added = self._of_words(forest, _asked(self.token_vectors)(words))
+        (where,) = moved(x.device, texts)
+        return x.index_add(0, where, added)
+
+    def _of_words(self, forest: Forest, vectors: Tensor) -> tuple[np.ndarray, Tensor]:
+        """The nodes that are texts, and what the vectors of all words add to theirs.
+
+        Shapes:
+            vectors ``[words, input_size]`` -> ``[texts]``, ``[texts, input_size]``.
+        """
+        texts, count = np.unique(self._words(forest)[0], return_counts=True)
+        (lengths,) = moved(vectors.device, count)
+        added = torch.segment_reduce(vectors, "sum", lengths=lengths)
+        return texts, added / lengths.unsqueeze(1).to(added).sqrt()
 
     def node_states(self, forest: Forest, backend: str = "levels") -> Tensor:
         """The hidden states of all nodes, by their numbers in the forest.
@@ -238,19 +270,24 @@ class ChildSumTreeLSTM(ChildSumCell):
             GraphError: the forest is empty, or has a type or a token that the model does not have.
             ValueError: a parameter of another shape than it was made with, or an unknown backend.
         """
-        types, tokens = self.labels(forest)
+        types, tokens, words = self.labels(forest)
         apart = self.training and self.dropout > 0  # each node's numbers are dropped by themselves
         ones = self.weight.new_ones(len(types), len(self.weight))
         mask = F.dropout(ones, self.dropout) if apart else None
-        tables: tuple[Tensor, Tensor]
         if _is_watched(self.type_vectors) or _is_watched(self.token_vectors):
-            x = self.vectors(types, tokens)
-            tables, types, tokens = (x, x[:0]), np.arange(len(x)), np.full(len(x), -1)
-        elif isinstance(self.token_vectors, NumberEmbedding):
+            x = self._inputs(forest, types, tokens, words)
+            numbers = np.arange(len(x)), np.full(len(x), -1)
+            return self.states(forest, numbers, (x, x[:0]), mask, backend)
+        table = self.token_vectors.weight
+        if isinstance(self.token_vectors, NumberEmbedding):
             table, tokens = self.token_vectors.extended(tokens)
-            tables = self.type_vectors.weight, table
-        else:
-            tables = self.type_vectors.weight, self.token_vectors.weight
+        if len(words):
+            texts, added = self._of_words(forest, looked_up(table, words))
+            added = added + looked_up(table, tokens[texts])
+            tokens = tokens.copy()
+            tokens[texts] = len(table) + np.arange(len(texts))
+            table = torch.cat((table, added))
+        tables = self.type_vectors.weight, table
         return self.states(forest, (types, tokens), tables, mask, backend)
 
     def forward(self, forest: Forest, backend: str = "levels") -> Tensor:

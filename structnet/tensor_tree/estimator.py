@@ -251,8 +251,10 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         """The trees of some samples at a time, and what a question to the model gives for them."""
         samples = self._samples(X, roots=self.trained_.question.roots)
         for start in range(0, len(samples), BATCH):
-            trees = [self._read(tree) for each in samples[start : start + BATCH] for tree in each]
-            forest = Forest.from_trees(trees, self.trained_.vocabulary).to(self.device)
+            trees = [tree for each in samples[start : start + BATCH] for tree in each]
+            forest = Forest.from_trees(
+                [self._read(tree) for tree in trees], self.trained_.vocabulary
+            ).to(self.device)
             with evaluating(self.model_):
                 found = question(forest).cpu()
             yield trees, found

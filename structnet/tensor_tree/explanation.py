@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from structnet.tensor_tree.child_sum_tree_lstm import ChildSumTreeLSTM
 from structnet.training.metrics import evaluating
 from structnet.trees.forest import Forest
+from structnet.trees.label_words import Text, own_nodes
 from structnet.trees.replacement import each_replaced
 from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary
@@ -39,7 +40,8 @@ class TreeExplanation:
 
     Attributes:
         tree: the tree as the model reads it, with words below texts
-            (:func:`structnet.trees.with_words`); each of its nodes is an object of its own.
+            (:func:`structnet.trees.with_words`), which count as nodes here; each of its nodes is
+            an object of its own.
         answer: class or label that is explained; None of numbers.
         score: its log-odds, which change where a probability near 1 does not; of numbers, the
             number.
@@ -119,7 +121,7 @@ def explain(
 def hidden_one_by_one(
     tree: Tree, vocabulary: Vocabulary, most: int = MOST_NODES
 ) -> Iterator[Forest]:
-    """Forests of the tree with each of its subtrees hidden in turn, in preorder.
+    """Forests of the tree with each of its subtrees and words hidden in turn, in preorder.
 
     A node has a copy only where something below it is hidden, so that a model computes anew what
     that changes, and no more.
@@ -136,17 +138,31 @@ def hidden_one_by_one(
         >>> [str(forest.tree(i)) for i in range(3)], forest.num_nodes
         (['<unknown>', '(f <unknown> y)', '(f x <unknown>)'], 6)
     """
-    whole = Forest.from_trees([tree, HIDDEN], vocabulary, share=False)
-    order = whole.preorder().nodes[:-1]
+    at, by, trees = [], [], [tree, HIDDEN]  # which node, and the tree in its place
+    for place, node in enumerate(own_nodes(tree)):
+        at.append(place)
+        by.append(1)
+        if isinstance(node, Text):
+            words = node.children
+            for i in range(len(words)):
+                at.append(place)
+                by.append(len(trees))
+                trees.append(Text(node.label, [*words[:i], HIDDEN, *words[i + 1 :]]))
+    whole = Forest.from_trees(trees, vocabulary, share=False)
+    nodes, instead = whole.preorder().nodes[at], np.array(by)
     written = tree.size + 1 - np.array([node.size for node in tree.preorder()])
     number = np.cumsum(written) // most  # of the forest of each
-    for start, end in itertools.pairwise([0, *np.flatnonzero(np.diff(number)) + 1, len(order)]):
-        yield each_replaced(whole, order[start:end])
+    for start, end in itertools.pairwise([0, *np.flatnonzero(np.diff(number)) + 1, len(nodes)]):
+        yield each_replaced(whole, nodes[start:end], instead[start:end])
 
 
 def _apart(tree: Tree) -> Tree:
     """The same tree, each node an object of its own."""
-    return tree.fold(lambda node, below: Tree(node.label, below, node.token))
+    return tree.fold(
+        lambda node, below: (Text if isinstance(node, Text) else Tree)(
+            node.label, below, node.token
+        )
+    )
 
 
 def _gradient(
@@ -178,12 +194,16 @@ def _gradient(
             handle.remove()
         for parameter, gradient in zip(model.parameters(), own, strict=True):
             parameter.grad = gradient
-    found = np.zeros(forest.num_nodes)
+    n, owner = forest.num_nodes, forest.words_at(np.arange(forest.num_nodes))[0]
+    found = np.zeros(n + len(owner))  # of nodes, then of words
     rows = iter(kept)
-    for numbers in (forest.types, forest.tokens):
-        has = np.flatnonzero(numbers >= 0)
+    each = np.arange(n, len(found))
+    for has in (np.flatnonzero(forest.types >= 0), np.flatnonzero(forest.tokens >= 0), each):
         if len(has):
             row = next(rows)
             assert row.grad is not None
             found[has] += (row.grad * row).sum(1).detach().double().cpu().numpy()
-    return found[forest.preorder().nodes]
+    # Words stand behind their text, in their order.
+    place = np.empty(n, np.int64)
+    place[forest.preorder().nodes] = np.arange(n)
+    return found[np.argsort(place[np.concatenate((np.arange(n), owner))], kind="stable")]

@@ -136,10 +136,12 @@ class LabelBag(nn.Module):
         kinds, tokens = forest.types[order.nodes], self._words(forest.tokens[order.nodes])
         with_pair, pair = _places(self.pairs, *self._edges(forest, order))
         with_value, value = _places(self.values, *_numbers(forest, order))
-        trees = (tree[kinds >= 0], tree[tokens >= 0], with_pair, with_value)
+        entry, words = forest.words_at(order.nodes)
+        trees = (tree[kinds >= 0], tree[tokens >= 0], tree[entry], with_pair, with_value)
         columns = (
             kinds[kinds >= 0],
             self.num_types + tokens[tokens >= 0],
+            self.num_types + words,
             self.num_labels + pair,
             self.num_labels + len(self.pairs) + value,
         )
@@ -162,12 +164,18 @@ class LabelBag(nn.Module):
         return words_of(tokens, self.num_labels - self.num_types)
 
     def _edges(self, forest: Forest, order: Preorder) -> tuple[np.ndarray, np.ndarray]:
-        """Of all edges of all trees: the tree, and the pair of labels as one number."""
+        """Of all edges of all trees: the tree, and the pair of labels as one number.
+
+        The words of a text make pairs with the label of the node above it.
+        """
         label = np.where(
             forest.types >= 0, forest.types, self.num_types + self._words(forest.tokens)
         )
         parent, child = forest.edges(order)
-        return order.trees[parent], label[order.nodes[parent]] * self.num_labels + label[child]
+        edge, words = forest.words_at(child)
+        parent = np.concatenate((parent, parent[edge]))
+        below = np.concatenate((label[child], self.num_types + words))
+        return order.trees[parent], label[order.nodes[parent]] * self.num_labels + below
 
     def forward(self, forest: Forest) -> Tensor:
         found = self.counts(forest) @ self.weight.cpu().double().numpy()

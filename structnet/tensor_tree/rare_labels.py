@@ -29,7 +29,8 @@ def known_labels(
     say together, is at least ``TOLD``. There r is the agreement of the labels of its field: of two
     examples that share a label, the product of their centred targets, in units of the variance;
     0 if they are alike by chance only, and 1 if a label says it all. The field of a label is the
-    type of the node above it or, of a token that a node carries beside a type, that type.
+    type of the node above it or, of a token that a node carries beside a type, that type; the words
+    of texts below a type are a field of their own.
 
     Args:
         forest: trees to learn from, those of an example next to each other.
@@ -44,7 +45,7 @@ def known_labels(
     agreement within a class).
     """
     label, example, field = _met(forest, len(targets), num_types)
-    size, fields = num_types + num_tokens, 2 * num_types + 1
+    size, fields = num_types + num_tokens, 3 * num_types + 1
     has = csr_matrix((np.ones(len(label)), (label, example)), (size, len(targets)))
     count = np.diff(has.indptr)
     # Of several fields, the one in which a label is met first.
@@ -77,9 +78,10 @@ def _met(
     types, tokens = forest.types[child], forest.tokens[child]
     beside = np.where(types >= 0, num_types + types, above)
     inner, leaf = types >= 0, (tokens >= 0) & (tokens < FIRST)
-    label = np.concatenate((types[inner], num_types + tokens[leaf]))
-    of = np.concatenate((example[inner], example[leaf]))
-    field = np.concatenate((above[inner], beside[leaf]))
+    edge, words = forest.words_at(child)
+    label = np.concatenate((types[inner], num_types + tokens[leaf], num_types + words))
+    of = np.concatenate((example[inner], example[leaf], example[edge]))
+    field = np.concatenate((above[inner], beside[leaf], 2 * num_types + above[edge]))
     _, first = np.unique(label * examples + of, return_index=True)
     return label[first], of[first], field[first]
 

@@ -60,9 +60,10 @@ class TreeLSTMSettings:
             choose; of classes and numbers. Of nodes, a table of the classes of labels and tokens.
         context: judge a node by what stands above it and beside it, too, not only by what is at and
             below it; by default so of nodes, and of whole trees not used.
-        words: take the words of texts and of compound names at leaves, as leaves below them, as
-            structnet.trees.with_words does; by default so of whole trees by the cell
-            "child-sum", if no vectors are given; of nodes not used.
+        words: take texts and compound names at leaves by their words, too, which
+            structnet.trees.with_words finds; only the cell "child-sum" can. By default so of whole
+            trees, if no vectors are given, unless a linear model says the classes of held-out trees
+            better without; not of nodes, where names mostly tell less than what stands around.
         numbers: take leaves and tokens that are numbers by their values, as features of the number,
             which one that was never seen has too; by default if training trees have many different
             ones (a perplexity above 20), while few, such as digits, are words.
@@ -127,12 +128,14 @@ class TreeLSTMSettings:
             if getattr(self, name) is not None:
                 check_bool(name, getattr(self, name))
         check_pools(self.pools, optional=True)
+        if self.words and self.cell != "child-sum":
+            raise wrong("words", f"None or False for the cell {self.cell!r}", self.words)
         if self.rank is not None and self.cell not in ("tucker", "cp", "tensor-train"):
             raise wrong("rank", f"None, as the cell {self.cell!r} has no rank", self.rank)
 
     def reads_words(self, kind: str) -> bool:
         """Are the words of labels read, where something of this kind is to be said?"""
-        return kind != "nodes" and (self.cell == "child-sum" if self.words is None else self.words)
+        return self.cell == "child-sum" and kind != "nodes" if self.words is None else self.words
 
     def resolved(self, size: int, labels: int, kind: str) -> TreeLSTMSettings:
         """The same with what is chosen from the data.

@@ -26,6 +26,7 @@ from structnet.tensor_tree.label_table import BesideTable, LabelTable
 from structnet.tensor_tree.predictor import BesideBag, NodePredictor, TreePredictor
 from structnet.tensor_tree.rare_labels import known_labels
 from structnet.tensor_tree.settings import FEW, RARE, TreeLSTMSettings
+from structnet.tensor_tree.word_choice import words_tell
 from structnet.training.fitting import fit
 from structnet.training.history import History
 from structnet.training.loop import steps_per_epoch
@@ -122,7 +123,12 @@ def train(
     if vectors is not None and settings.words is None:
         settings = replace(settings, words=False)  # what a label means is known, if it is whole
     if settings.reads_words(question.kind):
-        learn, validation = learn.with_words(), validation and validation.with_words()
+        read, held = learn.with_words(), validation and validation.with_words()
+        asked = settings.words is None and question.kind == "classes"
+        if asked and held and not words_tell(read, held, question, settings.seed):
+            settings = replace(settings, words=False)
+        else:
+            learn, validation = read, held
     carried = any(
         node.token is not None for tree in learn.trees for node in tree.postorder(once=True)
     )

@@ -5,7 +5,8 @@
 ``notation``            how a tree is written in brackets or as an outline, and read
 ``spans``               :func:`leaf_spans`: which leaves a node covers
 ``binarization``        :func:`binarize` and :func:`unbinarize`: at most two children a node
-``label_words``         :func:`with_words`: texts and names at leaves as nodes over their words
+``label_words``         :func:`with_words`: texts and names at leaves with their words below them
+``texts``               the same in a forest, where a text is one node
 ``vocabulary``          :class:`Vocabulary`: the labels of inner nodes as types, of leaves as tokens
 ``number_tokens``       numbers at leaves, which are tokens by their values
 ``forest``              :class:`Forest`: many trees in one graph, equal subtrees stored once

@@ -17,10 +17,12 @@ from structnet.checks import check_memory
 from structnet.errors import GraphError
 from structnet.trees import _kernels
 from structnet.trees.arrays import MAX_PLACE, check_arrays, check_numbers
+from structnet.trees.label_words import Text
 from structnet.trees.memory import collector_paused
 from structnet.trees.number_tokens import FIRST, values_of
 from structnet.trees.numbering import add_shared, add_unshared, positions, renumbered
 from structnet.trees.schema import edges_by_place, make_graph
+from structnet.trees.texts import Texts
 from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import NONE, Vocabulary
 
@@ -71,6 +73,7 @@ class Forest:
         offsets, children, pos: CSR lists of children, ``[num_nodes + 1]``, ``[num_edges]``,
             ``[num_edges]``, those of one node in the order of their places.
         roots: ``[len(forest)]``, the node at which each tree is rooted.
+        texts: the words of leaves that are texts; None if there are none.
         vocabulary: the labels of types and tokens, or None.
         arity: the number of places of a node.
 
@@ -115,11 +118,12 @@ class Forest:
         arity: int,
         vocabulary: Vocabulary | None,
         device: str | torch.device = "cpu",
+        texts: Texts | None = None,
     ) -> Forest:
         """Take over arrays that are known to be a forest: minibatches are cut all the time."""
         self.types, self.tokens, self.height = types, tokens, height
         self.offsets, self.children, self.pos, self.roots = offsets, children, pos, roots
-        self.arity, self.vocabulary = arity, vocabulary
+        self.arity, self.vocabulary, self.texts = arity, vocabulary, texts
         self.device = torch.device(device)
         self._graph: DGLGraph | None = None
         return self
@@ -142,13 +146,13 @@ class Forest:
         trees = list(trees)
         add = add_shared if share else add_unshared
         with collector_paused():
-            types, tokens, offsets, children, roots = add(trees, vocabulary)
+            (types, tokens, offsets, children, roots), texts = add(trees, vocabulary)
         # [edges]: an entry's place in its own list.
         pos = np.arange(len(children)) - np.repeat(offsets[:-1], np.diff(offsets))
         arrays = (types, tokens, offsets, children, pos, roots)
         arity = vocabulary.arity
         return cls._sorted(
-            arrays, int(pos.max(initial=-1)) + 1 if arity is None else arity, vocabulary
+            arrays, int(pos.max(initial=-1)) + 1 if arity is None else arity, vocabulary, texts
         )
 
     @classmethod
@@ -193,7 +197,11 @@ class Forest:
 
     @classmethod
     def _sorted(
-        cls, arrays: tuple[np.ndarray, ...], arity: int, vocabulary: Vocabulary | None
+        cls,
+        arrays: tuple[np.ndarray, ...],
+        arity: int,
+        vocabulary: Vocabulary | None,
+        texts: Texts | None = None,
     ) -> Forest:
         """Renumber topologically ordered nodes by height, then type."""
         types, _, offsets, children, _, _ = arrays
@@ -201,9 +209,9 @@ class Forest:
         order = np.lexsort((types, height))
         types, tokens, offsets, children, pos, roots = renumbered(order, *arrays)
         height = height[order]
-        return cls.__new__(cls)._hold(
-            types, tokens, height, offsets, children, pos, roots, arity, vocabulary
-        )
+        arrays = (types, tokens, height, offsets, children, pos, roots)
+        texts = texts and texts.take(order)
+        return cls.__new__(cls)._hold(*arrays, arity, vocabulary, texts=texts)
 
     def __len__(self) -> int:
         return len(self.roots)
@@ -229,8 +237,9 @@ class Forest:
         of_nodes = (self.types[nodes], self.tokens[nodes], self.height[nodes])
         lists = (offsets, children, self.pos[edges], roots)
         cut = Forest.__new__(Forest)._hold(
-            *of_nodes, *lists, self.arity, self.vocabulary, self.device
-        )
+            *of_nodes, *lists, self.arity, self.vocabulary, self.device,
+            self.texts and self.texts.take(nodes),
+        )  # fmt: skip
         return cut, nodes
 
     def sizes(self) -> np.ndarray:
@@ -282,6 +291,16 @@ class Forest:
         child = self.children[first + np.arange(len(first))]
         return np.repeat(np.arange(len(count)), count), child
 
+    def words_at(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """All words of some nodes: the place among these, ascending, and the word's token.
+
+        Shapes:
+            nodes ``[n]`` -> ``[words of these]`` each.
+        """
+        if self.texts is None:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        return self.texts.words_at(nodes)
+
     def to(self, device: str | torch.device) -> Forest:
         """The same forest for models on ``device``; the arrays are shared, not copied."""
         moved = copy.copy(self)
@@ -327,8 +346,10 @@ class Forest:
             below = [built[u] for u in forest.children[start:end]]
             label = _label(forest.types[v], types)
             token = _label(forest.tokens[v], tokens)
+            words = [Tree(_label(word, tokens)) for word in forest.words_at(np.array([v]))[1]]
             is_leaf = forest.types[v] == NONE and not below
-            built.append(Tree(token) if is_leaf else Tree(label, below, token))
+            leaf = Text(token, words) if words else Tree(token)
+            built.append(leaf if is_leaf else Tree(label, below, token))
         return built[forest.roots[0]]
 
     def __repr__(self) -> str:

@@ -19,8 +19,18 @@ SHORT = 100  # characters of a label that is kept, with its words, as it may com
 CACHED = 2**16  # such labels, each one object wherever it stands
 
 
+class Text(Tree):
+    """A leaf that is several words, with these as leaves below it.
+
+    A :class:`~structnet.trees.forest.Forest` holds it as one node, which has its label's token and
+    its words' tokens.
+    """
+
+    __slots__ = ()
+
+
 def with_words(tree: Tree) -> Tree:
-    """The same tree, in which a leaf whose label is several words is a node over these.
+    """The same tree, in which a leaf whose label is several words is a :class:`Text` over these.
 
     Words are runs of letters, in small letters, the first 50 of them; a capital behind a small
     letter begins one, and so does the last of several capitals before a small letter. What is a
@@ -35,23 +45,37 @@ def with_words(tree: Tree) -> Tree:
     done: dict[int, Tree] = {}
     for node in tree.postorder(once=True):
         new = node
-        if node.children:
+        if own_children(node):
             below = [done[id(child)] for child in node.children]
             if any(a is not b for a, b in zip(below, node.children, strict=True)):
                 new = Tree(node.label, below, node.token)
-        elif type(node.label) is str and node.token is None:
+        elif type(node.label) is str and node.token is None and not node.children:
             read = _kept if len(node.label) <= SHORT else _over_words
             new = read(node.label) or node
         done[id(node)] = new
     return done[id(tree)]
 
 
-def _over_words(label: str) -> Tree | None:
-    """A node over the words of a label; None if these are fewer than two."""
+def own_children(node: Tree) -> tuple[Tree, ...]:
+    """The children of a node, without words."""
+    return () if isinstance(node, Text) else node.children
+
+
+def own_nodes(tree: Tree) -> list[Tree]:
+    """The nodes of a tree in preorder, without words."""
+    found, stack = [], [tree]
+    while stack:
+        found.append(stack.pop())
+        stack.extend(reversed(own_children(found[-1])))
+    return found
+
+
+def _over_words(label: str) -> Text | None:
+    """A label with its words; None if these are fewer than two."""
     words = list(islice(_words(label), MOST))
     if len(words) < 2 or number_of(label) is not None:
         return None
-    return Tree(label, [_word(word.lower()) for word in words])
+    return Text(label, [_word(word.lower()) for word in words])
 
 
 _kept = lru_cache(CACHED)(_over_words)

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from structnet.trees.label_words import Text, own_children
+from structnet.trees.texts import Texts
 from structnet.trees.tree import Tree
-from structnet.trees.vocabulary import Vocabulary
+from structnet.trees.vocabulary import NONE, Vocabulary
 
 
 def renumbered(
@@ -33,13 +35,31 @@ def renumbered(
     return types[order], tokens[order], offsets, rank[children[edges]], pos[edges], rank[roots]
 
 
-def add_shared(trees: Sequence[Tree], vocabulary: Vocabulary) -> tuple[np.ndarray, ...]:
+class _Texts(dict[tuple[int, ...], int]):
+    """The numbers of texts, by the tokens of their words."""
+
+    def __init__(self, vocabulary: Vocabulary):
+        self.vocabulary = vocabulary
+
+    def number(self, node: Tree) -> int:
+        """That of a node, -1 if it is no text."""
+        if not isinstance(node, Text):
+            return NONE
+        words = tuple(self.vocabulary.token_of(word.label) for word in node.children)
+        return self.setdefault(words, len(self))
+
+
+def add_shared(
+    trees: Sequence[Tree], vocabulary: Vocabulary
+) -> tuple[tuple[np.ndarray, ...], Texts | None]:
     """Number distinct subtrees, children first (hash-consing).
 
     Shapes:
-        output: types and tokens ``[n]``; offsets ``[n + 1]`` of children ``[edges]``; roots.
+        output: types and tokens ``[n]``; offsets ``[n + 1]`` of children ``[edges]``; roots; and
+        the texts, None if there are none.
     """
-    nodes: dict[tuple, int] = {}  # (type, token, numbers of the children) -> number
+    texts = _Texts(vocabulary)
+    nodes: dict[tuple, int] = {}  # (type, token, text, numbers of the children) -> number
     # A parser may reuse one object for equal subtrees; those need not be walked twice.
     number: dict[int, int] = {}  # id of a Tree -> number
     for tree in trees:
@@ -47,42 +67,53 @@ def add_shared(trees: Sequence[Tree], vocabulary: Vocabulary) -> tuple[np.ndarra
         while stack:
             node = stack[-1]
             try:
-                below = [number[id(child)] for child in node.children]
+                below = [number[id(child)] for child in own_children(node)]
             except KeyError:
                 stack.extend([c for c in reversed(node.children) if id(c) not in number])
                 continue
             stack.pop()
             if id(node) not in number:
-                key = (*vocabulary.encode(node), *below)
+                key = (*vocabulary.encode(node), texts.number(node), *below)
                 number[id(node)] = nodes.setdefault(key, len(nodes))
     roots = [number[id(tree)] for tree in trees]
-    return _to_arrays(nodes, roots)
+    return _to_arrays(nodes, texts, roots)
 
 
-def add_unshared(trees: Sequence[Tree], vocabulary: Vocabulary) -> tuple[np.ndarray, ...]:
+def add_unshared(
+    trees: Sequence[Tree], vocabulary: Vocabulary
+) -> tuple[tuple[np.ndarray, ...], Texts | None]:
     """Number every node of every tree, children first; arrays ``[n]`` as of :func:`add_shared`."""
+    texts = _Texts(vocabulary)
     nodes: list[tuple] = []
     roots = []
     for tree in trees:
         open_nodes: list[int] = []  # numbers of the subtrees that still wait for their parent
-        for node in tree.postorder():
-            first = len(open_nodes) - len(node.children)
-            nodes.append((*vocabulary.encode(node), *open_nodes[first:]))
+        postorder, stack = [], [tree]  # from its end on
+        while stack:
+            postorder.append(stack.pop())
+            stack.extend(own_children(postorder[-1]))
+        for node in reversed(postorder):
+            first = len(open_nodes) - len(own_children(node))
+            below = open_nodes[first:]
+            nodes.append((*vocabulary.encode(node), texts.number(node), *below))
             open_nodes[first:] = [len(nodes) - 1]
         roots.extend(open_nodes)
-    return _to_arrays(nodes, roots)
+    return _to_arrays(nodes, texts, roots)
 
 
-def _to_arrays(nodes: Sequence[tuple] | dict, roots: Sequence[int]) -> tuple[np.ndarray, ...]:
-    # A node is (type, token, *children); all of them, end to end, are taken apart at once.
-    sizes = np.fromiter(map(len, nodes), np.int64, len(nodes)) - 2  # children of each node
+def _to_arrays(
+    nodes: Sequence[tuple] | dict, texts: _Texts, roots: Sequence[int]
+) -> tuple[tuple[np.ndarray, ...], Texts | None]:
+    # A node is (type, token, text, *children); all, end to end, are taken apart at once.
+    sizes = np.fromiter(map(len, nodes), np.int64, len(nodes)) - 3  # children of each node
     flat = np.fromiter(
-        (x for node in nodes for x in node), np.int64, int(sizes.sum()) + 2 * len(nodes)
+        (x for node in nodes for x in node), np.int64, int(sizes.sum()) + 3 * len(nodes)
     )
     offsets = np.concatenate(([0], np.cumsum(sizes)))
-    starts = offsets[:-1] + 2 * np.arange(len(nodes))  # where each node's type stands
-    children = np.delete(flat, np.concatenate((starts, starts + 1)))
-    return flat[starts], flat[starts + 1], offsets, children, np.asarray(roots, np.int64)
+    starts = offsets[:-1] + 3 * np.arange(len(nodes))  # where each node's type stands
+    children = np.delete(flat, np.concatenate((starts, starts + 1, starts + 2)))
+    arrays = flat[starts], flat[starts + 1], offsets, children, np.asarray(roots, np.int64)
+    return arrays, Texts.listed(flat[starts + 2], list(texts)) if texts else None
 
 
 def positions(indices: object, length: int) -> np.ndarray:

@@ -8,25 +8,26 @@ from structnet.trees.forest import Forest
 from structnet.trees.vocabulary import NONE
 
 
-def each_replaced(forest: Forest, nodes: np.ndarray) -> Forest:
-    """The first tree of a forest, once for each of some nodes, there replaced by the second tree.
+def each_replaced(forest: Forest, nodes: np.ndarray, by: np.ndarray) -> Forest:
+    """The first tree of a forest, once for each of some nodes, there replaced by another tree.
 
     What is below and beside the way down to the node is shared by all of them; only the nodes on
     the way have a copy a tree.
 
     Args:
-        forest: two trees, in which no subtree is shared.
+        forest: trees in which no subtree is shared.
         nodes: nodes of the first tree.
+        by: which of the forest's trees stands there instead, for each.
 
     Shapes:
-        nodes ``[n]`` -> a forest of n trees.
+        nodes, by ``[n]`` -> a forest of n trees.
 
     Example:
         >>> from structnet.trees.tree import Tree
         >>> from structnet.trees.vocabulary import Vocabulary
         >>> trees = [Tree.fromstring("(f (g x) y)"), Tree("z")]
         >>> pair = Forest.from_trees(trees, Vocabulary.from_trees(trees), share=False)
-        >>> found = each_replaced(pair, pair.preorder().nodes[:4])
+        >>> found = each_replaced(pair, pair.preorder().nodes[:4], np.array([1] * 4))
         >>> [str(found.tree(i)) for i in range(4)], found.num_nodes
         (['z', '(f z y)', '(f (g z) y)', '(f (g x) z)'], 9)
     """
@@ -36,7 +37,7 @@ def each_replaced(forest: Forest, nodes: np.ndarray) -> Forest:
     edge[forest.children] = np.arange(len(forest.children))
     # Of each tree, all of which go up a step at a time: the node that it has come to, what stands
     # in its place, and the tree's own number.
-    at, instead, tree = nodes, np.full(len(nodes), forest.roots[1]), np.arange(len(nodes))
+    at, instead, tree = nodes, forest.roots[by], np.arange(len(nodes))
     roots, count = instead.copy(), n
     copied, edges, below = [np.arange(n)], [edge[:0]], [edge[:0]]
     while len(at):
@@ -56,4 +57,5 @@ def each_replaced(forest: Forest, nodes: np.ndarray) -> Forest:
     children = forest.children[source]
     children[np.concatenate(edges) + shift[n:]] = np.concatenate(below)
     arrays = forest.types[of], forest.tokens[of], offsets, children, forest.pos[source], roots
-    return Forest._sorted(arrays, forest.arity, forest.vocabulary).to(forest.device)
+    texts = forest.texts and forest.texts.take(of)
+    return Forest._sorted(arrays, forest.arity, forest.vocabulary, texts).to(forest.device)

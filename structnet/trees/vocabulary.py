@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Hashable, Iterable, Sequence
 from numbers import Integral
 
+from structnet.trees.label_words import Text, own_children
 from structnet.trees.number_tokens import are_many, number_of, token_of_number
 from structnet.trees.tree import Tree
 
@@ -111,7 +112,7 @@ class Vocabulary:
                     continue
                 seen.add(id(node))
                 stack.extend(reversed(node.children))
-                inner = bool(node.children) or node.token is not None
+                inner = bool(own_children(node)) or node.token is not None
                 found = types if inner else tokens
                 pairs = [(found, met[not inner], node.label)]
                 if node.token is not None:
@@ -167,6 +168,8 @@ class Vocabulary:
         Raises:
             VocabularyError: an unknown label, or more children than the arity.
         """
+        if isinstance(node, Text):
+            return NONE, self.token_of(node.label)
         if self.arity is not None and len(node.children) > self.arity:
             raise VocabularyError(
                 f"node {node.label!r} has {len(node.children)} children; "

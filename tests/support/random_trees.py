@@ -6,6 +6,7 @@ import random
 
 from hypothesis import strategies as st
 
+from structnet.trees.label_words import Text
 from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary
 
@@ -57,6 +58,17 @@ def random_trees(rng: random.Random, inner_tokens: bool = False) -> list[Tree]:
     trees += [rng.choice(trees), Tree(rng.choice(TOKENS))]
     rng.shuffle(trees)
     return trees
+
+
+def with_texts(tree: Tree, rng: random.Random) -> Tree:
+    """The same, where some leaves are texts of known words, some of them two equal ones."""
+
+    def visit(node: Tree, below: list[Tree]) -> Tree:
+        if below or node.token is not None or rng.random() < 0.5:
+            return Tree(node.label, below, node.token)
+        return Text(node.label, map(Tree, rng.choices(TOKENS, k=rng.randint(2, 4))))
+
+    return tree.fold(visit)
 
 
 def copied(tree: Tree) -> Tree:

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 import torch
 from configurations import assert_equal, with_gradients
-from random_trees import ARITY, TOKENS, TYPES, VOCABULARY, chain, random_trees
+from random_trees import ARITY, TOKENS, TYPES, VOCABULARY, chain, random_trees, with_texts
 
 from structnet.errors import GraphError
 from structnet.tensor_tree import ChildSumTreeLSTM
 from structnet.tensor_tree.compiled.child_sum_sweep import _distinct
 from structnet.trees.forest import Forest
+from structnet.trees.label_words import Text
 from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary
 
@@ -35,13 +36,17 @@ OPTIONS = [{}, {"order": False}, {"dropout": 0.5}, {"label_dropout": 0.3}]
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("inner_tokens", [False, True])
 @pytest.mark.parametrize("share", [True, False])
+@pytest.mark.parametrize("texts", [False, True])
 def test_states_and_gradients_are_those_of_the_reference(
-    share: bool, inner_tokens: bool, options: dict
+    texts: bool, share: bool, inner_tokens: bool, options: dict
 ):
     m = model(**options).train()
     m.drop_rare_labels(np.arange(len(TYPES)) + 1, np.arange(len(TOKENS)), 0.5)
     for seed in SEEDS:
-        forest = Forest.from_trees(trees_of(seed, inner_tokens), VOCABULARY, share=share)
+        trees = trees_of(seed, inner_tokens)
+        if texts:
+            trees = [with_texts(tree, random.Random(seed)) for tree in trees]
+        forest = Forest.from_trees(trees, VOCABULARY, share=share)
         found = []
         for backend in ("levels", "dgl"):
             torch.manual_seed(seed)  # for what is dropped
@@ -58,6 +63,34 @@ def test_off_the_compiled_path_the_numbers_are_the_same():
     with torch.autocast("cpu", torch.bfloat16):
         rough = m(forest)
     torch.testing.assert_close(rough.float(), compiled, atol=0.05, rtol=0.05)
+
+
+def test_a_text_has_the_vectors_of_its_words():
+    m = model()
+    text = Text("x", [Tree("y"), Tree("y"), Tree("z")])
+    tree = Tree("A", [Tree("x"), text])
+    x, y, z = m.token_vectors.weight.detach()
+    expected = x + (2 * y + z) / 3**0.5
+    forest = Forest.from_trees([tree], VOCABULARY)
+    rows = m.inputs(forest)[forest.preorder().nodes]
+    torch.testing.assert_close(rows[1:], torch.stack([x, expected]))
+    with torch.no_grad():  # the states are those of a word that has this vector
+        m.token_vectors.weight[1] = expected
+    plain = Forest.from_trees([Tree("A", [Tree("x"), Tree("y")])], VOCABULARY)
+    found = model()(forest)
+    torch.testing.assert_close(found, m(plain))
+    watched = model()
+    watched.token_vectors.register_forward_hook(lambda *_: None)
+    torch.testing.assert_close(watched(forest), found)
+
+
+def test_rare_words_of_texts_are_dropped():
+    m = model().train()
+    tokens = np.array([np.inf, 0, np.inf])
+    m.drop_rare_labels(np.full(len(TYPES), np.inf), tokens, 3.0)
+    forest = Forest.from_trees([Text("x", [Tree("y"), Tree("x")])], VOCABULARY)
+    x, _, unknown = m.token_vectors.weight
+    torch.testing.assert_close(m.inputs(forest), (x + (unknown + x) / 2**0.5)[None])
 
 
 def test_without_order_the_children_may_be_exchanged():

@@ -10,7 +10,7 @@ import pytest
 import torch
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from random_trees import random_trees
+from random_trees import random_trees, with_texts
 
 from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor
 from structnet.plot import plot_explanation
@@ -45,13 +45,14 @@ def without(tree: Tree, place: int) -> Tree:
         inside = start <= place < start + child.size
         children.append(without(child, place - start) if inside else child)
         start += child.size
-    return Tree(tree.label, children, tree.token)
+    return type(tree)(tree.label, children, tree.token)
 
 
 @pytest.mark.parametrize("most", [1, 60, 10**6])
 @pytest.mark.parametrize("inner_tokens", [False, True])
 def test_each_subtree_is_hidden_in_turn(inner_tokens: bool, most: int):
-    for tree in random_trees(random.Random(0), inner_tokens):
+    trees = random_trees(random.Random(0), inner_tokens)
+    for tree in trees + [with_texts(tree, random.Random(1)) for tree in trees]:
         vocabulary = Vocabulary.from_trees([tree], unknown=True)
         forests = list(hidden_one_by_one(tree, vocabulary, most))
         expected = Forest.from_trees([without(tree, i) for i in range(tree.size)], vocabulary)

@@ -50,7 +50,7 @@ def by_kernels(m: ChildSumTreeLSTM, forest: Forest) -> Tensor:
     """The states of all nodes, the way a model on a GPU computes them."""
     if GPU:
         return m.node_states(forest)
-    x = m.vectors(*m.labels(forest))
+    x = m.inputs(forest)
     inner = x[int((forest.height == 0).sum()) :]
     y = torch.addmm(m.bias, x, m.weight)
     return sweep(forest, y, torch.addmm(m.forget_bias, inner, m.forget_weight), *m._weights()[4:])

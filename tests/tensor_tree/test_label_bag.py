@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import random
 from collections import Counter
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from random_trees import TOKENS, TYPES, VOCABULARY, random_trees
+from random_trees import TOKENS, TYPES, VOCABULARY, random_trees, with_texts
 
 from structnet import TreeLSTMClassifier, TreeLSTMRegressor
 from structnet.estimators.held_out import parted
@@ -21,6 +22,7 @@ from structnet.tensor_tree.label_bag import LabelBag
 from structnet.tensor_tree.predictor import BesideBag
 from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest
+from structnet.trees.label_words import Text
 from structnet.trees.tree import Tree
 
 SIZES = {"num_types": len(TYPES), "num_tokens": len(TOKENS)}
@@ -29,6 +31,14 @@ SIZES = {"num_types": len(TYPES), "num_tokens": len(TOKENS)}
 def label_of(node: Tree) -> int:
     kind, token = VOCABULARY.encode(node)
     return kind if kind >= 0 else len(TYPES) + token
+
+
+def below(node: Tree) -> list[Tree]:
+    """The children of a node, and the words of those that are texts."""
+    if isinstance(node, Text):
+        return []
+    words = [child.children for child in node.children if isinstance(child, Text)]
+    return [*node.children, *itertools.chain(*words)]
 
 
 def counted(trees: list[Tree], pairs: list[int]) -> np.ndarray:
@@ -40,18 +50,21 @@ def counted(trees: list[Tree], pairs: list[int]) -> np.ndarray:
                 row[number] += number >= 0
             token = VOCABULARY.encode(node)[1]
             row[2 + token] += token >= 0
-            for child in node.children:
+            for child in below(node):
                 code = label_of(node) * 5 + label_of(child)
                 if code in pairs:
                     row[5 + pairs.index(code)] += 1
     return rows
 
 
+@pytest.mark.parametrize("texts", [False, True])
 @pytest.mark.parametrize("inner_tokens", [False, True])
 @pytest.mark.parametrize("logarithm", [False, True])
-def test_labels_and_pairs_are_counted(logarithm: bool, inner_tokens: bool):
+def test_labels_and_pairs_are_counted(logarithm: bool, inner_tokens: bool, texts: bool):
     for seed in range(8):
         trees = random_trees(random.Random(seed), inner_tokens)
+        if texts:
+            trees = [with_texts(tree, random.Random(seed)) for tree in trees]
         forest = Forest.from_trees(trees, VOCABULARY)
         of = {**SIZES, "num_outputs": 1, "roots": 1, "logarithm": logarithm}
         bag = LabelBag.knowing(forest, **of)
@@ -61,7 +74,7 @@ def test_labels_and_pairs_are_counted(logarithm: bool, inner_tokens: bool):
             for code in {
                 label_of(node) * 5 + label_of(child)
                 for node in tree.preorder()
-                for child in node.children
+                for child in below(node)
             }
         )
         assert bag.pairs.tolist() == sorted(code for code, count in met.items() if count >= 2)

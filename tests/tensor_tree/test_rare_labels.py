@@ -16,6 +16,7 @@ from structnet.tensor_tree.building import child_sum, labels_of_trees
 from structnet.tensor_tree.rare_labels import ALONE, MOST, PRIOR, SURE, TOLD, known_labels
 from structnet.training.checkpoint import CheckpointError
 from structnet.trees.forest import Forest
+from structnet.trees.label_words import Text
 from structnet.trees.vocabulary import Vocabulary
 
 
@@ -51,20 +52,20 @@ def records(count: int, seed: int) -> tuple[list[Tree], list[str]]:
 @pytest.mark.parametrize("share", [True, False])
 def test_trees_with_a_label(share: bool) -> None:
     trees = [bracketed(text) for text in ("(a (b x) (b x))", "(a y y)", "(a (b x) (c z))")]
-    trees.append(Tree("x"))
+    trees += [Tree("x"), Tree("a", [Text("y", [Tree("z"), Tree("x"), Tree("z")])])]
     vocabulary = Vocabulary.from_trees(trees, unknown=True)
     forest = Forest.from_trees(trees, vocabulary, share=share)
     types, tokens = labels_of_trees(forest, vocabulary)
     assert dict(zip((*vocabulary.types, None), types, strict=True)) == {
-        "a": 3,
+        "a": 4,
         "b": 2,
         "c": 1,
         None: 0,
     }
     assert dict(zip((*vocabulary.tokens, None), tokens, strict=True)) == {
-        "x": 3,
-        "y": 1,
-        "z": 1,
+        "x": 4,
+        "y": 2,
+        "z": 2,
         None: 0,
     }
 
@@ -92,10 +93,16 @@ def by_definition(trees: list[Tree], targets: np.ndarray) -> dict[tuple[bool, st
     field: dict[tuple[bool, str], str] = {}
     for i, tree in enumerate(trees):
         for parent in tree.preorder():
+            if isinstance(parent, Text):
+                continue
+            met = [(child, str(parent.label)) for child in parent.children]
             for child in parent.children:
-                label = (bool(child.children), str(child.label))
+                if isinstance(child, Text):
+                    met += [(word, f"words below {parent.label}") for word in child.children]
+            for child, of in met:
+                label = (bool(child.children) and type(child) is Tree, str(child.label))
                 where.setdefault(label, set()).add(i)
-                field.setdefault(label, str(parent.label))
+                field.setdefault(label, of)
     centred = targets - targets.mean(0)
     unit = np.square(centred).sum(1).mean()
     said: dict[str, list[float]] = {}
@@ -116,9 +123,16 @@ def by_definition(trees: list[Tree], targets: np.ndarray) -> dict[tuple[bool, st
     return found
 
 
+def in_words(leaf: Tree) -> Tree:
+    return Text(leaf.label, [Tree(f"the {word}") for word in str(leaf.label).split()])
+
+
+@pytest.mark.parametrize("texts", [False, True])
 @pytest.mark.parametrize("several", [False, True])
-def test_labels_are_known_by_the_definition(several: bool) -> None:
+def test_labels_are_known_by_the_definition(several: bool, texts: bool) -> None:
     X, y = records(300, 0)
+    if texts:
+        X = [x.fold(lambda n, of: Tree(n.label, of) if of else in_words(n)) for x in X]
     X[0] = Tree("record", [Tree("city", [Tree("visit 3")]), X[0][1]])  # of two fields
     classes = np.array([("north", "south", "east").index(name) for name in y])
     rows = np.stack([classes == k for k in range(3)], 1)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from structnet import TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier
-from structnet.trees import Tree
+from structnet.tensor_tree.building import Question, Targets
+from structnet.tensor_tree.word_choice import words_tell
+from structnet.trees import Tree, with_words
 
 GOOD, BAD = ("fine", "lovely", "superb", "bright"), ("awful", "dull", "poor", "broken")
 REST = ("door", "window", "table", "lamp", "chair", "wall")
@@ -31,7 +34,9 @@ def test_texts_are_read_by_default(tmp_path) -> None:
     assert model.trained_.settings.words is True
     assert model.score(X[160:], Y[160:]) > 0.9
     why = model.explain(X[200])
-    assert {n.label for n in why.tree.leaves()} & set(GOOD + BAD)
+    words = [node.label for node in why.tree.preorder()]
+    place = next(i for i, word in enumerate(words) if word in GOOD + BAD)
+    assert np.argmax(np.abs(why.occlusion[3:])) == np.argmax(np.abs(why.gradient[3:])) == place - 3
     model.save(tmp_path / "model")
     again = TreeLSTMClassifier.load(tmp_path / "model")
     np.testing.assert_array_equal(again.predict_proba(X[160:]), model.predict_proba(X[160:]))
@@ -46,13 +51,46 @@ def test_numbers_and_pairs() -> None:
     assert model.score(pairs[160:], Y[160:] * 2.0) > 0.5
 
 
-def test_other_cells_and_nodes_read_labels_whole() -> None:
+def test_other_cells_read_labels_whole() -> None:
     tucker = TreeLSTMClassifier(cell="tucker", hidden_size=4, epochs=1, random_state=0)
     assert tucker.fit(X[:40], Y[:40]).trained_.settings.words is False
-    labels = [["x", "y", None, None] for _ in X[:40]]
-    nodes = TreeNodeClassifier(epochs=1, words=True, random_state=0).fit(X[:40], labels)
-    assert nodes.trained_.settings.words is False
-    assert len(nodes.predict(X[:1])[0]) == X[0].size
+    with pytest.raises(ValueError, match=r"'words'.*None or False for the cell 'tucker'"):
+        TreeLSTMClassifier(cell="tucker", words=True).fit(X, Y)
+
+
+def test_nodes_are_told_by_words_if_asked_which_are_none_themselves() -> None:
+    labels = [[None, "good" if y else "bad", None, None] for y in Y]
+    model = TreeNodeClassifier(epochs=8, words=True, random_state=0).fit(X[:160], labels[:160])
+    assert model.score(X[160:], labels[160:]) > 0.9
+    assert [len(each) for each in model.predict(X)] == [tree.size for tree in X]
+    whole = TreeNodeClassifier(epochs=8, random_state=0).fit(X[:160], labels[:160])
+    assert whole.trained_.settings.words is False
+    assert whole.score(X[160:], labels[160:]) < 0.7
+
+
+def test_words_that_say_nothing_are_not_read() -> None:
+    rng = random.Random(1)
+    trees = [
+        Tree(kind, [Tree(" ".join(rng.choices(REST, k=6))) for _ in range(4)])
+        for kind in rng.choices("ab", k=300)
+    ]
+    y = [(tree.label == "a") != (rng.random() < 0.2) for tree in trees]
+    model = TreeLSTMClassifier(epochs=1, random_state=0).fit(trees, y)
+    assert model.trained_.settings.words is False
+    assert model.explain(trees[0]).tree == trees[0]
+    asked = TreeLSTMClassifier(epochs=1, words=True, random_state=0).fit(trees, y)
+    assert asked.trained_.settings.words is True
+
+
+def test_of_many_examples_some_say_whether_words_tell(monkeypatch) -> None:
+    targets = Targets([(with_words(tree),) for tree in X], Y, np.arange(1.0, 241))
+    learn, held = targets.take(np.arange(160)), targets.take(np.arange(160, 240))
+    question = Question("classes", 2)
+    assert words_tell(learn, held, question, 0)
+    monkeypatch.setattr("structnet.tensor_tree.word_choice.MOST", 50)
+    assert words_tell(learn, held, question, 0)
+    noise = replace(learn, answers=np.random.default_rng(0).permutation(learn.answers))
+    assert not words_tell(noise, held, question, 0)
 
 
 def test_words_are_a_flag() -> None:
