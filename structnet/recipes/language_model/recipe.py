@@ -57,9 +57,10 @@ class LanguageModelRecipe(Recipe):
         self, settings: LanguageModelRunSettings, data: TextData, run: Run, say: Say
     ) -> Outcome:
         """Trains a model, from what is in the folder."""
+        from structnet.label_tree import LogBilinearLM
         from structnet.recipes.language_model import runs
 
-        model = runs.model_of(settings, data.words, data.encoded)
+        model = LogBilinearLM(data.words, settings.training, data.encoded)
         seconds, details = runs.trained(model, data, run, say)
         run.save_model(model, data.words.config())
         run.write_text("neighbours.txt", runs.neighbours(model))

@@ -68,13 +68,6 @@ def load_data(settings: LanguageModelRunSettings) -> TextData:
     return TextData(words, coded[0], train_part, validation, test, text.name)
 
 
-def model_of(
-    settings: LanguageModelRunSettings, words: Words, encoded: Encoded | None = None
-) -> LogBilinearLM:
-    """The model before it is trained."""
-    return LogBilinearLM(words, settings.training, encoded)
-
-
 def trained(model: LogBilinearLM, data: TextData, run: Run, say: Say) -> tuple[float, dict]:
     """Trains a model; the seconds, and other facts of it."""
     size = model.settings.batch_size
@@ -120,11 +113,8 @@ def _test_milliseconds(model: LogBilinearLM, places: NextWords, size: int) -> fl
 
 def opened(run: Run) -> LogBilinearLM:
     """The trained model of a run."""
-
-    def build(content: dict[str, Any]) -> LogBilinearLM:
-        return model_of(run.settings(LanguageModelRunSettings), Words.from_config(content))
-
-    return run.load_model(build)
+    told = run.settings(LanguageModelRunSettings).training
+    return run.load_model(lambda content: LogBilinearLM(Words.from_config(content), told))
 
 
 def places(model: LogBilinearLM, file: str) -> NextWords:

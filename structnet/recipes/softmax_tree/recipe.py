@@ -26,7 +26,7 @@ from structnet.recipes.softmax_tree.settings import (
     AdaptiveRunSettings,
     SoftmaxTreeRunSettings,
 )
-from structnet.routing.words import percent
+from structnet.recipes.words import in_words
 
 if TYPE_CHECKING:
     from structnet.recipes.arrays import ArrayData
@@ -90,7 +90,6 @@ class SoftmaxTreeRecipe(Recipe):
         from structnet.recipes.softmax_tree.comparison import trained
 
         state_file = run.folder / STATE
-
         if state_file.exists():
             say(f"going on after iteration {len(run.history) - 1}")
         how: dict[str, Any] = {"state_file": state_file, "progress": True}
@@ -141,7 +140,8 @@ class SoftmaxTreeRecipe(Recipe):
             return [_of_example(tree, test, text, names) for text in texts]
         places, probability = tree.choices(self._inputs(run, file, place)).top(1)
         pairs = zip(places[:, 0].tolist(), probability[:, 0].tolist(), strict=True)
-        return [_of_row(number, names[k], p) for number, (k, p) in enumerate(pairs, 1)]
+        found = [{"class": names[k], "probability": p} for k, p in pairs]
+        return [Answer(f"row {i}: {in_words(each)}", each) for i, each in enumerate(found, 1)]
 
     def _inputs(self, run: Run, file: str, place: Place) -> Any:
         from structnet.datasets.catalogue import TABLES
@@ -205,11 +205,6 @@ def _write(trained: Trained, data: ArrayData, run: Run) -> None:
     }
     outcome = Outcome(trained.history.records[-1]["seconds"], details)
     run.save_model(tree, {"tree": tree.config(), "trials": trials, "outcome": outcome._asdict()})
-
-
-def _of_row(number: int, name: str, probability: float) -> Answer:
-    words = f"row {number}: class {name}, {percent(probability, 1)}"
-    return Answer(words, {"class": name, "probability": probability})
 
 
 def _of_example(tree: SoftmaxTree, test: Samples, text: str, names: Sequence[str]) -> Answer:
