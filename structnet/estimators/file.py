@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,14 +33,39 @@ ITEMS = "items"  # of a parameter that is a dictionary
 class OneFileMixin:
     """An estimator that goes to a file and comes back."""
 
+    get_params: Callable[..., dict[str, Any]]  # scikit-learn's
+
     def save(self, path: str | Path) -> None:
         """Writes the fitted estimator to one safetensors file, without pickle.
+
+        Its parameters, what ends in _, and its state go there.
 
         Raises:
             TypeError: a parameter, a class or a label is no plain value.
         """
         check_is_fitted(self)
-        save(self, path)
+        module, state = self._state()
+        config: dict[str, Any] = {
+            "estimator": type(self).__name__,
+            "parameters": {
+                name: _plain(value)
+                for name, value in self.get_params(deep=False).items()
+                if name not in state
+            },
+            # What scikit-learn calls fitted, but for the family's own state.
+            "fitted": {
+                name: _plain(value)
+                for name, value in vars(self).items()
+                if name.endswith("_")
+                and not name.startswith("_")
+                and name.rstrip("_") not in state
+                and value is not module
+            },
+            **state,
+        }
+        for name, value in (config["parameters"] | config["fitted"]).items():
+            json.dumps(value, default=partial(_refuse, name))
+        save_model(path, module, config)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -48,7 +74,22 @@ class OneFileMixin:
         Raises:
             CheckpointError: there is no such file, or it holds something else.
         """
-        return load(cls, path)
+        weights, config = load_model(path)
+        found = config.get("estimator", "a model that is no estimator")
+        if found != cls.__name__:
+            raise CheckpointError(f"{path} holds {found}; expected {cls.__name__}")
+        try:
+            estimator = cls(**{name: _given(value) for name, value in config["parameters"].items()})
+            for name, value in config["fitted"].items():
+                if value is not None:
+                    setattr(estimator, name, _restored(value))
+            with bounded(weights):
+                shapes = {name: list(weight.shape) for name, weight in weights.items()}
+                module = estimator._restore({**config, "shapes": shapes})
+            module.load_state_dict(weights)
+        except (RuntimeError, *MALFORMED) as error:
+            raise CheckpointError(f"{path} does not describe a {cls.__name__}: {error}") from error
+        return estimator
 
     # What a family gives
 
@@ -61,63 +102,6 @@ class OneFileMixin:
         """Builds what :meth:`_state` told of, and gives the module whose weights are to come; of
         these the ``"shapes"`` are told, by name."""
         raise NotImplementedError
-
-
-def save(estimator: BaseEstimator, path: str | Path) -> None:
-    """Writes a fitted estimator; what is saved are its parameters, what ends in _, and its state.
-
-    Args:
-        estimator: estimator with the methods of :class:`OneFileMixin`.
-
-    Raises:
-        TypeError: a parameter or a fitted attribute is no plain value.
-    """
-    module, state = estimator._state()
-    config = {
-        "estimator": type(estimator).__name__,
-        "parameters": {
-            name: _plain(value)
-            for name, value in estimator.get_params(deep=False).items()
-            if name not in state
-        },
-        # What scikit-learn calls fitted, but for the family's own state.
-        "fitted": {
-            name: _plain(value)
-            for name, value in vars(estimator).items()
-            if name.endswith("_")
-            and not name.startswith("_")
-            and name.rstrip("_") not in state
-            and value is not module
-        },
-        **state,
-    }
-    for name, value in (config["parameters"] | config["fitted"]).items():
-        json.dumps(value, default=partial(_refuse, name))
-    save_model(path, module, config)
-
-
-def load(cls: type[Any], path: str | Path) -> Any:
-    """Reads an estimator.
-
-    Raises:
-        CheckpointError: there is no such file, or it holds something else.
-    """
-    weights, config = load_model(path)
-    found = config.get("estimator", "a model that is no estimator")
-    if found != cls.__name__:
-        raise CheckpointError(f"{path} holds {found}; expected {cls.__name__}")
-    try:
-        estimator = cls(**{name: _given(value) for name, value in config["parameters"].items()})
-        for name, value in config["fitted"].items():
-            if value is not None:
-                setattr(estimator, name, _restored(value))
-        with bounded(weights):
-            shapes = {name: list(weight.shape) for name, weight in weights.items()}
-            module = estimator._restore({**config, "shapes": shapes})
-        module.load_state_dict(weights)
-    except (RuntimeError, *MALFORMED) as error:
-        raise CheckpointError(f"{path} does not describe a {cls.__name__}: {error}") from error
-    return estimator
 
 
 def claim(

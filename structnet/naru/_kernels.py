@@ -141,22 +141,6 @@ def small_products(
     return left
 
 
-@compiled
-def by_bundle(active, num_bundles):
-    """The rows in the order of their bundles, and where each bundle's begin: a counting sort."""
-    starts = np.zeros(num_bundles + 1, np.int64)
-    for bundle in active:
-        starts[bundle + 1] += 1
-    for bundle in range(num_bundles):
-        starts[bundle + 1] += starts[bundle]
-    fill = starts[:-1].copy()
-    rows = np.empty(len(active), np.int64)
-    for row in range(len(active)):
-        rows[fill[active[row]]] = row
-        fill[active[row]] += 1
-    return rows, starts
-
-
 @summing
 def read(
     start, rows, active, last, last_ahead, last_behind, state, ahead, behind,

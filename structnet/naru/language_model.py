@@ -17,13 +17,7 @@ from structnet.estimators.hyper_parameters import settings_of
 from structnet.naru.following_words import FollowingWords
 from structnet.naru.network import RoutedNetwork
 from structnet.naru.next_word import NextWord
-from structnet.naru.preparation import (
-    Text,
-    held_out_of,
-    known_words,
-    sentences_of,
-    vectors_of,
-)
+from structnet.naru.preparation import Text, held_out_of, known_words, sentences_of, vectors_of
 from structnet.naru.recurrent import RecurrentNetwork
 from structnet.naru.sentences import Sentences
 from structnet.naru.settings import NaruSettings

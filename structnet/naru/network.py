@@ -96,6 +96,11 @@ class RoutedNetwork(Capsules):
         dim = self.wiring.dims[0]
         self.input_layer = nn.Linear(dim, dim) if input_layer else None
 
+    @property
+    def multiply_adds(self) -> int:
+        """Multiplications of a word in the products of the network, its input layer apart."""
+        return self.wiring.multiply_adds
+
     def forward(self, x: Tensor, lengths: Tensor | None = None, backend: str = "sweep") -> Tensor:
         """The predicted following token of every token but the last.
 

@@ -22,6 +22,7 @@ from structnet.naru import _kernels as kernels
 from structnet.naru.autograd_backend import Passed
 from structnet.naru.capsules import Capsules
 from structnet.naru.waves import Waves
+from structnet.trees._kernels import grouped
 
 
 class Capsule:
@@ -141,7 +142,7 @@ class Sweep:
                 self._spread(p, here, grads, grad_gates[p], of_gates[p])
         found = []
         for p, capsule in enumerate(self.capsules):
-            order, starts = kernels.by_bundle(capsule.active, len(capsule.others))
+            order, starts = grouped(capsule.active, len(capsule.others))
             for b, (i, j) in enumerate(pairwise(starts.tolist())):
                 found.append(self._of_bundle(p, b, order[i:j], grads[p], *of_gates[p]))
         return grads[0], found
@@ -161,7 +162,7 @@ class Sweep:
     def _read(self, p: int, here: slice, wave: int) -> tuple[np.ndarray, np.ndarray]:
         capsule, elected = self.capsules[p], np.empty(0, np.int64)
         active = capsule.active[here]
-        rows, starts = kernels.by_bundle(active, len(capsule.others))
+        rows, starts = grouped(active, len(capsule.others))
         if p + 1 < self.depth:
             ahead = self.capsules[p + 1]
             elected = ahead.active[ahead.waves.slice(wave)]
@@ -187,7 +188,7 @@ class Sweep:
         """What comes to the states of a wave goes on to all that it has read, which is earlier."""
         capsule = self.capsules[p]
         active = capsule.active[here]
-        rows, starts = kernels.by_bundle(active, len(capsule.others))
+        rows, starts = grouped(active, len(capsule.others))
         kernels.arrive(
             here.start, rows, active, capsule.num_reads, capsule.curved, capsule.mean, grads[p],
             capsule.arrays[1],

@@ -38,8 +38,8 @@ class Likelihood(Protocol):
             ValueError: targets that do not fit the outputs.
         """
 
-    def join(self, terms: Tensor, dim: int = 1) -> Tensor:
-        """The total of all leaves along a dimension."""
+    def join(self, terms: Tensor) -> Tensor:
+        """The total of all leaves. ``[n, L, ...] -> [n, ...]``."""
 
     def losses(self, total: Tensor, targets: Tensor) -> Tensor:
         """The loss of each sample, ``[n]``."""
@@ -54,8 +54,8 @@ class Likelihood(Protocol):
 class _LogTotals(Likelihood):
     """Totals that are the logarithm of the mixture's probability or density."""
 
-    def join(self, terms: Tensor, dim: int = 1) -> Tensor:
-        return terms.logsumexp(dim)
+    def join(self, terms: Tensor) -> Tensor:
+        return terms.logsumexp(1)
 
     def losses(self, total: Tensor, targets: Tensor) -> Tensor:
         return -total
@@ -107,8 +107,8 @@ class SquaredError(Likelihood):
         _check_columns(targets, outputs, outputs.shape[-1])
         return log_prob.exp().unsqueeze(-1) * outputs  # pi_l mu_l
 
-    def join(self, terms: Tensor, dim: int = 1) -> Tensor:
-        return terms.sum(dim)
+    def join(self, terms: Tensor) -> Tensor:
+        return terms.sum(1)
 
     def losses(self, total: Tensor, targets: Tensor) -> Tensor:
         return (total - targets).square().mean(-1)

@@ -77,51 +77,43 @@ def tokens(text: str, lenient: bool = False) -> Iterator[Token]:
         if plain is not None:  # a tag without attributes or a text without references, as most are
             kind, start, at = _KINDS[plain.lastindex or 0], at, plain.end()
             content = plain.group(plain.lastindex or 0)
-            if kind != "text":
-                content = content.lower()
-            yield Token(kind, start, content)
-            if kind != "start" or content not in _TEXT_ALONE:
-                continue
-            at, found = _text_alone(text, at, content)
-            if found is not None:
-                yield found
+            found: Token | None = Token(kind, start, content if kind == "text" else content.lower())
+        else:
+            try:
+                at, found = _next(text, at)
+            except ParseError:
+                if not lenient:
+                    raise
+                return
+        if found is None:
             continue
-        try:
-            at, others = _next(text, at)
-            yield from others
-        except ParseError:
-            if not lenient:
-                raise
-            return
+        yield found
+        if found.kind == "start" and found.content in _TEXT_ALONE and not found.closed:
+            at, inside = _text_alone(text, at, found.content)
+            if inside is not None:
+                yield inside
 
 
-def _next(text: str, at: int) -> tuple[int, tuple[Token, ...]]:
-    """The token that begins at a place, with the text of an element that holds text alone."""
+def _next(text: str, at: int) -> tuple[int, Token | None]:
+    """The token that begins at a place, and where it ends; None for what is no part of a tree."""
     if text[at] != "<":
         return _until_tag(text, at, at)
     if text[at + 1 : at + 2] in _LETTERS:
-        return _with_text(text, *_start_tag(text, at))
+        return _start_tag(text, at)
     if text.startswith("</", at):
         return _end_tag(text, at)
     if text.startswith("<!--", at):
-        return _comment_end(text, at), ()
+        return _comment_end(text, at), None
     if text.startswith(("<!", "<?"), at):
-        return _closed(text, at, "a declaration"), ()
+        return _closed(text, at, "a declaration"), None
     return _until_tag(text, at, at + 1)  # a sign of its own
 
 
-def _with_text(text: str, at: int, tag: Token) -> tuple[int, tuple[Token, ...]]:
-    if tag.kind == "start" and not tag.closed and tag.content in _TEXT_ALONE:
-        at, inside = _text_alone(text, at, tag.content)
-        return at, (tag,) if inside is None else (tag, inside)
-    return at, (tag,)
-
-
-def _until_tag(text: str, start: int, after: int) -> tuple[int, tuple[Token]]:
+def _until_tag(text: str, start: int, after: int) -> tuple[int, Token]:
     """A text up to the next sign that may begin a tag."""
     end = text.find("<", after)
     end = len(text) if end < 0 else end
-    return end, (Token("text", start, _resolved(text, start, end)),)
+    return end, Token("text", start, _resolved(text, start, end))
 
 
 def _start_tag(text: str, start: int) -> tuple[int, Token]:
@@ -169,11 +161,11 @@ def _value(text: str, at: int, name: str) -> tuple[int, str | None]:
     return end + 1, _resolved(text, at + 1, end, _reference)
 
 
-def _end_tag(text: str, start: int) -> tuple[int, tuple[Token, ...]]:
+def _end_tag(text: str, start: int) -> tuple[int, Token | None]:
     if text[start + 2 : start + 3] not in _LETTERS:  # of no element: as a comment
-        return _closed(text, start, "an end tag"), ()
+        return _closed(text, start, "an end tag"), None
     end, tag = _start_tag(text, start + 1)  # which may have attributes, too
-    return end, (Token("end", start, tag.content),)
+    return end, Token("end", start, tag.content)
 
 
 def _comment_end(text: str, start: int) -> int:

@@ -27,9 +27,6 @@ class Arc(NamedTuple):
     dependent: int
     level: int
 
-    def __repr__(self) -> str:
-        return f"Arc({self.head}, {self.dependent}, level={self.level})"
-
 
 def arcs_of(heads: Sequence[int]) -> list[Arc]:
     """The arcs, each above all that stand below it, in the order of their dependents.
@@ -38,8 +35,8 @@ def arcs_of(heads: Sequence[int]) -> list[Arc]:
         heads: the number of each word's head, from 1 on, 0 for a root.
 
     Example:
-        >>> arcs_of([2, 0, 4, 2])
-        [Arc(1, 0, level=1), Arc(3, 2, level=1), Arc(1, 3, level=2)]
+        >>> [tuple(arc) for arc in arcs_of([2, 0, 4, 2])]
+        [(1, 0, 1), (3, 2, 1), (1, 3, 2)]
     """
     pairs = [(head - 1, word) for word, head in enumerate(heads) if head]
     height = np.zeros(max(len(heads) - 1, 0), int)  # between each word and the next

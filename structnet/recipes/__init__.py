@@ -15,7 +15,8 @@ folders:
 ``data_sets``               what ``structnet data`` tells; ``data_settings``: what it is told
 ==========================  ====================================================================
 
-A family's folder has its ``recipe``, ``settings`` that import no torch, and what else it needs:
+A family's folder has its ``recipe`` and its ``settings``, which import no torch, ``work``, what is
+done with a run, and what else it needs:
 
 ==========================  ====================================================================
 ``tree_lstm``               Tree-LSTMs on ListOps and LRT

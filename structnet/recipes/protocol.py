@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -45,8 +44,11 @@ def sizes_in_words(data: RunData) -> str:
     return ", ".join(f"{size:,} {what[part]}" for part, size in sizes_of(data).items())
 
 
-class Recipe(Protocol):
+class Recipe:
     """A family as the commands see it.
+
+    What is said of it here costs no import of torch; what is done with it, by the methods that ask
+    ``work``, stands in a module of the family's.
 
     Attributes:
         name: the word after ``structnet train``.
@@ -75,24 +77,26 @@ class Recipe(Protocol):
     Choice: ClassVar[type[Any]]
     tables: ClassVar[Mapping[Any, PaperTable]]
 
+    @property
+    def work(self) -> Any:
+        """The module whose functions do what the methods of their names below say."""
+        raise NotImplementedError
+
     def of_data(self, data: str) -> Recipe:
         """The recipe of some data: this one, or another that knows them."""
         return self
 
-    @abstractmethod
     def load(self, settings: Any, say: Say) -> RunData:
         """The data of a run, with a word on them; what does not go together is refused."""
-        ...
+        return self.work.load(settings, say)
 
-    @abstractmethod
     def train(self, settings: Any, data: Any, run: Run, say: Say) -> Outcome:
         """Trains, or goes on from what is in the folder, and leaves ``model.safetensors``."""
-        ...
+        return self.work.train(settings, data, run, say)
 
-    @abstractmethod
     def open(self, run: Run, place: Place) -> Any:
         """The trained model of a run."""
-        ...
+        return self.work.open(run, place)
 
     def own_data(self, run: Run, place: Place | None = None) -> Any:
         """The data of a run, read once more.
@@ -103,30 +107,26 @@ class Recipe(Protocol):
         Raises:
             CheckpointError: they are not the same.
         """
-        data = self.load(run.settings(self.Settings, place), lambda line: None)
-        run.check_same_data(data.describe())
-        return data
+        return run.read_again(
+            self.Settings, lambda found: self.load(found, lambda line: None), place
+        )
 
     def examples_of(self, run: Run, file: str | None, place: Place) -> Any:
         """The run's own test examples, or those of a user's file."""
         return self.own_data(run, place).test if file is None else self.read(run, file, place)
 
-    @abstractmethod
     def read(self, run: Run, file: str, place: Place) -> Any:
         """The examples of a user's file, which is like the one that the run learnt from."""
-        ...
+        return self.work.read(run, file, place)
 
-    @abstractmethod
     def measure(self, model: Any, examples: Any, ask: Any) -> dict[str, Any]:
         """The metrics of a model on examples, as shares of 1 or in the units of the targets."""
-        ...
+        return self.work.measure(model, examples, ask)
 
-    @abstractmethod
     def answer(self, model: Any, texts: Sequence[str], ask: Any) -> list[Answer]:
         """What a model says of what the user typed."""
-        ...
+        return self.work.answer(model, texts, ask)
 
-    @abstractmethod
     def pictures(
         self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
     ) -> Pictures:
@@ -134,4 +134,4 @@ class Recipe(Protocol):
 
         Texts are given to recipes that draw inputs alone.
         """
-        ...
+        return self.work.pictures(run, data, texts, place)

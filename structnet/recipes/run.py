@@ -298,6 +298,21 @@ class Run:
                 "new run"
             )
 
+    def read_again(self, cls: type[S], load: Callable[[S], Any], place: Place | None = None) -> Any:
+        """The data of the run, read once more.
+
+        Args:
+            cls: the recipe's settings.
+            load: function from them to the data.
+            place: place to read them at; None for the one that the run was trained at.
+
+        Raises:
+            CheckpointError: they are not the same.
+        """
+        data = load(self.settings(cls, place))
+        self.check_same_data(data.describe())
+        return data
+
     def _read(self, name: str) -> dict[str, Any] | None:
         if not (self.folder / name).exists():
             return None

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from structnet.datasets.tree_file_rows import where
-from structnet.routing.words import aligned
+from structnet.routing.words import aligned, percent
 
 MOST_CLASSES = 12  # of a confusion matrix that is shown whole
 MOST_MISTAKES = 10  # that are told of a larger one
@@ -30,6 +30,19 @@ def outputs(number: int, classes: bool) -> str:
         ('10 classes', '1 target')
     """
     return counted(number, "class", "classes") if classes else counted(number, "target")
+
+
+def in_words(found: Mapping[str, Any]) -> str:
+    """A prediction, or what is true, as a line.
+
+    Example:
+        >>> in_words({"class": "oak", "probability": 0.5}), in_words({"values": {"price": 2.0}})
+        ('class oak, 50.0 %', 'price 2')
+    """
+    if "values" in found:
+        return ", ".join(f"{name} {value:.4g}" for name, value in found["values"].items())
+    sure = f", {percent(found['probability'], 1)}" if "probability" in found else ""
+    return f"class {found['class']}{sure}"
 
 
 def metrics(tested: Mapping[str, Any]) -> Iterator[str]:

@@ -119,7 +119,7 @@ def main() -> None:
         rows,
         threads=torch.get_num_threads(),
         seed=options.seed,
-        multiply_adds=network.wiring.multiply_adds,
+        multiply_adds=network.multiply_adds,
     )
 
 

@@ -36,6 +36,10 @@ def wide(nodes: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return np.append(0, ends), np.arange(1, nodes)
 
 
+def trees(nodes: int, seed: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    return {"full": full(nodes), "wide": wide(nodes, seed), "chain": chain(nodes)}
+
+
 def row(what: str, name: str, nodes: int, *functions: Callable, repeats: int) -> dict[str, object]:
     times = medians(*functions, repeats=repeats)
     found = {"what": what, "tree": name, "nodes": nodes, "seconds": times[0]}
@@ -44,11 +48,7 @@ def row(what: str, name: str, nodes: int, *functions: Callable, repeats: int) ->
 
 def shape_rows(nodes: int, seed: int, repeats: int) -> list[dict]:
     rows = []
-    for name, arrays in (
-        ("full", full(nodes)),
-        ("wide", wide(nodes, seed)),
-        ("chain", chain(nodes)),
-    ):
+    for name, arrays in trees(nodes, seed).items():
         topology = Topology.from_arrays(*arrays)
         at_leaves = np.zeros(topology.num_nodes)
         at_leaves[topology.leaves] = 1
@@ -66,11 +66,7 @@ def shape_rows(nodes: int, seed: int, repeats: int) -> list[dict]:
 
 def path_rows(nodes: int, batch: int, seed: int, repeats: int) -> list[dict]:
     rows, generator = [], torch.Generator().manual_seed(seed)
-    for name, arrays in (
-        ("full", full(nodes)),
-        ("wide", wide(nodes, seed)),
-        ("chain", chain(nodes)),
-    ):
+    for name, arrays in trees(nodes, seed).items():
         topology = Topology.from_arrays(*arrays)
         branches = torch.rand(batch, topology.num_nodes, generator=generator).log()
         arity = torch.from_numpy(np.diff(topology.offsets))

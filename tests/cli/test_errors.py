@@ -14,7 +14,7 @@ from tree_lstm_runs import EXPRESSION, TRAIN
 
 from structnet.cli import data
 from structnet.cli.names import COMMANDS
-from structnet.recipes.tree_lstm import recipe
+from structnet.recipes.tree_lstm import work
 
 
 @pytest.fixture(scope="module")
@@ -264,7 +264,7 @@ def test_a_folder_that_cannot_be_written_into_is_said_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before the data are generated."""
-    monkeypatch.setattr(recipe, "load", lambda *_: pytest.fail("the data were read"))
+    monkeypatch.setattr(work, "load", lambda *_: pytest.fail("the data were read"))
     (tmp_path / "file").write_text("in the way")
     done = call(*TRAIN["listops"], "--out", tmp_path / "file" / "run")
     assert done.status == 1

@@ -20,6 +20,15 @@ from structnet.plot import plot_neural_tree
 from structnet.routing import export_text, summary
 from structnet.routing.topology import Topology
 
+
+def members(model: Any) -> list[Any]:
+    """Estimators of one member each."""
+    apart = [copy.copy(model) for _ in model.members_]
+    for one, member in zip(apart, model.members_, strict=True):
+        one.members_ = [member]
+    return apart
+
+
 # ---- leaves and paths
 
 
@@ -114,9 +123,7 @@ def test_an_explanation_of_numbers_is_in_their_units(
 
 def test_the_first_member_explains(pair: NeuralTreeClassifier, blobs: tuple) -> None:
     X, _ = blobs
-    first = copy.copy(pair)
-    first.members_ = pair.members_[:1]
-    assert pair.explain(X[0]) == first.explain(X[0])
+    assert pair.explain(X[0]) == members(pair)[0].explain(X[0])
 
 
 @pytest.mark.parametrize(
@@ -152,11 +159,7 @@ def test_members_differ_and_their_probabilities_are_averaged(
     pair: NeuralTreeClassifier, blobs: tuple
 ) -> None:
     X, _ = blobs
-    parts = []
-    for member in pair.members_:
-        one = copy.copy(pair)
-        one.members_ = [member]
-        parts.append(one.predict_proba(X))
+    parts = [member.predict_proba(X) for member in members(pair)]
     assert not np.allclose(*parts)
     assert not np.allclose(*(member.inputs.mean for member in pair.members_))  # other samples
     np.testing.assert_allclose(pair.predict_proba(X), np.mean(parts, axis=0))
@@ -179,11 +182,7 @@ def test_leaves_and_paths_of_members(pair: NeuralTreeClassifier, blobs: tuple) -
 def test_means_of_members_are_averaged(lines: tuple) -> None:
     X, y = lines
     model = regressor(n_members=3, max_depth=0).fit(X, y)
-    parts = []
-    for member in model.members_:
-        one = copy.copy(model).set_params(batch_size=9)
-        one.members_ = [member]
-        parts.append(one.predict(X))
+    parts = [member.set_params(batch_size=9).predict(X) for member in members(model)]
     np.testing.assert_allclose(model.predict(X), np.mean(parts, axis=0))
 
 

@@ -7,11 +7,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from forests import exactly
-from neural_trees import (
-    ONE_LEAF,
-    draw,
-    tree_of,
-)
+from neural_trees import ONE_LEAF, draw, tree_of
 from torch import Tensor, nn
 from tree_shapes import LEFT_LEAF, small_primitives
 

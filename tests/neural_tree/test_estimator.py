@@ -21,13 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from small_estimators import NARROW, SMALL, classifier, regressor, weights_of
 from torch import nn
 
-from structnet.neural_tree import (
-    Growth,
-    NeuralTreeSettings,
-    Primitives,
-    presets,
-    refine,
-)
+from structnet.neural_tree import Growth, NeuralTreeSettings, Primitives, presets, refine
 from structnet.neural_tree.estimator import NeuralTreeClassifier, NeuralTreeRegressor
 from structnet.training.history import History
 from structnet.training.progress import Progress

@@ -8,9 +8,7 @@ import pytest
 from small_estimators import classifier, regressor
 from torch import nn
 
-from structnet.neural_tree import (
-    presets,
-)
+from structnet.neural_tree import presets
 from structnet.neural_tree.estimator import NeuralTreeClassifier
 
 

@@ -8,22 +8,10 @@ from itertools import pairwise
 import pytest
 import torch
 from forests import exactly
-from growths import (
-    LIKELIHOODS,
-    grow,
-    make_growth,
-    make_primitives,
-    make_tree,
-    scripted,
-    visits,
-)
+from growths import LIKELIHOODS, grow, make_growth, make_primitives, make_tree, scripted, visits
 from torch import Tensor, nn
 
-from structnet.neural_tree import (
-    Decision,
-    Growth,
-    Primitives,
-)
+from structnet.neural_tree import Decision, Growth, Primitives
 from structnet.training.fitting import fit
 from structnet.training.history import History
 from structnet.training.loop import NonFiniteLossError

@@ -24,10 +24,7 @@ from growths import (
 )
 from torch import Tensor, nn
 
-from structnet.neural_tree import (
-    Growth,
-    Primitives,
-)
+from structnet.neural_tree import Growth, Primitives
 from structnet.neural_tree.growth import growth as growth_module
 from structnet.neural_tree.growth.candidate import AtLeaf
 from structnet.routing import Samples

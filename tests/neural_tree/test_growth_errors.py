@@ -22,12 +22,7 @@ from growths import (
 )
 from torch import Tensor, nn
 
-from structnet.neural_tree import (
-    Growth,
-    NeuralTree,
-    Primitives,
-    refine,
-)
+from structnet.neural_tree import Growth, NeuralTree, Primitives, refine
 from structnet.routing import Samples
 
 

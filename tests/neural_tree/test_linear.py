@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -75,34 +76,39 @@ def test_classes_have_an_optimum_too() -> None:
     check_optimum(tree, samples)
 
 
-def test_numbers_of_a_wide_table_are_predicted_as_well_as_by_ridge_regression() -> None:
-    x, y = make_regression(400, 600, n_informative=10, noise=20.0, random_state=0)
-    x, x_test, y, y_test = train_test_split(x, y, train_size=200, random_state=0)
-    ridge = make_pipeline(StandardScaler(), RidgeCV(np.logspace(-2, 5, 15))).fit(x, y)
-    score = NeuralTreeRegressor(random_state=0).fit(x, y).score(x_test, y_test)
-    assert score > ridge.score(x_test, y_test) - 0.02 > 0
+def wide_numbers() -> tuple[np.ndarray, np.ndarray]:
+    return make_regression(400, 600, n_informative=10, noise=20.0, random_state=0)
 
 
-def test_classes_of_a_wide_table_are_predicted_as_well_as_by_logistic_regression() -> None:
-    x, y = make_classification(500, 300, n_informative=8, n_redundant=0, random_state=0)
-    x, x_test, y, y_test = train_test_split(x, y, train_size=150, random_state=0)
-    other = make_pipeline(StandardScaler(), LogisticRegression()).fit(x, y)
-    score = NeuralTreeClassifier(random_state=0).fit(x, y).score(x_test, y_test)
-    assert score > other.score(x_test, y_test) - 0.02 > 0.5
+def wide_classes() -> tuple[np.ndarray, np.ndarray]:
+    return make_classification(500, 300, n_informative=8, n_redundant=0, random_state=0)
 
 
-def test_many_columns_of_numbers_are_predicted_as_well_as_by_ridge_regression() -> None:
+def many_numbers() -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(800, 100))
-    y = x @ rng.normal(size=(100, 100)) / 10 + rng.normal(size=(800, 100))
-    x, x_test, y, y_test = train_test_split(x, y, train_size=400, random_state=0)
-    ridge = RidgeCV(np.logspace(-2, 5, 15)).fit(x, y)
-    score = (
-        NeuralTreeRegressor(max_leaves=1, max_transformers=0, random_state=0)
-        .fit(x, y)
-        .score(x_test, y_test)
-    )
-    assert score > ridge.score(x_test, y_test) - 0.02 > 0.1
+    return x, x @ rng.normal(size=(100, 100)) / 10 + rng.normal(size=(800, 100))
+
+
+RIDGE = make_pipeline(StandardScaler(), RidgeCV(np.logspace(-2, 5, 15)))
+LOGISTIC = make_pipeline(StandardScaler(), LogisticRegression())
+ALONE = NeuralTreeRegressor(max_leaves=1, max_transformers=0, random_state=0)
+
+
+@pytest.mark.parametrize(
+    ("table", "size", "model", "other", "least"),
+    [
+        (wide_numbers, 200, NeuralTreeRegressor(random_state=0), RIDGE, 0),
+        (wide_classes, 150, NeuralTreeClassifier(random_state=0), LOGISTIC, 0.5),
+        (many_numbers, 400, ALONE, RIDGE, 0.1),
+    ],
+)
+def test_it_predicts_as_well_as_the_linear_models_of_scikit_learn(
+    table: Callable, size: int, model: Any, other: Any, least: float
+) -> None:
+    x, x_test, y, y_test = train_test_split(*table(), train_size=size, random_state=0)
+    score = model.fit(x, y).score(x_test, y_test)
+    assert score > other.fit(x, y).score(x_test, y_test) - 0.02 > least
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1e10])
@@ -117,25 +123,27 @@ def test_targets_may_have_any_unit(unit: float) -> None:
     assert one.std() > 0.5 and torch.allclose(other / unit, one, atol=1e-2)
 
 
-def test_a_network_that_knows_better_is_left_as_it_is() -> None:
+def knowing() -> tuple[nn.Linear, NeuralTree, Samples, Samples]:
+    """What is true, a tree that knows it, samples of the contrary, and true ones to decide by."""
     x = torch.randn(40, 3, generator=torch.Generator().manual_seed(0))
     known = nn.Linear(3, 1)
-    validation = Samples(x[20:], known(x[20:]).detach())
+    right = Samples(x[20:], known(x[20:]).detach())
     wrong = Samples(x[:20], -known(x[:20]).detach())
     tree = from_sequential(nn.Sequential(known), presets.table(1), (3,), SquaredError())
-    Growth(tree, wrong, validation, NeuralTreeSettings(max_leaves=1, max_transformers=0)).run()
+    return known, tree, wrong, right
+
+
+def test_a_network_that_knows_better_is_left_as_it_is() -> None:
+    known, tree, wrong, right = knowing()
+    Growth(tree, wrong, right, NeuralTreeSettings(max_leaves=1, max_transformers=0)).run()
     solver = tree.nodes[0].end
     assert isinstance(solver, nn.Linear) and torch.equal(solver.weight, known.weight)
 
 
 def test_a_network_that_knows_better_learns_from_all_samples_by_epochs() -> None:
-    x = torch.randn(40, 3, generator=torch.Generator().manual_seed(0))
-    known = nn.Linear(3, 1)
-    validation = Samples(x[20:], known(x[20:]).detach())
-    wrong = Samples(x[:20], -known(x[:20]).detach())
-    tree = from_sequential(nn.Sequential(known), presets.table(1), (3,), SquaredError())
+    known, tree, wrong, right = knowing()
     few = NeuralTreeSettings(max_leaves=1, max_transformers=0, refine_epochs=4, learning_rate=1e-5)
-    trained = train(tree, few, wrong, validation, validation)
+    trained = train(tree, few, wrong, right, right)
     assert {record["phase"] for record in trained.history} == {"root", "refine", "finish"}
     assert trained.strength is None
     solver = trained.tree.nodes[0].end
@@ -219,8 +227,7 @@ def test_refinement_keeps_the_penalty_and_goes_on_with_it(monkeypatch: pytest.Mo
 
 
 def test_gaussians_of_a_wide_table_tell_more_than_their_mean_and_deviation_alone() -> None:
-    x, y = make_regression(400, 600, n_informative=10, noise=20.0, random_state=0)
-    x, x_test, y, y_test = train_test_split(x, y, train_size=200, random_state=0)
+    x, x_test, y, y_test = train_test_split(*wide_numbers(), train_size=200, random_state=0)
     model = NeuralTreeRegressor(loss="gaussian", random_state=0).fit(x, y)
     mean, deviation = model.predict(x_test, return_std=True)
 

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from neural_trees import (
-    LIKELIHOODS,
-    ONE_LEAF,
-    close,
-    draw,
-    every_small_shape,
-    set_logits,
-    tree_of,
-)
+from neural_trees import LIKELIHOODS, ONE_LEAF, close, draw, every_small_shape, set_logits, tree_of
 from reference import neural_tree as reference
 from torch import nn
 from tree_shapes import LEFT_LEAF, SMALL

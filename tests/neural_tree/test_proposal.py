@@ -24,12 +24,7 @@ from growths import (
 )
 from torch import nn
 
-from structnet.neural_tree import (
-    Growth,
-    NeuralTree,
-    NeuralTreeSettings,
-    Primitives,
-)
+from structnet.neural_tree import Growth, NeuralTree, NeuralTreeSettings, Primitives
 from structnet.neural_tree.growth.decision import Gain, gained
 from structnet.routing import Samples
 from structnet.routing.visits import shares

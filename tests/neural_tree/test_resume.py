@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
+from alike import assert_same
 from forests import exactly
+from fresh_python import ROOT, python
 from growths import (
     TIMES,
     assert_same_growth,
@@ -69,8 +69,7 @@ def test_the_state_is_written_before_the_callbacks_are_called(tmp_path: Path) ->
         weights, state = load_model(tmp_path / "growth.safetensors")
         assert len(state["decisions"]) == len(growth.decisions)
         assert untimed(state["history"]) == untimed(growth.history)
-        for name, value in growth.tree.state_dict().items():
-            assert torch.equal(weights[name], value), name
+        assert_same(growth.tree.state_dict(), weights)
 
     growth = begin(tmp_path, callbacks=[check])
     for _ in range(4):
@@ -119,24 +118,13 @@ def test_only_the_first_process_writes(tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills processes it has forked")
 def test_killed_at_any_moment_it_ends_the_same(tmp_path: Path) -> None:
-    program = Path(__file__).parents[1] / "support/neural_tree_program.py"
-    root = str(Path(__file__).parents[2])
-    environment = os.environ | {"PYTHONPATH": root, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, str(program), str(tmp_path)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    done = python(ROOT / "tests/support/neural_tree_program.py", tmp_path)
     assert done.returncode == 0, done.stderr
     for what in ("growth", "refinement"):
         weights, facts = load_model(tmp_path / what / "whole.safetensors")
         resumed, same = load_model(tmp_path / what / "killed.safetensors")
         assert same == facts
-        assert resumed.keys() == weights.keys()
-        for name, value in weights.items():
-            assert torch.equal(value, resumed[name]), name
+        assert_same(weights, resumed)
 
 
 def test_settings_that_growth_does_not_depend_on_may_be_others(tmp_path: Path) -> None:

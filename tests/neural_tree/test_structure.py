@@ -7,14 +7,7 @@ import json
 import pytest
 import torch
 from forests import exactly
-from neural_trees import (
-    LIKELIHOODS,
-    close,
-    draw,
-    every_small_shape,
-    routers,
-    tree_of,
-)
+from neural_trees import LIKELIHOODS, close, draw, every_small_shape, routers, tree_of
 from torch import nn
 from tree_shapes import LEFT_LEAF, SMALL, small_primitives
 

@@ -65,6 +65,7 @@ def test_html_as_the_standard_reads_it():
         str(parse.html("<a><!--> x <!-- y --!> z <!-- --><?php ?><!x></ 1>b</a>")) == "(a x  z b)"
     )
     assert str(parse.html("<title>&lt;b></title>")) == "(title <b>)"
+    assert str(parse.html("<script src=a>x<b></script>")) == "(script (@src a) x<b>)"
     text = "<html><head><script src=a /><title/></head><body>x</body></html>"
     assert str(parse.html(text)) == "(html (head (script (@src a)) title) (body x))"
     assert str(parse.html("<div><iframe src=x /><p>y</p></div>")) == "(div (iframe (@src x)) (p y))"

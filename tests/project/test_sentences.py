@@ -8,9 +8,9 @@ import pytest
 from commands import call
 
 from structnet.datasets import DownloadError, TableError, table
-from structnet.recipes.neural_tree.answers import in_words
 from structnet.recipes.neural_tree.paper import MULTI, SINGLE, TABLES, Choice
 from structnet.recipes.run import Run
+from structnet.recipes.words import in_words
 from structnet.training.checkpoint import CheckpointError
 
 RESULT = {

@@ -13,9 +13,9 @@ from structnet.label_tree.features import Features
 from structnet.recipes.label_tree.data import LabelledLines, load_data, wanted_labels
 from structnet.recipes.label_tree.paper import members
 from structnet.recipes.label_tree.settings import Choice, LabelTreeRunSettings
-from structnet.recipes.language_model.runs import load_data as load_text_data
 from structnet.recipes.language_model.settings import LanguageModelRunSettings
 from structnet.recipes.language_model.settings import Rows as LanguageRows
+from structnet.recipes.language_model.work import load as load_text
 
 PLANTED = ["--data", "planted", "--train-size", "3000", "--planted-depth", "3", "--epochs", "4"]
 QUICK = [*PLANTED, "--arity", "4", "--tree", "learned", "--learning-rate", "0.1"]
@@ -152,7 +152,7 @@ def test_a_language_model_knows_the_words_of_the_training_part_alone(tmp_path: P
     file = tmp_path / "text.txt"
     file.write_text("".join(f"the word{i} .\n" for i in range(200)))
     settings = LanguageModelRunSettings(str(file), LanguageRows(min_count=1))
-    data = load_text_data(settings)
+    data = load_text(settings, lambda line: None)
     learnt = {word for word in data.words.words if word.startswith("word")}
     assert len(learnt) == len(data.train) // 3 < 200
 

@@ -12,7 +12,7 @@ from alike import assert_same_model
 from commands import Done, call, ran, refused
 
 from structnet.recipes.run import Run
-from structnet.recipes.softmax_tree.recipe import STATE
+from structnet.recipes.softmax_tree.work import STATE
 
 FEW = ["--data", "clusters", "--classes", "4", "--train-size", "80", "--test-size", "40"]
 CLUSTERS = ["--data", "clusters", "--classes", "8", "--train-size", "200", "--test-size", "80"]

@@ -15,7 +15,7 @@ from structnet import tensor_tree
 from structnet.datasets.truth import RELATIONS
 from structnet.recipes import execution, run
 from structnet.recipes.recipe import values_of
-from structnet.recipes.tree_lstm import lrt, recipe
+from structnet.recipes.tree_lstm import lrt, work
 from structnet.recipes.tree_lstm.paper import PAPER
 from structnet.recipes.tree_lstm.settings import AGGREGATORS, DEFAULTS, TreeLSTMRunSettings
 from structnet.training.checkpoint import load_model
@@ -168,9 +168,9 @@ def test_the_papers_optimizer(tmp_path: Path) -> None:
 def test_the_model_is_built_once_before_the_first_loss(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    built, first_weights = [], recipe.first_weights
+    built, first_weights = [], work.first_weights
     monkeypatch.setattr(
-        recipe, "first_weights", lambda *args: (built.append(args), first_weights(*args))[1]
+        work, "first_weights", lambda *args: (built.append(args), first_weights(*args))[1]
     )
     interrupt_in(monkeypatch, epoch=1)
     assert call(*TRAIN["listops"], "--out", tmp_path).status == 130

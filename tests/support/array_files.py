@@ -22,8 +22,8 @@ IDX_NAMES = (
 )
 
 
-def mnist_arrays(seed: int = 0) -> dict[str, np.ndarray]:
-    rng = np.random.default_rng(seed)
+def mnist_arrays() -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
     return {
         "x_train": rng.integers(256, size=(NUM_TRAIN, 28, 28), dtype=np.uint8),
         "y_train": rng.integers(10, size=NUM_TRAIN, dtype=np.uint8),
@@ -73,8 +73,8 @@ def batch(pixels: np.ndarray, labels: list[int], code: str = "u1") -> bytes:
     return b"\x80\x02}(" + entries + _text("data") + _array(pixels, code) + b"u."
 
 
-def cifar_batches(size: int, seed: int = 0) -> dict[str, bytes]:
-    rng = np.random.default_rng(seed)
+def cifar_batches(size: int) -> dict[str, bytes]:
+    rng = np.random.default_rng(0)
     return {
         name: batch(
             rng.integers(256, size=(size, 3072), dtype=np.uint8), rng.integers(10, size=size)

@@ -64,7 +64,7 @@ def turned(children: list[tuple[int, ...]], rng: random.Random) -> list[tuple[in
     return [tuple(rng.sample(each, len(each))) for each in children]
 
 
-def small_primitives(classes: int, in_features: int = 3) -> Primitives:
+def small_primitives(classes: int) -> Primitives:
     """Linear modules whose width differs between transformers, so that mix-ups do not run."""
     return Primitives(
         router=lambda shape: nn.Linear(*shape, 1),

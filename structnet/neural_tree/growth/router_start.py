@@ -24,11 +24,11 @@ SCALED = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 SPREAD = 3.0  # of the logit: most samples start on a side, few beyond recall
 
 
-def balance(router: nn.Module, features: Tensor, spread: float = SPREAD) -> None:
+def balance(router: nn.Module, features: Tensor) -> None:
     """Scales a router's linear layers and convolutions to the samples that it will decide about.
 
     From the first to the last, each unit's output is shifted and scaled to mean 0 and standard
-    deviation 1 over the samples; the last layer's, the logit, to ``spread``. A unit whose output
+    deviation 1 over the samples; the last layer's, the logit, to ``SPREAD``. A unit whose output
     does not vary is left as it is, and so are layers without a bias, those whose weight is computed
     from other parameters (weight normalisation), and those that are not called as modules (the
     projection of ``nn.MultiheadAttention``).
@@ -36,7 +36,6 @@ def balance(router: nn.Module, features: Tensor, spread: float = SPREAD) -> None
     Args:
         router: module with one output, changed in place.
         features: samples as they arrive at it.
-        spread: standard deviation of the logit.
 
     Shapes:
         features ``[n, *shape]``.
@@ -55,7 +54,7 @@ def balance(router: nn.Module, features: Tensor, spread: float = SPREAD) -> None
         own = (layer._parameters.get(name) for name in ("weight", "bias"))
         if all(isinstance(each, nn.Parameter) for each in own):
             output = _columns(layer, _outputs(router, [layer], features)[layer])
-            _scale(layer, output, spread if layer is called[-1] else 1.0)
+            _scale(layer, output, SPREAD if layer is called[-1] else 1.0)
 
 
 def _outputs(

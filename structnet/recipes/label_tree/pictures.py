@@ -1,4 +1,4 @@
-"""Pictures of a label tree's run: losses, reassignments, and the tree as far as one looks."""
+"""Pictures of a label tree's run: reassignments, and the tree as far as one looks."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structnet.plot.fonts import fonts_for
 from structnet.plot.style import GREY, LINES, cut, labelled, one_axes
-from structnet.recipes.recipe import Pictures, Place
-from structnet.recipes.run import Run
+from structnet.recipes.label_tree.runs import frequent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,29 +19,6 @@ FEWEST = 3  # of them below each node above, so that one sees of each what it ho
 LONGEST = 16  # letters of a label
 APART = " · "  # labels may be commas
 TITLE = "The tree down to depth {}: each node's most frequent labels, and how many it has in all"
-
-
-def pictures_of(run: Run) -> Pictures:
-    """File name -> what draws it, as far as the run has come."""
-    from structnet.recipes.label_tree.runs import opened
-
-    found = run.history_picture()
-    if not run.model_file.exists():
-        return found
-    model = opened(run, Place())
-    rebuilds = _rebuilds(run)
-    if len(rebuilds) > 1:  # else there is no line to draw
-        found["learning.png"] = lambda: plot_rebuilds(rebuilds)
-    found["tree.png"] = lambda: plot_label_tree(model.tree, model.labels)
-    return found
-
-
-def _rebuilds(run: Run) -> list[dict[str, float]]:
-    from structnet.recipes.label_tree.runs import STATE
-    from structnet.training.checkpoint import load_model
-
-    file = run.folder / STATE
-    return load_model(file)[1]["state"]["rebuilds"] if file.exists() else []
 
 
 def plot_rebuilds(rebuilds: Sequence[Mapping[str, float]], ax: Axes | None = None) -> Axes:
@@ -77,8 +53,6 @@ def plot_label_tree(
         levels: depth of the last nodes that are drawn; of many children the most frequent.
         ax: axes; new ones by default.
     """
-    from structnet.recipes.label_tree.runs import frequent
-
     counts, topology = tree.softmax.counts.numpy(), tree.topology
     at_nodes = frequent(tree, levels, shown=4)
     kept, last = {0}, [0]

@@ -1,4 +1,4 @@
-"""A run of a label tree: its training in a folder, what is measured, and what is answered."""
+"""A run of a label tree: its training in a folder, and the tree that comes out."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 
 from structnet.label_tree import (
-    Examples,
-    Features,
     LabelTree,
     LabelTreeSettings,
     TextFeatures,
@@ -20,11 +18,10 @@ from structnet.label_tree import (
     choose,
 )
 from structnet.label_tree.shapes import usual_arity
-from structnet.recipes.label_tree.data import LabelData, load_data, wanted_labels
-from structnet.recipes.label_tree.settings import AskOfLabels, LabelTreeRunSettings
-from structnet.recipes.recipe import Answer, Place, Say, example_number
+from structnet.recipes.label_tree.data import LabelData
+from structnet.recipes.label_tree.settings import LabelTreeRunSettings
+from structnet.recipes.recipe import Place, Say
 from structnet.recipes.run import Run
-from structnet.routing.words import percent
 from structnet.training.checkpoint import load_model, save_model
 from structnet.training.progress import Progress
 
@@ -116,61 +113,6 @@ def opened(run: Run, place: Place) -> Opened:
     if found["words"] is not None:
         text = TextFeatures(tuple(found["words"]), **found["text"])
     return Opened(run, place, tree, tuple(found["labels"]), text)
-
-
-# ---- what it is asked
-
-
-def measured(tree: LabelTree, examples: Examples, ask: AskOfLabels) -> dict[str, float]:
-    """Precision at 1 and at k, the perplexity, and the nodes computed an example.
-
-    All labels of an example count: the recall is the share of them that is found, the perplexity
-    that of any of them.
-    """
-    _, labels, nodes = tree.top_k(examples.features, ask.top, ask.beam, ask.threshold)
-    rows, wanted = wanted_labels(examples)
-    known = wanted >= 0
-    right = (labels[rows] == wanted[:, None]) & known[:, None]
-    log_p = tree.score(examples.features[rows[known]], wanted[known])
-    return {
-        "accuracy": float(right[:, 0].sum() / len(examples)),
-        f"recall_at_{ask.top}": float(right.any(1).mean()),
-        f"precision_at_{ask.top}": float(right.sum() / (ask.top * len(examples))),
-        "perplexity": float(np.exp(-log_p.mean())) if len(log_p) else float("nan"),
-        "nodes_visited": nodes,
-    }
-
-
-def answers(model: Opened, texts: Sequence[str], ask: AskOfLabels) -> list[Answer]:
-    """The likeliest labels of lines of words, or of test examples by number.
-
-    Raises:
-        ValueError: there is no such example.
-    """
-    if model.text is not None:
-        features = model.text.of([text.split() for text in texts])
-        return _named(model, features, [f"{text!r}" for text in texts], ask)
-    test = load_data(model.run.settings(LabelTreeRunSettings, model.place), print).test
-    rows = np.array([example_number(text, len(test)) for text in texts])
-    names = [f"test example {row}, {model.labels[test.labels[row]]}" for row in rows]
-    return _named(model, test.features[rows], names, ask)
-
-
-def _named(
-    model: Opened, features: Features, names: Sequence[str], ask: AskOfLabels
-) -> list[Answer]:
-    values, labels, _ = model.tree.top_k(features, ask.top, ask.beam, ask.threshold)
-    found = []
-    for name, row, log_p in zip(names, labels, values, strict=True):
-        told = {
-            model.labels[k]: float(np.exp(p)) for k, p in zip(row, log_p, strict=True) if k >= 0
-        }
-        words = ", ".join(f"{label} {percent(p, 1)}" for label, p in told.items())
-        found.append(Answer(f"{name}: {words or 'no label is so likely'}", {"labels": told}))
-    return found
-
-
-# ---- the tree in words
 
 
 def first_levels(tree: LabelTree, labels: Sequence[str]) -> str:

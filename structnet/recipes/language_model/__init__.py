@@ -1,9 +1,8 @@
 """The recipe of language models, and the paper's comparison.
 
 ============  ========================================================================
-``recipe``    the recipe, which names the others
+``recipe``    the recipe, which names the others; ``work``: its text, its training, its answers
 ``settings``  what a run is told
-``runs``      its text, its training, its words that stand together
 ``paper``     trees of words beside flat softmaxes
 ============  ========================================================================
 """

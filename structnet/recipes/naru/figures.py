@@ -51,16 +51,6 @@ def of_counts(model: NextWord, test: Sentences) -> dict[str, float] | None:
     return {"accuracy": accuracy}
 
 
-def multiply_adds(model: NextWord) -> int:
-    """Multiplications of a word in the products of the network, its input layer apart."""
-    network = model.network
-    return (
-        network.wiring.multiply_adds
-        if isinstance(network, RoutedNetwork)
-        else network.multiply_adds
-    )
-
-
 def mean_vector_loss(model: NextWord, train: Sentences, test: Sentences) -> float | None:
     """The test loss of predicting always the mean of the training words' vectors.
 

@@ -11,11 +11,9 @@ from torch import Tensor
 
 from structnet.datasets.text import Text, load_text
 from structnet.naru import NextWord, Sentences, Wiring
-from structnet.naru.following_words import FollowingWords
 from structnet.naru.language_model import build, over_words
 from structnet.naru.recurrent import RecurrentNetwork
 from structnet.recipes.naru.settings import NaruRunSettings, Training
-from structnet.recipes.run import Run
 from structnet.text import Words
 from structnet.training.seeding import random_states_kept
 
@@ -96,19 +94,3 @@ def model_of(training: Training, words: Words, vectors: Tensor) -> NextWord:
         torch.manual_seed(settings.seed)
         network = RecurrentNetwork(dim, routed.multiply_adds)
         return over_words(network, settings, words, vectors)
-
-
-def opened(run: Run, device: torch.device | str = "cpu") -> Opened:
-    """The trained model of a run."""
-    training, found = run.settings(NaruRunSettings).training, []
-
-    def make(content: dict[str, Any]) -> NextWord:
-        found.append(Words.from_config(content))
-        model = model_of(training, found[0], torch.zeros(len(found[0]), content["dim"]))
-        if content["pairs"] is not None:  # None where the nearest vector is the answer
-            model.following = FollowingWords(model.log_prior, content["pairs"])
-        return model
-
-    model = run.load_model(make).to(device)
-    assert isinstance(model, NextWord)
-    return Opened(model, found[0], training.max_length)

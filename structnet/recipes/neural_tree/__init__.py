@@ -1,7 +1,7 @@
 """The recipe of neural trees, and the paper's tables.
 
 =============  ========================================================================
-``recipe``     the recipe, which names the others
+``recipe``     the recipe, which names the others; ``work``: what is done by it
 ``settings``   what a run is told, and the data sets' own values
 ``data``       a data set of a name or a table, split by the run's seed
 ``runs``       what lies in the folder of a run

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,10 @@ from structnet.recipes.arrays import inputs, read_table, scale_of
 from structnet.recipes.neural_tree.runs import Described, Opened
 from structnet.recipes.neural_tree.settings import PATHS
 from structnet.recipes.recipe import Answer, example_number
+from structnet.recipes.words import in_words
 from structnet.routing import Samples
 from structnet.routing.batches import BATCH, ask
 from structnet.routing.explanation import Explanation, explain
-from structnet.routing.words import percent
 
 
 def output(
@@ -143,11 +143,3 @@ def _in_units(scaled: np.ndarray, data: Described) -> np.ndarray:
 def _named(values: Sequence[float] | np.ndarray, data: Described) -> dict[str, Any]:
     names = data["targets"] or [f"target {i}" for i in range(1, len(values) + 1)]
     return {"values": dict(zip(names, map(float, values), strict=True))}
-
-
-def in_words(found: Mapping[str, Any]) -> str:
-    """A prediction, or what is true, as a line."""
-    if "values" in found:
-        return ", ".join(f"{name} {value:.4g}" for name, value in found["values"].items())
-    sure = f", {percent(found['probability'], 1)}" if "probability" in found else ""
-    return f"class {found['class']}{sure}"

@@ -1,7 +1,7 @@
 """The recipes of softmax trees, of a fixed structure and grown, and the papers' tables.
 
 =============  ========================================================================
-``recipe``     the recipes, which name the others
+``recipe``     the recipes, which name the others; ``work``: what is done by them
 ``settings``   what a run is told
 ``data``       rows in full or sparse, and their classes
 ``pictures``   Fig. 1, Fig. 2, and error against FLOPs

@@ -186,22 +186,17 @@ def _name(key: Any) -> str:
     return f"{NAMES[kind]}, {'depth' if kind == 'softmax-tree' else 'k'} {value}"
 
 
-def _tested(run: Run) -> dict[str, Any]:
-    """The figures of a run that has ended."""
-    return run.ended["test"]
-
-
 def _ours(runs: Sequence[Run]) -> dict[str, list[float]]:
     found = {}
     for quantity in QUANTITIES[:-1]:
-        values = [_tested(run).get(quantity.lower()) for run in runs]
+        values = [run.ended["test"].get(quantity.lower()) for run in runs]
         if None not in values:
             found[quantity] = values
     return found | {"seconds": [run.ended["seconds"] for run in runs]}
 
 
 def _cells(runs: Sequence[Run]) -> dict[str, str]:
-    sizes = [_tested(run).get("path_classes") for run in runs]
+    sizes = [run.ended["test"].get("path_classes") for run in runs]
     known = [size for size in sizes if size is not None]
     return {"classes of a leaf": f"{sum(known) / len(known):,.0f}" if known else ""}
 
@@ -210,7 +205,9 @@ def _pairs(members: Members) -> dict[str, list[tuple[float, float]]]:
     found: dict[str, list[tuple[float, float]]] = {}
     for key, runs in members.items():
         name = NAMES[key if isinstance(key, str) else key[0]]
-        means = [sum(_tested(run)[what] for run in runs) / len(runs) for what in ("flops", "error")]
+        means = [
+            sum(run.ended["test"][what] for run in runs) / len(runs) for what in ("flops", "error")
+        ]
         found.setdefault(name, []).append((means[0], means[1]))
     return found
 

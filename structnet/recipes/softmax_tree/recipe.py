@@ -1,24 +1,10 @@
-"""The recipes of softmax trees, of a fixed structure and grown.
-
-Nothing here imports torch before it is needed.
-"""
+"""The recipes of softmax trees, of a fixed structure and grown."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from structnet.recipes.protocol import Recipe
-from structnet.recipes.recipe import (
-    Answer,
-    Outcome,
-    Pictures,
-    Place,
-    Say,
-    example_number,
-    is_file,
-    one_file,
-)
 from structnet.recipes.softmax_tree.paper import TABLES, Choice
 from structnet.recipes.softmax_tree.settings import (
     DATA_SETS,
@@ -26,17 +12,6 @@ from structnet.recipes.softmax_tree.settings import (
     AdaptiveRunSettings,
     SoftmaxTreeRunSettings,
 )
-from structnet.routing.words import percent
-
-if TYPE_CHECKING:
-    from structnet.recipes.arrays import ArrayData
-    from structnet.recipes.run import Run
-    from structnet.routing import Samples
-    from structnet.softmax_tree import SoftmaxTree
-    from structnet.softmax_tree.training import Trained
-
-STATE = "training.safetensors"
-SHOWN = 0.01  # of the samples: branches that fewer take are folded in pictures
 
 
 class SoftmaxTreeRecipe(Recipe):
@@ -59,118 +34,11 @@ class SoftmaxTreeRecipe(Recipe):
     Choice = Choice
     tables = TABLES
 
-    def load(self, settings: SoftmaxTreeRunSettings, say: Say) -> Any:
-        from structnet.recipes.softmax_tree.data import load_data
+    @property
+    def work(self) -> Any:
+        from structnet.recipes.softmax_tree import work
 
-        say(f"reading {settings.data} ...")
-        data = load_data(settings)
-        settings.training.check_classes(data.arrays.num_outputs)
-        say(f"data: {data.in_words()}")
-        return data
-
-    def train(
-        self, settings: SoftmaxTreeRunSettings, data: ArrayData, run: Run, say: Say
-    ) -> Outcome:
-        """Trains a tree, or goes on from the last iteration; one that is trained stays as it is."""
-        from structnet.training.checkpoint import load_model
-
-        file = run.model_file
-        if not file.exists():
-            self._trained(settings, data, run, say)
-        else:
-            say("trained already")
-        outcome = Outcome(**load_model(file)[1]["outcome"])
-        outcome.details["file_bytes"] = file.stat().st_size
-        return outcome
-
-    def _trained(
-        self, settings: SoftmaxTreeRunSettings, data: ArrayData, run: Run, say: Say
-    ) -> None:
-        """Trains, iteration by iteration, and writes the tree in the end."""
-        from structnet.recipes.softmax_tree.comparison import trained
-
-        state_file = run.folder / STATE
-
-        if state_file.exists():
-            say(f"going on after iteration {len(run.history) - 1}")
-        how: dict[str, Any] = {"state_file": state_file, "progress": True}
-        _write(trained(settings, data, callbacks=[run.write_history], **how), data, run)
-        state_file.unlink(missing_ok=True)
-
-    def open(self, run: Run, place: Place) -> tuple[Run, SoftmaxTree, Place]:
-        from structnet.softmax_tree import SoftmaxTree
-
-        tree = run.load_model(lambda content: SoftmaxTree.from_config(content["tree"]))
-        assert isinstance(tree, SoftmaxTree)
-        return run, tree, place
-
-    def read(self, run: Run, file: str, place: Place) -> Samples:
-        """The rows of a file like the one that the run learnt from.
-
-        Raises:
-            ValueError: the file is of another kind, or the run learnt from none.
-        """
-        from structnet.recipes.softmax_tree.data import rows_of_file
-
-        settings: SoftmaxTreeRunSettings = run.settings(self.Settings, place)
-        if not (is_file(file, FILES) and is_file(settings.data, FILES)):
-            raise ValueError(
-                f"--data must be FILE.csv or FILE.svm, for a run on such a file; {run} was trained "
-                f"on {settings.data}. Got {file!r}"
-            )
-        return rows_of_file(file, settings, run.config["data"])
-
-    def measure(self, model: Any, examples: Samples, ask: Any) -> dict[str, float]:
-        """Accuracy, size and cost."""
-        from structnet.softmax_tree import measured
-
-        found = vars(measured(model[1], examples))
-        return {"accuracy": 1 - found["error"], **found}
-
-    def answer(self, model: Any, texts: Sequence[str], ask: Any) -> list[Answer]:
-        """What a tree predicts for the rows of a file, or for test examples, and why.
-
-        Raises:
-            ValueError: there is more than one file, or a file and a number, or no such example.
-        """
-        run, tree, place = model
-        names = run.config["data"]["classes"]
-        file = one_file(texts, FILES)
-        if file is None:
-            test = self.own_data(run, place).test
-            return [_of_example(tree, test, text, names) for text in texts]
-        places, probability = tree.choices(self._inputs(run, file, place)).top(1)
-        pairs = zip(places[:, 0].tolist(), probability[:, 0].tolist(), strict=True)
-        return [_of_row(number, names[k], p) for number, (k, p) in enumerate(pairs, 1)]
-
-    def _inputs(self, run: Run, file: str, place: Place) -> Any:
-        from structnet.datasets.catalogue import TABLES
-        from structnet.recipes.arrays import inputs, read_table
-
-        if is_file(file, TABLES):
-            return inputs(read_table(file), run.config["data"]).numpy()
-        return self.read(run, file, place).x
-
-    def pictures(
-        self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
-    ) -> Pictures:
-        """Errors over iterations, how many classes the leaves have, and what the nodes ask."""
-        from structnet.plot import plot_neural_tree
-        from structnet.recipes.softmax_tree.pictures import draw_errors, draw_widths
-        from structnet.softmax_tree.settings import GrowthSettings
-
-        if not len(run.history):
-            return {}
-        found: Pictures = {"errors.png": lambda: draw_errors(run.history)}
-        if run.model_file.exists():
-            told = (run.result or {}).get("details", {}).get("growth")
-            growth = GrowthSettings(**told) if told else None
-            tree = self.open(run, Place())[1]
-            # Read before anything is drawn: where the data are gone, nothing is left half done.
-            reading = (data or self.own_data(run, place)).reading(tree)
-            found["tree.png"] = lambda: draw_widths(tree, growth)
-            found["nodes.png"] = lambda: plot_neural_tree(reading, min_share=SHOWN)
-        return found
+        return work
 
 
 class AdaptiveSoftmaxTreeRecipe(SoftmaxTreeRecipe):
@@ -184,42 +52,3 @@ class AdaptiveSoftmaxTreeRecipe(SoftmaxTreeRecipe):
         "reproduce": "  structnet reproduce adaptive-softmax-tree --table 1 --data uneven",
     }
     Settings = AdaptiveRunSettings
-
-
-def _write(trained: Trained, data: ArrayData, run: Run) -> None:
-    """Fills the folder of a run; with the tree last, as it says that the training has ended."""
-    from dataclasses import asdict
-
-    from structnet.routing.report import text_of
-    from structnet.softmax_tree import measured
-
-    tree, trials = trained.tree, [asdict(trial) for trial in trained.trials]
-    run.write_text("summary.txt", f"{measured(tree, data.test)}\n\n{text_of(data.reading(tree))}\n")
-    run.write_history(trained.history)
-    details = {
-        "chosen": asdict(trained.settings),
-        "growth": trained.growth and asdict(trained.growth),
-        "trials": len(trials),
-        "accepted": sum(trial.accepted for trial in trained.trials),
-        "iterations": len(trained.history) - 1,
-    }
-    outcome = Outcome(trained.history.records[-1]["seconds"], details)
-    run.save_model(tree, {"tree": tree.config(), "trials": trials, "outcome": outcome._asdict()})
-
-
-def _of_row(number: int, name: str, probability: float) -> Answer:
-    words = f"row {number}: class {name}, {percent(probability, 1)}"
-    return Answer(words, {"class": name, "probability": probability})
-
-
-def _of_example(tree: SoftmaxTree, test: Samples, text: str, names: Sequence[str]) -> Answer:
-    from structnet.routing.explanation import explain
-
-    number = example_number(text, len(test), "FILE.csv or FILE.svm, or ")
-    true = names[int(test.targets[number])]
-    told = explain(tree, test.x[number], names)
-    best = max(range(len(names)), key=told.prediction.__getitem__)
-    lines = [f"test example {text}", *str(told).splitlines()[:-1], f"true: class {true}"]
-    values = {"class": names[best], "probability": told.prediction[best]}
-    more = {"example": number, "leaf": told.leaf, "true": true}
-    return Answer("\n".join(lines), values | more)

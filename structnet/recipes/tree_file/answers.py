@@ -85,8 +85,9 @@ def _is_path(text: str) -> bool:
     return there or (re.fullmatch(r"[\w./~-]+", text) is not None and is_file(text, ENDINGS + ANY))
 
 
-def answers_to(model: Opened, texts: Sequence[str]) -> list[Answer]:
-    """What a model says of each tree, in words and values; at last, what could not be read."""
+def answer(model: Opened, texts: Sequence[str], ask: object) -> list[Answer]:
+    """What a model says of each tree of a file, or of those that were typed, in words and values;
+    at last, what could not be read."""
     trees = asked(model.told, texts)
     files = [place if isinstance(place, str) else None for place in trees.places]
     said = said_of(model, trees)

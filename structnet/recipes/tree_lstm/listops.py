@@ -1,16 +1,19 @@
-"""ListOps for a run: the value of a list expression, 0 to 9.
-
-``datasets`` and ``parse`` import what is taken of them when it is used, so that help is quick.
-"""
+"""ListOps for a run: the value of a list expression, 0 to 9."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from structnet import datasets, parse
+import numpy as np
+import torch
+from torch import Tensor
+
+from structnet import parse
+from structnet.datasets import evaluate_expression, listops
+from structnet.datasets.source import Source
+from structnet.recipes.tree_lstm.settings import Sizes
 from structnet.recipes.tree_lstm.trees import (
     DATA_SEED,
     Labelled,
@@ -18,14 +21,8 @@ from structnet.recipes.tree_lstm.trees import (
     TreeDataSet,
     check_number,
 )
+from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from structnet.datasets.source import Source
-    from structnet.recipes.tree_lstm.settings import Sizes
-    from structnet.trees.tree import Tree
 
 EXAMPLE = "[MAX 2 9 [MIN 4 7 ] 0 ]"
 VALIDATION_SHARE, MAX_VALIDATION = 0.05, 5000  # there is no validation file
@@ -41,19 +38,13 @@ class ListOpsData(TreeDataSet):
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """The operators and digits."""
-        listops = datasets.listops
         return Vocabulary(listops.OPERATORS, self.classes, max(listops.ARITIES))
 
     def inputs(self) -> Tensor:
         """The input vector of each digit k: 1 in the first k + 1 of 10 entries. ``[10, 10]``."""
-        import torch
-
         return torch.tril(torch.ones(10, 10))
 
     def load(self, sizes: Sizes, data_dir: Path | None) -> TreeData:
-        import numpy as np
-
-        listops = datasets.listops
         num_train = sizes.train_size or listops.PUBLISHED_TRAIN
         num_test = sizes.test_size or listops.PUBLISHED_TEST
         depth = sizes.max_depth or listops.PUBLISHED_DEPTH
@@ -69,10 +60,9 @@ class ListOpsData(TreeDataSet):
         return TreeData(train, validation, test, data.origin, self.known)
 
     def sources(self) -> Sequence[Source]:
-        return datasets.listops.TRAIN, datasets.listops.TEST
+        return listops.TRAIN, listops.TEST
 
     def generate(self, out: Path, num: int | None, seed: int) -> list[Path]:
-        listops = datasets.listops
         total = num or listops.PUBLISHED_TRAIN + listops.PUBLISHED_TEST
         num_test = max(round(TEST_SHARE * total), 1)
         data = listops.generated(total - num_test, num_test, seed)
@@ -82,7 +72,7 @@ class ListOpsData(TreeDataSet):
         return paths
 
     def read(self, path: str | Path) -> Labelled:
-        return Labelled(*datasets.listops.read_tsv(path))
+        return Labelled(*listops.read_tsv(path))
 
     def parse(self, texts: Sequence[str]) -> tuple[Tree, ...]:
         check_number(texts, 1, f"one expression, in quotation marks, such as {EXAMPLE!r}")
@@ -92,4 +82,4 @@ class ListOpsData(TreeDataSet):
         return [parse.to_listops(tree) for tree in trees]
 
     def truth(self, trees: Sequence[Tree]) -> str:
-        return str(datasets.evaluate_expression(trees[0]))
+        return str(evaluate_expression(trees[0]))

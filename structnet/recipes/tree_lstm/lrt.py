@@ -1,17 +1,21 @@
-"""LRT for a run: how two sentences of propositional logic are related, one of seven ways.
-
-``datasets`` and ``parse`` import what is taken of them when it is used, so that help is quick.
-"""
+"""LRT for a run: how two sentences of propositional logic are related, one of seven ways."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from structnet import datasets, parse
+import numpy as np
+import torch
+from torch import Tensor
+
+from structnet import parse
+from structnet.datasets import find, lrt, num_operators, relation
+from structnet.datasets.lrt_generator import MAX_OPERATORS, Pair
+from structnet.datasets.source import Source
 from structnet.datasets.truth import VARIABLES
+from structnet.recipes.tree_lstm.settings import Sizes
 from structnet.recipes.tree_lstm.trees import (
     DATA_SEED,
     Labelled,
@@ -19,15 +23,8 @@ from structnet.recipes.tree_lstm.trees import (
     TreeDataSet,
     check_number,
 )
+from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from structnet.datasets.lrt import Pair
-    from structnet.datasets.source import Source
-    from structnet.recipes.tree_lstm.settings import Sizes
-    from structnet.trees.tree import Tree
 
 # Of the generated pairs at least 1 in 6 is a training pair, and 15 % are test pairs.
 PAIRS_PER_TRAIN, PAIRS_PER_TEST = 6, 7
@@ -56,19 +53,17 @@ class LRTData(TreeDataSet):
 
     def inputs(self) -> Tensor:
         """One-hot vectors of the variables, ``[6, 6]``."""
-        import torch
-
         return torch.eye(len(self.vocabulary.tokens))
 
     def load(self, sizes: Sizes, data_dir: Path | None) -> TreeData:
         train_size, test_size = sizes.train_size, sizes.test_size
-        at_hand = any(datasets.find(source, data_dir) for source in self.sources())
+        at_hand = any(find(source, data_dir) for source in self.sources())
         if at_hand and not sizes.generate:
-            data = datasets.lrt.load(data_dir, seed=DATA_SEED)
+            data = lrt.load(data_dir, seed=DATA_SEED)
         else:
             pairs = PAIRS_PER_TRAIN * (train_size or 0), PAIRS_PER_TEST * (test_size or 0)
-            num_pairs = max(pairs) if train_size and test_size else datasets.lrt.GENERATED
-            data = datasets.lrt.generated(max(num_pairs, 100), seed=DATA_SEED)
+            num_pairs = max(pairs) if train_size and test_size else lrt.GENERATED
+            data = lrt.generated(max(num_pairs, 100), seed=DATA_SEED)
         train = _chosen(data.train, train_size, "training")
         # A small run is not to spend its time on validation.
         validation = _chosen(data.validation, min(len(data.validation), len(train)), "validation")
@@ -77,19 +72,19 @@ class LRTData(TreeDataSet):
         return TreeData(learn, choose, ask, data.origin, self.known)
 
     def sources(self) -> Sequence[Source]:
-        return list(datasets.lrt.SOURCES.values())
+        return list(lrt.SOURCES.values())
 
     def generate(self, out: Path, num: int | None, seed: int) -> list[Path]:
-        data = datasets.lrt.generated(num or datasets.lrt.GENERATED, seed=seed)
+        data = lrt.generated(num or lrt.GENERATED, seed=seed)
         test = [pair for n in sorted(data.test) for pair in data.test[n]]
         parts = {"train": data.train, "validation": data.validation, "test": test}
         paths = {out / f"{part}.tsv": pairs for part, pairs in parts.items()}
         for path, pairs in paths.items():
-            datasets.lrt.write_tsv(path, pairs)
+            lrt.write_tsv(path, pairs)
         return list(paths)
 
     def read(self, path: str | Path) -> Labelled:
-        return self._labelled(datasets.lrt.read_tsv(path))
+        return self._labelled(lrt.read_tsv(path))
 
     def _labelled(self, pairs: Sequence[Pair]) -> Labelled:
         number = {name: i for i, name in enumerate(self.classes)}
@@ -104,24 +99,20 @@ class LRTData(TreeDataSet):
         return [parse.to_logic(tree) for tree in trees]
 
     def truth(self, trees: Sequence[Tree]) -> str:
-        return datasets.relation(*trees)
+        return relation(*trees)
 
     def in_words(self, name: str) -> str:
         return f"{name} ({RELATION_NAMES[name]})"
 
     def groups(self, data: Labelled) -> list[int]:
         """The operators of each pair's longer sentence; as in the files, 12 is 12 or more."""
-        from structnet.datasets.lrt_generator import MAX_OPERATORS
-
-        count = [datasets.num_operators(tree) for tree in data.trees]
+        count = [num_operators(tree) for tree in data.trees]
         pairs = zip(count[0::2], count[1::2], strict=True)
         return [min(max(pair), MAX_OPERATORS) for pair in pairs]
 
 
 def _chosen(pairs: Sequence[Pair], size: int | None, what: str) -> list[Pair]:
     """So many of the pairs, at random but always the same; all of them for None."""
-    import numpy as np
-
     if size is None:
         return list(pairs)
     if size > len(pairs):

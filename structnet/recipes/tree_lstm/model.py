@@ -1,27 +1,27 @@
-"""The model of a Tree-LSTM's run: how it is built, trained and asked.
-
-Nothing here imports torch before it is needed.
-"""
+"""The model of a Tree-LSTM's run: how it is built, trained and asked."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import torch
+from torch import nn
+
+from structnet import tensor_tree
+from structnet.recipes.run import Run
 from structnet.recipes.tree_lstm.listops import ListOpsData
 from structnet.recipes.tree_lstm.lrt import LRTData
 from structnet.recipes.tree_lstm.settings import WARM_UP, Model, TreeLSTMRunSettings
 from structnet.recipes.tree_lstm.trees import Labelled, TreeData, TreeDataSet
-
-if TYPE_CHECKING:
-    import torch
-    from torch import nn
-
-    from structnet.recipes.run import Run
-    from structnet.tensor_tree import TreeClassifier, TreePairClassifier
-    from structnet.training.history import History
-    from structnet.trees.tree import Tree
+from structnet.tensor_tree import TreeClassifier, TreePairClassifier
+from structnet.training import accuracy, fit, predict_all
+from structnet.training.history import History
+from structnet.training.loop import steps_per_epoch
+from structnet.training.metrics import evaluating
+from structnet.training.schedules import one_cycle
+from structnet.trees.tree import Tree
 
 OF_NAME: dict[str, TreeDataSet] = {each.name: each for each in (ListOpsData(), LRTData())}
 
@@ -37,8 +37,6 @@ class Opened:
 
     def ask_all(self, examples: Labelled, batch_size: int = 1000) -> list[str]:
         """The likeliest class of each example."""
-        from structnet.training import predict_all
-
         predicted = predict_all(
             self.model,
             examples.encoded(self.of.vocabulary),
@@ -49,8 +47,6 @@ class Opened:
 
     def ask(self, trees: tuple[Tree, ...]) -> tuple[str, float]:
         """The likeliest class of one example, and its probability."""
-        from structnet.training.metrics import evaluating
-
         data = Labelled(trees, [0]).encoded(self.of.vocabulary).to(self.device)
         with evaluating(self.model):
             probability, number = self.model.predict_proba(data).max(-1)
@@ -63,10 +59,6 @@ def first_weights(settings: TreeLSTMRunSettings) -> TreeClassifier | TreePairCla
     Raises:
         ValueError: settings that exclude each other.
     """
-    import torch
-
-    from structnet import tensor_tree
-
     of = OF_NAME[settings.data]
     chosen: Any = settings.model  # resolved: nothing of it is None but a rank
     aggregator: Any = tensor_tree.AGGREGATORS[chosen.aggregator]
@@ -96,9 +88,6 @@ def in_words(model: Model) -> str:
 
 def fitted(model: nn.Module, settings: TreeLSTMRunSettings, data: TreeData, run: Run) -> History:
     """Trains a model in place."""
-    from structnet.training import accuracy, fit
-    from structnet.training.loop import steps_per_epoch
-
     vocabulary = OF_NAME[settings.data].vocabulary
     chosen: Any = settings.training  # resolved: nothing of it is None but a limit
     steps = chosen.epochs * steps_per_epoch(len(data.train), chosen.batch_size)
@@ -126,10 +115,6 @@ def optimization(chosen: Any, steps: int) -> dict[str, Any]:
         chosen: settings of the training, resolved.
         steps: number of steps in all epochs.
     """
-    import torch
-
-    from structnet.training.schedules import one_cycle
-
     rate, decay = chosen.learning_rate, chosen.weight_decay
     if chosen.optimizer == "adadelta":
         return {"optimizer": partial(torch.optim.Adadelta, lr=rate, weight_decay=decay)}

@@ -6,18 +6,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from torch import Tensor
+
+from structnet.datasets.source import Source
 from structnet.recipes.protocol import sizes_of
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from structnet.datasets.source import Source
-    from structnet.recipes.tree_lstm.settings import Sizes
-    from structnet.trees.examples import TreeExamples
-    from structnet.trees.tree import Tree
-    from structnet.trees.vocabulary import Vocabulary
+from structnet.recipes.tree_lstm.settings import Sizes
+from structnet.trees import Forest, TreeExamples
+from structnet.trees.tree import Tree
+from structnet.trees.vocabulary import Vocabulary
 
 # Data are made and split with this seed whatever the run's: all runs are tested on the same trees.
 DATA_SEED = 0
@@ -49,8 +47,6 @@ class Labelled:
 
     def encoded(self, vocabulary: Vocabulary) -> TreeExamples:
         """The same as one forest with targets."""
-        from structnet.trees import Forest, TreeExamples
-
         return TreeExamples(Forest.from_trees(self.trees, vocabulary), list(self.labels))
 
 

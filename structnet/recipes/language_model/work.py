@@ -1,11 +1,11 @@
-"""A run of a language model: its text, its training, its words that stand together."""
+"""What is done with a run of a language model, as the commands ask for it."""
 
 from __future__ import annotations
 
 import copy
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,10 +21,12 @@ from structnet.label_tree import (
     train_language_model,
 )
 from structnet.label_tree.language_model import Context
+from structnet.label_tree.shapes import check_depth
 from structnet.recipes.language_model.settings import LanguageModelRunSettings
 from structnet.recipes.protocol import sizes_in_words, sizes_of
-from structnet.recipes.recipe import Say
+from structnet.recipes.recipe import Answer, AskOfWords, Outcome, Pictures, Place, Say
 from structnet.recipes.run import Run
+from structnet.routing.words import percent
 from structnet.text import Encoded, Words, read_sentences
 
 SHOWN = 40  # nodes in neighbours.txt
@@ -51,12 +53,13 @@ class TextData:
         return f"words: {sizes_in_words(self)}; {len(self.words):,} different ones"
 
 
-def load_data(settings: LanguageModelRunSettings) -> TextData:
-    """The text of a run.
+def load(settings: LanguageModelRunSettings, say: Say) -> TextData:
+    """The text of a run, with a word on it; a tree that it does not fit into is refused.
 
     Raises:
         TextError, WordError, DownloadError: there is no such text, or too little of it.
     """
+    say(f"reading {settings.data} ...")
     told, rows = settings.training, settings.rows
     text = load_text(settings.data, settings.place.data_dir, told.seed)
     train = text.train[: rows.train_size]
@@ -65,17 +68,23 @@ def load_data(settings: LanguageModelRunSettings) -> TextData:
         raise ValueError(f"{settings.data} has one word alone; expected at least 2")
     coded = [words.encode(part) for part in (train, text.validation, text.test)]
     train_part, validation, test = (NextWords(each, len(words), told.context) for each in coded)
-    return TextData(words, coded[0], train_part, validation, test, text.name)
+    data = TextData(words, coded[0], train_part, validation, test, text.name)
+    say(f"data: {data.in_words()}")
+    if told.max_depth is not None:
+        check_depth(len(words), told.arity, told.max_depth)
+    return data
 
 
-def model_of(
-    settings: LanguageModelRunSettings, words: Words, encoded: Encoded | None = None
-) -> LogBilinearLM:
-    """The model before it is trained."""
-    return LogBilinearLM(words, settings.training, encoded)
+def train(settings: LanguageModelRunSettings, data: TextData, run: Run, say: Say) -> Outcome:
+    """Trains a model, from what is in the folder."""
+    model = LogBilinearLM(data.words, settings.training, data.encoded)
+    seconds, details = _trained(model, data, run)
+    run.save_model(model, data.words.config())
+    run.write_text("neighbours.txt", _neighbours(model))
+    return Outcome(seconds, details)
 
 
-def trained(model: LogBilinearLM, data: TextData, run: Run, say: Say) -> tuple[float, dict]:
+def _trained(model: LogBilinearLM, data: TextData, run: Run) -> tuple[float, dict]:
     """Trains a model; the seconds, and other facts of it."""
     size = model.settings.batch_size
     _untimed_step(model, data.train[np.arange(min(size, len(data.train)))])
@@ -118,22 +127,7 @@ def _test_milliseconds(model: LogBilinearLM, places: NextWords, size: int) -> fl
     return 1000 * sum(seconds) / max(len(batches), 1)
 
 
-def opened(run: Run) -> LogBilinearLM:
-    """The trained model of a run."""
-
-    def build(content: dict[str, Any]) -> LogBilinearLM:
-        return model_of(run.settings(LanguageModelRunSettings), Words.from_config(content))
-
-    return run.load_model(build)
-
-
-def places(model: LogBilinearLM, file: str) -> NextWords:
-    """The places of a user's text."""
-    coded = model.words.encode(read_sentences(file))
-    return NextWords(coded, model.boundary, model.settings.context)
-
-
-def neighbours(model: LogBilinearLM) -> str:
+def _neighbours(model: LogBilinearLM) -> str:
     """Words whose last node is the same, the most frequent first, one node a line (Table 4)."""
     if not isinstance(model.head, TreeSoftmaxLoss):
         return ""
@@ -146,3 +140,37 @@ def neighbours(model: LogBilinearLM) -> str:
         if len(here) > 1:
             lines.append(" ".join(model.words.words[k] for k in here))
     return "\n".join(lines[:SHOWN]) + "\n"
+
+
+def open(run: Run, place: Place) -> LogBilinearLM:
+    """The trained model of a run."""
+    told = run.settings(LanguageModelRunSettings).training
+    return run.load_model(lambda content: LogBilinearLM(Words.from_config(content), told))
+
+
+def read(run: Run, file: str, place: Place) -> NextWords:
+    """The places of a text."""
+    model = open(run, place)
+    return NextWords(
+        model.words.encode(read_sentences(file)), model.boundary, model.settings.context
+    )
+
+
+def measure(model: LogBilinearLM, examples: NextWords, ask: AskOfWords) -> dict[str, float]:
+    """The perplexity."""
+    return {"perplexity": model.perplexity(examples)}
+
+
+def answer(model: LogBilinearLM, texts: Sequence[str], ask: AskOfWords) -> list[Answer]:
+    """The likeliest words after each beginning of a sentence."""
+    found = []
+    for text in texts:
+        told = dict(model.next_words(text.split(), ask.top))
+        words = ", ".join(f"{word} {percent(p, 1)}" for word, p in told.items())
+        found.append(Answer(f"{text} ... {words}", {"text": text, "words": told}))
+    return found
+
+
+def pictures(run: Run, *_: Any) -> Pictures:
+    """The losses, epoch by epoch."""
+    return run.history_picture()

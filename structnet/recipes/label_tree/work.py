@@ -1,0 +1,117 @@
+"""What is done with a run of a label tree, as the commands ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from structnet.label_tree import Examples, Features
+from structnet.recipes.label_tree import runs
+from structnet.recipes.label_tree.data import LabelData, load_data, read_examples, wanted_labels
+from structnet.recipes.label_tree.pictures import plot_label_tree, plot_rebuilds
+from structnet.recipes.label_tree.runs import Opened
+from structnet.recipes.label_tree.runs import opened as open
+from structnet.recipes.label_tree.settings import AskOfLabels, LabelTreeRunSettings
+from structnet.recipes.recipe import Answer, Outcome, Pictures, Place, Say, example_number
+from structnet.recipes.run import Run
+from structnet.routing.words import percent
+from structnet.training.checkpoint import load_model
+
+
+def load(settings: LabelTreeRunSettings, say: Say) -> LabelData:
+    """The examples of a run, with a word on them."""
+    say(f"reading {settings.data} ...")
+    data = load_data(settings, say)
+    say(f"data: {data.in_words()}")
+    return data
+
+
+def train(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say) -> Outcome:
+    """Chooses what was not said, and trains, from what is in the folder."""
+    training = runs.trained(settings, data, run, say)
+    tree, report = training.tree, training.tree.softmax.node_report()
+    run.save_model(tree, runs.content_of(data, training))
+    run.write_text("tree.txt", runs.first_levels(tree, data.labels) + "\n")
+    seconds = sum(record["seconds"] for record in training.epochs)
+    counts = tree.softmax.counts.numpy()
+    details = {
+        "chosen": vars(training.settings),
+        "last_rebuild": training.rebuilds[-1] if training.rebuilds else None,
+        "nodes": tree.codes.num_nodes,
+        "depth": int(tree.codes.depth.max()),
+        "mean_depth": float(tree.codes.depth @ counts / counts.sum()),
+        "objective": report.mean() if tree.codes.num_nodes > 1 else None,
+    }
+    return Outcome(seconds, details)
+
+
+def read(run: Run, file: str, place: Place) -> Examples:
+    """The examples of a file of the kind that the run learnt from."""
+    model, learnt = open(run, place), Path(run.settings(LabelTreeRunSettings).data)
+    return read_examples(file, model.labels, model.text, model.tree.shape[0], learnt)
+
+
+def measure(model: Opened, examples: Examples, ask: AskOfLabels) -> dict[str, float]:
+    """Precision at 1 and at k, the perplexity, and the nodes computed an example.
+
+    All labels of an example count: the recall is the share of them that is found, the perplexity
+    that of any of them.
+    """
+    tree = model.tree
+    _, labels, nodes = tree.top_k(examples.features, ask.top, ask.beam, ask.threshold)
+    rows, wanted = wanted_labels(examples)
+    known = wanted >= 0
+    right = (labels[rows] == wanted[:, None]) & known[:, None]
+    log_p = tree.score(examples.features[rows[known]], wanted[known])
+    return {
+        "accuracy": float(right[:, 0].sum() / len(examples)),
+        f"recall_at_{ask.top}": float(right.any(1).mean()),
+        f"precision_at_{ask.top}": float(right.sum() / (ask.top * len(examples))),
+        "perplexity": float(np.exp(-log_p.mean())) if len(log_p) else float("nan"),
+        "nodes_visited": nodes,
+    }
+
+
+def answer(model: Opened, texts: Sequence[str], ask: AskOfLabels) -> list[Answer]:
+    """The likeliest labels of lines of words, or of test examples by number.
+
+    Raises:
+        ValueError: there is no such example.
+    """
+    if model.text is not None:
+        features = model.text.of([text.split() for text in texts])
+        return _named(model, features, [f"{text!r}" for text in texts], ask)
+    test = load_data(model.run.settings(LabelTreeRunSettings, model.place), print).test
+    rows = np.array([example_number(text, len(test)) for text in texts])
+    names = [f"test example {row}, {model.labels[test.labels[row]]}" for row in rows]
+    return _named(model, test.features[rows], names, ask)
+
+
+def _named(
+    model: Opened, features: Features, names: Sequence[str], ask: AskOfLabels
+) -> list[Answer]:
+    values, labels, _ = model.tree.top_k(features, ask.top, ask.beam, ask.threshold)
+    found = []
+    for name, row, log_p in zip(names, labels, values, strict=True):
+        told = {
+            model.labels[k]: float(np.exp(p)) for k, p in zip(row, log_p, strict=True) if k >= 0
+        }
+        words = ", ".join(f"{label} {percent(p, 1)}" for label, p in told.items())
+        found.append(Answer(f"{name}: {words or 'no label is so likely'}", {"labels": told}))
+    return found
+
+
+def pictures(run: Run, *_: Any) -> Pictures:
+    """The losses, the reassignments, and the tree with its most frequent labels."""
+    found = run.history_picture()
+    if not run.model_file.exists():
+        return found
+    model, file = open(run, Place()), run.folder / runs.STATE
+    rebuilds = load_model(file)[1]["state"]["rebuilds"] if file.exists() else []
+    if len(rebuilds) > 1:  # else there is no line to draw
+        found["learning.png"] = lambda: plot_rebuilds(rebuilds)
+    found["tree.png"] = lambda: plot_label_tree(model.tree, model.labels)
+    return found

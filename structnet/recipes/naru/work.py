@@ -1,0 +1,122 @@
+"""What is done with a run of a routed language model, as the commands ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from structnet.naru import NextWord
+from structnet.naru import train as trained
+from structnet.naru.following_words import FollowingWords
+from structnet.naru.language_model import measured
+from structnet.naru.preparation import known_words, vectors_of
+from structnet.recipes.naru import figures
+from structnet.recipes.naru.pictures import of_run
+from structnet.recipes.naru.settings import NaruRunSettings
+from structnet.recipes.naru.text import Opened, TextData, load_data, model_of
+from structnet.recipes.recipe import Answer, AskOfWords, Outcome, Pictures, Place, Say
+from structnet.recipes.run import Run
+from structnet.recipes.words import counted
+from structnet.text import Words, read_sentences
+from structnet.training import set_threads
+from structnet.training.processes import own_device
+from structnet.training.threads import threads_are_set
+
+
+def load(settings: NaruRunSettings, say: Say) -> TextData:
+    """The sentences of a run, with a word on them."""
+    say(f"reading {settings.data} ...")
+    data = load_data(settings)
+    words = sum(map(len, data.train))
+    say(
+        f"data: {counted(len(data.train), 'sentence')} of {counted(words, 'word')} to learn "
+        f"from, {len(data.validation):,} for validation, {len(data.test):,} to test"
+    )
+    return data
+
+
+def train(settings: NaruRunSettings, data: TextData, run: Run, say: Say) -> Outcome:
+    """Learns vectors and trains a network, from what is in the folder."""
+    if not threads_are_set():
+        set_threads(1)  # the products are of a few rows; vectors and tests, too, are small
+    training = settings.training.told()
+    words = known_words(data.train, training)
+    cache, given = run.folder / "vectors.safetensors", settings.sentences.vectors
+    say(f"{counted(len(words), 'known word')}; vectors ...")
+    vectors = vectors_of(words, data.train, training, given, cache)
+    model = model_of(settings.training, words, vectors)
+    own = Opened(model, words, training.max_length)
+    test = own.sentences(data.test)
+    before = figures.of_model(model, test)
+    learned = own.sentences(data.train)
+    history = trained(
+        model,
+        training,
+        learned,
+        own.sentences(data.validation),
+        device=own_device(settings.place.device),
+        folder=run.folder,
+        progress=True,
+    )
+    pairs = None if model.following is None else len(model.following.next)
+    content = {**words.config(), "dim": model.vectors.shape[1], "pairs": pairs}
+    run.save_model(model.to("cpu"), content)
+    details = {
+        "parameters": sum(each.numel() for each in model.network.parameters()),
+        "multiply_adds": model.network.multiply_adds,
+        "known_words": len(words),
+        "epochs": len(history),
+        "mean_vector_loss": figures.mean_vector_loss(model, learned, test),
+        "following_words": figures.of_counts(model, test),
+        "untrained": before,
+        "trained": figures.of_model(model, test, run.folder),
+    }
+    return Outcome(sum(history["seconds"]) if len(history) else 0.0, details)
+
+
+def open(run: Run, place: Place) -> Opened:
+    """The trained model of a run."""
+    training, found = run.settings(NaruRunSettings).training, list[Words]()
+
+    def make(content: dict[str, Any]) -> NextWord:
+        found.append(Words.from_config(content))
+        model = model_of(training, found[0], torch.zeros(len(found[0]), content["dim"]))
+        if content["pairs"] is not None:  # None where the nearest vector is the answer
+            model.following = FollowingWords(model.log_prior, content["pairs"])
+        return model
+
+    model = run.load_model(make).to(own_device(place.device))
+    return Opened(model, found[0], training.max_length)
+
+
+def read(run: Run, file: str, place: Place) -> list[list[str]]:
+    """The sentences of a text."""
+    return read_sentences(file)
+
+
+def measure(model: Opened, examples: Sequence[list[str]], ask: AskOfWords) -> dict[str, float]:
+    """The mean loss, and the share of next words that are predicted right.
+
+    Raises:
+        ValueError: no sentence has a word to predict.
+    """
+    sentences = model.sentences(list(examples))
+    if not len(sentences):
+        raise ValueError("there is nothing to predict: no sentence has two words or more")
+    return measured(model.model, sentences.to(model.model.vectors.device))
+
+
+def answer(model: Opened, texts: Sequence[str], ask: AskOfWords) -> list[Answer]:
+    """The likeliest next words of each beginning of a sentence.
+
+    Raises:
+        ValueError: a text has no word.
+    """
+    return [figures.next_words(model, text, ask.top) for text in texts]
+
+
+def pictures(run: Run, *_: Any) -> Pictures:
+    """The losses, the figures of the thesis, and the network with its traffic."""
+    return of_run(run)

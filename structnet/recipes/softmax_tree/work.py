@@ -1,0 +1,170 @@
+"""What is done with a run of a softmax tree, fixed or grown, as the commands ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from structnet.datasets.catalogue import TABLES
+from structnet.plot import plot_neural_tree
+from structnet.recipes.arrays import ArrayData, inputs, read_table
+from structnet.recipes.recipe import (
+    Answer,
+    Outcome,
+    Pictures,
+    Place,
+    Say,
+    example_number,
+    is_file,
+    one_file,
+)
+from structnet.recipes.run import Run
+from structnet.recipes.softmax_tree.comparison import trained
+from structnet.recipes.softmax_tree.data import load_data, rows_of_file
+from structnet.recipes.softmax_tree.pictures import draw_errors, draw_widths
+from structnet.recipes.softmax_tree.settings import (
+    FILES,
+    AdaptiveRunSettings,
+    SoftmaxTreeRunSettings,
+)
+from structnet.recipes.words import in_words
+from structnet.routing import Samples
+from structnet.routing.explanation import explain
+from structnet.routing.report import text_of
+from structnet.softmax_tree import SoftmaxTree, measured
+from structnet.softmax_tree.settings import GrowthSettings
+from structnet.softmax_tree.training import Trained
+from structnet.training.checkpoint import load_model
+
+STATE = "training.safetensors"
+SHOWN = 0.01  # of the samples: branches that fewer take are folded in pictures
+
+
+def load(settings: SoftmaxTreeRunSettings, say: Say) -> ArrayData:
+    """The rows of a run, with a word on them; leaves that hold too few classes are refused."""
+    say(f"reading {settings.data} ...")
+    data = load_data(settings)
+    settings.training.check_classes(data.arrays.num_outputs)
+    say(f"data: {data.in_words()}")
+    return data
+
+
+def train(settings: SoftmaxTreeRunSettings, data: ArrayData, run: Run, say: Say) -> Outcome:
+    """Trains a tree, or goes on from the last iteration; one that is trained stays as it is."""
+    file, state_file = run.model_file, run.folder / STATE
+    if file.exists():
+        say("trained already")
+    else:
+        if state_file.exists():
+            say(f"going on after iteration {len(run.history) - 1}")
+        how: dict[str, Any] = {"state_file": state_file, "progress": True}
+        _write(trained(settings, data, callbacks=[run.write_history], **how), data, run)
+        state_file.unlink(missing_ok=True)
+    outcome = Outcome(**load_model(file)[1]["outcome"])
+    outcome.details["file_bytes"] = file.stat().st_size
+    return outcome
+
+
+def open(run: Run, place: Place) -> tuple[Run, SoftmaxTree, Place]:
+    """A run, its trained tree, and the place that it is asked at."""
+    tree = run.load_model(lambda content: SoftmaxTree.from_config(content["tree"]))
+    assert isinstance(tree, SoftmaxTree)
+    return run, tree, place
+
+
+def read(run: Run, file: str, place: Place) -> Samples:
+    """The rows of a file like the one that the run learnt from.
+
+    Raises:
+        ValueError: the file is of another kind, or the run learnt from none.
+    """
+    settings: SoftmaxTreeRunSettings = run.settings(_settings_of(run), place)
+    if not (is_file(file, FILES) and is_file(settings.data, FILES)):
+        raise ValueError(
+            f"--data must be FILE.csv or FILE.svm, for a run on such a file; {run} was trained "
+            f"on {settings.data}. Got {file!r}"
+        )
+    return rows_of_file(file, settings, run.config["data"])
+
+
+def measure(model: Any, examples: Samples, ask: Any) -> dict[str, float]:
+    """Accuracy, size and cost."""
+    found = vars(measured(model[1], examples))
+    return {"accuracy": 1 - found["error"], **found}
+
+
+def answer(model: Any, texts: Sequence[str], ask: Any) -> list[Answer]:
+    """What a tree predicts for the rows of a file, or for test examples, and why.
+
+    Raises:
+        ValueError: there is more than one file, or a file and a number, or no such example.
+    """
+    run, tree, place = model
+    names = run.config["data"]["classes"]
+    file = one_file(texts, FILES)
+    if file is None:
+        test = _own_data(run, place).test
+        return [_of_example(tree, test, text, names) for text in texts]
+    places, probability = tree.choices(_inputs(run, file, place)).top(1)
+    pairs = zip(places[:, 0].tolist(), probability[:, 0].tolist(), strict=True)
+    found = [{"class": names[k], "probability": p} for k, p in pairs]
+    return [Answer(f"row {i}: {in_words(each)}", each) for i, each in enumerate(found, 1)]
+
+
+def _inputs(run: Run, file: str, place: Place) -> Any:
+    if is_file(file, TABLES):
+        return inputs(read_table(file), run.config["data"]).numpy()
+    return read(run, file, place).x
+
+
+def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> Pictures:
+    """Errors over iterations, how many classes the leaves have, and what the nodes ask."""
+    if not len(run.history):
+        return {}
+    found: Pictures = {"errors.png": lambda: draw_errors(run.history)}
+    if run.model_file.exists():
+        told = (run.result or {}).get("details", {}).get("growth")
+        growth = GrowthSettings(**told) if told else None
+        tree = open(run, Place())[1]
+        # Read before anything is drawn: where the data are gone, nothing is left half done.
+        reading = (data or _own_data(run, place)).reading(tree)
+        found["tree.png"] = lambda: draw_widths(tree, growth)
+        found["nodes.png"] = lambda: plot_neural_tree(reading, min_share=SHOWN)
+    return found
+
+
+def _settings_of(run: Run) -> type[SoftmaxTreeRunSettings]:
+    grown = run.config["model"] == "adaptive-softmax-tree"
+    return AdaptiveRunSettings if grown else SoftmaxTreeRunSettings
+
+
+def _own_data(run: Run, place: Place | None) -> ArrayData:
+    return run.read_again(_settings_of(run), load_data, place)
+
+
+def _write(trained: Trained, data: ArrayData, run: Run) -> None:
+    """Fills the folder of a run; with the tree last, as it says that the training has ended."""
+    tree, trials = trained.tree, [asdict(trial) for trial in trained.trials]
+    run.write_text("summary.txt", f"{measured(tree, data.test)}\n\n{text_of(data.reading(tree))}\n")
+    run.write_history(trained.history)
+    details = {
+        "chosen": asdict(trained.settings),
+        "growth": trained.growth and asdict(trained.growth),
+        "trials": len(trials),
+        "accepted": sum(trial.accepted for trial in trained.trials),
+        "iterations": len(trained.history) - 1,
+    }
+    outcome = Outcome(trained.history.records[-1]["seconds"], details)
+    run.save_model(tree, {"tree": tree.config(), "trials": trials, "outcome": outcome._asdict()})
+
+
+def _of_example(tree: SoftmaxTree, test: Samples, text: str, names: Sequence[str]) -> Answer:
+    number = example_number(text, len(test), "FILE.csv or FILE.svm, or ")
+    true = names[int(test.targets[number])]
+    told = explain(tree, test.x[number], names)
+    best = max(range(len(names)), key=told.prediction.__getitem__)
+    lines = [f"test example {text}", *str(told).splitlines()[:-1], f"true: class {true}"]
+    values = {"class": names[best], "probability": told.prediction[best]}
+    more = {"example": number, "leaf": told.leaf, "true": true}
+    return Answer("\n".join(lines), values | more)

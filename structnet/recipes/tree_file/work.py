@@ -1,0 +1,92 @@
+"""What is done with a run of a user's own trees, as the commands ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from structnet.datasets import TreeFile
+from structnet.recipes.recipe import Outcome, Pictures, Place, Say
+from structnet.recipes.run import Run
+from structnet.recipes.tree_file.answers import Opened, answer, asked, estimator, told_of
+from structnet.recipes.tree_file.data import TreeFileData, known_part, load_data, read_like
+from structnet.recipes.tree_file.measures import left_out, of_classes, of_nodes, of_numbers
+from structnet.recipes.tree_file.pictures import (
+    as_nodes,
+    choose_example,
+    draw_confusion,
+    draw_example,
+    draw_reasons,
+    from_nodes,
+)
+from structnet.recipes.tree_file.settings import TreeFileSettings
+
+__all__ = ["answer", "load", "measure", "open", "pictures", "read", "train"]
+
+
+def load(settings: TreeFileSettings, say: Say) -> TreeFileData:
+    """The trees of a run, with a word on what was guessed and left out."""
+    say(f"reading {settings.data} ...")
+    return load_data(settings, say)
+
+
+def train(settings: TreeFileSettings, data: TreeFileData, run: Run, say: Say) -> Outcome:
+    """Trains a model from the beginning: it is a matter of minutes."""
+    chosen = dict(vars(settings.training))
+    chosen |= {"random_state": chosen.pop("seed"), "device": settings.place.device}
+    model = estimator(data.train.task)(**chosen, folder=run.folder, verbose=True)
+    held_out = known_part(data.validation, data.classes)
+    validation = (held_out.trees, held_out.targets)
+    model.fit(data.train.trees, data.train.targets, validation=validation)
+    model.save(run.model_file)
+    parameters = sum(weights.numel() for weights in model.model_.parameters())
+    details = {
+        "chosen": dict(vars(model.trained_.settings)),
+        "parameters": parameters,
+        "epochs": len(model.history_),
+        "best_epoch": model.history_.best["epoch"],
+        "example": as_nodes(data.test, choose_example(data.test)),
+    }
+    return Outcome(sum(model.history_["seconds"]), details)
+
+
+def open(run: Run, place: Place) -> Opened:
+    """The trained estimator of a run."""
+    told = told_of(run)
+    model = estimator(told["task"]).load(run.trained_file())
+    model.set_params(device=place.device).model_.to(place.device)
+    return Opened(model, told)
+
+
+def read(run: Run, file: str, place: Place) -> TreeFile:
+    """The trees of a file like the one that the run learnt from."""
+    return read_like(told_of(run), file)
+
+
+def measure(model: Opened, examples: TreeFile, ask: Any) -> dict[str, Any]:
+    """Accuracy, macro F1 and confusion matrix of all examples together; or the errors."""
+    predicted, true = model.estimator.predict(examples.trees), examples.targets or []
+    baseline, missed = model.told["baseline"], left_out(examples, model.told["classes"])
+    if examples.task == "regression":
+        return of_numbers(true, predicted, baseline) | missed
+    if examples.task == "nodes":
+        return of_nodes(true, predicted, baseline) | missed
+    return of_classes(true, list(map(str, predicted)), baseline) | missed
+
+
+def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> Pictures:
+    """``history.png``, ``confusion.png``, ``tree.png``, ``why.png``, as far as it has come."""
+    found = run.history_picture()
+    result = run.result or {}
+    confusion = result.get("test", {}).get("confusion")
+    if confusion:
+        found["confusion.png"] = partial(draw_confusion, confusion)
+    example = result.get("details", {}).get("example")
+    if texts or example:
+        model = open(run, place or Place())
+        shown = asked(model.told, texts) if texts else from_nodes(model.told, example)
+        found["tree.png"] = partial(draw_example, model, shown)
+        if not shown.pairs and model.told["task"] != "nodes":
+            found["why.png"] = partial(draw_reasons, model, shown)
+    return found
