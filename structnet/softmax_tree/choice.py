@@ -32,7 +32,7 @@ from structnet.softmax_tree.start import first_draft, most_classes, width
 from structnet.training.progress import Progress
 
 LARGEST = 8000  # samples that are looked at, or half of all; more where there are many classes
-EACH = 8  # of a class, then
+EACH = 20  # of a class, then
 HELD_OUT = 0.25
 FEW = 4000  # samples, of which all are looked at; below, the choice is made by several parts
 PARTS = 3
