@@ -9,7 +9,7 @@ from structnet.datasets.tree_file_rows import where
 from structnet.routing.words import aligned, percent
 
 MOST_CLASSES = 12  # of a confusion matrix that is shown whole
-MOST_MISTAKES = 10  # that are told of a larger one
+MOST_MISTAKES = 10  # that are told of, by their classes or one by one
 
 
 def counted(number: int, one: str, several: str | None = None) -> str:
@@ -62,6 +62,8 @@ def metrics(tested: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name}: {value:.4g}"
     if "confusion" in tested:
         yield from _confusion(**tested["confusion"])
+    for place, true, guess in tested.get("mistakes", [])[:MOST_MISTAKES]:
+        yield f"mistake: {where(place)}: {true} taken for {guess}"
     if "unknown_classes" in tested:
         yield f"classes that were not trained on: {', '.join(tested['unknown_classes'])}"
     if "unreadable" in tested:

@@ -121,7 +121,7 @@ def _answer(
 ) -> Answer:
     """What is said of an example, which is told by its file where it has one of its own."""
     text = " and ".join(map(str, example)) if isinstance(example, tuple) else str(example)
-    values: dict[str, Any] = {"tree": text} if file is None else {"file": file, "tree": text}
+    values: dict[str, Any] = {"tree": text} if file is None else {"file": file}
     shown = file or (text if len(text) <= SHOWN else f"{text[: SHOWN - 4]} ...")
     if model.told["task"] == "nodes":
         nodes = list(zip(predicted, example.preorder(), strict=True))

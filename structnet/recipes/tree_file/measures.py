@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from structnet.datasets import TreeFile
+from structnet.datasets.tree_file_rows import Place
 from structnet.recipes.tree_file.data import in_order
+
+TOLD = 100  # mistakes
 
 
 def of_classes(true: Sequence[str], predicted: Sequence[str], usual: str) -> dict[str, Any]:
@@ -59,6 +62,24 @@ def of_nodes(
         if label is not None
     ]
     return of_classes([label for label, _ in pairs], [found for _, found in pairs], usual)
+
+
+def mistakes(
+    places: Sequence[Place], true: Sequence[str], predicted: Sequence[str]
+) -> dict[str, Any]:
+    """Where the first wrong predictions lie, with the true and the predicted class of each.
+
+    Args:
+        places: place of each example in its file or folder; none where that is not known.
+        true, predicted: class of each example.
+
+    Example:
+        >>> mistakes([1, 2, 3], ["a", "b", "b"], ["a", "a", "b"])
+        {'mistakes': [[2, 'b', 'a']]}
+    """
+    pairs = zip(places, true, predicted, strict=True) if places else ()
+    found = [[place, a, b] for place, a, b in pairs if a != b]
+    return {"mistakes": found[:TOLD]} if found else {}
 
 
 def left_out(examples: TreeFile, classes: Sequence[str] | None) -> dict[str, Any]:

@@ -11,7 +11,13 @@ from structnet.recipes.recipe import Outcome, Pictures, Place, Say
 from structnet.recipes.run import Run
 from structnet.recipes.tree_file.answers import Opened, answer, asked, estimator, told_of
 from structnet.recipes.tree_file.data import TreeFileData, known_part, load_data, read_like
-from structnet.recipes.tree_file.measures import left_out, of_classes, of_nodes, of_numbers
+from structnet.recipes.tree_file.measures import (
+    left_out,
+    mistakes,
+    of_classes,
+    of_nodes,
+    of_numbers,
+)
 from structnet.recipes.tree_file.pictures import (
     as_nodes,
     choose_example,
@@ -72,7 +78,9 @@ def measure(model: Opened, examples: TreeFile, ask: Any) -> dict[str, Any]:
         return of_numbers(true, predicted, baseline) | missed
     if examples.task == "nodes":
         return of_nodes(true, predicted, baseline) | missed
-    return of_classes(true, list(map(str, predicted)), baseline) | missed
+    names = list(map(str, predicted))
+    wrong = mistakes(examples.places, true, names)
+    return of_classes(true, names, baseline) | wrong | missed
 
 
 def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> Pictures:
