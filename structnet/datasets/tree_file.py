@@ -18,7 +18,14 @@ from structnet.datasets.tree_file_rows import (
     typed_json,
     where,
 )
-from structnet.datasets.tree_file_sources import Asked, Found, found_in, found_in_text, joined
+from structnet.datasets.tree_file_sources import (
+    FOLDERS,
+    Asked,
+    Found,
+    found_in,
+    found_in_text,
+    joined,
+)
 from structnet.datasets.tree_file_targets import (
     INSIDE,
     KINDS,
@@ -231,6 +238,9 @@ def _checked(path: Path, found: Found, task: str | None, needed: bool) -> TreeFi
     _refuse_other_number(path, found, task, pairs)
     found = _inside(found, needed) if found.target in INSIDE else found
     targets = [text_of(value) for value in found.targets]
+    if found.target == FOLDERS and not needed and task is not None:
+        # A folder may be one of trees that are asked about, as well as a target.
+        targets = [None if _fault(Tree(""), each, task) else each for each in targets]
     kind = _kind(path, found, [each for each in targets if each is not None], task, needed)
     if kind != "regression":
         targets = [class_of(target) for target in targets]

@@ -281,26 +281,63 @@ def _only_key(comments: Sequence[dict[str, str]], known: Sequence[str]) -> str |
     return own[0] if len(set(values)) < len(values) else None
 
 
+class FolderFiles(NamedTuple):
+    """The files of a folder.
+
+    Attributes:
+        format: format of the trees; None if no ending tells one.
+        read: files that hold trees.
+        others: files that hold none.
+    """
+
+    format: str | None
+    read: list[Path]
+    others: list[Path]
+
+
+def files_of(path: Path, format_: str | None, everywhere: bool = False) -> FolderFiles:
+    """The files of a folder that hold its trees, by their endings, and the others.
+
+    Args:
+        path: the folder.
+        format_: format of the trees; None for that of the most files.
+        everywhere: also those that are in no folder of it?
+    """
+    found = sorted(path.glob("**/*" if everywhere else "*/**/*"))
+    files = [each for each in found if each.is_file()]
+    files = [each for each in files if "/." not in f"/{each.relative_to(path).as_posix()}"]
+    told = {each: of for each in files if (of := format_of_ending(each)) not in (None, LINES)}
+    formats = list(told.values())
+    chosen = format_ or max(dict.fromkeys(formats), key=formats.count, default=None)
+    own = [each for each, of in told.items() if of == chosen]
+    if format_ is not None:  # one without endings of its own may stand in any file
+        own = own or list(told) or files
+    kept = set(own)
+    return FolderFiles(chosen, own, [each for each in files if each not in kept])
+
+
 def _folder(path: Path, asked: Asked) -> Found:
     """A class a folder; the files of a folder hold its trees."""
     format_, target, needed, *_ = asked
-    files = [each for each in sorted(path.glob("*/**/*" if needed else "**/*")) if each.is_file()]
-    files = [each for each in files if "/." not in f"/{each.relative_to(path).as_posix()}"]
-    formats = [format_ or format_of_ending(each) for each in files]
-    told = [each for each in formats if each]
-    if not told and files:
-        endings = Counter(each.suffix or "none" for each in files).most_common(3)
+    chosen, read, others = files_of(path, format_, everywhere=not needed)
+    lines = [each for each in (*read, *others) if format_of_ending(each) == LINES]
+    if lines and (format_ == LINES or not read):
+        raise TreeFileError(
+            f"{path}: a file of the ending {lines[0].suffix} has targets of its own; expected "
+            f"that file, {lines[0]}, rather than a folder"
+        )
+    if not read and others:
+        endings = Counter(each.suffix or "none" for each in others).most_common(3)
         raise TreeFileError(
             f"{path}: no file in its folders has the ending of a format of trees, "
-            f"{' '.join(ENDINGS)}; rename them, convert them, or say --format. Got {len(files):,} "
+            f"{' '.join(ENDINGS)}; rename them, convert them, or say --format. Got {len(others):,} "
             f"files, most with the ending {', '.join(ending for ending, _ in endings)}"
         )
-    if not told:
+    if chosen is None or not read:
         raise TreeFileError(
             f"{path} must have a folder for each class, with files of trees in it, such as "
             f"{path.name}/CLASS/FILE.mrg. Got no file in folders"
         )
-    chosen = max(dict.fromkeys(told), key=told.count)
     if target not in (None, FOLDERS, *INSIDE):
         raise TreeFileError(
             f"{path} is a folder, whose targets are its folders; leave out --target"
@@ -308,15 +345,15 @@ def _folder(path: Path, asked: Asked) -> Found:
     found = Found([], [], [], [], chosen, target or FOLDERS, [])
     if target is None:
         found.guesses.append("target: the folder of each file")
+    left = f"{len(others)} other files are left out"
     if format_ is None:
-        left = len(files) - told.count(chosen)
-        others = f"; {left} other files are left out" if left else ""
-        found.guesses.append(f"format: {chosen}, by the endings{others}")
-    for each, of in zip(files, formats, strict=True):
-        if of == chosen:
-            *folders, _ = each.relative_to(path).parts
-            name = each.relative_to(path).as_posix()
-            _add(found, each, name, folders[0] if folders else None, asked)
+        found.guesses.append(f"format: {chosen}, by the endings" + f"; {left}" * bool(others))
+    elif others:
+        found.guesses.append(f"files: those of the format, by the endings; {left}")
+    for each in read:
+        *folders, _ = each.relative_to(path).parts
+        name = each.relative_to(path).as_posix()
+        _add(found, each, name, folders[0] if folders else None, asked)
     return found
 
 

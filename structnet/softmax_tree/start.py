@@ -14,9 +14,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, issparse
 from sklearn.tree import DecisionTreeClassifier
 
+from structnet.estimators.scale import fractions
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.nodes import Hyperplane, Leaf, first_leaf, sparse_hyperplane
 from structnet.softmax_tree.points import Points
@@ -211,7 +212,8 @@ def _through(points: Points, direction: np.ndarray, place: np.ndarray) -> Hyperp
 
 def _between_rows(points: Points, rows: np.ndarray, rng: np.random.Generator) -> Hyperplane | None:
     """The hyperplane half way between the two clusters of some rows; None if they are all alike."""
-    x, share = points.x[rows], _shares(points.weights[rows])
+    x, exponent = _fractions(points.x[rows])
+    share = _shares(points.weights[rows])
     direction, side = _scattered(x, share, rng), None
     middle = np.asarray(share @ x).ravel()
     threshold = float(middle @ direction)
@@ -227,7 +229,7 @@ def _between_rows(points: Points, rows: np.ndarray, rng: np.random.Generator) ->
         direction = (means[1] - means[0]).astype(np.float32)
         middle = (means[0] + means[1]) / 2
         threshold = float(middle @ direction)
-    return _through(points, direction, middle)
+    return _through(points, direction, np.ldexp(middle, exponent))
 
 
 def _median(scores: np.ndarray, weights: np.ndarray) -> float:
@@ -252,9 +254,19 @@ def _shares(counts: np.ndarray) -> np.ndarray:
     return np.maximum(counts / counts.sum(), 1e-30).astype(np.float32)
 
 
+def _fractions(x: Any) -> tuple[Any, Any]:
+    """Rows, in full or CSR, divided by a power of two, and its exponent: squares stay in range."""
+    if not issparse(x):
+        return fractions(x)
+    if not x.nnz:
+        return x, 0
+    data, exponent = fractions(x.data)
+    return type(x)((data, x.indices, x.indptr), shape=x.shape), exponent
+
+
 def _between(means: Any, counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """The way from one group of means to the other, groups of about equal weight. ``[D]``."""
-    share = _shares(counts)
+    means, share = _fractions(means)[0], _shares(counts)
     direction = _scattered(means, share, rng)
     order = None
     for _ in range(MEANS_STEPS):

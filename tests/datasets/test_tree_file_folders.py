@@ -33,3 +33,52 @@ def test_pictures_are_xml(tmp_path: Path) -> None:
         (tmp_path / name).write_text('<svg><path d="m 1 1"/></svg>', encoding="utf-8")
     data = read_trees(tmp_path)
     assert (data.format, list(map(str, data.trees))) == ("xml", ["(svg (path (@d m 1 1)))"] * 2)
+
+
+def page(folder: Path, name: str, text: str) -> None:
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text, encoding="utf-8")
+
+
+def test_a_format_that_is_said_is_that_of_files_with_its_ending(tmp_path: Path) -> None:
+    for name in "ab":
+        page(tmp_path, f"{name}/page.html", f"<p>{name}</p>")
+        page(tmp_path, f"{name}/style.css", "p {margin: 0}")
+        page(tmp_path, f"{name}/other.html", "<b/>")
+        page(tmp_path, f"{name}/data.json", "[1]")
+    guessed, said = read_trees(tmp_path), read_trees(tmp_path, "html")
+    assert said.places == guessed.places and len(said) == 4
+    assert any("4 other files are left out" in guess for guess in said.guesses)
+    asked = read_trees(tmp_path / "a", "html", targets_needed=False)
+    assert asked.places == ["other.html", "page.html"]
+
+
+def test_a_format_without_endings_is_that_of_any_file(tmp_path: Path) -> None:
+    for name in ("a/one.mrg", "b/two.mrg", "b/LICENSE"):
+        page(tmp_path, name, "(S (NP-SBJ it))")
+    assert read_trees(tmp_path, "penn").places == ["a/one.mrg", "b/two.mrg"]
+    for name in ("a/one.mrg", "b/two.mrg"):
+        (tmp_path / name).rename((tmp_path / name).with_suffix(""))
+    assert read_trees(tmp_path, "penn").places == ["a/one", "b/LICENSE", "b/two"]
+
+
+def test_lines_with_targets_of_their_own_are_no_folder(tmp_path: Path) -> None:
+    for name in "ab":
+        page(tmp_path, f"{name}/lines.jsonl", '{"tree": "(A B)", "label": "x"}')
+    for format_ in (None, "jsonl"):
+        with pytest.raises(
+            TreeFileError, match=r"targets of its own; expected that file, .*a/line"
+        ):
+            read_trees(tmp_path, format_)
+
+
+@pytest.mark.parametrize("task", ["regression", "nodes"])
+def test_of_folders_that_are_no_such_targets_all_trees_are_asked_about(
+    tmp_path: Path, task: str
+) -> None:
+    for name in ("some/one.mrg", "others/two.mrg", "three.mrg"):
+        page(tmp_path, name, "(S it)")
+    found = read_trees(tmp_path, "bracketed", None, task, targets_needed=False)
+    assert (len(found), found.targets, found.unreadable) == (3, None, [])
+    with pytest.raises(TreeFileError, match="expected a"):
+        read_trees(tmp_path, "bracketed", None, task)

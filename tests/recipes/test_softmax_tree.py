@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -73,9 +74,19 @@ def test_a_file_of_unknown_classes_or_none(rows: Path, tmp_path: Path) -> None:
     other.write_text("97 1:1\n" + rows.read_text() + "98 1:1\n")
     err = refused("evaluate", folder, "--data", other)
     assert "other.svm has classes that the tree does not know: 97, 98\n" in err
+    asked, typed = (call("predict", folder, each).json["answers"] for each in (other, own))
+    assert asked[1:-1] == typed and len(asked) == 122  # what is asked about needs no class
     own.unlink()
     err = refused("plot", folder, "--out", pictures)
     assert "own.svm" in err and not pictures.exists()
+
+
+def test_sparse_rows_are_not_for_a_tree_of_a_table(rows: Path, tmp_path: Path) -> None:
+    table, folder = tmp_path / "own.csv", tmp_path / "run"
+    table.write_text("a,b,label\n" + "".join(f"{i % 2},{i % 3},c{i % 2}\n" for i in range(60)))
+    ran("train", "softmax-tree", "--data", table, "--depth", 1, "--k", 2, "--out", folder)
+    for words in (["predict", folder, rows], ["evaluate", folder, "--data", rows]):
+        assert re.search(r"expected FILE\.csv, .*own\.csv; got '.*rows\.svm'", refused(*words))
 
 
 def test_a_tree_that_is_trained_stays_as_it_is(run: tuple[Path, Done]) -> None:

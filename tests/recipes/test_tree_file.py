@@ -156,6 +156,20 @@ def test_a_folder_is_asked_about_like_a_file(classes_run: Path, tmp_path: Path) 
     assert file.json["sizes"] == {"test": 40}
 
 
+def test_files_that_hold_no_trees_do_not_count(tmp_path: Path) -> None:
+    for i, tree in enumerate(TREES):
+        file = tmp_path / "data" / ("yes" if tree[1] == "P" else "no") / f"{i}.mrg"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(tree)
+    settings = TreeFileSettings(str(tmp_path / "data"))
+    before = load_data(settings, print).describe()
+    for name in (".DS_Store", "README"):
+        (tmp_path / "data" / "no" / name).write_text("no tree")
+    assert load_data(settings, print).describe() == before
+    file.write_text("(P (Q another))")
+    assert load_data(settings, print).describe() != before
+
+
 def test_a_picture_of_a_tree_that_is_typed(trained: Trained, tmp_path: Path) -> None:
     words = [TREES[0], TREES[1]] if trained.kind == "pairs" else [TREES[0]]
     ran("plot", trained.run, *words, "--out", tmp_path)

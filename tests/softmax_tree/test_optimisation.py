@@ -206,3 +206,16 @@ def test_no_threshold_is_better(values: int) -> None:
         assert cost == pytest.approx(min(costs), abs=1e-12)
         wrong = ((-x if opposite else x) + bias >= 0) != (gains > 0)
         assert np.abs(gains[wrong]).sum() == pytest.approx(cost, abs=1e-12)
+
+
+@pytest.mark.parametrize("start", ["centroids", "rows"])
+@pytest.mark.parametrize("made", [np.asarray, csr_matrix])
+@pytest.mark.parametrize("exponent", [-90, 40, 90])
+def test_rows_of_another_size_begin_with_the_same_decisions(start, made, exponent: int) -> None:
+    points = digits()
+    sized = Points.made(made(np.ldexp(points.x, exponent)), points.y, 10)
+    whole = Points.made(made(points.x), points.y, 10)
+    first, other = (complete_draft(each, 3, 4, start, 0) for each in (whole, sized))
+    assert other.children == first.children and len(first.children) > 7
+    for one, two in zip(first.reach(whole).values(), other.reach(sized).values(), strict=True):
+        np.testing.assert_array_equal(one, two)

@@ -22,6 +22,7 @@ from structnet.recipes.label_tree.data import LabelData
 from structnet.recipes.label_tree.settings import LabelTreeRunSettings
 from structnet.recipes.recipe import Place, Say
 from structnet.recipes.run import Run
+from structnet.recipes.words import counted
 from structnet.training.checkpoint import load_model, save_model
 from structnet.training.progress import Progress
 
@@ -49,7 +50,7 @@ def trained(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say)
         chosen = LabelTreeSettings(**content["chosen"])
         training = Training.of(_empty(content), chosen, content["state"])
         training.tree.load_state_dict(weights)
-        say(f"going on after {len(training.epochs)} of {chosen.epochs} epochs")
+        say(f"going on after {len(training.epochs)} of {counted(chosen.epochs or 0, 'epoch')}")
     else:
         told = settings.training
         if told.tree is None or told.learning_rate is None:
@@ -60,7 +61,7 @@ def trained(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say)
         usual = usual_arity(len(data.labels))
         if told.arity is None and chosen.arity == len(data.labels) > usual:
             kind = f"a single node of all labels, better held out than a tree (--arity {usual})"
-        passes = f"{chosen.epochs} epochs at the rate {chosen.learning_rate:.3g}"
+        passes = f"{counted(chosen.epochs or 0, 'epoch')} at the rate {chosen.learning_rate:.3g}"
         say(f"{kind}, {passes if chosen.epochs else 'solved, which no pass betters'}")
     training.threads = settings.place.threads or 1
 

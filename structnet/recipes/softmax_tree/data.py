@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.sparse import issparse
+from scipy.sparse import csr_matrix, issparse
 
 from structnet.datasets import Arrays, clusters, next_word
 from structnet.datasets import svmlight_file as sparse_rows
@@ -58,10 +58,7 @@ def rows_of_file(file: str, settings: SoftmaxTreeRunSettings, data: dict[str, An
     if is_file(file, TABLES):
         samples = labelled_rows(file, data, settings.samples.target)
         return Samples(samples.x.numpy().reshape(len(samples), -1), samples.targets)
-    (x, labels), width = sparse_rows.read([Path(file)], Path(settings.data))[0], data["shape"][0]
-    if x.shape[1] > width:
-        raise ValueError(f"{file} has {x.shape[1]} columns; the tree was trained on {width}")
-    x.resize((x.shape[0], width))
+    x, labels = sparse_of_file(file, settings, data)
     known = {float(name): place for place, name in enumerate(data["classes"])}
     unknown = sorted(set(labels) - known.keys())
     if unknown:
@@ -70,6 +67,30 @@ def rows_of_file(file: str, settings: SoftmaxTreeRunSettings, data: dict[str, An
         )
         raise ValueError(f"{file} has classes that the tree does not know: {names}")
     return Samples(x, torch.tensor([known[label] for label in labels]))
+
+
+def sparse_of_file(
+    file: str, settings: SoftmaxTreeRunSettings, data: dict[str, Any]
+) -> tuple[csr_matrix, np.ndarray]:
+    """The sparse rows of a user's file, with their labels, which may be of any class.
+
+    Args:
+        data: argument of :func:`rows_of_file`.
+
+    Shapes:
+        rows ``[n, D]``, as many columns as the tree takes; labels ``[n]``.
+
+    Raises:
+        ValueError: the tree was trained on a table, or the file has other columns.
+    """
+    if not is_file(settings.data, SPARSE):
+        trained = f"the tree was trained on {settings.data}"
+        raise ValueError(f"expected FILE.csv, as {trained}; got {file!r}")
+    (x, labels), width = sparse_rows.read([Path(file)], Path(settings.data))[0], data["shape"][0]
+    if x.shape[1] > width:
+        raise ValueError(f"{file} has {x.shape[1]} columns; the tree was trained on {width}")
+    x.resize((x.shape[0], width))
+    return x, labels
 
 
 def _arrays(settings: SoftmaxTreeRunSettings) -> Arrays:

@@ -21,7 +21,7 @@ from structnet.recipes.recipe import (
 )
 from structnet.recipes.run import Run
 from structnet.recipes.softmax_tree.comparison import trained
-from structnet.recipes.softmax_tree.data import load_data, rows_of_file
+from structnet.recipes.softmax_tree.data import load_data, rows_of_file, sparse_of_file
 from structnet.recipes.softmax_tree.pictures import draw_errors, draw_widths
 from structnet.recipes.softmax_tree.settings import (
     FILES,
@@ -115,7 +115,8 @@ def answer(model: Any, texts: Sequence[str], ask: Any) -> list[Answer]:
 def _inputs(run: Run, file: str, place: Place) -> Any:
     if is_file(file, TABLES):
         return inputs(read_table(file), run.config["data"]).numpy()
-    return read(run, file, place).x
+    settings: SoftmaxTreeRunSettings = run.settings(_settings_of(run), place)
+    return sparse_of_file(file, settings, run.config["data"])[0]
 
 
 def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> Pictures:

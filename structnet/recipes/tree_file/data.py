@@ -15,7 +15,7 @@ import numpy as np
 from structnet.datasets import TreeFile, TreeFileError, read_trees
 from structnet.datasets.tree_file import read_text
 from structnet.datasets.tree_file_rows import where
-from structnet.datasets.tree_file_sources import FOLDERS
+from structnet.datasets.tree_file_sources import FOLDERS, files_of
 from structnet.datasets.tree_file_targets import INSIDE
 from structnet.estimators.held_out import hold_out
 from structnet.recipes.protocol import sizes_in_words, sizes_of
@@ -93,7 +93,7 @@ def load_data(settings: TreeFileSettings, say: Say) -> TreeFileData:
     if validation is None:
         learn, validation = _parted(learn, source.validation_fraction)
     paths = [path, *(file for file in files if file is not None)]
-    found = TreeFileData(learn, validation, test, _hash(paths))
+    found = TreeFileData(learn, validation, test, _hash(paths, source.format, data.format))
     _say_split(found, source, say)
     return found
 
@@ -219,11 +219,17 @@ def _say_split(data: TreeFileData, source: Source, say: Say) -> None:
         say(f"note: {copies:,} of the {len(data.test):,} to test are equal to one to train on")
 
 
-def _hash(paths: list[Path]) -> str:
+def _hash(paths: list[Path], told: str | None, format_: str) -> str:
+    """The hash of files, and of those in folders that hold trees.
+
+    Args:
+        paths: the first one is read in the format that was told, the others in its own.
+        told: format that the user said; None if none.
+        format_: format of the trees.
+    """
     found = hashlib.sha256()
     for path in paths:
-        files = sorted(path.glob("*/**/*")) if path.is_dir() else [path]
-        for file in files:
-            if file.is_file():
-                found.update(file.read_bytes())
+        read = told if path is paths[0] else format_
+        for file in files_of(path, read).read if path.is_dir() else [path]:
+            found.update(file.read_bytes())
     return found.hexdigest()[:16]
