@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structnet import tensor_tree
 from structnet.datasets.tree_file_formats import ANY, ENDINGS, FORMATS
-from structnet.datasets.tree_file_rows import where
+from structnet.datasets.tree_file_rows import Place, where
 from structnet.datasets.tree_file_targets import KINDS, NODES, has_target
 from structnet.recipes.recipe import Answer, is_file
 from structnet.recipes.tree_file.data import read_like, read_typed
@@ -94,11 +94,19 @@ def answer(model: Opened, texts: Sequence[str], ask: object) -> list[Answer]:
     found = [_answer(model, file, *each) for file, each in zip(files, said, strict=True)]
     typed = len(texts) > 1 and not model.told["pairs"]
     for place, fault in trees.unreadable:  # of several that were typed, each is a place
-        words, values = where(place), {"file" if isinstance(place, str) else "line": place}
+        words, values = where(place), _place(place)
         if typed and isinstance(place, int):
             words, values = f"tree {place}", {"tree": texts[place - 1]}
         found.append(Answer(f"{words}: not read: {fault}", values | {"fault": fault}))
     return found
+
+
+def _place(place: Place) -> dict[str, Any]:
+    """The file and the line of an example, as far as it has them."""
+    if isinstance(place, int):
+        return {"line": place}
+    name, line = re.fullmatch(r"(.*?)(?:, line (\d+))?", place, re.DOTALL).groups()  # type: ignore[union-attr]
+    return {"file": name} | ({"line": int(line)} if line else {})
 
 
 def said_of(model: Opened, trees: TreeFile) -> list[tuple[Any, Any, float | None, Any]]:
@@ -121,7 +129,7 @@ def _answer(
 ) -> Answer:
     """What is said of an example, which is told by its file where it has one of its own."""
     text = " and ".join(map(str, example)) if isinstance(example, tuple) else str(example)
-    values: dict[str, Any] = {"tree": text} if file is None else {"file": file}
+    values: dict[str, Any] = {"tree": text} if file is None else _place(file)
     shown = file or (text if len(text) <= SHOWN else f"{text[: SHOWN - 4]} ...")
     if model.told["task"] == "nodes":
         nodes = list(zip(predicted, example.preorder(), strict=True))
