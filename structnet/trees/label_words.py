@@ -49,7 +49,7 @@ def with_words(tree: Tree) -> Tree:
             below = [done[id(child)] for child in node.children]
             if any(a is not b for a, b in zip(below, node.children, strict=True)):
                 new = Tree(node.label, below, node.token)
-        elif type(node.label) is str and node.token is None and not node.children:
+        elif isinstance(node.label, str) and node.token is None and not node.children:
             read = _kept if len(node.label) <= SHORT else _over_words
             new = read(node.label) or node
         done[id(node)] = new

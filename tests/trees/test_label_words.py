@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
+
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from structnet.trees import Tree, with_words
+from structnet.trees import Forest, Tree, Vocabulary, with_words
 
 
 @pytest.mark.parametrize(
@@ -38,6 +41,20 @@ def test_words(label: str, words: str) -> None:
 
 def test_a_text_has_at_most_fifty_words() -> None:
     assert len(with_words(Tree("so on " * 40)).children) == 50
+
+
+def test_text_of_numpy_is_text() -> None:
+    label = np.array(["two words"])[0]
+    assert with_words(Tree(label)) == Tree("two words", [Tree("two"), Tree("words")])
+
+
+def test_a_pickled_text_stays_one() -> None:
+    tree = with_words(Tree("f", [Tree("two words"), Tree("word")]))
+    again = pickle.loads(pickle.dumps(tree))
+    vocabulary = Vocabulary.from_trees([tree])
+    assert Vocabulary.from_trees([again]) == vocabulary
+    assert Forest.from_trees([tree, again], vocabulary).num_nodes == 3
+    assert with_words(again) is again
 
 
 def test_other_labels_stay() -> None:
