@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from structnet.trees import Forest, Tree, Vocabulary, with_words
+from structnet.trees.label_words import without_words
 
 
 @pytest.mark.parametrize(
@@ -71,4 +72,5 @@ def test_other_labels_stay() -> None:
 def test_words_have_no_words(tree: Tree) -> None:
     found = with_words(tree)
     assert with_words(found) is found
+    assert without_words(found) == tree and without_words(tree) is tree
     assert [n.label for n in found.preorder()][:1] == [tree.label]
