@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from structnet import TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier
-from structnet.tensor_tree.building import Question, Targets
+from structnet.tensor_tree.building import Question, Targets, child_sum
 from structnet.tensor_tree.word_choice import words_tell
 from structnet.trees import Tree, with_words
 
@@ -114,6 +115,19 @@ def test_examples_say_by_their_weights_whether_words_tell(part: int) -> None:
         given = list(parts)
         given[part] = mixed.take(np.arange(160) if part == 0 else np.arange(160, 240))
         assert words_tell(*given, Question("classes", 2), 0) == tell
+
+
+def test_gradients_of_several_texts_are_those_of_their_own_words() -> None:
+    model = TreeLSTMClassifier(epochs=1, words=True, random_state=0).fit(X[:40], Y[:40])
+    tree = Tree("review", [Tree("door wall wall fine"), Tree("text", [Tree("wall fine")])])
+    vectors = child_sum(model.model_).token_vectors.weight
+    kept = model.trained_.vocabulary.token_of("fine")
+    with torch.no_grad():
+        vectors[np.arange(len(vectors)) != kept] = 0.0
+    why = model.explain(tree)
+    labels = np.array([node.label for node in why.tree.preorder()])
+    share = why.gradient[np.isin(labels, ("fine", "door", "wall"))]
+    assert ((share != 0) == [False, False, False, True, False, True]).all()
 
 
 def test_words_are_a_flag() -> None:
