@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -252,7 +253,7 @@ class ChildSumTreeLSTM(ChildSumCell):
         """
         texts, count = np.unique(self._words(forest)[0], return_counts=True)
         (lengths,) = moved(vectors.device, count)
-        added = torch.segment_reduce(vectors, "sum", lengths=lengths)
+        added = _SegmentSum.apply(vectors, lengths)
         return texts, added / lengths.unsqueeze(1).to(added).sqrt()
 
     def node_states(self, forest: Forest, backend: str = "levels") -> Tensor:
@@ -293,6 +294,24 @@ class ChildSumTreeLSTM(ChildSumCell):
     def forward(self, forest: Forest, backend: str = "levels") -> Tensor:
         roots = torch.from_numpy(forest.roots).to(forest.device)
         return self.node_states(forest, backend).index_select(0, roots)
+
+
+class _SegmentSum(torch.autograd.Function):
+    """Sums of rows in a row, as torch's own, but with second derivatives.
+
+    Shapes:
+        rows ``[n, size]``, lengths ``[sums]`` -> ``[sums, size]``.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, lengths: Tensor) -> Tensor:
+        ctx.save_for_backward(lengths)
+        return torch.segment_reduce(rows, "sum", lengths=lengths)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        (lengths,) = ctx.saved_tensors
+        return gradient.repeat_interleave(lengths, 0), None
 
 
 def _is_watched(table: nn.Embedding) -> bool:

@@ -149,11 +149,14 @@ def hidden_one_by_one(
                 by.append(len(trees))
                 trees.append(Text(node.label, [*words[:i], HIDDEN, *words[i + 1 :]]))
     whole = Forest.from_trees(trees, vocabulary, share=False)
-    nodes, instead = whole.preorder().nodes[at], np.array(by)
+    places, instead = np.array(at), np.array(by)
     written = tree.size + 1 - np.array([node.size for node in tree.preorder()])
     number = np.cumsum(written) // most  # of the forest of each
-    for start, end in itertools.pairwise([0, *np.flatnonzero(np.diff(number)) + 1, len(nodes)]):
-        yield each_replaced(whole, nodes[start:end], instead[start:end])
+    for start, end in itertools.pairwise([0, *np.flatnonzero(np.diff(number)) + 1, len(number)]):
+        # Without the texts of other forests: a page of n words has n of them.
+        used, which = np.unique(instead[start:end], return_inverse=True)
+        part = whole[[0, *used]]
+        yield each_replaced(part, part.preorder().nodes[places[start:end]], which + 1)
 
 
 def _apart(tree: Tree) -> Tree:

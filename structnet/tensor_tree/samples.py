@@ -8,6 +8,7 @@ import numpy as np
 
 from structnet.estimators.inputs import check_weights, counting_places, off_torch, plain_numbers
 from structnet.parse.conversion import as_tree
+from structnet.trees.label_words import without_words
 from structnet.trees.tree import Tree
 
 SHOWN = 60  # characters of a wrong sample in a sentence
@@ -24,7 +25,7 @@ def check_lengths(samples: Any, y: Any) -> None:
 
 
 def as_sample(x: Any, place: int) -> tuple[Tree, ...]:
-    """A sample as a tuple of trees.
+    """A sample as a tuple of trees, labels of leaves whole: whether words are read, a model says.
 
     Args:
         x: tree or trees, as a user has them.
@@ -36,7 +37,7 @@ def as_sample(x: Any, place: int) -> tuple[Tree, ...]:
     """
     several = isinstance(x, (tuple, list)) and not callable(getattr(x, "label", None))
     try:
-        return tuple(map(as_tree, x)) if several else (as_tree(x),)
+        return tuple(without_words(as_tree(each)) for each in (x if several else (x,)))
     except (TypeError, ValueError) as error:
         shown = repr(x) if len(repr(x)) <= SHOWN else repr(x)[:SHOWN] + "..."
         kind = TypeError if isinstance(error, TypeError) else ValueError

@@ -6,7 +6,7 @@ its words are met again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import islice
 from unicodedata import category, normalize
@@ -42,18 +42,35 @@ def with_words(tree: Tree) -> Tree:
         >>> with_words(tree)
         <Tree (Call (getElementById get element by id) ('main page' main page) x1)>
     """
+    return _with_leaves(tree, _over_own_words)
+
+
+def without_words(tree: Tree) -> Tree:
+    """The same tree without words below its texts: what :func:`with_words` was given."""
+    return _with_leaves(tree, lambda leaf: Tree(leaf.label) if isinstance(leaf, Text) else leaf)
+
+
+def _with_leaves(tree: Tree, new: Callable[[Tree], Tree]) -> Tree:
+    """The same tree with new leaves, itself if these are the old ones; a text is a leaf."""
     done: dict[int, Tree] = {}
     for node in tree.postorder(once=True):
-        new = node
+        found = node
         if own_children(node):
             below = [done[id(child)] for child in node.children]
             if any(a is not b for a, b in zip(below, node.children, strict=True)):
-                new = Tree(node.label, below, node.token)
-        elif type(node.label) is str and node.token is None and not node.children:
-            read = _kept if len(node.label) <= SHORT else _over_words
-            new = read(node.label) or node
-        done[id(node)] = new
+                found = Tree(node.label, below, node.token)
+        else:
+            found = new(node)
+        done[id(node)] = found
     return done[id(tree)]
+
+
+def _over_own_words(leaf: Tree) -> Tree:
+    """A leaf with its words, if it is a text that has none yet."""
+    if not isinstance(leaf.label, str) or leaf.token is not None or leaf.children:
+        return leaf
+    read = _kept if len(leaf.label) <= SHORT else _over_words
+    return read(leaf.label) or leaf
 
 
 def own_children(node: Tree) -> tuple[Tree, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from importlib import import_module
 from operator import index
+from types import MappingProxyType
 from typing import TypeVar
 
 from structnet.trees.notation import outlined, postorder_of, written
@@ -305,10 +306,13 @@ class Tree(_Unsealed):
         # pickle descends by recursion; a flat list, each object once, does not need it to.
         number: dict[int, int] = {}
         flat: list[tuple[Hashable, list[int], Hashable | None]] = []
+        kinds: dict[int, type[Tree]] = {}  # of nodes of a subclass
         for node in self.postorder(once=True):
             number[id(node)] = len(flat)
+            if type(node) is not Tree:
+                kinds[len(flat)] = type(node)
             flat.append((node.label, [number[id(child)] for child in node.children], node.token))
-        return (_unpickled, (flat,))
+        return (_unpickled, (flat, kinds))
 
     def __copy__(self) -> Tree:
         return self
@@ -322,8 +326,11 @@ class Tree(_Unsealed):
         return import_module("structnet.plot.svg").tree_svg(self)
 
 
-def _unpickled(flat: list[tuple[Hashable, list[int], Hashable | None]]) -> Tree:
+def _unpickled(
+    flat: list[tuple[Hashable, list[int], Hashable | None]],
+    kinds: Mapping[int, type[Tree]] = MappingProxyType({}),
+) -> Tree:
     trees: list[Tree] = []
-    for label, children, token in flat:
-        trees.append(Tree(label, [trees[i] for i in children], token))
+    for i, (label, children, token) in enumerate(flat):
+        trees.append(kinds.get(i, Tree)(label, [trees[child] for child in children], token))
     return trees[-1]

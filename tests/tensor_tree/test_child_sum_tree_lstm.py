@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 
 import numpy as np
@@ -82,6 +83,25 @@ def test_a_text_has_the_vectors_of_its_words():
     watched = model()
     watched.token_vectors.register_forward_hook(lambda *_: None)
     torch.testing.assert_close(watched(forest), found)
+
+
+def test_texts_have_second_derivatives():
+    m = model().double()
+    forest = Forest.from_trees(
+        [Tree("A", [Text("x", [Tree("y"), Tree("z"), Tree("y")])])], VOCABULARY
+    )
+    table = m.token_vectors.weight
+    state = m(forest, backend="dgl").square().sum()
+    (first,) = torch.autograd.grad(state, table, create_graph=True)
+    direction = torch.randn_like(table)
+    (second,) = torch.autograd.grad((first * direction).sum(), table)
+    gradients = []
+    for step in (1e-5, -1e-5):
+        moved = copy.deepcopy(m)
+        moved.token_vectors.weight.data.add_(direction, alpha=step)
+        moved(forest, backend="dgl").square().sum().backward()
+        gradients.append(moved.token_vectors.weight.grad)
+    torch.testing.assert_close(second, (gradients[0] - gradients[1]) / 2e-5, rtol=1e-4, atol=1e-6)
 
 
 def test_rare_words_of_texts_are_dropped():

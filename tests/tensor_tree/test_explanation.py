@@ -16,6 +16,7 @@ from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor
 from structnet.plot import plot_explanation
 from structnet.tensor_tree.explanation import HIDDEN, hidden_one_by_one
 from structnet.trees.forest import Forest
+from structnet.trees.label_words import Text
 from structnet.trees.vocabulary import Vocabulary
 
 NOISE = "uvwxyz"
@@ -46,6 +47,13 @@ def without(tree: Tree, place: int) -> Tree:
         children.append(without(child, place - start) if inside else child)
         start += child.size
     return type(tree)(tree.label, children, tree.token)
+
+
+def test_a_forest_has_none_of_the_texts_of_others():
+    tree = Tree("f", [Text("text", [Tree(word) for word in "abcdefgh"])] * 20)
+    vocabulary = Vocabulary.from_trees([tree], unknown=True)
+    for forest in hidden_one_by_one(tree, vocabulary, 1):
+        assert forest.num_nodes <= 21 + 3  # those of the tree, what replaces one, and a copy above
 
 
 @pytest.mark.parametrize("most", [1, 60, 10**6])

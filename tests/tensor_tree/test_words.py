@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from structnet import TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier
-from structnet.tensor_tree.building import Question, Targets
+from structnet.tensor_tree.building import Question, Targets, child_sum
 from structnet.tensor_tree.word_choice import words_tell
 from structnet.trees import Tree, with_words
 
@@ -91,6 +92,42 @@ def test_of_many_examples_some_say_whether_words_tell(monkeypatch) -> None:
     assert words_tell(learn, held, question, 0)
     noise = replace(learn, answers=np.random.default_rng(0).permutation(learn.answers))
     assert not words_tell(noise, held, question, 0)
+
+
+def test_who_asks_for_no_words_gets_none_whatever_trees_have_them() -> None:
+    read = [with_words(tree) for tree in X]
+    for kw in ({"words": False}, {"cell": "tucker", "hidden_size": 4}, {"words": True}):
+        given = {"epochs": 1, "random_state": 0, **kw}
+        model = TreeLSTMClassifier(**given).fit(X[:60], Y[:60])
+        again = TreeLSTMClassifier(**given).fit(read[:60], Y[:60])
+        np.testing.assert_array_equal(again.predict_proba(read), model.predict_proba(X))
+    labels = [[None, "good" if y else "bad", None, None] for y in Y]
+    nodes = TreeNodeClassifier(epochs=1, random_state=0).fit(read[:60], labels[:60])
+    assert [len(each) for each in nodes.predict(read)] == [4] * len(read)
+
+
+@pytest.mark.parametrize("part", [0, 1])
+def test_examples_say_by_their_weights_whether_words_tell(part: int) -> None:
+    samples, wrong = [(with_words(tree),) for tree in X], np.arange(240) % 4 < 2
+    parts = [Targets(samples[:160], Y[:160]), Targets(samples[160:], Y[160:])]
+    for weights, tell in ((np.where(wrong, 1e-6, 1.0), True), (None, False)):
+        mixed = Targets(samples, np.where(wrong, 1 - Y, Y), weights)
+        given = list(parts)
+        given[part] = mixed.take(np.arange(160) if part == 0 else np.arange(160, 240))
+        assert words_tell(*given, Question("classes", 2), 0) == tell
+
+
+def test_gradients_of_several_texts_are_those_of_their_own_words() -> None:
+    model = TreeLSTMClassifier(epochs=1, words=True, random_state=0).fit(X[:40], Y[:40])
+    tree = Tree("review", [Tree("door wall wall fine"), Tree("text", [Tree("wall fine")])])
+    vectors = child_sum(model.model_).token_vectors.weight
+    kept = model.trained_.vocabulary.token_of("fine")
+    with torch.no_grad():
+        vectors[np.arange(len(vectors)) != kept] = 0.0
+    why = model.explain(tree)
+    labels = np.array([node.label for node in why.tree.preorder()])
+    share = why.gradient[np.isin(labels, ("fine", "door", "wall"))]
+    assert ((share != 0) == [False, False, False, True, False, True]).all()
 
 
 def test_words_are_a_flag() -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
+
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from structnet.trees import Tree, with_words
+from structnet.trees import Forest, Tree, Vocabulary, with_words
+from structnet.trees.label_words import without_words
 
 
 @pytest.mark.parametrize(
@@ -40,6 +44,20 @@ def test_a_text_has_at_most_fifty_words() -> None:
     assert len(with_words(Tree("so on " * 40)).children) == 50
 
 
+def test_text_of_numpy_is_text() -> None:
+    label = np.array(["two words"])[0]
+    assert with_words(Tree(label)) == Tree("two words", [Tree("two"), Tree("words")])
+
+
+def test_a_pickled_text_stays_one() -> None:
+    tree = with_words(Tree("f", [Tree("two words"), Tree("word")]))
+    again = pickle.loads(pickle.dumps(tree))
+    vocabulary = Vocabulary.from_trees([tree])
+    assert Vocabulary.from_trees([again]) == vocabulary
+    assert Forest.from_trees([tree, again], vocabulary).num_nodes == 3
+    assert with_words(again) is again
+
+
 def test_other_labels_stay() -> None:
     tree = Tree("innerNode", [Tree(7), Tree("two words", (), "a token"), Tree("word")])
     assert with_words(tree) is tree
@@ -54,4 +72,5 @@ def test_other_labels_stay() -> None:
 def test_words_have_no_words(tree: Tree) -> None:
     found = with_words(tree)
     assert with_words(found) is found
+    assert without_words(found) == tree and without_words(tree) is tree
     assert [n.label for n in found.preorder()][:1] == [tree.label]
