@@ -11,12 +11,14 @@ import pytest
 from label_trees import around_centres, table
 from scipy.sparse import csr_matrix
 
+from structnet.estimators.held_out import hold_out
 from structnet.label_tree import (
     Examples,
     Features,
     LabelTreeClassifier,
     LabelTreeSettings,
     Training,
+    begin,
     choose,
 )
 from structnet.label_tree.choice import DENSE, ENOUGH, SOFTMAX, base_rate, filled_in
@@ -132,6 +134,43 @@ def test_told_passes_are_made(scores: Scores) -> None:
 
 def trials(examples: Examples) -> Trials:
     return Trials(examples[:2000], examples[2000:], 27, Progress(False))
+
+
+@pytest.mark.parametrize("told", [{}, {"tree": "learned"}, {"embedding_size": 4}])
+def test_without_passes_what_begins_with_nothing_stays_so(told: Any) -> None:
+    examples = sparse(table(100))
+    settings = choose(examples, 27, LabelTreeSettings(epochs=0, **told))
+    training = Training(begin(examples, 27, settings), settings).run(examples)
+    assert (training.done, training.epochs, training.rebuilds) == (0, [], [])
+    assert settings.epochs == 0 and not training.tree.softmax.weight.any()
+
+
+def test_a_trial_counts_by_weight() -> None:
+    """A third of what is held out has labels at random, and weighs next to nothing."""
+    settings, held = LabelTreeSettings("huffman", 27, 0, 0, 0.1), table(3000)[2000:]
+    wrong = np.arange(1000) % 3 == 0
+    rng = np.random.default_rng(0)
+    labels = np.where(wrong, rng.integers(27, size=1000), held.labels)
+    shares = np.where(wrong, 1e-9, 1.5).astype(np.float32)
+    learn, progress = table(3000)[:2000], Progress(False)
+    found = Trials(learn, Examples(held.features, labels, shares), 27, progress).run(settings)
+    alone = Trials(learn, held[~wrong], 27, progress).run(settings)
+    assert found.score == pytest.approx(alone.score, abs=1e-3)
+    others = replace(held, labels=labels)[wrong]
+    worse = Trials(learn, others, 27, progress).run(settings)
+    assert worse.score < alone.score / 2  # which would lower the score by a sixth
+    light = Tried(0.0, np.where(wrong, shares, 0), settings)
+    assert found.beats(light, 2) and not light.beats(found, 0)
+
+
+def test_weights_that_single_precision_takes_for_none_choose_nothing() -> None:
+    """All of those to learn from in the trials may be such."""
+    examples = table(100)
+    heavy = hold_out(100, 0.1, 0)[1][:3]
+    shares = np.zeros(100, np.float32)
+    shares[heavy] = 1
+    found = choose(replace(examples, shares=shares), 27, UNTOLD)
+    assert (found.arity, found.epochs) == (27, 0)
 
 
 def test_a_tree_that_stays_far_behind_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
