@@ -176,7 +176,7 @@ class Training:
         assert rate is not None
         examples = self._taken(examples)
         counts = examples.counts(self.tree.num_outputs)
-        # What the tree began with counts the first examples already; a training of no epochs is done.
+        # What the tree began with counts the first examples already, or those of no epochs.
         softmax.counts += torch.from_numpy(counts * (self.done > 0 or self.settings.epochs == 0))
         order = epoch_order(len(examples), self.settings.seed, self.done)
         loss = self._pass(examples[order], rate, rate, streams=True) / len(examples)

@@ -124,6 +124,58 @@ def test_a_node_makes_passes_where_they_help_and_else_a_tree_must_come_near(
     assert targets == ([-np.inf] * 3 if helps else [0.5])
 
 
+@pytest.mark.parametrize(
+    ("changed", "is_sparse", "sizes"),
+    [
+        ({}, False, (2700, 300)),
+        ({"TRIED": 50_000}, False, (500, 300)),
+        ({"TRIED": 0}, True, (270, 270)),
+        ({"ASKED": 27 * (4 / DENSE + SOFTMAX) * 100}, False, (2700, 100)),
+        ({"ASKED": 0}, False, (2700, 40)),
+        ({"ASKED": 0}, True, (2700, 300)),
+    ],
+)
+def test_trials_that_would_take_long_are_of_fewer_examples(
+    changed: dict[str, float],
+    is_sparse: bool,
+    sizes: tuple[int, int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+
+    def run(self: Trials, settings: LabelTreeSettings, target: float = -np.inf) -> Tried:
+        asked.append((len(self.learn), len(self.held)))
+        self.found.append(Tried(1.0, np.ones(len(self.held)), settings))
+        return self.found[-1]
+
+    monkeypatch.setattr(Trials, "run", run)
+    for name, value in changed.items():
+        monkeypatch.setattr(CHOICE + name, value)
+    choose(sparse(table()) if is_sparse else table(), 27, UNTOLD)
+    assert set(asked) == {sizes}
+
+
+def test_steps_are_not_tried_on_where_they_become_worse(scores: Scores) -> None:
+    """Longer and longer at a node; at a tree, shorter where three times as long are worse."""
+    best = base_rate(table(), filled_in(table(), 27, UNTOLD))
+    for worst, nodes, trees in (
+        (3.0, (0.3, 1.0, 3.0), (1.0, 3.0, 0.3)),
+        (1.0, (0.3, 1.0), (1.0, 3.0)),
+    ):
+        tried = scores(
+            lambda settings, worst=worst: (
+                0.3
+                + bool(settings.epochs)
+                * (0.4 - 0.1 * (settings.learning_rate / best > worst - 0.1))
+                + (settings.arity == 20) * 0.2 * (worst == 1 and settings.learning_rate > 2 * best)
+            )
+        )
+        choose(table(), 27, UNTOLD)
+        for arity, rates in ((27, nodes), (20, trees)):
+            found = [s.learning_rate / best for s, _ in tried if s.arity == arity and s.epochs]
+            assert found == pytest.approx(list(rates))
+
+
 def test_told_passes_are_made(scores: Scores) -> None:
     tried = scores(lambda settings: 0.5)
     assert choose(table(), 27, LabelTreeSettings(epochs=3)).epochs == 3
