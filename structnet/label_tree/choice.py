@@ -101,6 +101,8 @@ def _parts(
 ) -> tuple[Examples, Examples]:
     """What trials learn from, and what they are asked for, of labels that they have learnt."""
     learn, held = hold_out(len(examples), 0.1, settings.seed)
+    if len(examples.shares):  # what is too light for single precision says nothing
+        learn, held = (each[examples.shares[each] > 0] for each in (learn, held))
     most = max(TRIED // max(settings.epochs or 1, 1), 10 * num_classes)
     rng = np.random.default_rng(settings.seed)
     learn, held = rng.permutation(learn)[:most], rng.permutation(held)
@@ -194,7 +196,7 @@ def filled_in(
 def base_rate(examples: Examples, settings: LabelTreeSettings) -> float:
     """The rate at which a step moves a decision about as far as it is wrong."""
     features = examples.features
-    size = (features.values.astype(np.float64) ** 2).sum() / max(len(examples), 1)  # of a row
+    size = features.sum_of_squares / max(len(examples), 1)  # of a row
     if settings.embedding_size:  # bags of words have rows of size 1 at most
         return float(VECTORS / max(size, 1.0))
     size += settings.bias and not features.is_table  # of short rows, the bias learns most

@@ -9,6 +9,7 @@ from scipy.special import logsumexp
 
 from structnet.estimators.held_out import hold_out
 from structnet.label_tree.examples import Examples, label_means
+from structnet.label_tree.features import Features
 
 SHARES = (0.1, 0.01, 0.4, 1.0)  # of the identity in the covariance; the first untried
 CERTAINTIES = (1.0, 0.5, 0.2, 0.05, 0.0)  # of what the analysis tells
@@ -69,13 +70,17 @@ def discriminant(
         [5.0]
     """
     share, certainty = SHARES[0], CERTAINTIES[0]
-    values = examples.features.values.astype(np.float64)
-    unit = float(np.sqrt(np.square(values).mean())) or 1.0
+    features, single = examples.features, np.finfo(np.float32)
+    unit = np.sqrt(features.sum_of_squares / features.values.size) or 1.0
+    unit = max(float(unit), float(single.tiny))
     if len(examples) >= LEAST:
         share, certainty = _best(examples, num_classes, unit, seed)
     moments = _moments(examples, num_classes, unit, seed)
     weight, bias = (certainty * each for each in _solved(moments, share))
-    return (weight / unit).astype(np.float32), (bias + moments.log_share).astype(np.float32)
+    weight /= unit
+    if np.abs(weight).max() > single.max:  # of rows that are hardly more than 0
+        weight, bias = np.zeros_like(weight), np.zeros_like(bias)
+    return weight.astype(np.float32), (bias + moments.log_share).astype(np.float32)
 
 
 def _best(examples: Examples, num_classes: int, unit: float, seed: int) -> tuple[float, float]:
@@ -101,15 +106,15 @@ def _best(examples: Examples, num_classes: int, unit: float, seed: int) -> tuple
 
 
 def _moments(examples: Examples, num_classes: int, unit: float, seed: int) -> _Moments:
-    table, counts = examples.features.table / np.float32(unit), examples.counts(num_classes)
-    total, size = counts.sum(), table.shape[1]
-    means = label_means(examples, num_classes) / unit
+    counts, size = examples.counts(num_classes), examples.features.size
+    total, means = counts.sum(), label_means(examples, num_classes) / unit
     middle = counts @ means / total
-    rests = table - means.astype(np.float32)[examples.labels]
+    rests = examples.features.table / np.float32(unit)
+    rests -= means.astype(np.float32)[examples.labels]
     if len(examples.shares):
         rests *= np.sqrt(examples.shares)[:, None]
     means -= middle
-    within = np.square(rests).sum(dtype=np.float64) / total
+    within = Features.from_table(rests).sum_of_squares / total
     between = counts @ np.square(means).sum(1) / total
     spread = max(within + between, ROUNDING * size)
     # One more row, half of whose distance from the mean of all is within its label: there may be

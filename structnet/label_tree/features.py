@@ -120,6 +120,12 @@ class Features:
         return np.repeat(np.float32(1) / np.maximum(lengths, 1).astype(np.float32), lengths)
 
     @property
+    def sum_of_squares(self) -> float:
+        """The sum of the squares of all numbers, in double precision, without a copy of them."""
+        values = self.values
+        return float(np.einsum("i,i", values, values, dtype=np.float64))
+
+    @property
     def parts(self) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
         """The values, offsets and ids as the loops take them: of a table, the values alone."""
         return self.values, *((None, None) if self.is_table else (self.offsets, self.ids))

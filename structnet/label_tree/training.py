@@ -176,8 +176,8 @@ class Training:
         assert rate is not None
         examples = self._taken(examples)
         counts = examples.counts(self.tree.num_outputs)
-        # What the tree began with counts the first examples already.
-        softmax.counts += torch.from_numpy(counts * (self.done > 0))
+        # What the tree began with counts the first examples already, or those of no epochs.
+        softmax.counts += torch.from_numpy(counts * (self.done > 0 or self.settings.epochs == 0))
         order = epoch_order(len(examples), self.settings.seed, self.done)
         loss = self._pass(examples[order], rate, rate, streams=True) / len(examples)
         self.done += len(examples)
@@ -211,6 +211,8 @@ class Training:
 
     def _marks(self, size: int, total: int) -> np.ndarray:
         """Where the training stops for a moment: a reassignment, an epoch's end, or memory."""
+        if not total:
+            return np.zeros(0, np.int64)
         ends = np.arange(size, total + 1, size)
         parts = (ends - size)[:, None] + np.arange(0, size, PART)
         return np.unique(np.concatenate([ends, parts.ravel(), self._rebuild_marks(total)]))

@@ -24,7 +24,7 @@ class Tried(NamedTuple):
 
     Attributes:
         score: share of the examples held out that it gets right, and a little for its certainty.
-        right: is it right of each of them?
+        right: weight of each of them that it gets right; 0 of the others.
         settings: settings of it.
     """
 
@@ -34,8 +34,8 @@ class Tried(NamedTuple):
 
     def beats(self, other: Tried, errors: float) -> bool:
         """Is it right where the other is not by so many standard errors more than the reverse?"""
-        gains = self.right.astype(int) - other.right
-        return bool(gains.sum() > errors * np.sqrt(np.abs(gains).sum()))
+        gains = self.right.astype(float) - other.right
+        return bool(gains.sum() > errors * np.sqrt(np.square(gains).sum()))
 
 
 @dataclass
@@ -71,7 +71,7 @@ class Trials:
                 training.run(self.learn)
             score, right = self._asked(tree)
         except CollapseError:
-            score, right = -np.inf, np.zeros(len(self.held), bool)
+            score, right = -np.inf, np.zeros(len(self.held))
         kind = (
             f"a {settings.tree} tree of arity {settings.arity}, rate {settings.learning_rate:.3g}"
         )
@@ -87,8 +87,10 @@ class Trials:
         return deepcopy(self._begun[alike])
 
     def _asked(self, tree: LabelTree) -> tuple[float, np.ndarray]:
-        """The score, and which of the examples held out are right."""
+        """The score, and the weight of each of the examples held out that is right."""
         held, few = self.held, self.held[np.arange(min(len(self.held), CERTAIN))]
+        weights = held.shares if len(held.shares) else np.ones(len(held))
         right = tree.top_k(held.features)[1][:, 0] == held.labels
         log_p = np.maximum(tree.score(few.features, few.labels), -50)
-        return float(right.mean() + 1e-3 * log_p.mean()), right
+        certainty = np.average(log_p, weights=weights[: len(few)])
+        return float(np.average(right, weights=weights) + 1e-3 * certainty), right * weights

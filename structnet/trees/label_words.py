@@ -34,8 +34,10 @@ def with_words(tree: Tree) -> Tree:
 
     Words are runs of letters, in small letters, the first 50 of them; a capital behind a small
     letter begins one, and so does the last of several capitals before a small letter. What is a
-    number, or one word, stays as it is, as do inner nodes and leaves with a token. A tree without
-    such a leaf is given back itself.
+    number, or one word, stays as it is, as do inner nodes and leaves with a token; and texts in
+    scripts without blanks between words. A tree without such a leaf is given back itself. It is the
+    last thing to do to a tree: whatever makes a new one of it (:meth:`.Tree.map`, a graph) takes
+    the words for nodes.
 
     Example:
         >>> tree = Tree("Call", [Tree("getElementById"), Tree("'main page'"), Tree("x1")])

@@ -11,12 +11,14 @@ import pytest
 from label_trees import around_centres, table
 from scipy.sparse import csr_matrix
 
+from structnet.estimators.held_out import hold_out
 from structnet.label_tree import (
     Examples,
     Features,
     LabelTreeClassifier,
     LabelTreeSettings,
     Training,
+    begin,
     choose,
 )
 from structnet.label_tree.choice import DENSE, ENOUGH, SOFTMAX, base_rate, filled_in
@@ -122,6 +124,58 @@ def test_a_node_makes_passes_where_they_help_and_else_a_tree_must_come_near(
     assert targets == ([-np.inf] * 3 if helps else [0.5])
 
 
+@pytest.mark.parametrize(
+    ("changed", "is_sparse", "sizes"),
+    [
+        ({}, False, (2700, 300)),
+        ({"TRIED": 50_000}, False, (500, 300)),
+        ({"TRIED": 0}, True, (270, 270)),
+        ({"ASKED": 27 * (4 / DENSE + SOFTMAX) * 100}, False, (2700, 100)),
+        ({"ASKED": 0}, False, (2700, 40)),
+        ({"ASKED": 0}, True, (2700, 300)),
+    ],
+)
+def test_trials_that_would_take_long_are_of_fewer_examples(
+    changed: dict[str, float],
+    is_sparse: bool,
+    sizes: tuple[int, int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+
+    def run(self: Trials, settings: LabelTreeSettings, target: float = -np.inf) -> Tried:
+        asked.append((len(self.learn), len(self.held)))
+        self.found.append(Tried(1.0, np.ones(len(self.held)), settings))
+        return self.found[-1]
+
+    monkeypatch.setattr(Trials, "run", run)
+    for name, value in changed.items():
+        monkeypatch.setattr(CHOICE + name, value)
+    choose(sparse(table()) if is_sparse else table(), 27, UNTOLD)
+    assert set(asked) == {sizes}
+
+
+def test_steps_are_not_tried_on_where_they_become_worse(scores: Scores) -> None:
+    """Longer and longer at a node; at a tree, shorter where three times as long are worse."""
+    best = base_rate(table(), filled_in(table(), 27, UNTOLD))
+    for worst, nodes, trees in (
+        (3.0, (0.3, 1.0, 3.0), (1.0, 3.0, 0.3)),
+        (1.0, (0.3, 1.0), (1.0, 3.0)),
+    ):
+        tried = scores(
+            lambda settings, worst=worst: (
+                0.3
+                + bool(settings.epochs)
+                * (0.4 - 0.1 * (settings.learning_rate / best > worst - 0.1))
+                + (settings.arity == 20) * 0.2 * (worst == 1 and settings.learning_rate > 2 * best)
+            )
+        )
+        choose(table(), 27, UNTOLD)
+        for arity, rates in ((27, nodes), (20, trees)):
+            found = [s.learning_rate / best for s, _ in tried if s.arity == arity and s.epochs]
+            assert found == pytest.approx(list(rates))
+
+
 def test_told_passes_are_made(scores: Scores) -> None:
     tried = scores(lambda settings: 0.5)
     assert choose(table(), 27, LabelTreeSettings(epochs=3)).epochs == 3
@@ -132,6 +186,43 @@ def test_told_passes_are_made(scores: Scores) -> None:
 
 def trials(examples: Examples) -> Trials:
     return Trials(examples[:2000], examples[2000:], 27, Progress(False))
+
+
+@pytest.mark.parametrize("told", [{}, {"tree": "learned"}, {"embedding_size": 4}])
+def test_without_passes_what_begins_with_nothing_stays_so(told: Any) -> None:
+    examples = sparse(table(100))
+    settings = choose(examples, 27, LabelTreeSettings(epochs=0, **told))
+    training = Training(begin(examples, 27, settings), settings).run(examples)
+    assert (training.done, training.epochs, training.rebuilds) == (0, [], [])
+    assert settings.epochs == 0 and not training.tree.softmax.weight.any()
+
+
+def test_a_trial_counts_by_weight() -> None:
+    """A third of what is held out has labels at random, and weighs next to nothing."""
+    settings, held = LabelTreeSettings("huffman", 27, 0, 0, 0.1), table(3000)[2000:]
+    wrong = np.arange(1000) % 3 == 0
+    rng = np.random.default_rng(0)
+    labels = np.where(wrong, rng.integers(27, size=1000), held.labels)
+    shares = np.where(wrong, 1e-9, 1.5).astype(np.float32)
+    learn, progress = table(3000)[:2000], Progress(False)
+    found = Trials(learn, Examples(held.features, labels, shares), 27, progress).run(settings)
+    alone = Trials(learn, held[~wrong], 27, progress).run(settings)
+    assert found.score == pytest.approx(alone.score, abs=1e-3)
+    others = replace(held, labels=labels)[wrong]
+    worse = Trials(learn, others, 27, progress).run(settings)
+    assert worse.score < alone.score / 2  # which would lower the score by a sixth
+    light = Tried(0.0, np.where(wrong, shares, 0), settings)
+    assert found.beats(light, 2) and not light.beats(found, 0)
+
+
+def test_weights_that_single_precision_takes_for_none_choose_nothing() -> None:
+    """All of those to learn from in the trials may be such."""
+    examples = table(100)
+    heavy = hold_out(100, 0.1, 0)[1][:3]
+    shares = np.zeros(100, np.float32)
+    shares[heavy] = 1
+    found = choose(replace(examples, shares=shares), 27, UNTOLD)
+    assert (found.arity, found.epochs) == (27, 0)
 
 
 def test_a_tree_that_stays_far_behind_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

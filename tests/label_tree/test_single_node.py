@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from dataclasses import replace
 from typing import Any
 
@@ -193,6 +194,29 @@ def test_rows_in_any_order_and_of_any_size() -> None:
         scores.append(((x * unit) @ weight.astype(np.float64).T + bias).argmax(1) == y)
     assert np.mean(scores[0]) > 0.95
     assert np.array_equal(scores[0], scores[1]) and np.array_equal(scores[0], scores[2])
+
+
+def test_rows_that_single_precision_hardly_holds_say_nothing() -> None:
+    """Weights for them would be infinite, and all probabilities NaN."""
+    examples = table(300)
+    share = examples.counts(27) / 300
+    for unit in (1e-38, 1e-45):
+        rows = examples.features.table * np.float32(unit)
+        tiny = replace(examples, features=Features.from_table(rows))
+        tree = begin(tiny, 27, LabelTreeSettings("huffman", 27, 0))
+        np.testing.assert_allclose(np.exp(tree.score_all(rows[:1]))[0], share, atol=0.01)
+
+
+def test_an_analysis_takes_about_three_times_the_memory_of_its_rows() -> None:
+    x = np.random.default_rng(0).normal(size=(20_000, 100)).astype(np.float32)
+    examples = Examples(Features.from_table(x), np.arange(20_000) % 100)
+    tracemalloc.start()
+    try:
+        discriminant(examples, 100)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 3.5 * x.nbytes
 
 
 def test_very_many_columns_vary_alike() -> None:

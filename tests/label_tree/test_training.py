@@ -296,6 +296,14 @@ def test_a_stream() -> None:
     assert training.epochs[-1]["loss"] < training.epochs[0]["loss"]
 
 
+def test_a_stream_counts_on_after_a_training_without_passes() -> None:
+    examples, settings = table(), replace(SETTINGS, epochs=0)
+    training = Training(begin(examples[:500], 27, settings), settings).run(examples[:500])
+    for start in (500, 1000):
+        training.stream(examples[start : start + 500])
+    assert training.tree.softmax.counts.sum() == 1500
+
+
 @pytest.mark.parametrize("rate", [1e4, 30.0])
 def test_a_rate_at_which_training_collapses(rate: float) -> None:
     settings = replace(SETTINGS, learning_rate=rate)
