@@ -3,8 +3,8 @@
 Several kinds of trees learn, quickly, from the rest or from some of it: complete trees of some
 depths, trees that begin as a decision tree of single features, and that decision tree as it is. Of
 each start the depths are walked from the deepest, whose leaves are the narrowest and cost the
-least, towards the flat softmax, as long as that does no harm: trees of wide leaves are tried only
-where they have a chance. All learn for one iteration, and the best few go on from there, on several
+least, towards the flat softmax, as long as that does no harm, and then from there: trees of wide
+leaves are tried only where they have a chance. All learn for one iteration, and the best few go on from there, on several
 parts if there are few samples. The kind with the lowest error is then tried with stronger and
 weaker penalties, times the mean weight of a sample, as long as that helps. One kind is held to be
 better than another that is simpler only if that is no matter of chance; the plain decision tree is
@@ -47,6 +47,7 @@ PENALTIES = (10.0, 100.0), (0.1, 0.01)  # the kinds are compared with 1
 # is not so far from 1: a long training overfits with weak ones, which a short one does not show.
 BETTER, SURE = 0.5, 2.0
 ALPHA, RHO = 0.7, 0.95
+FLAT = 4e10  # sums that a flat softmax may take in a trial, some seconds
 COST = 5e8  # sums that a decision tree of single features may take, about a second
 LOOKED = 64  # rows and columns by which the thresholds of a feature are counted
 
@@ -173,9 +174,24 @@ class _Search:
     def _walk(
         self, start: Any, depths: Iterable[int], before: dict[Kind, np.ndarray]
     ) -> dict[Kind, np.ndarray]:
-        """Those of one start, from the deepest to the first that is worse than one before it."""
+        """Those of one start, from the deepest to the first that is worse than one before it.
+
+        Between narrow leaves and the flat softmax there may be a hill: then, where that is
+        affordable, it is tried too, and from there on deeper ones.
+        """
+        waiting = sorted(depths)
+        found = self._until_worse(start, reversed(waiting), before)
+        waiting = waiting[: -len(found)]
+        if waiting[:1] == [0] and self._flat <= FLAT:
+            found |= self._until_worse(start, waiting, before | found)
+        return found
+
+    def _until_worse(
+        self, start: Any, depths: Iterable[int], before: dict[Kind, np.ndarray]
+    ) -> dict[Kind, np.ndarray]:
+        """Those of some depths, to the first that is worse than one before it."""
         found: dict[Kind, np.ndarray] = {}
-        for depth in sorted(depths, reverse=True):
+        for depth in depths:
             kind = self._kind(depth, start)
             wrong = self._mistakes(kind, iterations=1)
             least = min((before | found).values(), key=np.mean, default=wrong)
@@ -276,6 +292,13 @@ class _Search:
     @cached_property
     def _cheap(self) -> bool:
         return len(self.points) * self.points.num_features * self.points.num_classes <= CHEAP
+
+    @property
+    def _flat(self) -> float:
+        """About how many sums it takes to try a flat softmax."""
+        x = self._parts[0].learn.x
+        size = x.nnz if issparse(x) else x.size
+        return float(2 * size * self.points.num_classes * STEPS)
 
     def _sums(self, depth: float) -> float:
         """About how many sums it takes to grow a decision tree of single features so deep.

@@ -9,7 +9,13 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from structnet.datasets import clusters
-from structnet.softmax_tree import GrowthSettings, SoftmaxTreeSettings, optimisation, train
+from structnet.softmax_tree import (
+    GrowthSettings,
+    SoftmaxTreeSettings,
+    choice,
+    optimisation,
+    train,
+)
 from structnet.softmax_tree.choice import _exceeds, _Search
 from structnet.softmax_tree.leaf_update import updated_leaf
 from structnet.softmax_tree.points import Points
@@ -39,9 +45,26 @@ def test_trials_cost_no_more_than_the_training(
     assert trained.settings.start is not None and 0 < spent[True] < spent[False]
 
 
-def test_wide_leaves_are_tried_only_where_they_have_a_chance() -> None:
+def test_wide_leaves_are_tried_only_where_they_have_a_chance(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     search = _Search(many(400, 4000), SoftmaxTreeSettings(), None, Progress(shown=False))
-    assert min(kind.depth or 0 for kind in search._walked()) > 0 < search.best().depth
+    walked = {kind.depth for kind in search._walked() if kind.start == "centroids"}
+    assert 0 in walked and 1 not in walked and search.best().depth
+    monkeypatch.setattr(choice, "FLAT", 0)
+    assert min(kind.depth or 0 for kind in search._walked()) > 0
+
+
+def test_a_flat_softmax_behind_a_hill_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    search = _Search(many(400, 4000), SoftmaxTreeSettings(), None, Progress(shown=False))
+    wrong = {6: 20, 4: 30, 2: 25, 1: 5, 0: 8}
+
+    def mistakes(self: _Search, kind: SoftmaxTreeSettings, **_: Any) -> Any:
+        return np.arange(50) < wrong[kind.depth or 0]
+
+    monkeypatch.setattr(_Search, "_mistakes", mistakes)
+    walked = search._walk("centroids", wrong, {})
+    assert [kind.depth for kind in walked] == [6, 4, 0, 1, 2]
 
 
 @pytest.mark.parametrize("seed", [0, 1])
