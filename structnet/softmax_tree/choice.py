@@ -4,11 +4,11 @@ Several kinds of trees learn, quickly, from the rest or from some of it: complet
 depths, trees that begin as a decision tree of single features, and that decision tree as it is. Of
 each start the depths are walked from the deepest, whose leaves are the narrowest and cost the
 least, towards the flat softmax, as long as that does no harm, and then from there: trees of wide
-leaves are tried only where they have a chance. All learn for one iteration, and the best few go on from there, on several
-parts if there are few samples. The kind with the lowest error is then tried with stronger and
-weaker penalties, times the mean weight of a sample, as long as that helps. One kind is held to be
-better than another that is simpler only if that is no matter of chance; the plain decision tree is
-the simplest, and a tree of a stronger penalty is simpler.
+leaves are tried only where they have a chance. All learn for one iteration, and the best few go on
+from there, on several parts if there are few samples. The kind with the lowest error is then tried
+with stronger and weaker penalties, times the mean weight of a sample, as long as that helps. One
+kind is held to be better than another that is simpler only if that is no matter of chance; the
+plain decision tree is the simplest, and a tree of a stronger penalty is simpler.
 """
 
 from __future__ import annotations
@@ -176,14 +176,17 @@ class _Search:
     ) -> dict[Kind, np.ndarray]:
         """Those of one start, from the deepest to the first that is worse than one before it.
 
-        Between narrow leaves and the flat softmax there may be a hill: then, where that is
-        affordable, it is tried too, and from there on deeper ones.
+        Between narrow leaves and the flat softmax there may be a hill: where that is affordable, it
+        is tried too, and if it is better, deeper ones from there on.
         """
         waiting = sorted(depths)
         found = self._until_worse(start, reversed(waiting), before)
         waiting = waiting[: -len(found)]
         if waiting[:1] == [0] and self._flat <= FLAT:
-            found |= self._until_worse(start, waiting, before | found)
+            least = min((before | found).values(), key=np.mean)
+            found |= self._until_worse(start, [0], {})
+            if _exceeds(least, found[self._kind(0, start)]):
+                found |= self._until_worse(start, waiting[1:], found)
         return found
 
     def _until_worse(

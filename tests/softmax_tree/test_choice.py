@@ -49,10 +49,8 @@ def test_wide_leaves_are_tried_only_where_they_have_a_chance(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     search = _Search(many(400, 4000), SoftmaxTreeSettings(), None, Progress(shown=False))
-    walked = {kind.depth for kind in search._walked() if kind.start == "centroids"}
-    assert 0 in walked and 1 not in walked and search.best().depth
     monkeypatch.setattr(choice, "FLAT", 0)
-    assert min(kind.depth or 0 for kind in search._walked()) > 0
+    assert min(kind.depth or 0 for kind in search._walked()) > 0 < search.best().depth
 
 
 def test_a_flat_softmax_behind_a_hill_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,6 +63,8 @@ def test_a_flat_softmax_behind_a_hill_is_found(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(_Search, "_mistakes", mistakes)
     walked = search._walk("centroids", wrong, {})
     assert [kind.depth for kind in walked] == [6, 4, 0, 1, 2]
+    wrong[0] = 20  # is as good as the narrow leaves
+    assert [kind.depth for kind in search._walk("centroids", wrong, {})] == [6, 4, 0]
 
 
 @pytest.mark.parametrize("seed", [0, 1])
