@@ -9,14 +9,12 @@ from typing import Any, cast
 
 from structnet.checks import check_one_of
 from structnet.datasets.csv_file import is_number, number
-from structnet.datasets.tree_file_formats import FORMATS, NAMES, NODE_LABELS, whole
+from structnet.datasets.tree_file_formats import FORMATS, NAMES, NODE_LABELS, Place, where, whole
 from structnet.datasets.tree_file_rows import (
     SEVERAL_LINES,
-    Place,
     TreeFileError,
     Unreadable,
     typed_json,
-    where,
 )
 from structnet.datasets.tree_file_sources import (
     FOLDERS,

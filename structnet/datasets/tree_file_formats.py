@@ -15,6 +15,7 @@ from structnet.trees.tree import Tree
 
 # The text of one tree with the number of its first line, from 1.
 Text = tuple[int, str]
+Place = int | str  # the line of a file, or the file of a folder and maybe its line
 METADATA = re.compile(r"#\s*([^=\s][^=]*?)\s*=\s*(.*?)\s*")
 
 
@@ -226,3 +227,13 @@ def metadata(text: str) -> dict[str, str]:
     comments = (line for line in text.split("\n") if line.startswith("#"))
     found = (METADATA.fullmatch(line.rstrip("\r")) for line in comments)
     return {each[1]: each[2] for each in found if each}
+
+
+def where(place: Place) -> str:
+    """A place in words.
+
+    Example:
+        >>> where(3), where("good/first.mrg, line 3")
+        ('line 3', 'good/first.mrg, line 3')
+    """
+    return f"line {place}" if isinstance(place, int) else place

@@ -15,6 +15,7 @@ from typing import Any
 from structnet.datasets.tree_file_formats import (
     LINES_ENDINGS,
     NAMES,
+    Place,
     format_of_texts,
     tree_of,
     tree_or_none,
@@ -32,7 +33,6 @@ SEVERAL_LINES = (
     f"the labels out and say --target {ROOT} or {NODES}"
 )
 
-Place = int | str  # the line of a file, or the file of a folder and maybe its line
 Unreadable = list[tuple[Place, str]]
 
 
@@ -277,16 +277,6 @@ def _no_trees(rows: Rows, others: Sequence[int], format_: str | None) -> str:
     except ValueError as error:
         return f"{place}: no column has trees in the format {format_}: {one_line(error)}{hint}"
     return f"{place}: no column has trees of more than one node in the format {format_}"
-
-
-def where(place: Place) -> str:
-    """A place in words.
-
-    Example:
-        >>> where(3), where("good/first.mrg, line 3")
-        ('line 3', 'good/first.mrg, line 3')
-    """
-    return f"line {place}" if isinstance(place, int) else place
 
 
 def one_line(error: ValueError) -> str:

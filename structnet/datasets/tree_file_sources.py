@@ -13,15 +13,16 @@ from structnet.datasets.tree_file_formats import (
     ENDINGS,
     LINES,
     NAMES,
+    Place,
     format_of_ending,
     format_of_texts,
     metadata,
     tree_of,
     trees_in,
+    where,
 )
 from structnet.datasets.tree_file_rows import (
     SAMPLE,
-    Place,
     Rows,
     TreeFileError,
     Unreadable,
@@ -31,7 +32,6 @@ from structnet.datasets.tree_file_rows import (
     read_rows,
     rows_of_json,
     take_header,
-    where,
 )
 from structnet.datasets.tree_file_targets import INSIDE, NODES, ROOT
 from structnet.parse import ParseError

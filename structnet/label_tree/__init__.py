@@ -30,7 +30,8 @@ Sec. 5.2        the log-bilinear language model                   :class:`.LogBi
 ``settings``, ``training``            every default, once; example by example, in threads
 ``examples``,                         what is learnt from;
 ``discriminant_analysis``             where a single node of all begins
-``choice``, ``estimator``             what is left open; the scikit-learn class
+``choice``, ``trials``                what is left open, by held-out examples
+``estimator``                         the scikit-learn class
 ``_kernels``, ``_sgd_kernels``,       the compiled loops, and the instructions of the training's
 ``_node_kernels``,
 ``_assignment_kernels``,

@@ -46,7 +46,7 @@ class Trials:
         learn, held: examples to learn from, and to be asked for.
         num_classes: number of labels.
         progress: place to say what is tried.
-        found: what was tried.
+        found: candidates that were tried.
     """
 
     learn: Examples

@@ -18,7 +18,7 @@ from structnet import datasets
 from structnet.datasets import Arrays, DownloadError, load
 from structnet.datasets.named import LOADERS
 from structnet.datasets.source import Source, is_published
-from structnet.datasets.tree_file_rows import where
+from structnet.datasets.tree_file_formats import where
 from structnet.recipes.data_settings import DataSettings
 from structnet.recipes.recipe import Say
 from structnet.recipes.tree_lstm.model import OF_NAME

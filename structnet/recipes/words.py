@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from structnet.datasets.tree_file_rows import where
+from structnet.datasets.tree_file_formats import where
 from structnet.routing.words import aligned, percent
 
 MOST_CLASSES = 12  # of a confusion matrix that is shown whole

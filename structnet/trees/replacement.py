@@ -17,7 +17,7 @@ def each_replaced(forest: Forest, nodes: np.ndarray, by: np.ndarray) -> Forest:
     Args:
         forest: trees in which no subtree is shared.
         nodes: nodes of the first tree.
-        by: which of the forest's trees stands there instead, for each.
+        by: number of the forest's tree that stands there instead, of each.
 
     Shapes:
         nodes, by ``[n]`` -> a forest of n trees.

@@ -92,7 +92,8 @@ def _trained(model: LogBilinearLM, data: TextData, run: Run) -> tuple[float, dic
     history = train_language_model(model, data.train, data.validation, folder=run.folder)
     spent = time.process_time() - start
     epochs = len(history) - before  # 0 where a run stopped after its last one
-    validated = epochs * _processor_seconds(model.perplexity, data.validation)
+    once = min(_processor_seconds(model.perplexity, data.validation) for _ in range(3))
+    validated = epochs * once
     batches = epochs * -(-len(data.train) // size)
     details: dict[str, Any] = {
         "ms_training_batch": 1000 * (spent - validated) / batches if batches else math.nan,

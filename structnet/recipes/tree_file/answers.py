@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structnet import tensor_tree
-from structnet.datasets.tree_file_formats import ANY, ENDINGS, FORMATS
-from structnet.datasets.tree_file_rows import Place, where
+from structnet.datasets.tree_file_formats import ANY, ENDINGS, FORMATS, Place, where
 from structnet.datasets.tree_file_targets import KINDS, NODES, has_target
 from structnet.recipes.recipe import Answer, is_file
 from structnet.recipes.tree_file.data import read_like, read_typed
@@ -105,8 +104,8 @@ def _place(place: Place) -> dict[str, Any]:
     """The file and the line of an example, as far as it has them."""
     if isinstance(place, int):
         return {"line": place}
-    name, line = re.fullmatch(r"(.*?)(?:, line (\d+))?", place, re.DOTALL).groups()  # type: ignore[union-attr]
-    return {"file": name} | ({"line": int(line)} if line else {})
+    line = re.search(r", line (\d+)$", place)
+    return {"file": place[: line.start()], "line": int(line[1])} if line else {"file": place}
 
 
 def said_of(model: Opened, trees: TreeFile) -> list[tuple[Any, Any, float | None, Any]]:

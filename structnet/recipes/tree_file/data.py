@@ -14,7 +14,7 @@ import numpy as np
 
 from structnet.datasets import TreeFile, TreeFileError, read_trees
 from structnet.datasets.tree_file import read_text
-from structnet.datasets.tree_file_rows import where
+from structnet.datasets.tree_file_formats import where
 from structnet.datasets.tree_file_sources import FOLDERS, files_of
 from structnet.datasets.tree_file_targets import INSIDE
 from structnet.estimators.held_out import hold_out

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from structnet.datasets import TreeFile
-from structnet.datasets.tree_file_rows import Place
+from structnet.datasets.tree_file_formats import Place
 from structnet.recipes.tree_file.data import in_order
 
 TOLD = 100  # mistakes
