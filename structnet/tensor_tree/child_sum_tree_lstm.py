@@ -17,6 +17,7 @@ from structnet.tensor_tree.child_sum_cell import ChildSumCell, added_up, looked_
 from structnet.tensor_tree.number_embedding import NumberEmbedding, check_known
 from structnet.trees.forest import Forest
 from structnet.trees.number_tokens import FIRST
+from structnet.trees.texts import Texts
 
 LEAF_SCALE = 0.1  # of the vectors of words, beside those of inner labels
 
@@ -194,7 +195,8 @@ class ChildSumTreeLSTM(ChildSumCell):
         if empty.any():
             raise GraphError(f"node {empty.argmax()} has neither type nor token; it needs one")
         found = []
-        tokens = np.concatenate((forest.tokens, self._words(forest)[1]))
+        words = forest.words_at(np.arange(forest.num_nodes))[1]
+        tokens = np.concatenate((forest.tokens, words))
         for name, numbers in (("type", forest.types), ("token", tokens)):
             table = getattr(self, f"{name}_vectors")
             count = len(table.weight)
@@ -202,11 +204,6 @@ class ChildSumTreeLSTM(ChildSumCell):
             found.append(self._dropped(name, numbers, count - 1) if self.training else numbers)
         tokens, words = np.split(found[1], [forest.num_nodes])
         return found[0], tokens, words
-
-    @staticmethod
-    def _words(forest: Forest) -> tuple[np.ndarray, np.ndarray]:
-        """The node of each word, ascending, and the word, ``[words]`` each."""
-        return forest.words_at(np.arange(forest.num_nodes))
 
     def _dropped(self, name: str, numbers: np.ndarray, unknown: int) -> np.ndarray:
         """The same types, or tokens, of nodes, but for those that are dropped."""
@@ -239,22 +236,23 @@ class ChildSumTreeLSTM(ChildSumCell):
         self, forest: Forest, types: np.ndarray, tokens: np.ndarray, words: np.ndarray
     ) -> Tensor:
         x = self.vectors(types, tokens)
-        if not len(words):
+        if forest.texts is None or not len(words):
             return x
-        texts, added = self._of_words(forest, _asked(self.token_vectors)(words))
+        texts, added = self._of_words(forest.texts, _asked(self.token_vectors)(words))
         (where,) = moved(x.device, texts)
         return x.index_add(0, where, added)
 
-    def _of_words(self, forest: Forest, vectors: Tensor) -> tuple[np.ndarray, Tensor]:
+    @staticmethod
+    def _of_words(texts: Texts, vectors: Tensor) -> tuple[np.ndarray, Tensor]:
         """The nodes that are texts, and what the vectors of all words add to theirs.
 
         Shapes:
             vectors ``[words, input_size]`` -> ``[texts]``, ``[texts, input_size]``.
         """
-        texts, count = np.unique(self._words(forest)[0], return_counts=True)
+        nodes, count = texts.lengths()
         (lengths,) = moved(vectors.device, count)
         added = _SegmentSum.apply(vectors, lengths)
-        return texts, added / lengths.unsqueeze(1).to(added).sqrt()
+        return nodes, added / lengths.unsqueeze(1).to(added).sqrt()
 
     def node_states(self, forest: Forest, backend: str = "levels") -> Tensor:
         """The hidden states of all nodes, by their numbers in the forest.
@@ -282,8 +280,8 @@ class ChildSumTreeLSTM(ChildSumCell):
         table = self.token_vectors.weight
         if isinstance(self.token_vectors, NumberEmbedding):
             table, tokens = self.token_vectors.extended(tokens)
-        if len(words):
-            texts, added = self._of_words(forest, looked_up(table, words))
+        if forest.texts is not None and len(words):
+            texts, added = self._of_words(forest.texts, looked_up(table, words))
             added = added + looked_up(table, tokens[texts])
             tokens = tokens.copy()
             tokens[texts] = len(table) + np.arange(len(texts))

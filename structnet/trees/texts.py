@@ -34,6 +34,16 @@ class Texts(NamedTuple):
         """The same for some nodes in another order."""
         return self._replace(of=self.of[nodes])
 
+    def lengths(self) -> tuple[np.ndarray, np.ndarray]:
+        """The nodes that have words, ascending, and the number of each one's.
+
+        Shapes:
+            ``[nodes with words]`` each.
+        """
+        nodes = np.flatnonzero(self.of >= 0)
+        count = np.diff(self.offsets)[self.of[nodes]]
+        return nodes[count > 0], count[count > 0]
+
     def words_at(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """All words of some nodes: the place among these, ascending, and the word.
 

@@ -10,7 +10,7 @@ from forests import trees_of
 from random_trees import VOCABULARY, random_trees, with_texts
 
 from structnet.trees.forest import Forest
-from structnet.trees.label_words import Text, own_nodes
+from structnet.trees.label_words import Text, own_nodes, with_words
 from structnet.trees.texts import Texts
 from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary
@@ -61,3 +61,12 @@ def test_a_vocabulary_lists_texts_and_their_words_as_tokens() -> None:
     assert list(vocabulary.types) == ["f"] and vocabulary.arity == 1
     assert list(vocabulary.tokens) == ["ice cream", "ice", "cream"]
     assert list(Vocabulary.from_trees(trees, unknown=True, min_count=2).tokens) == ["ice"]
+
+
+def test_texts_without_a_word_have_no_length() -> None:
+    trees = [with_words(Tree("f", [Tree("ice cream"), Tree("x")])), Tree("f", [Text("y z", [])])]
+    forest = Forest.from_trees(trees, Vocabulary.from_trees(trees), share=False)
+    owner = forest.words_at(np.arange(forest.num_nodes))[0]
+    assert forest.texts is not None
+    nodes, count = forest.texts.lengths()
+    assert np.array_equal(np.repeat(nodes, count), owner) and count.tolist() == [2]
