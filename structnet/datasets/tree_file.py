@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from structnet.checks import check_one_of
 from structnet.datasets.csv_file import is_number, number
-from structnet.datasets.tree_file_formats import FORMATS, NAMES, NODE_LABELS, Place, where, whole
+from structnet.datasets.tree_file_formats import FORMATS, NAMES, NODE_LABELS, Place, whole
 from structnet.datasets.tree_file_rows import (
     SEVERAL_LINES,
     TreeFileError,
@@ -53,7 +53,7 @@ class TreeFile:
         task: "classification", "regression" or "nodes"; None without targets.
         format: format of the trees.
         target: source of the targets: a column, comments, the trees, or folders.
-        places: line of each example; of a folder's, the file, and the line if it has several.
+        places: where each example lies.
         unreadable: place and fault of each example that was left out.
         guesses: choices that nobody asked for, in words.
         node_label: column of CoNLL-U that the nodes are labelled by; None by their relations.
@@ -227,7 +227,7 @@ def _typed_or_fault(path: Path, text: str, asked: Asked) -> Found:
         return _typed(path, text, asked)
     except TreeFileError as error:
         fault = str(error).removeprefix(f"{path}, line 1: ")
-        return Found([], [], [], [(1, fault)], str(asked.format), asked.target, [])
+        return Found([], [], [], [(Place(line=1), fault)], str(asked.format), asked.target, [])
 
 
 def _checked(path: Path, found: Found, task: str | None, needed: bool) -> TreeFile:
@@ -244,8 +244,8 @@ def _checked(path: Path, found: Found, task: str | None, needed: bool) -> TreeFi
         targets = [class_of(target) for target in targets]
     kept, faults = _sound(found, targets, kind, needed)
     if not kept:
-        line, fault = faults[0]
-        raise TreeFileError(f"{path}, {where(line)}: {fault}")
+        place, fault = faults[0]
+        raise TreeFileError(f"{path}, {place}: {fault}")
     trees: Any = [found.examples[i] if pairs else found.examples[i][0] for i in kept]
     known = [targets[i] for i in kept if targets[i] is not None]
     if len(known) < len(kept):  # of what is only asked about, some may lack theirs
@@ -301,7 +301,7 @@ def _refuse_mostly_bad(path: Path, found: Found) -> None:
     hint = SEVERAL_LINES if any("unclosed" in fault for _, fault in found.unreadable) else ""
     raise TreeFileError(
         f"{path}: {bad:,} of {bad + good:,} trees cannot be read in the format {found.format}; the "
-        f"first, {where(place)}, {fault}{hint}"
+        f"first, {place}, {fault}{hint}"
     )
 
 

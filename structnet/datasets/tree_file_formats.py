@@ -15,8 +15,31 @@ from structnet.trees.tree import Tree
 
 # The text of one tree with the number of its first line, from 1.
 Text = tuple[int, str]
-Place = int | str  # the line of a file, or the file of a folder and maybe its line
 METADATA = re.compile(r"#\s*([^=\s][^=]*?)\s*=\s*(.*?)\s*")
+
+
+class Place(NamedTuple):
+    """Where an example lies: on a line of a file, or in a file of a folder and maybe on its line.
+
+    Attributes:
+        file: name of the file in its folder; "" where there is but one file.
+        line: number of the first line, from 1; 0 where the example is the whole file.
+
+    Example:
+        >>> str(Place(line=3)), str(Place("good/first.mrg", 3))
+        ('line 3', 'good/first.mrg, line 3')
+    """
+
+    file: str = ""
+    line: int = 0
+
+    def __str__(self) -> str:
+        return ", ".join([self.file] * bool(self.file) + [f"line {self.line}"] * bool(self.line))
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """What is known of it: ``file``, ``line``, or both."""
+        return {name: value for name, value in self._asdict().items() if value}
 
 
 class Format(NamedTuple):
@@ -227,13 +250,3 @@ def metadata(text: str) -> dict[str, str]:
     comments = (line for line in text.split("\n") if line.startswith("#"))
     found = (METADATA.fullmatch(line.rstrip("\r")) for line in comments)
     return {each[1]: each[2] for each in found if each}
-
-
-def where(place: Place) -> str:
-    """A place in words.
-
-    Example:
-        >>> where(3), where("good/first.mrg, line 3")
-        ('line 3', 'good/first.mrg, line 3')
-    """
-    return f"line {place}" if isinstance(place, int) else place

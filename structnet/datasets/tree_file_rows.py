@@ -49,7 +49,7 @@ class Rows:
         names: names of the columns, their numbers from 1 if the file does not name them.
         rows: fields of each row.
         lines: the line that each row begins on.
-        unreadable: the line of each row that has other columns, and what is wrong with it.
+        unreadable: the place of each row that has other columns, and what is wrong with it.
         named: does the file name its columns?
     """
 
@@ -108,7 +108,7 @@ def read_rows(path: Path, text: str) -> Rows:
             rows.lines.append(line)
         else:
             fault = f"{len(fields)} column{'s' * (len(fields) > 1)}; other lines have {width}"
-            rows.unreadable.append((line, fault))
+            rows.unreadable.append((Place(line=line), fault))
     return rows
 
 
@@ -134,9 +134,11 @@ def _objects(path: Path, lines: Iterable[tuple[int, Any]]) -> Rows:
     unreadable: Unreadable = []
     for number, value in lines:
         if isinstance(value, ValueError):
-            unreadable.append((number, f"no JSON: {value}"))
+            unreadable.append((Place(line=number), f"no JSON: {value}"))
         elif not isinstance(value, dict):
-            unreadable.append((number, f"expected an object of JSON; got {value!r:.40}"))
+            unreadable.append(
+                (Place(line=number), f"expected an object of JSON; got {value!r:.40}")
+            )
         else:
             found.append((number, value))
             names |= dict.fromkeys(value)

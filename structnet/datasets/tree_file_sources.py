@@ -19,7 +19,6 @@ from structnet.datasets.tree_file_formats import (
     metadata,
     tree_of,
     trees_in,
-    where,
 )
 from structnet.datasets.tree_file_rows import (
     SAMPLE,
@@ -90,12 +89,12 @@ def joined(parts: Sequence[Found]) -> Found:
     if len(parts) == 1:
         return parts[0]
     first = next((part for part in parts if part.examples), parts[0])
-    numbered = [(number, _like(first, part)) for number, part in enumerate(parts, 1)]
+    numbered = [(Place(line=i), _like(first, part)) for i, part in enumerate(parts, 1)]
     return first._replace(
         examples=[each for _, part in numbered for each in part.examples],
         targets=[each for _, part in numbered for each in part.targets],
-        places=[number for number, part in numbered for _ in part.examples],
-        unreadable=[(number, fault) for number, part in numbered for _, fault in part.unreadable],
+        places=[at for at, part in numbered for _ in part.examples],
+        unreadable=[(at, fault) for at, part in numbered for _, fault in part.unreadable],
     )
 
 
@@ -105,7 +104,7 @@ def _like(first: Found, part: Found) -> Found:
     if len(set(sizes)) < 2:
         return part
     fault = f"it has {sizes[0]} trees an example, and what stands before {sizes[1]}"
-    return part._replace(examples=[], targets=[], unreadable=[(1, fault)])
+    return part._replace(examples=[], targets=[], unreadable=[(Place(line=1), fault)])
 
 
 def found_in(path: Path, asked: Asked) -> Found:
@@ -217,8 +216,8 @@ def _rows(path: Path, text: str, ending: str | None, format_: str | None) -> Row
 def _of_rows(rows: Rows, asked: Asked) -> Found:
     format_, target, needed, pairs, _ = asked
     if not rows.rows:
-        line, fault = rows.unreadable[0]
-        raise TreeFileError(f"{rows.path}, {where(line)}: {fault}")
+        place, fault = rows.unreadable[0]
+        raise TreeFileError(f"{rows.path}, {place}: {fault}")
     take_header(rows, format_)
     said = None if target in INSIDE else target
     # Of what is only asked about, the column of the targets may be missing.
@@ -230,19 +229,19 @@ def _of_rows(rows: Rows, asked: Asked) -> Found:
         guesses += [] if column is None else [f"target: column {column}"]
     elif said and not needed and (not rows.has(said) or rows.column(said) in columns):
         column = None
-    place = None if column is None else rows.column(column)
+    aim = None if column is None else rows.column(column)
     found = Found([], [], [], rows.unreadable, chosen, target or column, guesses)
     options = asked.options(chosen)
-    for number, row in enumerate(rows.rows):
+    for line, row in zip(rows.lines, rows.rows, strict=True):
         try:
             found.examples.append(
                 tuple(tree_of(row[column], chosen, **options) for column in columns)
             )
         except ValueError as error:
-            found.unreadable.append((rows.lines[number], one_line(error)))
+            found.unreadable.append((Place(line=line), one_line(error)))
             continue
-        found.targets.append(None if place is None else row[place])
-        found.places.append(rows.lines[number])
+        found.targets.append(None if aim is None else row[aim])
+        found.places.append(Place(line=line))
     return found
 
 
@@ -251,11 +250,11 @@ def _of_trees(text: str, format_: str, asked: Asked) -> Found:
     found = Found([], [], [], [], format_, None, [])
     for line, one, tree in trees_in(text, format_, **asked.options(format_)):
         if isinstance(tree, ParseError):
-            found.unreadable.append((tree.line, one_line(tree)))
+            found.unreadable.append((Place(line=tree.line), one_line(tree)))
             continue
         found.examples.append((tree,))
         found.targets.append(metadata(one) if format_ == "conllu" else None)
-        found.places.append(line)
+        found.places.append(Place(line=line))
     return found
 
 
@@ -363,10 +362,9 @@ def _add(found: Found, file: Path, name: str, target: str | None, asked: Asked) 
     try:
         part = _of_trees(_read(file, "a tree"), found.format, asked)
     except TreeFileError as error:
-        found.unreadable.append((name, str(error).removeprefix(str(file)).lstrip(", ")))
+        found.unreadable.append((Place(name), str(error).removeprefix(str(file)).lstrip(", ")))
         return
-    lines = [f"{name}, {where(line)}" for line in part.places]
     found.examples.extend(part.examples)
     found.targets.extend([target] * len(part.examples))
-    found.places.extend(lines if len(lines) > 1 else [name] * len(lines))
-    found.unreadable.extend((f"{name}, {where(at)}", fault) for at, fault in part.unreadable)
+    found.places.extend(Place(name, at.line * (len(part.places) > 1)) for at in part.places)
+    found.unreadable.extend((Place(name, at.line), fault) for at, fault in part.unreadable)

@@ -67,7 +67,9 @@ def summarize_trees(data: TreeFile) -> dict[str, Any]:
         "copies_with_other_target": contradicted,
         **_targets(data),
         "unreadable": len(data.unreadable),
-        "unreadable_first": [list(each) for each in data.unreadable[:FAULTS]],
+        "unreadable_first": [
+            place.said | {"fault": fault} for place, fault in data.unreadable[:FAULTS]
+        ],
     }
 
 

@@ -18,11 +18,10 @@ from structnet import datasets
 from structnet.datasets import Arrays, DownloadError, load
 from structnet.datasets.named import LOADERS
 from structnet.datasets.source import Source, is_published
-from structnet.datasets.tree_file_formats import where
 from structnet.recipes.data_settings import DataSettings
 from structnet.recipes.recipe import Say
 from structnet.recipes.tree_lstm.model import OF_NAME
-from structnet.recipes.words import counted, outputs
+from structnet.recipes.words import counted, outputs, place_of
 from structnet.routing.words import percent
 from structnet.text import Words
 from structnet.training.files import locked
@@ -90,8 +89,8 @@ def _of_trees(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"{counted(len(found['classes']), 'class', 'classes')}: {shares}{left}"
     if found["unreadable"]:
         yield f"not read: {found['unreadable']:,}"
-        for place, fault in found["unreadable_first"]:
-            yield f"  {where(place)}: {fault}"
+        for each in found["unreadable_first"]:
+            yield f"  {place_of(each)}: {each['fault']}"
 
 
 def _spread(values: Mapping[str, float]) -> str:

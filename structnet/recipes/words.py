@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from structnet.datasets.tree_file_formats import where
+from structnet.datasets.tree_file_formats import Place
 from structnet.routing.words import aligned, percent
 
 MOST_CLASSES = 12  # of a confusion matrix that is shown whole
@@ -62,14 +62,21 @@ def metrics(tested: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name}: {value:.4g}"
     if "confusion" in tested:
         yield from _confusion(**tested["confusion"])
-    for place, true, guess in tested.get("mistakes", [])[:MOST_MISTAKES]:
-        yield f"mistake: {where(place)}: {true} taken for {guess}"
+    for each in tested.get("mistakes", [])[:MOST_MISTAKES]:
+        yield f"mistake: {place_of(each)}: {each['true']} taken for {each['predicted']}"
     if "unknown_classes" in tested:
         yield f"classes that were not trained on: {', '.join(tested['unknown_classes'])}"
     if "unreadable" in tested:
-        place, fault = tested["unreadable"][0]
-        number = counted(len(tested["unreadable"]), "example")
-        yield f"left out: {number} that cannot be read; the first: {where(place)}, {fault}"
+        first, number = tested["unreadable"][0], counted(len(tested["unreadable"]), "example")
+        yield (
+            f"left out: {number} that cannot be read; the first: {place_of(first)}, "
+            f"{first['fault']}"
+        )
+
+
+def place_of(found: Mapping[str, Any]) -> Place:
+    """Where an example lies, of which ``file``, ``line`` or both are said."""
+    return Place(found.get("file", ""), found.get("line", 0))
 
 
 def _confusion(classes: Sequence[str], counts: Sequence[Sequence[int]]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from tree_files import conllu
 
 from structnet import parse
 from structnet.datasets import TreeFile, TreeFileError, read_trees
+from structnet.datasets.tree_file_formats import Place
 from structnet.datasets.tree_file_sources import is_tree_file
 from structnet.trees.tree import Tree
 
@@ -98,7 +99,10 @@ def test_a_bracket_that_never_closes_costs_one_tree(read) -> None:
     text = f"{GOOD}\n(S (NP it\n{BAD}\n  \n(S\n (NP she))\n)\n{GOOD}\n"
     data = read("own.mrg", text, target="root-label")
     assert [tree.children[0].children[0].label for tree in data.trees] == ["it", "it", "she", "it"]
-    assert data.unreadable == [(2, "column 4: 2 unclosed '('"), (7, "column 1: unopened ')'")]
+    assert data.unreadable == [
+        (Place(line=2), "column 4: 2 unclosed '('"),
+        (Place(line=7), "column 1: unopened ')'"),
+    ]
 
 
 def test_the_label_of_the_root_is_hidden(read) -> None:
@@ -130,7 +134,7 @@ def test_what_the_comments_of_sentences_say(read) -> None:
     text = conllu("good", "Dogs") + conllu("bad", "Cats").replace("\t2\tnsubj", "\t9\tnsubj")
     data = read("own.conllu", text + conllu("bad", "Cats"), target="mood")
     assert data.targets == ["good", "bad"]
-    assert data.unreadable == [(6, "column 16: head 9 in a sentence of 2 words")]
+    assert data.unreadable == [(Place(line=6), "column 16: head 9 in a sentence of 2 words")]
     moods = ["good", "bad", "good"]
     text = "".join(f"# sent_id = 1\n# text_en = x\n{conllu(each, 'Dogs')}" for each in moods)
     data = read("own.conllu", text)
@@ -174,7 +178,7 @@ def test_a_folder_for_each_class(tmp_path: Path) -> None:
     (tmp_path / "call" / ".hidden.py").write_text("f(x)")
     data = read_trees(tmp_path)
     assert (data.targets, data.format) == (["call", "loop"], "python")
-    assert data.unreadable == [("call/c.py, line 1", "column 2: '(' was never closed")]
+    assert data.unreadable == [(Place("call/c.py", 1), "column 2: '(' was never closed")]
     assert "format: python, by the endings; 1 other files are left out" in data.guesses
 
 
@@ -186,7 +190,7 @@ def test_a_label_for_each_node_of_an_object(read) -> None:
     ]
     data = read("own.jsonl", "\n".join(map(json.dumps, rows)), target="labels")
     assert (data.task, len(data), data.each_target) == ("nodes", 2, ["a", "b", "a", "b"])
-    assert data.unreadable == [(2, "1 labels for a tree of 5 nodes")]
+    assert data.unreadable == [(Place(line=2), "1 labels for a tree of 5 nodes")]
 
 
 def test_values_of_json_are_trees(read) -> None:
@@ -338,8 +342,8 @@ def test_a_few_slips_among_numbers_are_no_classes(read) -> None:
     data = read("own.tsv", text)
     assert (data.task, len(data)) == ("regression", 30)
     assert data.unreadable == [
-        (31, "expected a number to predict; got 'oops'"),
-        (33, "the target is missing"),
+        (Place(line=31), "expected a number to predict; got 'oops'"),
+        (Place(line=33), "the target is missing"),
     ]
 
 

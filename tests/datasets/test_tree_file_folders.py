@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from structnet.datasets import TreeFileError, read_trees
+from structnet.datasets.tree_file_formats import Place
 
 
 def test_a_folder_of_files_of_no_format(tmp_path: Path) -> None:
@@ -23,8 +24,8 @@ def test_an_empty_file_among_others_is_left_out(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text, encoding="utf-8")
     data = read_trees(tmp_path)
     assert len(data) == 2
-    assert data.unreadable == [("b/__init__.py", "is empty; expected a tree")]
-    assert data.places == ["a/one.py", "b/two.py"]
+    assert data.unreadable == [(Place("b/__init__.py"), "is empty; expected a tree")]
+    assert data.places == [Place(name) for name in ["a/one.py", "b/two.py"]]
 
 
 def test_pictures_are_xml(tmp_path: Path) -> None:
@@ -50,16 +51,20 @@ def test_a_format_that_is_said_is_that_of_files_with_its_ending(tmp_path: Path) 
     assert said.places == guessed.places and len(said) == 4
     assert any("4 other files are left out" in guess for guess in said.guesses)
     asked = read_trees(tmp_path / "a", "html", targets_needed=False)
-    assert asked.places == ["other.html", "page.html"]
+    assert asked.places == [Place(name) for name in ["other.html", "page.html"]]
 
 
 def test_a_format_without_endings_is_that_of_any_file(tmp_path: Path) -> None:
     for name in ("a/one.mrg", "b/two.mrg", "b/LICENSE"):
         page(tmp_path, name, "(S (NP-SBJ it))")
-    assert read_trees(tmp_path, "penn").places == ["a/one.mrg", "b/two.mrg"]
+    assert read_trees(tmp_path, "penn").places == [
+        Place(name) for name in ["a/one.mrg", "b/two.mrg"]
+    ]
     for name in ("a/one.mrg", "b/two.mrg"):
         (tmp_path / name).rename((tmp_path / name).with_suffix(""))
-    assert read_trees(tmp_path, "penn").places == ["a/one", "b/LICENSE", "b/two"]
+    assert read_trees(tmp_path, "penn").places == [
+        Place(name) for name in ["a/one", "b/LICENSE", "b/two"]
+    ]
 
 
 def test_lines_with_targets_of_their_own_are_no_folder(tmp_path: Path) -> None:

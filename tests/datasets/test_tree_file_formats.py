@@ -6,6 +6,7 @@ from pathlib import Path
 
 from structnet import parse
 from structnet.datasets import read_trees
+from structnet.datasets.tree_file_formats import Place
 
 
 def test_phylogenies(tmp_path: Path) -> None:
@@ -19,8 +20,8 @@ def test_phylogenies(tmp_path: Path) -> None:
     trees = read_trees(many, targets_needed=False)
     assert trees.trees == rows.trees
     assert trees.unreadable == [
-        (4, "column 1: 1 unclosed '('"),
-        (6, "column 6: no ';' behind the tree"),
+        (Place(line=4), "column 1: 1 unclosed '('"),
+        (Place(line=6), "column 6: no ';' behind the tree"),
     ]
     many.write_text("[one;]\n(A,B);[lnL=-3] (C,D);\n\n('a;\nb',C);\n[end]\n")
     trees = read_trees(many, targets_needed=False)

@@ -37,7 +37,7 @@ def test_everything_is_counted(tmp_path: Path) -> None:
         "copies_with_other_target": 1,
         "classes": {"even": 2, "odd": 2},
         "unreadable": 1,
-        "unreadable_first": [[5, "column 1: 1 unclosed '['"]],
+        "unreadable_first": [{"line": 5, "fault": "column 1: 1 unclosed '['"}],
     }
 
 

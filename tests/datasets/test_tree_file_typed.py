@@ -13,7 +13,7 @@ from structnet.datasets.tree_file import read_text
 def test_what_cannot_be_read_of_several_texts_costs_no_other() -> None:
     data = read_text(["(a b", "(S (NP it) (VP works))", "c)", "(d", "(e f)"], "bracketed")
     assert [str(tree) for tree in data.trees] == ["(S (NP it) (VP works))", "(e f)"]
-    assert [place for place, _ in data.unreadable] == [1, 3, 4]
+    assert [place.line for place, _ in data.unreadable] == [1, 3, 4]
     objects = read_text(['{"a": 1}', "[2]"], "json")
     assert [str(tree) for tree in objects.trees] == ["(object (a 1))", "(array 2)"]
     with pytest.raises(TreeFileError, match="3 of 3 trees cannot be read"):
@@ -35,7 +35,7 @@ def test_one_bad_text_of_several(
 ) -> None:
     data = read_text(texts, format_)
     assert [str(tree) for tree in data.trees] == good
-    assert [place for place, _ in data.unreadable] == bad
+    assert [place.line for place, _ in data.unreadable] == bad
 
 
 def test_sentences_that_are_typed_need_no_comment() -> None:

@@ -142,7 +142,8 @@ def test_a_folder_is_asked_about_like_a_file(classes_run: Path, tmp_path: Path) 
     assert counts["classes"] == ["no", "yes"] and np.sum(counts["counts"]) == 2
     (tmp_path / "yes" / "one.mrg").rename(tmp_path / "no" / "two.mrg")
     wrong = call("evaluate", classes_run, "--data", tmp_path)
-    assert wrong.json["test"]["mistakes"] == [["no/two.mrg", "no", "yes"]]
+    mistake = {"file": "no/two.mrg", "true": "no", "predicted": "yes"}
+    assert wrong.json["test"]["mistakes"] == [mistake]
     assert "\nmistake: no/two.mrg: no taken for yes\n" in wrong.out
     (tmp_path / "no" / "two.mrg").rename(tmp_path / "yes" / "one.mrg")
     asked = call("predict", classes_run, tmp_path / "yes").json["answers"]
@@ -246,7 +247,7 @@ def test_files_to_choose_and_to_test_by(tmp_path: Path) -> None:
     assert "classes that were not trained on: perhaps\n" in done.out
     (tmp_path / "new.tsv").write_text(f"yes\t{TREES[0]}\nyes\t{TREES[1]}\nyes\t(P\n")
     again = call("evaluate", tmp_path / "run", "--data", tmp_path / "new.tsv")
-    assert again.json["test"]["unreadable"] == [[3, "column 1: 1 unclosed '('"]]
+    assert again.json["test"]["unreadable"] == [{"line": 3, "fault": "column 1: 1 unclosed '('"}]
     assert "left out: 1 example that cannot be read; the first: line 3, column 1" in again.out
     changed = tmp_path / "test.tsv"
     changed.write_text(changed.read_text() + "yes\t(P (B y))\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structnet import tensor_tree
-from structnet.datasets.tree_file_formats import ANY, ENDINGS, FORMATS, Place, where
+from structnet.datasets.tree_file_formats import ANY, ENDINGS, FORMATS, Place
 from structnet.datasets.tree_file_targets import KINDS, NODES, has_target
 from structnet.recipes.recipe import Answer, is_file
 from structnet.recipes.tree_file.data import read_like, read_typed
@@ -88,24 +88,15 @@ def answer(model: Opened, texts: Sequence[str], ask: object) -> list[Answer]:
     """What a model says of each tree of a file, or of those that were typed, in words and values;
     at last, what could not be read."""
     trees = asked(model.told, texts)
-    files = [place if isinstance(place, str) else None for place in trees.places]
     said = said_of(model, trees)
-    found = [_answer(model, file, *each) for file, each in zip(files, said, strict=True)]
+    found = [_answer(model, at, *each) for at, each in zip(trees.places, said, strict=True)]
     typed = len(texts) > 1 and not model.told["pairs"]
     for place, fault in trees.unreadable:  # of several that were typed, each is a place
-        words, values = where(place), _place(place)
-        if typed and isinstance(place, int):
-            words, values = f"tree {place}", {"tree": texts[place - 1]}
+        words, values = str(place), place.said
+        if typed:
+            words, values = f"tree {place.line}", {"tree": texts[place.line - 1]}
         found.append(Answer(f"{words}: not read: {fault}", values | {"fault": fault}))
     return found
-
-
-def _place(place: Place) -> dict[str, Any]:
-    """The file and the line of an example, as far as it has them."""
-    if isinstance(place, int):
-        return {"line": place}
-    line = re.search(r", line (\d+)$", place)
-    return {"file": place[: line.start()], "line": int(line[1])} if line else {"file": place}
 
 
 def said_of(model: Opened, trees: TreeFile) -> list[tuple[Any, Any, float | None, Any]]:
@@ -120,7 +111,7 @@ def said_of(model: Opened, trees: TreeFile) -> list[tuple[Any, Any, float | None
 
 def _answer(
     model: Opened,
-    file: str | None,
+    place: Place,
     example: Any,
     predicted: Any,
     probability: float | None,
@@ -128,8 +119,10 @@ def _answer(
 ) -> Answer:
     """What is said of an example, which is told by its file where it has one of its own."""
     text = " and ".join(map(str, example)) if isinstance(example, tuple) else str(example)
-    values: dict[str, Any] = {"tree": text} if file is None else _place(file)
-    shown = file or (text if len(text) <= SHOWN else f"{text[: SHOWN - 4]} ...")
+    values: dict[str, Any] = place.said if place.file else {"tree": text}
+    shown = (
+        str(place) if place.file else (text if len(text) <= SHOWN else f"{text[: SHOWN - 4]} ...")
+    )
     if model.told["task"] == "nodes":
         nodes = list(zip(predicted, example.preorder(), strict=True))
         if model.told["target"] == NODES:  # of which words have none
@@ -139,7 +132,7 @@ def _answer(
             values["labels"] = predicted
             labelled = relabelled(example, [f"{node.label}={label}" for label, node in nodes], True)
         right = "" if true is None else f"\n  {_right(predicted, true)}"
-        of = f"{file}: " if file else ""
+        of = f"{place}: " if place.file else ""
         return Answer(f"{of}{labelled}{right}", values | ({} if true is None else {"true": true}))
     if model.told["task"] == "regression":
         values["number"] = float(predicted)

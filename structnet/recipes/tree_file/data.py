@@ -14,7 +14,6 @@ import numpy as np
 
 from structnet.datasets import TreeFile, TreeFileError, read_trees
 from structnet.datasets.tree_file import read_text
-from structnet.datasets.tree_file_formats import where
 from structnet.datasets.tree_file_sources import FOLDERS, files_of
 from structnet.datasets.tree_file_targets import INSIDE
 from structnet.estimators.held_out import hold_out
@@ -175,7 +174,7 @@ def _say_read(data: TreeFile, say: Say) -> None:
     if data.unreadable:
         place, fault = data.unreadable[0]
         number = counted(len(data.unreadable), "tree")
-        say(f"{number} of {data.path} left out as unreadable; the first: {where(place)}, {fault}")
+        say(f"{number} of {data.path} left out as unreadable; the first: {place}, {fault}")
 
 
 def _refuse_one_class(data: TreeFile) -> None:

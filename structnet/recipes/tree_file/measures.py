@@ -74,11 +74,11 @@ def mistakes(
         true, predicted: class of each example.
 
     Example:
-        >>> mistakes([1, 2, 3], ["a", "b", "b"], ["a", "a", "b"])
-        {'mistakes': [[2, 'b', 'a']]}
+        >>> mistakes([Place(line=i) for i in (1, 2, 3)], ["a", "b", "b"], ["a", "a", "b"])
+        {'mistakes': [{'line': 2, 'true': 'b', 'predicted': 'a'}]}
     """
     pairs = zip(places, true, predicted, strict=True) if places else ()
-    found = [[place, a, b] for place, a, b in pairs if a != b]
+    found = [place.said | {"true": a, "predicted": b} for place, a, b in pairs if a != b]
     return {"mistakes": found[:TOLD]} if found else {}
 
 
@@ -90,7 +90,8 @@ def left_out(examples: TreeFile, classes: Sequence[str] | None) -> dict[str, Any
         classes: classes that it was trained on; None if it predicts numbers.
     """
     unknown = in_order(set(examples.each_target) - set(classes)) if classes else []
-    found = {"unreadable": list(map(list, examples.unreadable)), "unknown_classes": unknown}
+    faults = [place.said | {"fault": fault} for place, fault in examples.unreadable]
+    found = {"unreadable": faults, "unknown_classes": unknown}
     return {name: value for name, value in found.items() if value}
 
 
