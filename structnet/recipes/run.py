@@ -8,6 +8,7 @@
 ``history.jsonl``           one record an epoch
 ``model.safetensors``       the weights
 ``result.json``             what the run came to; only the pictures are written later
+``example.json``            of trees of one's own: one of them, to be drawn
 ``*.png``                   pictures
 ==========================  ====================================================================
 """
@@ -79,7 +80,7 @@ class Run:
     @property
     def _told(self) -> dict[str, Any]:
         """What stands in ``config.json``."""
-        config = self._read("config.json")
+        config = self.read("config.json")
         if config is None:
             raise CheckpointError(
                 f"{self} holds no run: it has no config.json; expected a folder made by "
@@ -133,7 +134,7 @@ class Run:
         Raises:
             CheckpointError: the file is damaged.
         """
-        result = self._read("result.json") or {}
+        result = self.read("result.json") or {}
         return result if "test" in result else None
 
     @property
@@ -313,7 +314,12 @@ class Run:
         self.check_same_data(data.describe())
         return data
 
-    def _read(self, name: str) -> dict[str, Any] | None:
+    def read(self, name: str) -> dict[str, Any] | None:
+        """The content of one of the JSON files; None if there is no such file.
+
+        Raises:
+            CheckpointError: it is damaged.
+        """
         if not (self.folder / name).exists():
             return None
         try:

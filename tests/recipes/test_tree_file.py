@@ -68,7 +68,13 @@ def test_the_run_folder(trained: Trained) -> None:
         {"confusion.png"} if trained.kind != "numbers" else set()
     )
     pictures |= {"why.png"} if trained.kind in ("classes", "numbers") else set()
-    assert names >= pictures | {"config.json", "history.jsonl", "model.safetensors", "result.json"}
+    assert names >= pictures | {
+        "config.json",
+        "history.jsonl",
+        "model.safetensors",
+        "result.json",
+        "example.json",
+    }
     assert all(is_picture(trained.run / name) for name in pictures)
     assert len(History.load(trained.run / "history.jsonl")) == 6
     sizes = trained.done.json["sizes"]
@@ -132,6 +138,10 @@ def test_each_file_of_a_folder_is_named_with_its_answer(classes_run: Path, tmp_p
     where = [(answer["file"], answer.get("line")) for answer in asked.json["answers"]]
     two = "some/two.mrg"
     assert where == [("some/one.mrg", None), (two, 1), (two, 2), ("none.mrg", None), (two, 3)]
+    assert not any("true" in answer for answer in asked.json["answers"])  # "some" is no class
+    (tmp_path / "some").rename(tmp_path / "yes")
+    asked = call("predict", classes_run, tmp_path)
+    assert [answer.get("true") for answer in asked.json["answers"][:3]] == ["yes"] * 3
 
 
 def test_a_folder_is_asked_about_like_a_file(classes_run: Path, tmp_path: Path) -> None:

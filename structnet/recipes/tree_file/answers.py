@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structnet import tensor_tree
 from structnet.datasets.tree_file_formats import ANY, ENDINGS, FORMATS, Place
+from structnet.datasets.tree_file_sources import FOLDERS
 from structnet.datasets.tree_file_targets import KINDS, NODES, has_target
 from structnet.recipes.recipe import Answer, is_file
 from structnet.recipes.tree_file.data import read_like, read_typed
@@ -71,7 +73,11 @@ def asked(told: dict[str, Any], texts: Sequence[str]) -> TreeFile:
     if files and len(texts) > 1:
         raise ValueError(f"expected one file, or trees, not both; got {' '.join(texts)}")
     if files:
-        return read_like(told, files[0], needed=False)
+        found = read_like(told, files[0], needed=False)
+        known = told["classes"] or found.targets or ()
+        # A folder that is no class is a part of one, or of what is asked about.
+        no_class = found.target == FOLDERS and not set(found.targets or ()) <= set(known)
+        return replace(found, targets=None, task=None) if no_class else found
     return read_typed(told, "\t".join(texts) if told["pairs"] else texts)
 
 
