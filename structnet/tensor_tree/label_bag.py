@@ -7,7 +7,6 @@ examples a linear model learns that best. So it stands beside the Tree-LSTM: see
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from typing import Any
 
@@ -19,6 +18,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import KFold
 from torch import Tensor, nn
 
+from structnet.estimators.row_space import row_space
 from structnet.tensor_tree.number_sums import NumberSums
 from structnet.trees.forest import Forest, Preorder
 from structnet.trees.number_tokens import FIRST
@@ -187,11 +187,14 @@ class LabelBag(nn.Module):
         Shapes:
             y ``[n]``, int64, of at least two classes; weights ``[n]``.
         """
-        model = LogisticRegression(max_iter=ITERATIONS)
+        model, x = LogisticRegression(max_iter=ITERATIONS), self.counts(forest)
+        space = row_space(x)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(self.counts(forest), y, weights)
+            model.fit(space.coordinates if space else x, y, weights)
         coef, bias = model.coef_, model.intercept_
+        if space:
+            coef, bias = space.model(coef, bias)
         if len(coef) == 1:  # of two classes
             coef, bias = np.concatenate((-coef, coef)) / 2, np.concatenate((-bias, bias)) / 2
         self.bias.fill_(ABSENT)
@@ -212,20 +215,27 @@ class LabelBag(nn.Module):
         labels = np.flatnonzero((place < self.num_labels) | (place >= self.num_counts))
         folds = list(KFold(min(FOLDS, len(y)), shuffle=True, random_state=seed).split(y))
         count = np.ones(len(y)) if weights is None else weights
-        least, best, guess = np.inf, (0.0, labels), np.empty(y.shape)
-        for columns, penalty in itertools.product((labels, np.arange(x.shape[1])), PENALTIES):
-            given, said = x[:, columns], np.empty(y.shape)
-            for learn, held in folds:
-                model = Ridge(penalty, solver="sparse_cg").fit(given[learn], y[learn], count[learn])
-                said[held] = model.predict(given[held]).reshape(len(held), -1)
-            error = (count[:, None] * (said - y) ** 2).sum()
-            if error < least:
-                least, best, guess = error, (penalty, columns), said
-        penalty, columns = best
-        model = Ridge(penalty, solver="sparse_cg").fit(x[:, columns], y, count)
+        least, best, guess = np.inf, None, np.empty(y.shape)
+        for columns in (labels, np.arange(x.shape[1])):
+            rows = x[:, columns]
+            space = row_space(rows)
+            given = space.coordinates if space else rows
+            for penalty in PENALTIES:
+                model, said = Ridge(penalty, solver="sparse_cg"), np.empty(y.shape)
+                for learn, held in folds:
+                    model.fit(given[learn], y[learn], count[learn])
+                    said[held] = model.predict(given[held]).reshape(len(held), -1)
+                error = (count[:, None] * (said - y) ** 2).sum()
+                if best is None or error < least:
+                    least, best, guess = error, (model, given, space, columns), said
+        assert best is not None
+        model, given, space, columns = best
+        model.fit(given, y, count)
+        coef = model.coef_.reshape(y.shape[1], -1)
+        bias = np.broadcast_to(model.intercept_, y.shape[1:])
+        if space:
+            coef, bias = space.model(coef, bias)
         self.weight.zero_()  # it may have been fitted before
-        self.weight[columns] = torch.from_numpy(model.coef_.reshape(y.shape[1], -1).T).to(
-            self.weight
-        )
-        self.bias.copy_(torch.from_numpy(np.broadcast_to(model.intercept_, y.shape[1:]).copy()))
+        self.weight[columns] = torch.from_numpy(coef.T).to(self.weight)
+        self.bias.copy_(torch.from_numpy(bias.copy()))
         return guess
