@@ -22,7 +22,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import nn
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.overrides import TorchFunctionMode
 
 from structnet.training.files import replacing
 
@@ -153,23 +153,29 @@ def bounded(weights: Mapping[str, torch.Tensor]) -> Iterator[None]:
         yield
 
 
-class _Bounded(TorchDispatchMode):
+MAKERS = {torch.empty, torch.zeros, torch.ones, torch.full, torch.rand, torch.randn}
+
+
+class _Bounded(TorchFunctionMode):  # unlike a dispatch mode it needs none of torch's compiler
     """Looks at each call that makes a tensor of a given size, before it is made."""
 
     def __init__(self, most: int):
         super().__init__()
         self.most = most
 
-    def __torch_dispatch__(
+    def __torch_function__(
         self, function: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        sizes = args[0] if args and isinstance(args[0], list | tuple) else ()
-        if all(isinstance(n, int) for n in sizes) and math.prod(sizes) > self.most:
-            raise CheckpointError(
-                f"a model of these sizes has a tensor {list(sizes)}, larger than all that the file "
-                "holds together"
-            )
-        return function(*args, **(kwargs or {}))
+        said = kwargs or {}
+        if function in MAKERS:
+            first = args[0] if args else said["size"]
+            sizes = args if isinstance(first, int) else first  # torch.ones(2, 3) or ((2, 3))
+            if math.prod(sizes) > self.most:
+                raise CheckpointError(
+                    f"a model of these sizes has a tensor {list(sizes)}, larger than all that the "
+                    "file holds together"
+                )
+        return function(*args, **said)
 
 
 def copy_state(model: nn.Module) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from train_helpers import Classifier, rows
 from structnet.training.checkpoint import (
     CheckpointError,
     _write,
+    bounded,
     check_settings,
     describe,
     load_model,
@@ -341,3 +343,35 @@ def test_a_damaged_checkpoint_is_not_resumed(tmp_path: Path) -> None:
     file.write_bytes(file.read_bytes()[:-1])
     with pytest.raises(CheckpointError, match="damaged or cut short"):
         fit(Classifier(), **options, resume=True)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: torch.empty(2000, 2000),
+        lambda: torch.zeros((2000, 2000)),
+        lambda: torch.ones(size=[2000, 2000]),
+        lambda: torch.full((2000, 2000), 1.0),
+        lambda: nn.Linear(2000, 2000),
+        lambda: nn.Embedding(2000, 2000),
+        lambda: nn.Parameter(torch.randn(2000, 2000, dtype=torch.float64)),
+    ],
+)
+def test_what_a_file_cannot_hold_is_not_made(make: Callable[[], object]) -> None:
+    weights = {"weight": torch.zeros(100, 100)}
+    with bounded(weights), pytest.raises(CheckpointError, match=r"\[2000, 2000\], larger than all"):
+        make()
+    with bounded({"weight": torch.zeros(1000, 1000)}):
+        make()
+
+
+def test_loading_takes_none_of_torchs_compiler() -> None:
+    said = python(
+        "-c",
+        "import sys, torch\n"
+        "from structnet.training.checkpoint import bounded\n"
+        "with bounded({'weight': torch.zeros(3)}):\n"
+        "    torch.nn.Linear(2, 3)\n"
+        "print('torch._dynamo' in sys.modules)",
+    )
+    assert said.stdout.strip() == "False", said.stderr
