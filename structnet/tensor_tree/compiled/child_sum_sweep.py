@@ -213,10 +213,9 @@ def _down(
     dC, dQ, dY = np.zeros_like(dH), np.zeros_like(dH), np.empty_like(s.Y)
     dP = np.zeros((len(s.x) - inner, dH.shape[1]), dH.dtype)
     dg, ds = np.zeros_like(w.g), np.zeros_like(w.s)
-    U, V = np.ascontiguousarray(w.U.T), np.ascontiguousarray(w.V.T)
     room = _room(plan, dH.shape[1], dH.dtype)
     kernels.sweep_down(
-        *plan.loops, U, V, w.g, s.Y, s.F, s.H, s.C, s.T, room, dg, ds, dP, dY, dQ, dH, dC
+        *plan.loops, w.U, w.V, w.g, s.Y, s.F, s.H, s.C, s.T, room, dg, ds, dP, dY, dQ, dH, dC
     )
     dX = np.zeros((len(s.x), dY.shape[1]), dY.dtype)
     add_rows(dX, plan.label, dY)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from structnet.tensor_tree.compiled.kernels.gates import inlined, internal
+from structnet.tensor_tree.compiled.kernels.products import times, times_transposed
 from structnet.tensor_tree.compiled.kernels.steps import BLOCK, rows_of, share_of
 
 LANES = 8
@@ -198,7 +199,7 @@ def contract(plan, pointers, part, level, core, X, products, Y):
             row = begin - plan.leaves[part + 1]
             for g in range(parts):
                 product = products[g, row : row + size] if len(products) else passing[:size]
-                np.dot(left[g, :size], core.weight[key, g], product)
+                times(left[g, :size], core.weight[key, g], product)
                 _times_right(product, right[g], core.k_first, y)
                 for i in range(size):
                     for j in range(k):
@@ -229,7 +230,7 @@ def contract_backward(plan, pointers, part, level, core, X, products, DY, DX):
             for g in range(parts):
                 _rows(DY, nodes[:size], g * k, dy)
                 _outer(right[g], dy[:size], core.k_first, d_product)
-                np.dot(d_product[:size], core.weight[key, g].T, d_left[g, :size])
+                times_transposed(d_product[:size], core.weight[key, g], d_left[g, :size])
                 z = products[g, row : row + size]
                 _times_right_backward(z, dy, core.k_first, d_right[g])
             some = nodes[:size]
