@@ -122,17 +122,21 @@ def below(roots, offsets, children):
 
 @compiled
 def restrict(nodes, roots, offsets, children):
-    """CSR and roots of the sub-forest on ``nodes`` (ascending, closed downward), renumbered."""
+    """CSR and roots of the sub-forest on ``nodes``, which are renumbered.
+
+    These stand behind their children; of several such lists, one after the other, each has copies
+    of its own, and the roots are those of the last.
+    """
     local = np.empty(len(offsets) - 1, np.int64)  # only the entries of ``nodes`` are ever touched
     new_offsets = np.zeros(len(nodes) + 1, np.int64)
     for i in range(len(nodes)):
-        v = nodes[i]
-        local[v] = i
-        new_offsets[i + 1] = new_offsets[i] + offsets[v + 1] - offsets[v]
+        new_offsets[i + 1] = new_offsets[i] + offsets[nodes[i] + 1] - offsets[nodes[i]]
     edges = np.empty(new_offsets[-1], np.int64)  # where each kept edge was
     new_children = np.empty(new_offsets[-1], np.int64)
     k = 0
-    for v in nodes:
+    for i in range(len(nodes)):
+        v = nodes[i]
+        local[v] = i
         for e in range(offsets[v], offsets[v + 1]):
             edges[k] = e
             new_children[k] = local[children[e]]

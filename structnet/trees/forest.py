@@ -223,24 +223,25 @@ class Forest:
 
     def __getitem__(self, indices: int | slice | Sequence[int] | np.ndarray) -> Forest:
         """The sub-forest at and below the chosen roots, in the order in which they are named."""
-        return self.with_nodes(indices)[0]
+        roots = self.roots[positions(indices, len(self))]
+        return self.copied(_kernels.below(roots, self.offsets, self.children), roots)
 
-    def with_nodes(
-        self, indices: int | slice | Sequence[int] | np.ndarray
-    ) -> tuple[Forest, np.ndarray]:
-        """The sub-forest ``forest[indices]``, and the number of each of its nodes in this one."""
-        chosen = self.roots[positions(indices, len(self))]
-        nodes = _kernels.below(chosen, self.offsets, self.children)
-        offsets, children, edges, roots = _kernels.restrict(
-            nodes, chosen, self.offsets, self.children
+    def copied(self, nodes: np.ndarray, roots: Sequence[int] | np.ndarray = ()) -> Forest:
+        """The forest on some nodes, side by side with another copy of those that stand there again.
+
+        Args:
+            nodes: numbers, of each copy ascending, with all that is below them.
+            roots: some of the last copy.
+        """
+        offsets, children, edges, new_roots = _kernels.restrict(
+            nodes, np.asarray(roots, np.int64), self.offsets, self.children
         )
         of_nodes = (self.types[nodes], self.tokens[nodes], self.height[nodes])
-        lists = (offsets, children, self.pos[edges], roots)
-        cut = Forest.__new__(Forest)._hold(
+        lists = (offsets, children, self.pos[edges], new_roots)
+        return Forest.__new__(Forest)._hold(
             *of_nodes, *lists, self.arity, self.vocabulary, self.device,
             self.texts and self.texts.take(nodes),
         )  # fmt: skip
-        return cut, nodes
 
     def sizes(self) -> np.ndarray:
         """How many nodes each tree has, shared ones as often as they stand there.

@@ -5,7 +5,8 @@ A step is: choose a minibatch at random, plan it, forward, backward, optimiser s
 same shared forest. ``products`` is the time of a step's matrix products alone, in one compiled
 call: forward, and backward to both factors. Medians; the columns ``best`` are of the fastest step,
 which on a busy machine says more of the code. ``two threads`` is how many times faster a step is on
-two than on one, by the clock on the wall, the fastest of each. ``memory`` is by how much one step
+two than on one, by the clock on the wall, the fastest of each, with torch's own products on one as
+in ``fit``: of batches that are swept in parts. ``memory`` is by how much one step
 on all trees raises this process's peak, over twice what the forward keeps: states and messages, and
 as much for their gradients. ``default`` is the model that the estimators of trees take, on syntax
 trees of Python functions and on sentences (``--treebank FILE``, bracketed);
@@ -17,6 +18,7 @@ compared with the CPU's.
 from __future__ import annotations
 
 import ctypes
+import itertools
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -45,6 +47,7 @@ from structnet.tensor_tree.compiled.cores import make_core
 from structnet.tensor_tree.compiled.kernels.gates import compiled
 from structnet.tensor_tree.compiled.plan import make_plan
 from structnet.training.one_thread import ONE_THREAD
+from structnet.training.threads import Threads
 from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest
 from structnet.trees.tree import Tree
@@ -148,7 +151,9 @@ def two_threads(step: Callable[[], None], repeats: int) -> float:
 
     def on(threads: int) -> None:
         torch.set_num_threads(threads)
-        step()
+        with Threads(torch.device("cpu")).kept():
+            torch.set_num_threads(1)
+            step()
 
     calls = (partial(on, threads) for threads in (1, 2))
     one, two = seconds(*calls, repeats=repeats, clock=time.perf_counter)
@@ -207,7 +212,6 @@ def measure(name: str, batch_size: int, repeats: int, data: tuple, seed: int) ->
         "ratio shared": slow_shared / ours,
         "step/products": median(fast) / median(bare),
         "best step/products": min(fast) / min(bare),
-        "two threads": two_threads(step, repeats),
         "memory": memory(make_model(name, seed), unshared),
     }
 
@@ -302,6 +306,12 @@ def main() -> None:
         for name in MODELS
         for batch_size in (25, 250)
     ]
+    for name, batch_size in itertools.product(MODELS, (1000, 4000)):
+        step = make_step(
+            make_model(name, options.seed), data[0], batch_size, "levels", options.seed
+        )
+        gain = two_threads(step, repeats)
+        rows.append({"model": name, "batch": batch_size, "two threads": gain})
     if torch.cuda.is_available():
         for name in MODELS:
             make = partial(make_model, name, options.seed)

@@ -20,11 +20,10 @@ from configurations import (
 from random_trees import TOKENS, TYPES, VOCABULARY, chain, doubled, random_tree, random_trees
 from torch import Tensor
 
-from structnet.message_passing.scheduling import Layout
 from structnet.tensor_tree import ChildSumTreeLSTM, TreeLSTM
 from structnet.tensor_tree.compiled import parts, tree_sweep
 from structnet.tensor_tree.compiled.kernels.steps import share_of
-from structnet.tensor_tree.compiled.plan import Order, Plan, make_plan
+from structnet.tensor_tree.compiled.plan import Order, make_plan
 from structnet.trees._kernels import grouped
 from structnet.trees.forest import Forest
 from structnet.trees.tree import Tree
@@ -40,7 +39,7 @@ def cut_into(model: TreeLSTM, forest: Forest) -> np.ndarray:
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(parts, "_NODES", 5)
+    monkeypatch.setattr(parts, "_NODES", 1)
     monkeypatch.setattr(parts, "_REPEATED", 3.0)
     threads = torch.get_num_threads()
     yield
@@ -72,7 +71,7 @@ def of_child_sums(options: dict, share: bool, dtype: torch.dtype) -> dict[str, T
     torch.manual_seed(0)
     model = ChildSumTreeLSTM(5, len(TYPES), len(TOKENS), 4, **options).to(dtype)
     forest = Forest.from_trees(random_trees(random.Random(1), True), VOCABULARY, share=share)
-    assert (len(parts.split(forest).forests) > 1) == (parts._MOST > 1)
+    assert (len(parts.split(forest).nodes) > 1) == (parts._MOST > 1)
     return with_gradients(model, {"h": model.node_states(forest)})
 
 
@@ -102,11 +101,38 @@ def test_the_number_of_threads_changes_no_bit_of_child_sums(options: dict):
 
 def test_nodes_below_no_root_are_swept_too():
     forest = Forest.from_trees(random_trees(random.Random(0)), VOCABULARY, share=False)
-    assert len(parts.split(forest).forests) > 1
+    assert len(parts.split(forest).nodes) > 1
     forest.roots = forest.roots[1:]
     cut = parts.split(forest)
-    assert cut.forests == [forest]
+    assert len(cut.nodes) == 1
+    assert cut.forest(forest) is forest
     assert np.array_equal(cut.rows, np.arange(forest.num_nodes))
+
+
+@pytest.mark.parametrize("configuration", COVERED[::4], ids=str)
+def test_the_plan_of_parts_is_those_of_the_parts(configuration: Configuration):
+    """Row by row, behind what stands in the parts before."""
+    layout, forest = configuration.model().layout, forest_for(configuration, 0)
+    plan, _, _ = tree_sweep._planned(forest, layout)
+    cut = parts.split(forest)
+    assert len(plan.parts) == len(cut.nodes) + 1 > 2
+    levels, rows, messages, slots = 0, 0, 0, 0
+    for part, nodes in enumerate(cut.nodes):
+        own = make_plan(forest.copied(nodes), layout)
+        count = own.parts[1]
+        assert plan.parts[part] == levels
+        at, bottom = slice(rows, rows + len(nodes)), plan.types.size + part
+        assert np.array_equal(plan.types[at], own.types)
+        sources = np.where(own.sources == len(nodes), bottom, own.sources + rows)
+        assert np.array_equal(plan.sources[messages : messages + len(sources)], sources)
+        inbox = plan.inbox[slots : slots + len(own.inbox)]
+        assert np.array_equal(inbox, own.inbox + messages)
+        first = plan.node_levels[levels]
+        runs = plan.nodes[first : plan.node_levels[levels + count]]
+        assert np.array_equal(runs, own.nodes[:-1] + rows)
+        levels, rows = levels + count, rows + len(nodes)
+        messages, slots = messages + len(sources), slots + len(own.inbox)
+    assert (levels, rows) == (plan.parts[-1], plan.types.size)
 
 
 def test_the_roots_keep_their_order():
@@ -116,12 +142,13 @@ def test_the_roots_keep_their_order():
 
 def test_parts_have_about_equally_many_nodes(monkeypatch: pytest.MonkeyPatch):
     """Also where the trees differ in size: those of the first half are small."""
-    monkeypatch.setattr(parts, "_NODES", 300)
     trees = [random_tree(random.Random(seed), 1 + 4 * (seed >= 100), 3) for seed in range(200)]
     forest = Forest.from_trees(trees, VOCABULARY, share=False)
-    sizes = [forest[roots].num_nodes for roots in parts.cut(forest)]
-    assert len(sizes) == forest.num_nodes // 300 > 2
-    assert max(sizes) < 1.5 * min(sizes)
+    for nodes, count in ((forest.num_nodes // 16, 4), (forest.num_nodes // 16 + 1, 2)):
+        monkeypatch.setattr(parts, "_NODES", nodes)
+        sizes = [forest[roots].num_nodes for roots in parts.cut(forest)]
+        assert len(sizes) == count
+        assert max(sizes) < 1.5 * min(sizes)
 
 
 def test_one_large_tree_is_one_part():
@@ -153,15 +180,7 @@ def test_trees_that_share_most_of_their_nodes_are_not_cut(monkeypatch: pytest.Mo
     forest = Forest.from_trees(trees, VOCABULARY)
     assert len(cut_into(model, forest)) > 1
     monkeypatch.setattr(parts, "_REPEATED", 1.25)
-    planned = []
-
-    def plan(own: Forest, layout: Layout) -> Plan:
-        planned.append(own)
-        return make_plan(own, layout)
-
-    monkeypatch.setattr(tree_sweep, "make_plan", plan)
     assert len(cut_into(model, forest)) == 1
-    assert planned == [forest]  # and no part of it before
 
 
 def test_calls_run_side_by_side_and_what_they_give_keeps_their_order():

@@ -104,7 +104,7 @@ def test_large_batches_are_swept_in_parts():
     model = predictor(context=True)
     trees = [tree for seed in range(60) for tree in random_trees(random.Random(seed))] * 3
     forest = Forest.from_trees(trees, VOCABULARY)
-    assert len(split(upside_down(forest).forest).forests) > 1
+    assert len(split(upside_down(forest).forest).nodes) > 1
     parts = [trees[i : i + 50] for i in range(0, len(trees), 50)]
     apart = [model(Forest.from_trees(each, VOCABULARY)) for each in parts]
     torch.testing.assert_close(model(forest), torch.cat(apart))

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_trees import random_trees, tree_lists
 
+from structnet.trees._kernels import below
 from structnet.trees.tree import Tree
 
 SELECTIONS = {
@@ -108,12 +109,17 @@ def test_an_empty_array_of_indices():
     assert len(forest_of(PAIR)[np.array([])]) == 0
 
 
-@pytest.mark.parametrize("name", SELECTIONS)
-def test_the_nodes_of_a_sub_forest_are_known(name: str):
-    trees = random_trees(random.Random(0))
-    forest = forest_of(trees)
-    cut, nodes = forest.with_nodes(SELECTIONS[name](len(trees)))
+def test_copies_stand_side_by_side():
+    """Of nodes that two lists have, each list's parents have their own."""
+    forest = forest_of(random_trees(random.Random(0)))
+    some = below(forest.roots[::2], forest.offsets, forest.children)
+    nodes = np.concatenate([some, np.arange(forest.num_nodes)])
+    both = forest.copied(nodes, forest.roots)
+    assert np.array_equal(nodes[both.roots], forest.roots) and both.roots.min() >= len(some)
     for v, node in enumerate(nodes):
-        assert (cut.types[v], cut.tokens[v]) == (forest.types[node], forest.tokens[node])
-        below = forest.children[forest.offsets[node] : forest.offsets[node + 1]]
-        assert np.array_equal(nodes[cut.children[cut.offsets[v] : cut.offsets[v + 1]]], below)
+        assert (both.types[v], both.tokens[v]) == (forest.types[node], forest.tokens[node])
+        children = both.children[both.offsets[v] : both.offsets[v + 1]]
+        of_node = slice(forest.offsets[node], forest.offsets[node + 1])
+        assert np.array_equal(nodes[children], forest.children[of_node])
+        assert np.array_equal(both.pos[both.offsets[v] : both.offsets[v + 1]], forest.pos[of_node])
+        assert ((children < len(some)) == (v < len(some))).all()

@@ -166,13 +166,15 @@ def sweep(
         types, tokens ``[num_nodes]``; mask ``[num_nodes, e]``.
     """
     cut = split(forest)
-    parts = list(zip(cut.forests, cut.nodes, strict=True))
-    plans = in_parallel(
-        [partial(make_plan, own, types[i], tokens[i], mask is not None) for own, i in parts]
-    )
+
+    def plan(own: np.ndarray) -> Plan:
+        part = forest.copied(own) if len(cut.nodes) > 1 else forest
+        return make_plan(part, types[own], tokens[own], mask is not None)
+
+    plans = in_parallel([partial(plan, own) for own in cut.nodes])
     factors = np.empty((0, weights[0].shape[1]), np.float32) if mask is None else _numpy(mask)
     masks = [factors[nodes if mask is not None else []] for nodes in cut.nodes]
-    return _Sweep.apply(cut.rows if len(parts) > 1 else None, plans, masks, *weights)
+    return _Sweep.apply(cut.rows if len(plans) > 1 else None, plans, masks, *weights)
 
 
 def _numpy(x: Tensor) -> np.ndarray:
@@ -213,10 +215,9 @@ def _down(
     dC, dQ, dY = np.zeros_like(dH), np.zeros_like(dH), np.empty_like(s.Y)
     dP = np.zeros((len(s.x) - inner, dH.shape[1]), dH.dtype)
     dg, ds = np.zeros_like(w.g), np.zeros_like(w.s)
-    U, V = np.ascontiguousarray(w.U.T), np.ascontiguousarray(w.V.T)
     room = _room(plan, dH.shape[1], dH.dtype)
     kernels.sweep_down(
-        *plan.loops, U, V, w.g, s.Y, s.F, s.H, s.C, s.T, room, dg, ds, dP, dY, dQ, dH, dC
+        *plan.loops, w.U, w.V, w.g, s.Y, s.F, s.H, s.C, s.T, room, dg, ds, dP, dY, dQ, dH, dC
     )
     dX = np.zeros((len(s.x), dY.shape[1]), dY.dtype)
     add_rows(dX, plan.label, dY)

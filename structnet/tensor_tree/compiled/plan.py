@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -78,55 +77,40 @@ class Order(NamedTuple):
         return pairs
 
 
-def make_plan(forest: Forest, layout: Layout) -> Plan:
-    """Plan a sweep over ``forest``, which the layout has checked; linear in its nodes."""
-    offsets, source, key = indices.slots(
+def make_plan(forest: Forest, layout: Layout, sizes: Sequence[int] | None = None) -> Plan:
+    """Plan a sweep; linear in the nodes.
+
+    Args:
+        forest: trees, which the layout has checked; or several such forests side by side.
+        layout: what the model asks of the plan.
+        sizes: nodes of each of these; by default it is one.
+    """
+    offsets, sources, keys = indices.slots(
         forest.types, forest.offsets, forest.children, forest.pos, layout.arity,
         layout.positional, layout.pads,
     )  # fmt: skip
+    counts = np.array([forest.num_nodes] if sizes is None else sizes)
+    ends, part = np.cumsum(counts), np.repeat(np.arange(len(counts)), counts)
+    if layout.pads:  # the bottom of the part, not of the first one
+        sources += np.where(sources == len(part), np.repeat(part, np.diff(offsets)), 0)
     # Nodes are numbered by height, then type, and only those of height 0 may have none.
-    level = np.append(np.where(forest.types < 0, 0, forest.height + 1), 0)
-    message_level, sources, message_key, inbox = indices.distinct_messages(
-        source, key, level, layout.num_keys
+    untyped = forest.types < 0
+    level = np.where(untyped, 0, forest.height + 1)
+    parts = _ends(level[ends - 1] + 1)
+    level = np.append(level + parts[part], parts[:-1])
+    message_level, sources, message_keys, inbox = indices.distinct_messages(
+        sources, keys, level, layout.num_keys
     )
-    levels = level.max() + 1
-    nodes = steps.runs(level[:-1], forest.types, levels)
-    messages = steps.runs(message_level, message_key, levels)
-    parts, leaves = np.array([0, levels]), np.array([0, (forest.types < 0).sum()])
+    nodes = steps.runs(level[: len(part)], forest.types, parts[-1])
+    messages = steps.runs(message_level, message_keys, parts[-1])
+    leaves = _ends(np.bincount(part[untyped], minlength=len(counts)))
     rows = forest.types, offsets, inbox, sources[inbox], sources
     return Plan._make((*rows, *nodes, *messages, parts, leaves))
 
 
-def joined(plans: Sequence[Plan]) -> Plan:
-    """One plan for forests side by side, each a part."""
-    if len(plans) == 1:
-        return plans[0]
-    columns = {name: [getattr(plan, name) for plan in plans] for name in Plan._fields}
-    nodes, messages = (_firsts(columns[name]) for name in ("types", "sources"))
-    columns["sources"] = [
-        np.where(x == len(plan.types), nodes[-1] + part, x + nodes[part])
-        for part, (plan, x) in enumerate(zip(plans, columns["sources"], strict=True))
-    ]
-    columns["inbox"] = [x + first for x, first in zip(columns["inbox"], messages, strict=False)]
-    rows = {"types", "inbox", "children", "sources", "node_keys", "message_keys"}
-    plan = Plan(
-        **{
-            name: np.concatenate(each) if name in rows else _chained(each)
-            for name, each in columns.items()
-        }
-    )
-    return plan._replace(children=plan.sources[plan.inbox])
-
-
-def _firsts(arrays: Sequence[np.ndarray]) -> list[int]:
-    """Where each begins if they stand one after the other, and the end."""
-    return [0, *itertools.accumulate(map(len, arrays))]
-
-
-def _chained(ends: Sequence[np.ndarray]) -> np.ndarray:
-    """Where lists begin, and the end, of all of them one after the other."""
-    firsts = np.cumsum([0, *(x[-1] for x in ends)])
-    return np.concatenate([[0], *(x[1:] + first for x, first in zip(ends, firsts, strict=False))])
+def _ends(counts: np.ndarray) -> np.ndarray:
+    """Where lists of so many entries begin, one after the other, and the end."""
+    return np.concatenate([[0], np.cumsum(counts)])
 
 
 def by_type(plan: Plan, num_types: int) -> Order:

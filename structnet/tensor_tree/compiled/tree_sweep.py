@@ -24,7 +24,7 @@ from structnet.message_passing.scheduling import Layout
 from structnet.tensor_tree.aggregators.base import Aggregator
 from structnet.tensor_tree.compiled.forms import FORMS, Form, fold, zeros_like
 from structnet.tensor_tree.compiled.parts import in_parallel, split
-from structnet.tensor_tree.compiled.plan import Plan, by_key, by_type, joined, make_plan
+from structnet.tensor_tree.compiled.plan import Plan, by_key, by_type, make_plan
 from structnet.tensor_tree.compiled.states import Linear, Messages, States
 from structnet.training.one_thread import ONE_THREAD
 from structnet.trees._kernels import add_rows
@@ -121,9 +121,9 @@ def sweep(model: _Model, forest: Forest, nodes: np.ndarray | None) -> State:
 def _planned(forest: Forest, layout: Layout) -> tuple[Plan, np.ndarray, np.ndarray]:
     """A plan of the forest, maybe in parts, its row of each node, and its leaves' tokens."""
     parts = split(forest)
-    plans = in_parallel([partial(make_plan, own, layout) for own in parts.forests])
-    tokens = [own.tokens[: plan.leaves[1]] for own, plan in zip(parts.forests, plans, strict=True)]
-    return joined(plans), parts.rows, np.concatenate(tokens)
+    forest = parts.forest(forest)
+    plan = make_plan(forest, layout, [len(nodes) for nodes in parts.nodes])
+    return plan, parts.rows, forest.tokens[forest.types < 0]
 
 
 class _Weights(NamedTuple):

@@ -8,6 +8,7 @@
 ``tucker``         with Tucker
 ``cp``             with CP
 ``tensor_train``   with the tensor train
+``products``       products of matrices, of which the first may have few rows
 ``core``           products of a core with the children's vectors, of the full tensor and Tucker
 ``low_rank``       from r numbers a gate to c, of the other forms
 ``child_sum``      the sweep of a Child-Sum Tree-LSTM

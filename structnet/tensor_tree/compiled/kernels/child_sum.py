@@ -11,8 +11,6 @@ instruction, and the loops over a row take hardly longer than that.
 
 from __future__ import annotations
 
-import numpy as np
-
 from structnet.tensor_tree.compiled.kernels.gates import (
     _sigmoid,
     cell_backward,
@@ -20,6 +18,7 @@ from structnet.tensor_tree.compiled.kernels.gates import (
     compiled,
     open_gates,
 )
+from structnet.tensor_tree.compiled.kernels.products import times, times_transposed
 
 
 @compiled
@@ -40,7 +39,7 @@ def sweep_up(
                     child, place = children[e], min(places[e], last)
                     for j in range(n):
                         A[a, j] += g[place, j] * H[child, j] + s[place, j]
-            np.dot(A[lo - leaves : hi - leaves], U, R[: hi - lo])
+            times(A[lo - leaves : hi - leaves], U, R[: hi - lo])
             for v in range(lo, hi):
                 for j in range(3 * n):
                     Y[v, j] += R[v - lo, j]
@@ -55,7 +54,7 @@ def sweep_up(
                     C[v, j] += F[e, j] * C[child, j]
             close_cell(Y, C, T, H, v)
         if hi < len(H):
-            np.dot(H[lo:hi], V, Q[lo:hi])
+            times(H[lo:hi], V, Q[lo:hi])
 
 
 @compiled
@@ -63,19 +62,19 @@ def sweep_down(
     offsets, children, places, starts, label, inner, U, V, g,
     Y, F, H, C, T, R, dg, ds, dP, dY, dQ, dH, dC,
 ):  # fmt: skip
-    """All gradients but for those of products; U and V come in transposed, sums as zeros."""
+    """All gradients but for those of products; sums come in as zeros."""
     n, last = H.shape[1], len(g) - 1
     for level in range(len(starts) - 2, -1, -1):
         lo, hi = starts[level], starts[level + 1]
         if hi < len(H):
-            np.dot(dQ[lo:hi], V, R[: hi - lo])
+            times_transposed(dQ[lo:hi], V, R[: hi - lo])
             for v in range(lo, hi):
                 for j in range(n):
                     dH[v, j] += R[v - lo, j]
         for v in range(lo, hi):
             cell_backward(Y, T, dH, dC, dY, v)
         if level > 0:
-            np.dot(dY[lo:hi], U, R[: hi - lo])
+            times_transposed(dY[lo:hi], U, R[: hi - lo])
         for v in range(lo, hi):
             a, p = v - lo, label[v] - inner
             for e in range(offsets[v], offsets[v + 1]):

@@ -1,4 +1,4 @@
-"""Products of a dense core with one vector a child, for the rows of one run at a time.
+"""Products of a dense core with one vector a child, for the rows of one level at a time.
 
 ``y(g, k) = sum core(g; i_1, .., i_L, k) (x_1, 1)(i_1) .. (x_L, 1)(i_L)`` for each part g. The
 vectors of the first ``at`` children are multiplied out to one of ``a`` numbers, *left*, those of
@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from structnet.tensor_tree.compiled.kernels.gates import inlined, internal
+from structnet.tensor_tree.compiled.kernels.products import times, times_transposed
 from structnet.tensor_tree.compiled.kernels.steps import BLOCK, rows_of, share_of
 
 LANES = 8
@@ -174,6 +175,12 @@ def _outer(right, dy, k_first, out):
                     out[i, n * k + j] = right[i, n] * dy[i, j]
 
 
+@internal
+def _in_block(starts, run, begin, size):
+    """The rows of a run in a block, counted from its first, from and to; none if to <= from."""
+    return max(starts[run] - begin, 0), min(starts[run + 1] - begin, size)
+
+
 @inlined
 def contract(plan, pointers, part, level, core, X, products, Y):
     """Fill a level's rows of Y; ``products`` keeps those of all nodes with a type, or none."""
@@ -181,28 +188,26 @@ def contract(plan, pointers, part, level, core, X, products, Y):
     k = Y.shape[1] // parts
     b, r = columns // k, core.rank
     lo, hi = rows_of(plan.nodes, plan.node_levels, level)
-    most = min(BLOCK, hi - lo)
+    most, count = min(BLOCK, hi - lo), plan.offsets[lo + 1] - plan.offsets[lo] - core.at
     left, right = np.empty((parts, most, a), X.dtype), np.empty((parts, most, b), X.dtype)
-    passing, nodes = np.empty((most, columns), X.dtype), np.empty(most, np.int64)
-    y = np.empty((most, k), X.dtype)
+    passing, y = np.empty((most, columns), X.dtype), np.empty((most, k), X.dtype)
     first = np.int64(0)  # no literal, for which all that is called would be compiled once more
-    for run in range(plan.node_levels[level], plan.node_levels[level + 1]):
-        lo, hi, key = plan.nodes[run], plan.nodes[run + 1], plan.node_keys[run]
-        count = plan.offsets[lo + 1] - plan.offsets[lo] - core.at
-        for begin in range(lo, hi, BLOCK):
-            size = min(BLOCK, hi - begin)
+    for begin in range(lo, hi, BLOCK):
+        nodes = np.arange(begin, min(begin + BLOCK, hi))
+        size, row = len(nodes), begin - plan.leaves[part + 1]
+        _factors(plan.offsets, pointers, nodes, X, r, first, core.at, left)
+        _factors(plan.offsets, pointers, nodes, X, r, core.at, count, right)
+        for g in range(parts):
+            product = products[g, row : row + size] if len(products) else passing[:size]
+            for run in range(plan.node_levels[level], plan.node_levels[level + 1]):
+                i, end = _in_block(plan.nodes, run, begin, size)
+                if i < end:
+                    weight = core.weight[plan.node_keys[run], g]
+                    times(left[g, i:end], weight, product[i:end])
+            _times_right(product, right[g], core.k_first, y)
             for i in range(size):
-                nodes[i] = begin + i
-            _factors(plan.offsets, pointers, nodes[:size], X, r, first, core.at, left)
-            _factors(plan.offsets, pointers, nodes[:size], X, r, core.at, count, right)
-            row = begin - plan.leaves[part + 1]
-            for g in range(parts):
-                product = products[g, row : row + size] if len(products) else passing[:size]
-                np.dot(left[g, :size], core.weight[key, g], product)
-                _times_right(product, right[g], core.k_first, y)
-                for i in range(size):
-                    for j in range(k):
-                        Y[begin + i, g * k + j] = y[i, j]
+                for j in range(k):
+                    Y[begin + i, g * k + j] = y[i, j]
 
 
 @inlined
@@ -212,29 +217,25 @@ def contract_backward(plan, pointers, part, level, core, X, products, DY, DX):
     k = DY.shape[1] // parts
     b, r = columns // k, core.rank
     lo, hi = rows_of(plan.nodes, plan.node_levels, level)
-    most = min(BLOCK, hi - lo)
+    most, count = min(BLOCK, hi - lo), plan.offsets[lo + 1] - plan.offsets[lo] - core.at
     d_left, right = np.empty((parts, most, a), X.dtype), np.empty((parts, most, b), X.dtype)
     d_right, d_product = np.empty_like(right), np.empty((most, columns), X.dtype)
-    nodes, dy = np.empty(most, np.int64), np.empty((most, k), X.dtype)
-    first = np.int64(0)
-    for run in range(plan.node_levels[level], plan.node_levels[level + 1]):
-        lo, hi, key = plan.nodes[run], plan.nodes[run + 1], plan.node_keys[run]
-        count = plan.offsets[lo + 1] - plan.offsets[lo] - core.at
-        for begin in range(lo, hi, BLOCK):
-            size = min(BLOCK, hi - begin)
-            for i in range(size):
-                nodes[i] = begin + i
-            _factors(plan.offsets, pointers, nodes[:size], X, r, core.at, count, right)
-            row = begin - plan.leaves[part + 1]
-            for g in range(parts):
-                _rows(DY, nodes[:size], g * k, dy)
-                _outer(right[g], dy[:size], core.k_first, d_product)
-                np.dot(d_product[:size], core.weight[key, g].T, d_left[g, :size])
-                z = products[g, row : row + size]
-                _times_right_backward(z, dy, core.k_first, d_right[g])
-            some = nodes[:size]
-            _factors_backward(plan.offsets, pointers, some, X, r, first, core.at, d_left, DX)
-            _factors_backward(plan.offsets, pointers, some, X, r, core.at, count, d_right, DX)
+    dy, first = np.empty((most, k), X.dtype), np.int64(0)
+    for begin in range(lo, hi, BLOCK):
+        nodes = np.arange(begin, min(begin + BLOCK, hi))
+        size, row = len(nodes), begin - plan.leaves[part + 1]
+        _factors(plan.offsets, pointers, nodes, X, r, core.at, count, right)
+        for g in range(parts):
+            _rows(DY, nodes, g * k, dy)
+            _outer(right[g], dy[:size], core.k_first, d_product)
+            for run in range(plan.node_levels[level], plan.node_levels[level + 1]):
+                i, end = _in_block(plan.nodes, run, begin, size)
+                if i < end:
+                    weight = core.weight[plan.node_keys[run], g]
+                    times_transposed(d_product[i:end], weight, d_left[g, i:end])
+            _times_right_backward(products[g, row : row + size], dy, core.k_first, d_right[g])
+        _factors_backward(plan.offsets, pointers, nodes, X, r, first, core.at, d_left, DX)
+        _factors_backward(plan.offsets, pointers, nodes, X, r, core.at, count, d_right, DX)
 
 
 @internal

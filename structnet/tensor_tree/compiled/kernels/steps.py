@@ -20,6 +20,7 @@ from structnet.tensor_tree.compiled.kernels.gates import (
     internal,
     open_gates,
 )
+from structnet.tensor_tree.compiled.kernels.products import times, times_transposed
 
 BLOCK = 128  # rows that are multiplied at once
 
@@ -123,7 +124,7 @@ def send(plan, s, messages, level):
 def _multiply(h, linear, key, lo, hi, out):
     if out.shape[1] == 0:
         return
-    np.dot(h[: hi - lo], linear.weight[key], out[lo:hi])
+    times(h[: hi - lo], linear.weight[key], out[lo:hi])
     for m in range(lo, hi):
         for j in range(out.shape[1]):
             out[m, j] += linear.bias[key, j]
@@ -156,7 +157,7 @@ def _multiply_backward(sources, dz, linear, key, lo, hi, dh, DH):
     """Added to DH; dh is room for a block."""
     if dz.shape[1] == 0:
         return
-    np.dot(dz[lo:hi], linear.weight[key].T, dh[: hi - lo])
+    times_transposed(dz[lo:hi], linear.weight[key], dh[: hi - lo])
     for m in range(lo, hi):
         source = sources[m]
         for j in range(dh.shape[1]):
