@@ -111,6 +111,21 @@ def test_of_penalties_that_are_as_good_the_strongest_is_taken(
         assert search._penalised(search._kind(1, "rows")).leaf_penalty == taken
 
 
+@pytest.mark.parametrize(("fewer", "taken"), [(6, 0.1), (11, 0.1), (13, 0.01)])
+def test_the_weakest_penalty_must_spare_more_mistakes_than_chance(
+    fewer: int, taken: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By two deviations of as many rows as are held out, a third of those asked: by twelve."""
+    search = _Search(many(3, 6000), SoftmaxTreeSettings(), None, Progress(shown=False))
+    wrong = {1.0: 1000, 10.0: 2000, 0.1: 900, 0.01: 900 - fewer}
+
+    def mistakes(self: _Search, kind: SoftmaxTreeSettings) -> Any:
+        return np.arange(3000) < wrong[kind.leaf_penalty or 0]
+
+    monkeypatch.setattr(_Search, "_mistakes", mistakes)
+    assert search._penalised(search._kind(1, "rows")).leaf_penalty == taken
+
+
 def test_the_plain_decision_tree_is_taken_where_regions_are_many() -> None:
     """Cells of a fine grid, of which a few cuts say nothing."""
     rng = np.random.default_rng(0)
