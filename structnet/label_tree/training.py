@@ -52,9 +52,12 @@ def begin(
     Args:
         settings: settings; see :func:`.choose` for what is None.
         codes: tree of one's own, in place of that of the settings.
+
+    Raises:
+        ValueError: there are to be no epochs, and the tree would have learnt nothing.
     """
     counts, size = examples.counts(num_classes), settings.embedding_size or None
-    arity = settings.arity or usual_arity(num_classes)
+    arity = settings.arity or usual_arity(num_classes, settings.max_depth)
     shape: Any = "huffman" if settings.tree == "learned" else settings.tree or "huffman"
     if codes is not None:
         shape = codes
@@ -77,6 +80,18 @@ def begin(
         found = discriminant(examples, num_classes, settings.seed)
         arrays.weight[0, slots], arrays.bias[0, slots] = found
         tree.softmax.take_bias(arrays.bias)
+    elif settings.epochs == 0:
+        reasons = {
+            "vectors of the features": size is not None,
+            "sparse rows": not examples.features.is_table,
+            "bias=False": not settings.bias,
+        }
+        found = next((reason for reason, holds in reasons.items() if holds), "a tree of nodes")
+        raise ValueError(
+            "The 'epochs' parameter must be 1 or more but for a single node of all labels with "
+            "biases on a dense table without vectors, which alone begins as a solution. Got 0 "
+            f"with {found}."
+        )
     return tree
 
 

@@ -214,6 +214,22 @@ def test_weights_count(points: tuple) -> None:
     assert model.classes_.tolist() == ["group 0", "group 1"]
 
 
+def test_samples_of_tokens_that_weigh_nothing_are_absent() -> None:
+    lists, y = tokens()
+    weights = np.where(y == y[0], 0.0, 2.0)
+    there = np.flatnonzero(weights)
+    found = LabelTreeClassifier(**QUICK, tokens=True, start="huffman").fit(
+        [*lists, []], [*y, y[0]], [*weights, 0]
+    )
+    alone = LabelTreeClassifier(**QUICK, tokens=True, start="huffman").fit(
+        [lists[i] for i in there], y[there]
+    )
+    assert y[0] not in found.classes_ and found.n_features_in_ == alone.n_features_in_
+    np.testing.assert_array_equal(found.predict_proba(lists), alone.predict_proba(lists))
+    with pytest.raises(ValueError, match="all but 1 of 9 samples have the weight zero"):
+        LabelTreeClassifier(tokens=True).fit(lists[:9], y[:9], np.arange(9) == 3)
+
+
 @pytest.mark.parametrize(
     ("lists", "y", "said"),
     [
