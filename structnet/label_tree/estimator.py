@@ -159,6 +159,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         """Goes through some samples once, at a constant rate, and reassigns the labels.
 
         A learned tree begins as Huffman's where ``start`` is "groups", as :meth:`fit` may choose.
+        After :meth:`fit` the rate is a tenth of its own, and labels stay where they are.
 
         Args:
             X, y, sample_weight: samples, as of :meth:`fit`.

@@ -30,6 +30,7 @@ from structnet.training.seeding import epoch_order
 
 PART = 200_000  # examples that are put in order at once
 LEARNT = 5  # part of the training, one of so many, after which labels are grouped
+AFTER = 0.1  # of the rate, of a stream that goes on after a whole training
 PRIOR = 5.0  # examples as all are on average that stand beside a label's own where it is grouped
 Callback = Callable[["Training"], object]
 
@@ -114,6 +115,7 @@ class Training:
         done: examples that were gone through.
         epochs: records: the loss, rate and seconds of each epoch, and what callbacks add.
         rebuilds: records: examples gone through, mean J/J*, share of labels moved, depth.
+        whole: has a training from the first step to the last one ended?
         threads: threads that train at once on shared weights, without locks; one thread alone
             gives the same result every time.
 
@@ -133,6 +135,7 @@ class Training:
     done: int = 0
     epochs: list[dict[str, Any]] = field(default_factory=list)
     rebuilds: list[dict[str, float]] = field(default_factory=list)
+    whole: bool = False
     threads: int = 1
 
     def run(
@@ -182,13 +185,19 @@ class Training:
             if self.done % size == 0:
                 after_epoch(self)
         self.tree.eval()
+        self.whole = True
         return self
 
     def stream(self, examples: Examples) -> Training:
         """Goes through examples once at a constant rate, and reassigns the labels of a learned
-        tree; for data that come bit by bit."""
+        tree; for data that come bit by bit.
+
+        After a whole training, at whose end the rate was 0, the rate is a tenth of its first one,
+        and labels stay: longer steps, and labels that move, forget more than one pass teaches.
+        """
         softmax, rate = self.tree.softmax, self.settings.learning_rate
         assert rate is not None
+        rate *= AFTER if self.whole else 1
         examples = self._taken(examples)
         counts = examples.counts(self.tree.num_outputs)
         # What the tree began with counts the first examples already, or those of no epochs.
@@ -198,7 +207,7 @@ class Training:
         self.done += len(examples)
         self.epochs.append({"epoch": len(self.epochs) + 1, "loss": loss})
         self._check(loss, self._guessing(examples))
-        if self._learns_tree:
+        if self._learns_tree and not self.whole:
             self._rebuild()
         self.tree.eval()
         return self
@@ -328,7 +337,8 @@ class Training:
 
     def state(self) -> dict[str, Any]:
         """All but the tree and the settings, as JSON has it."""
-        return {"done": self.done, "epochs": self.epochs, "rebuilds": self.rebuilds}
+        names = ("done", "epochs", "rebuilds", "whole")
+        return {name: getattr(self, name) for name in names}
 
     @classmethod
     def of(cls, tree: LabelTree, settings: LabelTreeSettings, state: Mapping[str, Any]) -> Training:

@@ -207,6 +207,25 @@ def test_a_stream(points: tuple) -> None:
         model.partial_fit(x[:1], ["none"])
 
 
+def test_a_stream_after_a_fit_forgets_nothing_and_learns(tmp_path: Path) -> None:
+    """Few passes of sparse rows take long steps, which would undo at their end what they gave."""
+    rng = np.random.default_rng(0)
+    x, y, _ = planted(5, 2, 30, 6000, seed=0, noise=2.5)
+    rows, y = csr_matrix(x * (rng.random(x.shape) < 0.3)), y.astype(str)
+    learn, later, test = slice(0, 1500), slice(1500, 4500), slice(4500, None)
+    for told in ({"arity": 25}, {"tree": "learned", "arity": 5, "start": "clusters"}):
+        how: dict[str, Any] = {"embedding_size": 0, "epochs": 3, "learning_rate": 0.05, **told}
+        LabelTreeClassifier(**how, random_state=0).fit(rows[learn], y[learn]).save(tmp_path / "one")
+        right = []
+        for part in (learn, later):
+            model = LabelTreeClassifier.load(tmp_path / "one")
+            right.append(model.score(rows[test], y[test]))
+            shape = model.tree_.codes.to_nested()
+            right.append(model.partial_fit(rows[part], y[part]).score(rows[test], y[test]))
+            assert model.tree_.codes.to_nested() == shape  # labels that move would lose it
+        assert right[1] > right[0] - 0.01 and right[3] > right[0]
+
+
 def test_weights_count(points: tuple) -> None:
     x, y = points
     weights = np.where(np.isin(y, ["group 0", "group 1"]), 1.0, 0.0)
