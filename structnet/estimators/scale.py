@@ -86,6 +86,10 @@ class Standardizer:
         square = np.average(np.square(parts, dtype=np.float64), weights=weights)
         return cls(np.zeros(1), np.ldexp(np.sqrt([square]), exponent))
 
+    def of(self, columns: int) -> list[np.ndarray]:
+        """The mean and the deviation of each of so many columns, ``[columns]``."""
+        return [np.resize(each, columns) for each in (self.mean, self.sd)]
+
     def to_lists(self) -> list[list]:
         """The means and the deviations as JSON has them, for :meth:`from_lists`."""
         return [self.mean.tolist(), self.sd.tolist()]

@@ -314,7 +314,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
             )
         weights = check_weights(sample_weight, len(bags))
         kept = counting_places(weights, 1 + reset)
-        if kept is not None:
+        if weights is not None and kept is not None:
             bags, labels, weights = bags[kept], labels[kept], weights[kept]
         empty = np.flatnonzero(np.diff(bags.offsets) == 0)
         if reset and len(empty):

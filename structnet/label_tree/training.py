@@ -87,11 +87,11 @@ def begin(
             "sparse rows": not examples.features.is_table,
             "bias=False": not settings.bias,
         }
-        found = next((reason for reason, holds in reasons.items() if holds), "a tree of nodes")
+        what = next((reason for reason, holds in reasons.items() if holds), "a tree of nodes")
         raise ValueError(
             "The 'epochs' parameter must be 1 or more but for a single node of all labels with "
             "biases on a dense table without vectors, which alone begins as a solution. Got 0 "
-            f"with {found}."
+            f"with {what}."
         )
     return tree
 

@@ -249,9 +249,7 @@ class Predictor:
 
     def __init__(self, tree: SoftmaxTree, inputs: Standardizer | None = None):
         self._arrays, self._inputs, self._width = tree.arrays, inputs, tree.shape[0]
-        told, scale = self._arrays.told, (None, None)
-        if inputs is not None:
-            scale = np.resize(inputs.mean, self._width), np.resize(inputs.sd, self._width)
+        told, scale = self._arrays.told, [None, None] if inputs is None else inputs.of(self._width)
         self._of_full = partial(_kernels.class_of_scaled, *told, *scale, self._width)
         if inputs is None and told[2] is None:  # every argument takes its time
             self._of_full = partial(_kernels.class_of_full, *told[:2])
