@@ -66,7 +66,7 @@ class Checked(NamedTuple):
         """The same as a model takes them: tensors, of sparse inputs CSR, weights of mean 1.
 
         Args:
-            inputs: scaler of x; None leaves it as it is. Sparse rows that are scaled become full.
+            inputs: scaler of x, see :class:`.Standardizer`; None leaves it as it is.
             targets: scaler of y, likewise.
             dense: make dense rows of sparse ones, batch by batch.
         """

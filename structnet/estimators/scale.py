@@ -21,7 +21,8 @@ class Standardizer:
         sd: numbers to divide by then.
 
     Shapes:
-        mean, sd: ``[columns]`` or ``[channels, 1, 1]``, float64.
+        mean, sd: ``[columns]`` or ``[channels, 1, 1]``, float64; ``[1]`` where all columns share
+        them.
 
     Example:
         >>> standardize = Standardizer.fitted(np.array([[1.0, 5.0], [3.0, 5.0]]))
@@ -61,6 +62,34 @@ class Standardizer:
         constant = sd <= 10 * np.finfo(values.dtype).eps * np.abs(mean)
         return cls(mean, np.where(constant, 1.0, sd))
 
+    @classmethod
+    def of_entries(cls, rows: csr_matrix, weights: np.ndarray | None = None) -> Standardizer:
+        """The scaler of sparse rows that stay sparse: their entries have mean square 1 in all.
+
+        Args:
+            rows: rows, whose zeros do not count, stored or not.
+            weights: count of each of them.
+
+        Shapes:
+            rows ``[n, columns]``; weights ``[n]``.
+
+        Example:
+            >>> Standardizer.of_entries(csr_matrix([[0.0, 30.0], [30.0, 0.0]])).sd
+            array([30.])
+        """
+        there = rows.data != 0
+        if not there.any():
+            return cls(np.zeros(1), np.ones(1))
+        parts, exponent = fractions(rows.data[there])
+        if weights is not None:
+            weights = np.repeat(fractions(weights)[0], np.diff(rows.indptr))[there]
+        square = np.average(np.square(parts, dtype=np.float64), weights=weights)
+        return cls(np.zeros(1), np.ldexp(np.sqrt([square]), exponent))
+
+    def of(self, columns: int) -> list[np.ndarray]:
+        """The mean and the deviation of each of so many columns, ``[columns]``."""
+        return [np.resize(each, columns) for each in (self.mean, self.sd)]
+
     def to_lists(self) -> list[list]:
         """The means and the deviations as JSON has them, for :meth:`from_lists`."""
         return [self.mean.tolist(), self.sd.tolist()]
@@ -70,12 +99,16 @@ class Standardizer:
         """The scaler of such lists; None for None, as where nothing is scaled."""
         return None if lists is None else cls(*map(np.array, lists))
 
-    def __call__(self, values: Any) -> np.ndarray:
+    def __call__(self, values: Any) -> Any:
         """Standardized values, in the precision of the values. ``[n, *shape] -> [n, *shape]``.
 
-        Sparse ones become full, as what is centred is.
+        Sparse ones become full, unless all columns share a scale and nothing is subtracted.
         """
-        values = values.toarray() if issparse(values) else values
+        if issparse(values):
+            if self.mean.shape == (1,) and not self.mean.any():
+                kept = self(values.data), values.indices, values.indptr
+                return type(values)(kept, shape=values.shape)
+            values = values.toarray()
         found = (values - self.mean) / self.sd
         return found.astype(np.result_type(values, np.float32), copy=False)
 

@@ -86,7 +86,7 @@ def choose(
     # it is taken unless another is better by more than chance.
     found = trials.found
     score = max(each.score for each in found)
-    chance = (2 * max(score * (1 - score), 0) / len(parts[1])) ** 0.5
+    chance = (2 * max(score * (1 - score), 0) / parts[1].effective) ** 0.5
     nodes = [
         each
         for each in found
@@ -136,7 +136,7 @@ def _try_solved(
             break
         if len(tries) > 1 and tries[-1].score < tries[-2].score:
             break
-    if max(each.score for each in trials.found) < ENOUGH:
+    if told.epochs != 0 and max(each.score for each in trials.found) < ENOUGH:
         for tree in trees:
             _try_rates(trials, tree, _rates(examples, tree, tree), target)
 
@@ -186,7 +186,7 @@ def filled_in(
         size = 0 if examples.features.is_table else SIZE
     filled = replace(
         settings,
-        arity=settings.arity or usual_arity(num_classes),
+        arity=settings.arity or usual_arity(num_classes, settings.max_depth),
         embedding_size=size,
         epochs=epochs,
     )
@@ -196,7 +196,7 @@ def filled_in(
 def base_rate(examples: Examples, settings: LabelTreeSettings) -> float:
     """The rate at which a step moves a decision about as far as it is wrong."""
     features = examples.features
-    size = features.sum_of_squares / max(len(examples), 1)  # of a row
+    size = examples.sum_of_squares / max(len(examples), 1)  # of a row
     if settings.embedding_size:  # bags of words have rows of size 1 at most
         return float(VECTORS / max(size, 1.0))
     size += settings.bias and not features.is_table  # of short rows, the bias learns most
@@ -234,7 +234,7 @@ def _one_node(
     """
     features, epochs = examples.features, settings.epochs
     assert epochs is not None
-    if told.arity is not None or num_classes <= usual_arity(num_classes):
+    if told.arity is not None or num_classes <= usual_arity(num_classes, told.max_depth):
         return None
     node = replace(settings, tree="huffman", arity=num_classes)
     most = ONE_NODE

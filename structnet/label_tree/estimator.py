@@ -19,6 +19,7 @@ from structnet.estimators.inputs import (
     check_inputs,
     check_training,
     check_weights,
+    counting_places,
     in_single,
     plain_labels,
 )
@@ -138,7 +139,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         """
         settings = self._settings()
         found = self._checked(X, y, sample_weight, reset=True)
-        self.scale_ = self._new_scale(found.x)
+        self.scale_ = self._new_scale(found)
         examples, number = self._examples(found), len(self.classes_)
         codes = self._own_tree()
         if codes is not None:
@@ -158,6 +159,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         """Goes through some samples once, at a constant rate, and reassigns the labels.
 
         A learned tree begins as Huffman's where ``start`` is "groups", as :meth:`fit` may choose.
+        After :meth:`fit` the rate is a tenth of its own, and labels stay where they are.
 
         Args:
             X, y, sample_weight: samples, as of :meth:`fit`.
@@ -174,10 +176,13 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         if first and classes is None:
             raise ValueError("the first call of partial_fit needs classes, all that there will be")
         if first:
-            self.classes_, _ = encode_labels(np.asarray(plain_labels(classes)))
+            names = np.asarray(plain_labels(classes))
+            self.classes_, _ = encode_labels(
+                np.repeat(names, 2)
+            )  # once each, they are taken for numbers
         found = self._checked(X, y, sample_weight, reset=first, classes=self.classes_)
         if first:
-            self.scale_ = self._new_scale(found.x)
+            self.scale_ = self._new_scale(found)
         examples, number = self._examples(found), len(self.classes_)
         if first:
             codes = self._own_tree()
@@ -307,10 +312,13 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
             raise ValueError(
                 f"y must be [{len(bags)}], one class a sample. Got {list(labels.shape)}."
             )
+        weights = check_weights(sample_weight, len(bags))
+        kept = counting_places(weights, 1 + reset)
+        if weights is not None and kept is not None:
+            bags, labels, weights = bags[kept], labels[kept], weights[kept]
         empty = np.flatnonzero(np.diff(bags.offsets) == 0)
         if reset and len(empty):
             raise ValueError(f"sample {empty[0]} has no token; expected at least one to learn from")
-        weights = check_weights(sample_weight, len(bags))
         if reset:
             self.n_features_in_ = bags.size
             self.sample_shape_ = (bags.size,)
@@ -320,9 +328,9 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         x: Any = bags if reset else bags.to_csr()  # as others know it
         return Checked(x, codes, weights)
 
-    def _new_scale(self, x: Any) -> Standardizer | None:
-        dense = isinstance(x, np.ndarray)
-        return Standardizer.fitted(x) if dense and self.standardize else None
+    def _new_scale(self, found: Checked) -> Standardizer | None:
+        dense = isinstance(found.x, np.ndarray)
+        return Standardizer.fitted(found.x, found.weights) if dense and self.standardize else None
 
     def _features(self, x: Any) -> Features:
         """Checked inputs as the tree takes them."""

@@ -39,6 +39,26 @@ class Examples:
         """How often each label occurs, by weight. ``[num_classes]``."""
         return np.bincount(self.labels, self.shares if len(self.shares) else None, num_classes)
 
+    @property
+    def effective(self) -> float:
+        """The number of examples of one weight whose mean is as certain."""
+        if not len(self.shares):
+            return len(self)
+        shares = self.shares.astype(np.float64)
+        return float(shares.sum() ** 2 / np.square(shares).sum())
+
+    @property
+    def sum_of_squares(self) -> float:
+        """The sum of the squares of all features, by weight."""
+        features, shares = self.features, self.shares
+        if not len(shares):
+            return features.sum_of_squares
+        if features.is_table:
+            rows = np.einsum("nd,nd->n", features.table, features.table, dtype=np.float64)
+            return float(rows @ shares)
+        counts = np.repeat(shares, np.diff(features.offsets))
+        return float(np.square(features.values, dtype=np.float64) @ counts)
+
 
 def label_means(
     examples: Examples, num_classes: int, axes: np.ndarray | None = None, prior: float = 0.0

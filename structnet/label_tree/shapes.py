@@ -18,14 +18,25 @@ WINDOW = 1_000  # nodes that are compared with the rarest one, at most
 A_CHILD = 200  # of them a child: of few children there are many nodes, each with its window
 
 
-def usual_arity(num_labels: int) -> int:
+def usual_arity(num_labels: int, max_depth: int | None = None) -> int:
     """The children of a node where no one says how many: two decisions, if that is not too many.
 
     The fewer nodes decide one after the other, the fewer err; and compiled loops over some dozens
     of children cost hardly more than over 20.
+
+    Args:
+        max_depth: most decisions on a path, for which there must be children enough.
+
+    Example:
+        >>> usual_arity(30), usual_arity(30, 1), usual_arity(1000), usual_arity(20_000, 2)
+        (20, 30, 32, 142)
     """
     low, high = ARITY
-    return max(2, min(num_labels, max(low, min(math.ceil(math.sqrt(num_labels)), high))))
+    arity = max(2, min(num_labels, max(low, min(math.ceil(math.sqrt(num_labels)), high))))
+    if max_depth is not None:
+        arity = max(arity, round(num_labels ** (1 / max_depth)))
+        arity += least_depth(num_labels, arity) > max_depth
+    return arity
 
 
 def huffman(counts: np.ndarray, arity: int = 2) -> LabelCodes:

@@ -30,6 +30,7 @@ from structnet.training.seeding import epoch_order
 
 PART = 200_000  # examples that are put in order at once
 LEARNT = 5  # part of the training, one of so many, after which labels are grouped
+AFTER = 0.1  # of the rate, of a stream that goes on after a whole training
 PRIOR = 5.0  # examples as all are on average that stand beside a label's own where it is grouped
 Callback = Callable[["Training"], object]
 
@@ -52,9 +53,12 @@ def begin(
     Args:
         settings: settings; see :func:`.choose` for what is None.
         codes: tree of one's own, in place of that of the settings.
+
+    Raises:
+        ValueError: there are to be no epochs, and the tree would have learnt nothing.
     """
     counts, size = examples.counts(num_classes), settings.embedding_size or None
-    arity = settings.arity or usual_arity(num_classes)
+    arity = settings.arity or usual_arity(num_classes, settings.max_depth)
     shape: Any = "huffman" if settings.tree == "learned" else settings.tree or "huffman"
     if codes is not None:
         shape = codes
@@ -77,6 +81,18 @@ def begin(
         found = discriminant(examples, num_classes, settings.seed)
         arrays.weight[0, slots], arrays.bias[0, slots] = found
         tree.softmax.take_bias(arrays.bias)
+    elif settings.epochs == 0:
+        reasons = {
+            "vectors of the features": size is not None,
+            "sparse rows": not examples.features.is_table,
+            "bias=False": not settings.bias,
+        }
+        what = next((reason for reason, holds in reasons.items() if holds), "a tree of nodes")
+        raise ValueError(
+            "The 'epochs' parameter must be 1 or more but for a single node of all labels with "
+            "biases on a dense table without vectors, which alone begins as a solution. Got 0 "
+            f"with {what}."
+        )
     return tree
 
 
@@ -99,6 +115,7 @@ class Training:
         done: examples that were gone through.
         epochs: records: the loss, rate and seconds of each epoch, and what callbacks add.
         rebuilds: records: examples gone through, mean J/J*, share of labels moved, depth.
+        whole: has a training from the first step to the last one ended?
         threads: threads that train at once on shared weights, without locks; one thread alone
             gives the same result every time.
 
@@ -118,6 +135,7 @@ class Training:
     done: int = 0
     epochs: list[dict[str, Any]] = field(default_factory=list)
     rebuilds: list[dict[str, float]] = field(default_factory=list)
+    whole: bool = False
     threads: int = 1
 
     def run(
@@ -167,13 +185,19 @@ class Training:
             if self.done % size == 0:
                 after_epoch(self)
         self.tree.eval()
+        self.whole = True
         return self
 
     def stream(self, examples: Examples) -> Training:
         """Goes through examples once at a constant rate, and reassigns the labels of a learned
-        tree; for data that come bit by bit."""
+        tree; for data that come bit by bit.
+
+        After a whole training, at whose end the rate was 0, the rate is a tenth of its first one,
+        and labels stay: longer steps, and labels that move, forget more than one pass teaches.
+        """
         softmax, rate = self.tree.softmax, self.settings.learning_rate
         assert rate is not None
+        rate *= AFTER if self.whole else 1
         examples = self._taken(examples)
         counts = examples.counts(self.tree.num_outputs)
         # What the tree began with counts the first examples already, or those of no epochs.
@@ -183,7 +207,7 @@ class Training:
         self.done += len(examples)
         self.epochs.append({"epoch": len(self.epochs) + 1, "loss": loss})
         self._check(loss, self._guessing(examples))
-        if self._learns_tree:
+        if self._learns_tree and not self.whole:
             self._rebuild()
         self.tree.eval()
         return self
@@ -313,7 +337,8 @@ class Training:
 
     def state(self) -> dict[str, Any]:
         """All but the tree and the settings, as JSON has it."""
-        return {"done": self.done, "epochs": self.epochs, "rebuilds": self.rebuilds}
+        names = ("done", "epochs", "rebuilds", "whole")
+        return {name: getattr(self, name) for name in names}
 
     @classmethod
     def of(cls, tree: LabelTree, settings: LabelTreeSettings, state: Mapping[str, Any]) -> Training:

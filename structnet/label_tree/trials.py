@@ -16,7 +16,6 @@ from structnet.training.progress import Progress
 
 PART = 5  # part of a training, one of so many, after which it is looked at
 FAR = 0.6  # of the score to come up to: who has less by then is left
-CERTAIN = 1_000  # examples whose certainty counts
 
 
 class Tried(NamedTuple):
@@ -88,9 +87,9 @@ class Trials:
 
     def _asked(self, tree: LabelTree) -> tuple[float, np.ndarray]:
         """The score, and the weight of each of the examples held out that is right."""
-        held, few = self.held, self.held[np.arange(min(len(self.held), CERTAIN))]
+        held = self.held
         weights = held.shares if len(held.shares) else np.ones(len(held))
         right = tree.top_k(held.features)[1][:, 0] == held.labels
-        log_p = np.maximum(tree.score(few.features, few.labels), -50)
-        certainty = np.average(log_p, weights=weights[: len(few)])
+        log_p = np.maximum(tree.score(held.features, held.labels), -50)
+        certainty = np.average(log_p, weights=weights)
         return float(np.average(right, weights=weights) + 1e-3 * certainty), right * weights

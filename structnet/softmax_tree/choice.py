@@ -8,7 +8,8 @@ leaves are tried only where they have a chance. All learn for one iteration, and
 from there, on several parts if there are few samples. The kind with the lowest error is then tried
 with stronger and weaker penalties, times the mean weight of a sample, as long as that helps. One
 kind is held to be better than another that is simpler only if that is no matter of chance; the
-plain decision tree is the simplest, and a tree of a stronger penalty is simpler.
+plain decision tree is the simplest, and a tree of a stronger penalty is simpler. Where not all
+samples are looked at, some of the others are asked beside those that are held out.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from structnet.training.progress import Progress
 LARGEST = 8000  # samples that are looked at, or half of all; more where there are many classes
 EACH = 20  # of a class, then
 HELD_OUT = 0.25
+TESTED = 4  # more for each that is looked at, if there are so many: to be asked costs little
 FEW = 4000  # samples, of which all are looked at; below, the choice is made by several parts
 PARTS = 3
 GOOD = 2  # kinds that learn for more than one iteration, on all parts
@@ -45,6 +47,7 @@ ITERATIONS, STEPS, SETTLED = 3, 15, 1e-2  # of a trial, of the solver in it, and
 PENALTIES = (10.0, 100.0), (0.1, 0.01)  # the kinds are compared with 1
 # Deviations of chance by which one kind is better than a simpler one, and a penalty than one that
 # is not so far from 1: a long training overfits with weak ones, which a short one does not show.
+# The latter are of as many samples as are held out of those that are looked at.
 BETTER, SURE = 0.5, 2.0
 ALPHA, RHO = 0.7, 0.95
 FLAT = 4e10  # sums that a flat softmax may take in a trial, some seconds
@@ -206,8 +209,11 @@ class _Search:
     def _penalised(self, best: Kind) -> Kind:
         """The best kind with the best penalty of its leaves."""
         found, least = best, self._mistakes(best)
+        # What a short training does not show is not by chance: it stays the more rows are asked.
+        part = self._parts[0]
+        sure = SURE * (len(part.test) / len(part.learn) * (1 / HELD_OUT - 1)) ** 0.5
         for factors in PENALTIES:
-            for factor, by in zip(factors, (BETTER, SURE), strict=True):
+            for factor, by in zip(factors, (BETTER, sure), strict=True):
                 kind = replace(best, leaf_penalty=factor * self._count)
                 wrong = self._mistakes(kind)
                 if _exceeds(wrong, least) if factor > 1 else not _exceeds(least, wrong, by):
@@ -252,22 +258,24 @@ class _Search:
     @cached_property
     def _parts(self) -> list[_Part]:
         """Samples to learn from and to test by, once or several times."""
-        seed, points = self.given.seed, self.points
+        seed, points, rest = self.given.seed, self.points, None
         most = min(max(LARGEST, EACH * points.num_classes), max(FEW, len(points) // 2))
         if len(points) > most:
-            rows = np.random.default_rng(seed).permutation(len(points))[:most]
-            points = points.take(np.sort(rows))
+            rows = np.random.default_rng(seed).permutation(len(points))
+            rest = points.take(np.sort(rows[most : (1 + TESTED) * most]))
+            points = points.take(np.sort(rows[:most]))
         number = PARTS if len(points) < FEW else 1
-        return [self._parted(points, seed + i) for i in range(number)]
+        return [self._parted(points, rest, seed + i) for i in range(number)]
 
-    def _parted(self, points: Points, seed: int) -> _Part:
-        """A part to learn from and one that is held out."""
+    def _parted(self, points: Points, rest: Points | None, seed: int) -> _Part:
+        """A part to learn from and one that is held out, with the rest that is not looked at."""
         labels = points.y
         try:
             learn, test = hold_out(len(points), HELD_OUT, seed, labels)
         except ValueError:  # there are almost as many classes as samples
             learn, test = hold_out(len(points), HELD_OUT, seed)
-        return _Part(points.take(learn), points.take(test))
+        held_out = points.take(test)
+        return _Part(points.take(learn), held_out if rest is None else held_out.joined(rest))
 
     def _kind(self, depth: int, start: Any) -> Kind:
         """What the user told, and the rest as the kinds are compared."""

@@ -69,8 +69,9 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         if aside:
             learn, held_out = self._parted(given)
         self.inputs_ = None
-        if self.standardize and not issparse(learn.x):
-            self.inputs_ = Standardizer.fitted(learn.x, learn.weights)
+        if self.standardize:
+            scaler = Standardizer.of_entries if issparse(learn.x) else Standardizer.fitted
+            self.inputs_ = scaler(learn.x, learn.weights)
         self.trained_ = train(
             self._scaled(learn.x),
             learn.y,
@@ -264,8 +265,8 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
         k: most classes of a leaf.
         decision_penalty, leaf_penalty, missing_loss, max_iter, tol, solver_steps, start, n_jobs:
             hyper-parameters, as :class:`.SoftmaxTreeSettings` tells them.
-        standardize: take each column to mean 0 and deviation 1 over the samples to learn from;
-            sparse samples stay as they are.
+        standardize: take each column to mean 0 and deviation 1 over the samples to learn from; the
+            entries of sparse ones, which stay sparse, to mean square 1 in all.
         random_state: an int makes everything repeatable.
         verbose: say now and then, on the standard error, what is tried and how far it is.
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse, vstack
 
+from structnet.estimators.checked import Checked
 from structnet.softmax_tree import _kernels
 
 
@@ -70,6 +71,10 @@ class Points:
     def sparse(self) -> bool:
         """Are the rows sparse?"""
         return issparse(self.x)
+
+    def digest(self) -> str:
+        """A text that other points do not share."""
+        return Checked(self.x, self.y, self.weights).digest()
 
     def take(self, rows: np.ndarray) -> Points:
         """Some of them."""

@@ -12,12 +12,14 @@ from torch import nn
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.growth import Trial
 from structnet.softmax_tree.nodes import Leaf
+from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
 from structnet.softmax_tree.tree import SoftmaxTree
 from structnet.training.checkpoint import (
     MALFORMED,
     CheckpointError,
     bounded,
+    check_settings,
     load_model,
     save_model,
 )
@@ -43,6 +45,7 @@ class State:
         since: rounds since that one.
         chosen: has growth ended, so that the draft is of the best round?
         history, trials: records of the iterations, and subtrees tried, as of :class:`.Trained`.
+        data: what tells the data from others, of :func:`facts_of`; {} where nothing is saved.
     """
 
     settings: SoftmaxTreeSettings
@@ -58,17 +61,18 @@ class State:
     chosen: bool = False
     history: History = field(default_factory=History)
     trials: list[Trial] = field(default_factory=list)
+    data: dict[str, Any] = field(default_factory=dict)
 
     def begin(self, draft: Draft, *, grown: bool) -> None:
         """Goes on with another tree, that of the next round or the one chosen in the end."""
         self.draft, self.iterations, self.settled = draft, 0, False
         self.round, self.chosen = self.round + 1 if grown else self.best_round, not grown
 
-    def save(self, path: str | Path, num_features: int, num_classes: int) -> None:
+    def save(self, path: str | Path) -> None:
         """Writes it to a safetensors file, in one step."""
         drafts = {name: getattr(self, name) for name in TREES if getattr(self, name) is not None}
         trees = {
-            name: SoftmaxTree.from_draft(draft, num_features, num_classes)
+            name: SoftmaxTree.from_draft(draft, self.data["features"], self.data["classes"])
             for name, draft in drafts.items()
         }
         config = {
@@ -79,29 +83,26 @@ class State:
             "progress": {name: getattr(self, name) for name in _PROGRESS},
             "history": list(self.history),
             "trials": [asdict(trial) for trial in self.trials],
+            "data": self.data,
         }
         save_model(path, nn.ModuleDict(trees), config)
 
     @classmethod
-    def load(cls, path: str | Path, num_features: int, num_classes: int) -> State:
-        """Reads what :meth:`save` wrote, of data of these sizes.
+    def load(cls, path: str | Path, data: dict[str, Any]) -> State:
+        """Reads what :meth:`save` wrote, of a training on these data, as :func:`facts_of` tells.
 
         Raises:
-            CheckpointError: there is no such file, it is damaged, or it is of other sizes.
+            CheckpointError: there is no such file, it is damaged, or it is of other data.
         """
         weights, config = load_model(path)
         try:
             with bounded(weights):
                 trees = {name: SoftmaxTree.from_config(of) for name, of in config["trees"].items()}
             nn.ModuleDict(trees).load_state_dict(weights)
-            state, draft = cls._of(trees, config), trees["draft"]
+            state = cls._of(trees, config)
         except (RuntimeError, *MALFORMED) as error:
             raise CheckpointError(f"{path} holds no state of a softmax tree: {error}") from None
-        if (*draft.shape, draft.num_classes) != (num_features, num_classes):
-            raise CheckpointError(
-                f"{path} holds a training on {draft.shape[0]} features and {draft.num_classes} "
-                f"classes; got {num_features} and {num_classes}"
-            )
+        check_settings(path, state.data, data)
         return state
 
     @classmethod
@@ -115,7 +116,19 @@ class State:
             **config["progress"],
             history=History(config["history"]),
             trials=[Trial(**trial) for trial in config["trials"]],
+            data=config["data"],
         )
+
+
+def facts_of(points: Points, validation: Points | None) -> dict[str, Any]:
+    """What tells the data of a training from others, as a file of its state has it."""
+    return {
+        "features": points.num_features,
+        "classes": points.num_classes,
+        "rows": "sparse" if points.sparse else "full",
+        "data": points.digest(),
+        "validation data": None if validation is None else validation.digest(),
+    }
 
 
 _PROGRESS = ("round", "best_round", "iterations", "settled", "least", "since", "chosen")

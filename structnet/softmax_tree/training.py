@@ -17,7 +17,7 @@ from structnet.softmax_tree.optimisation import alternate, updated
 from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
 from structnet.softmax_tree.start import first_draft, same_shape
-from structnet.softmax_tree.state import State
+from structnet.softmax_tree.state import State, facts_of
 from structnet.softmax_tree.tree import SoftmaxTree
 from structnet.training.history import History
 from structnet.training.progress import Progress
@@ -108,7 +108,7 @@ def train(
     Raises:
         ValueError: k is larger than the number of classes, or the samples, classes and weights are
             not as told.
-        CheckpointError: the state is damaged, or of data of other sizes.
+        CheckpointError: the state is damaged, or of other data.
 
     Example:
         >>> import numpy as np
@@ -127,19 +127,15 @@ def train(
     if validation is not None:
         held_out = Points.made(validation[0], validation[1], number, *validation[2:])
     begin, progress = time.perf_counter(), Progress.of(progress)
-    if state_file is not None and Path(state_file).exists():
-        state = State.load(state_file, points.num_features, number)
+    file = None if state_file is None else Path(state_file)
+    data = {} if file is None else facts_of(points, held_out)
+    if file is not None and file.exists():
+        state = State.load(file, data)
         begin -= state.history.records[-1]["seconds"]
-        if points.sparse is (state.draft.nodes[0].columns is None):
-            raise ValueError(
-                f"{state_file} holds a training on {'full' if points.sparse else 'sparse'} rows; "
-                f"got {'sparse' if points.sparse else 'full'} ones"
-            )
     else:
         settings, growth = chosen(points, settings, growth, progress)
         settings.check_classes(number)
-        state = State(settings, growth, first_draft(points, settings, growth))
-    file = None if state_file is None else Path(state_file)
+        state = State(settings, growth, first_draft(points, settings, growth), data=data)
     draft = _Training(points, held_out, state, refit, callbacks, file, progress, begin).run()
     tree = SoftmaxTree.from_draft(draft, points.num_features, number)
     last = state.history.records[-1]
@@ -278,7 +274,7 @@ class _Training:
             }
         )
         if self.file is not None:
-            state.save(self.file, points.num_features, points.num_classes)
+            state.save(self.file)
         last = state.history.records[-1]
         line = f"iteration {last['epoch']}: objective {value:.6g}, leaves {last['leaves']}"
         self.progress.say_when_due(line, last=False)

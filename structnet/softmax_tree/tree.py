@@ -244,12 +244,12 @@ class Predictor:
 
     Args:
         tree: tree whose weights it reads.
-        inputs: scale that full rows are taken to; None leaves them as they are.
+        inputs: scale that full rows are taken to; None leaves them as they are, as sparse ones.
     """
 
     def __init__(self, tree: SoftmaxTree, inputs: Standardizer | None = None):
         self._arrays, self._inputs, self._width = tree.arrays, inputs, tree.shape[0]
-        told, scale = self._arrays.told, (inputs and inputs.mean, inputs and inputs.sd)
+        told, scale = self._arrays.told, [None, None] if inputs is None else inputs.of(self._width)
         self._of_full = partial(_kernels.class_of_scaled, *told, *scale, self._width)
         if inputs is None and told[2] is None:  # every argument takes its time
             self._of_full = partial(_kernels.class_of_full, *told[:2])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix, issparse
 
 from structnet.estimators.scale import Standardizer
 
@@ -42,6 +43,18 @@ def test_weights_count_in_standardizing() -> None:
     values = np.array([[0.0], [4.0]])
     scale = Standardizer.fitted(values, weights=np.array([3.0, 1.0]))
     np.testing.assert_allclose([scale.mean, scale.sd], [[1], [np.sqrt(3)]])
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1.0, 1e300])
+def test_sparse_rows_share_a_scale_and_stay_sparse(unit: float) -> None:
+    rows = unit * csr_matrix([[0.0, 1.0, 7.0], [0.0, 0.0, 5.0], [0.0, 0.0, 0.0]])
+    rows.data[0] = 0  # stored, and yet no entry
+    scale = Standardizer.of_entries(rows, np.array([2.0, 1.0, 9.0]))
+    np.testing.assert_allclose(scale.sd / unit, [41**0.5])
+    assert issparse(scale(rows)) and scale(rows).nnz == rows.nnz
+    np.testing.assert_allclose(scale(rows).toarray(), scale(rows.toarray()))
+    np.testing.assert_allclose(scale.inverse(scale(rows.toarray())), rows.toarray())
+    assert Standardizer.of_entries(csr_matrix((3, 2))).sd == 1
 
 
 def test_images_are_standardized_by_channel() -> None:

@@ -207,11 +207,46 @@ def test_a_stream(points: tuple) -> None:
         model.partial_fit(x[:1], ["none"])
 
 
+def test_a_stream_after_a_fit_forgets_nothing_and_learns(tmp_path: Path) -> None:
+    """Few passes of sparse rows take long steps, which would undo at their end what they gave."""
+    rng = np.random.default_rng(0)
+    x, y, _ = planted(5, 2, 30, 6000, seed=0, noise=2.5)
+    rows, y = csr_matrix(x * (rng.random(x.shape) < 0.3)), y.astype(str)
+    learn, later, test = slice(0, 1500), slice(1500, 4500), slice(4500, None)
+    for told in ({"arity": 25}, {"tree": "learned", "arity": 5, "start": "clusters"}):
+        how: dict[str, Any] = {"embedding_size": 0, "epochs": 3, "learning_rate": 0.05, **told}
+        LabelTreeClassifier(**how, random_state=0).fit(rows[learn], y[learn]).save(tmp_path / "one")
+        right = []
+        for part in (learn, later):
+            model = LabelTreeClassifier.load(tmp_path / "one")
+            right.append(model.score(rows[test], y[test]))
+            shape = model.tree_.codes.to_nested()
+            right.append(model.partial_fit(rows[part], y[part]).score(rows[test], y[test]))
+            assert model.tree_.codes.to_nested() == shape  # labels that move would lose it
+        assert right[1] > right[0] - 0.01 and right[3] > right[0]
+
+
 def test_weights_count(points: tuple) -> None:
     x, y = points
     weights = np.where(np.isin(y, ["group 0", "group 1"]), 1.0, 0.0)
     model = LabelTreeClassifier(**QUICK).fit(x, y, sample_weight=weights)
     assert model.classes_.tolist() == ["group 0", "group 1"]
+
+
+def test_samples_of_tokens_that_weigh_nothing_are_absent() -> None:
+    lists, y = tokens()
+    weights = np.where(y == y[0], 0.0, 2.0)
+    there = np.flatnonzero(weights)
+    found = LabelTreeClassifier(**QUICK, tokens=True, start="huffman").fit(
+        [*lists, []], [*y, y[0]], [*weights, 0]
+    )
+    alone = LabelTreeClassifier(**QUICK, tokens=True, start="huffman").fit(
+        [lists[i] for i in there], y[there]
+    )
+    assert y[0] not in found.classes_ and found.n_features_in_ == alone.n_features_in_
+    np.testing.assert_array_equal(found.predict_proba(lists), alone.predict_proba(lists))
+    with pytest.raises(ValueError, match="all but 1 of 9 samples have the weight zero"):
+        LabelTreeClassifier(tokens=True).fit(lists[:9], y[:9], np.arange(9) == 3)
 
 
 @pytest.mark.parametrize(

@@ -297,7 +297,7 @@ def test_a_stream() -> None:
 
 
 def test_a_stream_counts_on_after_a_training_without_passes() -> None:
-    examples, settings = table(), replace(SETTINGS, epochs=0)
+    examples, settings = table(), LabelTreeSettings("huffman", 27, 0, 0, 0.1)
     training = Training(begin(examples[:500], 27, settings), settings).run(examples[:500])
     for start in (500, 1000):
         training.stream(examples[start : start + 500])

@@ -88,9 +88,9 @@ def test_a_run_without_a_pass(tmp_path: Path) -> None:
     assert call("plot", tmp_path).status == 0
 
 
-def test_what_begins_with_nothing_is_not_called_solved(tmp_path: Path) -> None:
-    done = ran("train", "label-tree", *QUICK, "--epochs", "0", "--out", tmp_path / "run")
-    assert "a learned tree of arity 4, 0 epochs" in done.out and "solved" not in done.out
+def test_what_begins_with_nothing_makes_a_pass(tmp_path: Path) -> None:
+    told = refused("train", "label-tree", *QUICK, "--epochs", "0", "--out", tmp_path / "run")
+    assert "'epochs' parameter must be 1 or more" in told and "with a tree of nodes" in told
 
 
 def test_a_run_that_was_killed_goes_on(run: tuple[Path, Done], tmp_path: Path) -> None:

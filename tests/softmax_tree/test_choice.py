@@ -31,7 +31,10 @@ def many(classes: int, rows: int, seed: int = 0) -> Points:
 def test_trials_cost_no_more_than_the_training(
     growth: GrowthSettings | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By what the leaves cost, which is nearly all: rows, classes, and steps of the solver."""
+    """By what the leaves cost, which is nearly all: rows, classes, and steps of the solver.
+
+    Of classes that can hardly be told apart a training ends early, unless it may not.
+    """
     spent: dict[bool, int] = {True: 0, False: 0}
 
     def counted(leaf: Any, points: Points, rows: np.ndarray, objective: Any) -> Any:
@@ -41,7 +44,8 @@ def test_trials_cost_no_more_than_the_training(
 
     monkeypatch.setattr(optimisation, "updated_leaf", counted)
     points = many(400, 8000)
-    trained = train(points.x, points.y, growth=growth, num_classes=400)
+    settings = SoftmaxTreeSettings(tol=1e-4)
+    trained = train(points.x, points.y, settings, growth, num_classes=400)
     assert trained.settings.start is not None and 0 < spent[True] < spent[False]
 
 
@@ -51,6 +55,16 @@ def test_wide_leaves_are_tried_only_where_they_have_a_chance(
     search = _Search(many(400, 4000), SoftmaxTreeSettings(), None, Progress(shown=False))
     monkeypatch.setattr(choice, "FLAT", 0)
     assert min(kind.depth or 0 for kind in search._walked()) > 0 < search.best().depth
+
+
+def test_rows_that_nothing_learns_from_are_asked_too() -> None:
+    """Four for each that is looked at, and none where all are."""
+    for rows, learn, asked in ((3000, 2250, 750), (6000, 3000, 3000), (50_000, 6000, 34_000)):
+        points = Points.made(np.arange(rows)[:, None], np.arange(rows) % 3, 3)
+        search = _Search(points, SoftmaxTreeSettings(), None, Progress(shown=False))
+        part = search._parts[0]
+        assert (len(part.learn), len(part.test)) == (learn, asked)
+        assert len(np.unique(np.append(part.learn.x, part.test.x))) == learn + asked
 
 
 def test_a_flat_softmax_behind_a_hill_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,6 +109,21 @@ def test_of_penalties_that_are_as_good_the_strongest_is_taken(
 
         monkeypatch.setattr(_Search, "_mistakes", mistakes)
         assert search._penalised(search._kind(1, "rows")).leaf_penalty == taken
+
+
+@pytest.mark.parametrize(("fewer", "taken"), [(6, 0.1), (11, 0.1), (13, 0.01)])
+def test_the_weakest_penalty_must_spare_more_mistakes_than_chance(
+    fewer: int, taken: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By two deviations of as many rows as are held out, a third of those asked: by twelve."""
+    search = _Search(many(3, 6000), SoftmaxTreeSettings(), None, Progress(shown=False))
+    wrong = {1.0: 1000, 10.0: 2000, 0.1: 900, 0.01: 900 - fewer}
+
+    def mistakes(self: _Search, kind: SoftmaxTreeSettings) -> Any:
+        return np.arange(3000) < wrong[kind.leaf_penalty or 0]
+
+    monkeypatch.setattr(_Search, "_mistakes", mistakes)
+    assert search._penalised(search._kind(1, "rows")).leaf_penalty == taken
 
 
 def test_the_plain_decision_tree_is_taken_where_regions_are_many() -> None:

@@ -171,6 +171,22 @@ def test_what_is_chosen_does_not_depend_on_the_size_of_weights() -> None:
 
 
 @pytest.mark.parametrize("form", [np.asarray, csr_matrix])
+def test_what_is_chosen_and_answered_does_not_depend_on_the_size_of_numbers(form: Any) -> None:
+    x = (thinned(X) if form is csr_matrix else csr_matrix(X)).astype(np.float64)
+    weights = 1.0 + np.arange(240) % 3
+    one = SoftmaxTreeClassifier(random_state=0).fit(form(x.toarray()), Y, weights)
+    assert one.score(x, Y) > 0.8
+    for size in (1e-200, 1e-9, 1e5, 1e200):
+        scaled = form((x * size).toarray())
+        model = SoftmaxTreeClassifier(random_state=0).fit(scaled, Y, weights)
+        assert model.trained_.settings == one.trained_.settings
+        np.testing.assert_allclose(model.predict_proba(scaled), one.predict_proba(x), atol=2e-3)
+        assert model.predict_one(scaled[:1].toarray()[0] if form is csr_matrix else scaled[0]) == (
+            model.predict(scaled[:1])
+        )
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_matrix])
 def test_numbers_beyond_single_precision_are_refused(form: Any) -> None:
     far = np.where(X.max() == X, -1e300, X.astype(np.float64))
     for cls in (SoftmaxTreeClassifier, LabelTreeClassifier):

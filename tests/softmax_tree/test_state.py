@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 from softmax_trees import clusters, thinned
 
 from structnet.softmax_tree import GrowthSettings, SoftmaxTreeSettings, train
 from structnet.softmax_tree.draft import Draft
-from structnet.softmax_tree.state import State
+from structnet.softmax_tree.points import Points
+from structnet.softmax_tree.state import State, facts_of
 from structnet.training import CheckpointError, History, save_model
 
 GROWTH = GrowthSettings(alpha=0.8, rho=0.99, start_depth=1, max_rounds=2)
-
-SIZES = clusters(240)[0].shape[1], int(clusters(240)[1].max()) + 1  # features, classes
 
 
 class Interrupted(Exception):
@@ -68,7 +68,9 @@ def test_interruptions(growth: GrowthSettings | None, sparse: bool, tmp_path: Pa
 
 def test_leaves_keep_the_most_classes_that_they_may_have(tmp_path: Path) -> None:
     training(None, False, state_file=tmp_path / "state")
-    draft = State.load(tmp_path / "state", *SIZES).draft
+    x, y = clusters(240)
+    data = facts_of(Points.made(x[:180], y[:180], int(y[:180].max()) + 1), None)
+    draft = State.load(tmp_path / "state", data).draft
     leaves = [draft.leaf(v) for v, below in enumerate(draft.children) if not below]
     assert {leaf.k for leaf in leaves} == {6} and min(len(leaf.classes) for leaf in leaves) < 6
 
@@ -88,25 +90,30 @@ def test_the_tree_in_the_end_learns_from_the_validation_samples() -> None:
     assert np.array_equal(first.tree.arrays.weights, second.tree.arrays.weights)
 
 
-@pytest.mark.parametrize("sparse", [True, False])
-def test_a_training_does_not_go_on_with_rows_of_the_other_form(
-    sparse: bool, tmp_path: Path
-) -> None:
-    training(None, sparse, state_file=tmp_path / "state")
-    forms = ("full", "sparse") if not sparse else ("sparse", "full")
-    with pytest.raises(ValueError, match=f"a training on {forms[0]} rows; got {forms[1]} ones"):
-        training(None, not sparse, state_file=tmp_path / "state")
-
-
 def test_a_tree_of_both_forms_is_refused() -> None:
     sparse, full = (training(None, sparse).tree.draft() for sparse in (True, False))
     with pytest.raises(ValueError, match="all be of sparse rows, or all of full ones"):
         Draft(full.children, [sparse.nodes[0], *full.nodes[1:]]).packed  # noqa: B018
 
 
-def test_a_state_of_data_of_other_sizes_is_refused(tmp_path: Path) -> None:
-    training(None, sparse=False, state_file=tmp_path / "state")
-    x, y = clusters(240)
-    for other in ((x[:, 1:], y), (x, y + 1)):
-        with pytest.raises(CheckpointError, match=r"on \d+ features and \d+ classes; got \d+ and"):
-            train(*other, state_file=tmp_path / "state")
+def test_a_state_of_other_data_is_refused(tmp_path: Path) -> None:
+    x, y = clusters(180)
+    told: Any = {"settings": SoftmaxTreeSettings(1, 6, 0.1, 0.1, max_iter=1, start="centroids")}
+    told |= {"state_file": tmp_path / "state"}
+    held, weights = (x[:9], y[:9]), np.ones(180)
+    train(x, y, validation=held, weights=weights, **told)
+    train(x.copy(), y.tolist(), validation=held, **told)
+    other, fewer = x + (np.arange(x.size).reshape(x.shape) == 700), weights.copy()
+    fewer[3] = 2
+    for rows, answers, more, what in (
+        (x[:, 1:], y, {}, rf"features is {x.shape[1]} there and {x.shape[1] - 1} here"),
+        (x, y + 1, {}, rf"classes is {y.max() + 1} there and {y.max() + 2} here"),
+        (csr_matrix(x), y, {}, "rows is full there and sparse here"),
+        (other, y, {}, "wrote: data is .* here; expected the same model, data"),
+        (x, np.roll(y, 1), {}, "wrote: data is"),
+        (x, y, {"weights": fewer}, "wrote: data is"),
+        (x, y, {"validation": (x[9:18], y[9:18])}, "wrote: validation data is .* here; expected"),
+        (x, y, {"validation": None}, "wrote: validation data is .* there and None here"),
+    ):
+        with pytest.raises(CheckpointError, match=what):
+            train(rows, answers, **{"validation": held, **more}, **told)

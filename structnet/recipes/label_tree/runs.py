@@ -58,7 +58,7 @@ def trained(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say)
         chosen = choose(data.train, len(data.labels), told, progress)
         training = Training(begin(data.train, len(data.labels), chosen), chosen)
         kind = f"a {chosen.tree} tree of arity {chosen.arity}"
-        usual = usual_arity(len(data.labels))
+        usual = usual_arity(len(data.labels), told.max_depth)
         if told.arity is None and chosen.arity == len(data.labels) > usual:
             kind = f"a single node of all labels, better held out than a tree (--arity {usual})"
         passes = f"{counted(chosen.epochs or 0, 'epoch')} at the rate {chosen.learning_rate:.3g}"

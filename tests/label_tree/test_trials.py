@@ -1,0 +1,97 @@
+"""Candidates that are tried: how they count, when they are left, and when one beats another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from label_trees import table
+
+from structnet.label_tree import Examples, LabelTreeSettings, Training
+from structnet.label_tree.trials import Trials, Tried
+from structnet.training.progress import Progress
+
+UNTOLD = LabelTreeSettings()
+
+
+def trials(examples: Examples) -> Trials:
+    return Trials(examples[:2000], examples[2000:], 27, Progress(False))
+
+
+def test_a_trial_counts_by_weight() -> None:
+    """A third of what is held out has labels at random, and weighs next to nothing."""
+    settings, held = LabelTreeSettings("huffman", 27, 0, 0, 0.1), table(3000)[2000:]
+    wrong = np.arange(1000) % 3 == 0
+    rng = np.random.default_rng(0)
+    labels = np.where(wrong, rng.integers(27, size=1000), held.labels)
+    shares = np.where(wrong, 1e-9, 1.5).astype(np.float32)
+    learn, progress = table(3000)[:2000], Progress(False)
+    found = Trials(learn, Examples(held.features, labels, shares), 27, progress).run(settings)
+    alone = Trials(learn, held[~wrong], 27, progress).run(settings)
+    assert found.score == pytest.approx(alone.score, abs=1e-3)
+    others = replace(held, labels=labels)[wrong]
+    worse = Trials(learn, others, 27, progress).run(settings)
+    assert worse.score < alone.score / 2  # which would lower the score by a sixth
+    light = Tried(0.0, np.where(wrong, shares, 0), settings)
+    assert found.beats(light, 2) and not light.beats(found, 0)
+
+
+@pytest.mark.parametrize(("share", "ends"), [(0.59, False), (0.61, True)])
+def test_a_tree_is_left_after_a_fifth_below_six_tenths(
+    share: float, ends: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings, done = LabelTreeSettings("huffman", 3, 0, 10, 0.1), []
+    run = Training.run
+
+    def noted(self: Training, *given: Any, **named: Any) -> Training:
+        run(self, *given, **named)
+        done.append(self.done)
+        return self
+
+    monkeypatch.setattr(Training, "run", noted)
+    monkeypatch.setattr(Trials, "_asked", lambda self, tree: (share * 0.5, np.zeros(1)))
+    trials(table()).run(settings, 0.5)
+    assert done == [4_000, 20_000] if ends else done == [4_000]
+
+
+def test_a_tree_that_stays_far_behind_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = LabelTreeSettings("learned", 3, 0, 10, 0.3, "clusters")
+    done: list[int] = []
+    run = Training.run
+
+    def noted(self: Training, *given: Any, **named: Any) -> Training:
+        run(self, *given, **named)
+        done.append(self.done)
+        return self
+
+    monkeypatch.setattr(Training, "run", noted)
+    ended = trials(table()).run(settings)
+    for target, parts in ((ended.score, [4_000, 20_000]), (9.0, [4_000])):
+        done.clear()
+        found = trials(table()).run(settings, target)
+        assert done == parts
+        assert (found.score == ended.score) == (len(parts) == 2)  # looking changes nothing
+
+
+def test_trials_do_not_know_each_other() -> None:
+    settings = LabelTreeSettings("huffman", 27, 0, 3, 0.1)
+    of_one = trials(table())
+    for rate in (0.3, 0.1):
+        found = of_one.run(replace(settings, learning_rate=rate))
+    alone = trials(table()).run(settings)
+    assert found.score == alone.score and (found.right == alone.right).all()
+    assert of_one.run(replace(settings, learning_rate=1e9)).score == -np.inf  # it collapses
+
+
+def test_what_is_right_elsewhere_as_often_is_no_better() -> None:
+    right = np.arange(100) < 50
+    before = Tried(0.5, right, UNTOLD)
+    assert not Tried(0.5, ~right, UNTOLD).beats(before, 0)
+    few = right | (np.arange(100) >= 97)
+    assert Tried(0.53, few, UNTOLD).beats(before, 1) and not Tried(0.53, few, UNTOLD).beats(
+        before, 2
+    )
+    mixed = few ^ (np.arange(100) < 2)
+    assert not Tried(0.51, mixed, UNTOLD).beats(before, 1)
