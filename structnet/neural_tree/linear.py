@@ -141,7 +141,7 @@ def _descended(tree: NeuralTree, samples: Samples, seed: int, device: str | torc
 
 
 def _strengths(samples: Samples) -> list[float]:
-    largest = _largest(samples) / _columns(samples)
+    largest = (_largest(samples) or 1.0) / _columns(samples)  # 0: there is nothing to hold down
     if not math.isfinite(largest):
         raise RuntimeError(f"the mean square of a sample is {largest}")
     return [largest * FALL**i for i in range(OPTIMA)]
