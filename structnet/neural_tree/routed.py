@@ -81,7 +81,7 @@ class Routed(nn.Module):
                 branch[rows.cpu()] = _branch(logit)
                 place = (~goes_left(logit)).long()  # 0 is the left
             found.append(Visit(v, arriving, branch))
-            return features, place
+            return (rows, None) if place is None else (features, place)  # leaves differ in shape
 
         follow(self.topology, x, step)
         return found

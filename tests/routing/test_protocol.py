@@ -6,6 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
+from torch import nn
 from toy_tree import ToyTree, toy_chain, toy_tree
 
 from structnet.neural_tree import NeuralTree, presets
@@ -153,7 +154,8 @@ def test_the_networkx_graph() -> None:
 def test_what_arrives_goes_on(path: str) -> None:
     torch.manual_seed(1)
     tree = NeuralTree(presets.mlp(num_outputs=3, width=4), shape=(2,))
-    tree.split(tree.split(0)[1])
+    deep, _ = tree.split(tree.split(0)[1])
+    tree.deepen(deep, [nn.Linear(4, 5), nn.Linear(5, 3)])  # leaves may differ in shape
     visits = {each.node: each for each in tree.visits(draw().x.float(), path)}
     for v, visit in visits.items():
         below = [u for u in tree.topology.children_of(v) if u in visits]
