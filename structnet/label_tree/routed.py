@@ -42,7 +42,7 @@ class Routed(nn.Module):
         """How many labels there are."""
         return self.softmax.n_classes
 
-    def visits(self, x: Any, path: str = "multi", max_depth: int | None = None) -> Iterator[Visit]:
+    def visits(self, x: Any, path: str = "multi") -> Iterator[Visit]:
         """The nodes that samples ``[n, features]`` come to, as :meth:`.RoutedTree.visits` tells.
 
         Raises:
@@ -51,14 +51,14 @@ class Routed(nn.Module):
         check_one_of("path", path, PATHS)
         with evaluating(self), torch.no_grad():
             r = self.represent(x)
-        return self._visits(r, path, max_depth)
+        return self._visits(r, path)
 
-    def _visits(self, r: torch.Tensor, path: str, max_depth: int | None) -> Iterator[Visit]:
+    def _visits(self, r: torch.Tensor, path: str) -> Iterator[Visit]:
         topology = self.topology
         waiting = {0: np.ones(len(r))}
         for v in range(topology.num_nodes):
             arriving = waiting.pop(v, None)
-            if arriving is None or (max_depth is not None and topology.depth[v] > max_depth):
+            if arriving is None:
                 continue
             branch = self._branch(v, r)
             yield Visit(v, arriving, branch)

@@ -16,7 +16,7 @@ from structnet.estimators.file import OneFileMixin
 from structnet.estimators.hyper_parameters import settings_of
 from structnet.naru.following_words import FollowingWords
 from structnet.naru.network import RoutedNetwork
-from structnet.naru.next_word import NextWord
+from structnet.naru.next_word import BATCH, NextWord
 from structnet.naru.preparation import Text, held_out_of, known_words, sentences_of, vectors_of
 from structnet.naru.recurrent import RecurrentNetwork
 from structnet.naru.sentences import Sentences
@@ -30,7 +30,6 @@ from structnet.training.metrics import evaluate
 from structnet.training.seeding import random_states_kept
 
 DEFAULT = NaruSettings()
-BATCH = 256  # sentences that are asked about at once
 
 
 class RoutedLanguageModel(OneFileMixin, BaseEstimator):

@@ -14,6 +14,7 @@ from structnet.naru.sentences import Sentences
 from structnet.naru.settings import LOSSES
 from structnet.naru.statistics import RoutingStats
 
+BATCH = 256  # sentences that are asked about at once
 AT_ONCE = 2**24  # scores of words that are computed at once
 CALIBRATED = 2**22  # scores by which the variance is chosen
 VARIANCES = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # finite: the nearest stays so
@@ -238,13 +239,13 @@ class NextWord(nn.Module):
                 right += int((self.scores(y, previous).argmax(1) == word).sum())
         return right / max(len(found[0]), 1)
 
-    def statistics(self, sentences: Sentences, batch_size: int = 256) -> RoutingStats:
+    def statistics(self, sentences: Sentences) -> RoutingStats:
         """Which bundles sentences visit."""
         assert isinstance(self.network, RoutedNetwork)
         stats = RoutingStats(self.network.wiring.sizes)
         with torch.no_grad():
-            for start in range(0, len(sentences), batch_size):
-                routed = self.route(sentences[start : start + batch_size])
+            for start in range(0, len(sentences), BATCH):
+                routed = self.route(sentences[start : start + BATCH])
                 stats.add(routed.record, routed.gates)
         return stats
 

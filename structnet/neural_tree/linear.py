@@ -22,6 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from structnet.neural_tree.likelihood import Categorical, GaussianMixture, SquaredError
+from structnet.neural_tree.ridge import Ridge
 from structnet.neural_tree.settings import INPUTS
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.on_demand import FromDataset
@@ -35,6 +36,7 @@ FALL = 0.2  # of the strength, from one optimum to the next
 OPTIMA = 14  # at most: the last strength is 8e-10 of the first
 AHEAD = 2  # optima that must all be hardly better, for there to be none that is
 LEAST = 1e-4  # of the loss of the strongest: less is hardly better
+PAIRED = 2000  # columns at most, all of whose pairs are multiplied
 PARTS = 5  # that are held out in turn
 ENOUGH = 2000  # samples of which one part says it as well as all
 LEAST_DEVIATION = 1e-3  # of that of the targets, for a Gaussian to begin with
@@ -61,9 +63,10 @@ def fit_linear(
 ) -> float | None:
     """Takes a linear model to the penalised optimum that predicts best what it has not seen.
 
-    The strength falls from one that leaves hardly more than a constant, each optimum begun from the
-    last, until samples held out say that it gets no better. Of numbers too large for the precision
-    of the tree it is left as it is.
+    The strength falls from one that leaves hardly more than a constant, until samples held out say
+    that it gets no better. Of squares the optima are computed, of other losses, and of very many
+    columns, descended to, each from the last. Of numbers too large for the precision of the tree it
+    is left as it is.
 
     Args:
         tree: tree of which :func:`is_linear_model` holds.
@@ -88,8 +91,8 @@ def fit_linear(
         nn.init.zeros_(part)  # what no sample asks for stays 0
     try:
         with Threads(own_device(device)).kept():
-            strength = _best_strength(tree, samples, seed, device)
-            _minimise(tree, samples, np.arange(len(samples)), strength, device)
+            fitted = _squares if _has_squares(tree, samples) else _descended
+            strength = fitted(tree, samples, seed, device)
         with torch.no_grad():
             torch._foreach_mul_([*tree.parameters()], unit)
         return strength
@@ -100,23 +103,58 @@ def fit_linear(
         return None
 
 
-def _best_strength(
-    tree: NeuralTree, samples: Samples, seed: int, device: str | torch.device
-) -> float:
+def _has_squares(tree: NeuralTree, samples: Samples) -> bool:
+    """Is there an optimum to compute, of columns few enough for the products of all pairs?"""
+    squares = isinstance(tree.likelihood, SquaredError) and _parameters(tree)[1] is not None
+    return squares and samples.x.shape[1] <= PAIRED
+
+
+def _squares(tree: NeuralTree, samples: Samples, *_: Any) -> float:
+    """Takes a model of squares to its optimum, each sample held out in turn to choose it."""
+    ridge = Ridge(partial(_batches, samples, np.arange(len(samples))))
+    strengths = _strengths(samples)
+    strength = strengths[_lowest(ridge.unseen(strengths).tolist())]
+    with torch.no_grad():
+        for part, best in zip(_parameters(tree), ridge.optimum(strength), strict=True):
+            part.copy_(best)
+    return strength
+
+
+def _descended(tree: NeuralTree, samples: Samples, seed: int, device: str | torch.device) -> float:
+    """Descends to the optimum of any loss, some samples held out to choose it."""
     parts = _parts(samples, seed)
     models = [copy.deepcopy(tree) for _ in parts]
-    strengths = _largest(samples) / _columns(samples) * FALL ** np.arange(OPTIMA)
-    losses: list[float] = []
-    for strength in strengths:
-        losses.append(0.0)
+
+    def unseen(strength: float) -> float:
+        total = 0.0
         for model, (learn, held) in zip(models, parts, strict=True):
             _minimise(model, samples, learn, strength, device)
-            size, unseen = _at_once(samples), samples[held]
-            loss = evaluate(model, unseen, batch_size=size, device=device)["loss"]
-            losses[-1] += loss * len(held)
-        if min(losses[:-AHEAD], default=np.inf) - min(losses[-AHEAD:]) < LEAST * abs(losses[0]):
+            size = _at_once(samples)
+            loss = evaluate(model, samples[held], batch_size=size, device=device)["loss"]
+            total += loss * len(held)
+        return total
+
+    strengths = _strengths(samples)
+    strength = strengths[_lowest(map(unseen, strengths))]
+    _minimise(tree, samples, np.arange(len(samples)), strength, device)
+    return strength
+
+
+def _strengths(samples: Samples) -> list[float]:
+    largest = (_largest(samples) or 1.0) / _columns(samples)  # 0: there is nothing to hold down
+    if not math.isfinite(largest):
+        raise RuntimeError(f"the mean square of a sample is {largest}")
+    return [largest * FALL**i for i in range(OPTIMA)]
+
+
+def _lowest(losses: Iterable[float]) -> int:
+    """The place of the lowest loss; as soon as they fall no more, no others are asked for."""
+    found: list[float] = []
+    for loss in losses:
+        found.append(loss)
+        if min(found[:-AHEAD], default=np.inf) - min(found[-AHEAD:]) < LEAST * abs(found[0]):
             break
-    return float(strengths[int(np.argmin(losses))])
+    return int(np.argmin(found))
 
 
 def start_linear(
@@ -193,8 +231,9 @@ def _begin_gaussian(
     return strength * columns / (2 * square)  # a Gaussian's loss has so many of those squares
 
 
-def _weights(tree: NeuralTree) -> Tensor:
-    return cast(nn.Linear, tree.nodes[0].solver).weight
+def _parameters(tree: NeuralTree) -> tuple[Tensor, Tensor]:
+    solver = cast(nn.Linear, tree.nodes[0].solver)
+    return solver.weight, solver.bias
 
 
 def _parts(samples: Samples, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -220,11 +259,11 @@ def _minimise(
         tolerance_change=1e-6,
         line_search_fn="strong_wolfe",
     )
-    batches = _read_again(samples, places, device)
+    batches, [weights, _] = _read_again(samples, places, device), _parameters(tree)
 
     def closure() -> Tensor:
         optimizer.zero_grad()
-        penalty = strength / 2 * _weights(tree).square().sum()
+        penalty = strength / 2 * weights.square().sum()
         penalty.backward()
         total = penalty.detach()
         for batch in batches():

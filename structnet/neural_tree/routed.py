@@ -41,26 +41,25 @@ class Routed(nn.Module):
         """How many classes the tree tells apart; None if it predicts numbers."""
         return self.num_outputs if isinstance(self.likelihood, Categorical) else None
 
-    def visits(self, x: Any, path: str = "multi", max_depth: int | None = None) -> Iterator[Visit]:
+    def visits(self, x: Any, path: str = "multi") -> Iterator[Visit]:
         """The nodes that samples ``[n, *shape]`` come to, as :meth:`.RoutedTree.visits` tells it;
         the path is one of those of ``output``."""
-        depth = len(self.nodes) if max_depth is None else max_depth
         with evaluating(self):
             x = self._taken(x)
             if path == "multi":
-                return iter(self._all_visits(x, depth))
+                return iter(self._all_visits(x))
             if path in ("greedy", "stochastic"):
-                return iter(self._hard_visits(x, path, depth))
+                return iter(self._hard_visits(x, path))
             # These compare all leaves: the leaf is known first, and its path follows from it.
             on_path = np.zeros((len(self.nodes), len(x)))
             on_path[self.apply_path(x, path).cpu(), np.arange(len(x))] = 1
             on_path = self.topology.sums_below(on_path)
-            found = self._all_visits(x, depth)
+            found = self._all_visits(x)
             return iter([each._replace(arriving=on_path[each.node]) for each in found])
 
-    def _all_visits(self, x: Tensor, max_depth: int) -> list[Visit]:
+    def _all_visits(self, x: Tensor) -> list[Visit]:
         arriving, found = {0: np.ones(len(x))}, []
-        for v, features in self.features(x, max_depth):
+        for v, features in self.features(x):
             here, branch = arriving.pop(v), None
             if self.nodes[v].router is not None:
                 branch = _branch(self.nodes[v].logit(features))
@@ -69,7 +68,7 @@ class Routed(nn.Module):
             found.append(Visit(v, here, branch))
         return found
 
-    def _hard_visits(self, x: Tensor, path: str, max_depth: int) -> list[Visit]:
+    def _hard_visits(self, x: Tensor, path: str) -> list[Visit]:
         found, goes_left = [], choice(path)
         self._check(x)
 
@@ -82,8 +81,7 @@ class Routed(nn.Module):
                 branch[rows.cpu()] = _branch(logit)
                 place = (~goes_left(logit)).long()  # 0 is the left
             found.append(Visit(v, arriving, branch))
-            ends = place is None or self.topology.depth[v] == max_depth
-            return (rows, None) if ends else (features, place)
+            return (rows, None) if place is None else (features, place)  # leaves differ in shape
 
         follow(self.topology, x, step)
         return found

@@ -214,11 +214,8 @@ class NeuralTree(Routed):
         outputs = torch.stack([found[v] for v in self.topology.leaves.tolist()], dim=1)
         return Mixture(leaf_paths(self.topology, logits, outputs.new_zeros(len(x))), outputs)
 
-    def features(self, x: Tensor, max_depth: int | None = None) -> Iterator[tuple[int, Tensor]]:
+    def features(self, x: Tensor) -> Iterator[tuple[int, Tensor]]:
         """Each node, in order, with all samples as they arrive at its router or solver.
-
-        Args:
-            max_depth: nodes below are left out.
 
         Shapes:
             x ``[n, *shape]``; each node's features ``[n, *shape after its transformers]``.
@@ -227,13 +224,10 @@ class NeuralTree(Routed):
             ValueError: the samples have another shape.
         """
         self._check(x)
-        waiting, last = {0: x}, len(self.nodes) if max_depth is None else max_depth
+        waiting = {0: x}
         for v, node in enumerate(self.nodes):
-            if v not in waiting:  # too deep
-                continue
             features = node.transformers(waiting.pop(v))
-            if self.topology.depth[v] < last:
-                waiting |= dict.fromkeys(self.topology.children_of(v), features)
+            waiting |= dict.fromkeys(self.topology.children_of(v), features)
             yield v, features
 
     def leaf_log_prob(self, x: Tensor) -> Tensor:

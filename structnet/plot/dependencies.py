@@ -14,7 +14,7 @@ import numpy as np
 from structnet.checks import check_one_of
 from structnet.plot.fonts import Fonts
 from structnet.plot.labels import FONT
-from structnet.plot.page import A4, MARGIN, SMALLEST
+from structnet.plot.page import A4, INCH, MARGIN, SMALLEST, room_of
 from structnet.plot.sentence_layout import RELATION, SPACE, Drawing, Sentence, across, down
 from structnet.plot.style import GREY
 
@@ -79,7 +79,7 @@ def plot_dependencies(
     if ax is None:
         room = drawing.size + 2 * MARGIN
         scale = min(1.0, *(np.array([2000.0, 2000.0]) / room))
-        ax = plt.figure(figsize=scale * room / 72, dpi=130).add_axes((0, 0, 1, 1))
+        ax = plt.figure(figsize=scale * room / INCH, dpi=130).add_axes((0, 0, 1, 1))
     _draw(ax, drawing, sentence.fonts)
     return ax
 
@@ -113,7 +113,7 @@ def _can_be_read(drawing: Drawing, ax: Axes | None) -> bool:
 
 
 def _scale(ax: Axes, size: np.ndarray) -> float:
-    room = np.array(ax.get_window_extent().size) * 72 / ax.figure.dpi
+    room = room_of(ax)
     return float(min(1.0, *(room / (size + 2 * SPACE))))
 
 
@@ -122,7 +122,7 @@ def _draw(ax: Axes, drawing: Drawing, fonts: Fonts) -> None:
     from matplotlib.collections import PathCollection, PolyCollection
 
     scale = _scale(ax, drawing.size)
-    room = np.array(ax.get_window_extent().size) * 72 / ax.figure.dpi / scale
+    room = room_of(ax) / scale
     corner = drawing.low - (room - drawing.size) / 2
     ax.set(xlim=(corner[0], corner[0] + room[0]), ylim=(corner[1], corner[1] + room[1]))
     ax.set_axis_off()

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.text import Text
 
+INCH = 72.0  # points
 PADDING = 1.8  # points between a text and the edge of its box
 BASE = 3.5  # points from the middle of a row down to the line on which letters stand
 HEADING = 0.8  # of the usual letters, above a column
@@ -34,6 +35,11 @@ SMALLEST = 0.6  # of the usual letters: 6 points, which can be read on paper
 A4 = np.array([595.0, 842.0])  # points, upright
 MARGIN = 14.0  # points around all on a page of its own
 EDGE = 3.0  # points around all, where letters have 10, for the edges of boxes
+
+
+def room_of(ax: Axes) -> np.ndarray:
+    """Width and height of axes in points, ``[2]``."""
+    return np.array(ax.get_window_extent().size) * INCH / ax.figure.dpi
 
 
 def outline_of(nodes: list[Tree | Collapsed], parent: np.ndarray, labels: Labels) -> list:

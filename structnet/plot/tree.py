@@ -14,7 +14,16 @@ from structnet.plot.boxes import Colors
 from structnet.plot.labels import Labels
 from structnet.plot.levels import draw_levels, size_of, width_of
 from structnet.plot.outline import Outline, Row
-from structnet.plot.page import A4, SMALLEST, draw_outline, fit_axes, fit_page, outline_of
+from structnet.plot.page import (
+    A4,
+    INCH,
+    SMALLEST,
+    draw_outline,
+    fit_axes,
+    fit_page,
+    outline_of,
+    room_of,
+)
 from structnet.plot.tree_layout import layout
 from structnet.trees.forest import Forest
 from structnet.trees.tree import Tree
@@ -131,7 +140,7 @@ class Picture:
 
     def draw(self, ax: Axes) -> Axes:
         """Draws on given axes; in levels, unless the letters of an outline come out larger."""
-        room = np.array(ax.get_window_extent().size) * 72 / ax.figure.dpi
+        room = room_of(ax)
         ax.set_axis_off()
         if self.form != "outline":
             stretch = room[1] / self.needed[1]
@@ -150,11 +159,11 @@ class Picture:
         if self.form == "auto" and self._has_room_on_a_page():
             self.form = "levels"
         if self.form == "levels":
-            inches = np.maximum(self.needed / 72, 1.0)
+            inches = np.maximum(self.needed / INCH, 1.0)
             inches = inches * min(1.0, MAX_SIDE / inches.max())
             return self.draw(figure(figsize=inches).add_axes((0, 0, 1, 1)))
         outline, scale, points = fit_page(self._rows())
-        ax = figure(figsize=points / 72, dpi=SHARP).add_axes((0, 0, 1, 1))
+        ax = figure(figsize=points / INCH, dpi=SHARP).add_axes((0, 0, 1, 1))
         ax.set_axis_off()
         return self._draw_outline(ax, outline, scale, points)
 

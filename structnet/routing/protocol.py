@@ -73,13 +73,12 @@ class RoutedTree(Protocol):
     def num_classes(self) -> int | None:
         """The number of classes; None if the tree predicts numbers."""
 
-    def visits(self, x: Any, path: str = "multi", max_depth: int | None = None) -> Iterator[Visit]:
+    def visits(self, x: Any, path: str = "multi") -> Iterator[Visit]:
         """The nodes that samples come to, parents first.
 
         Args:
             path: "multi" goes to all leaves, each as probable as it is; "greedy" follows the
                 likeliest branch at every node, and leaves out nodes that no sample comes to.
-            max_depth: nodes below are left out.
 
         Raises:
             ValueError: another path, or samples of another shape.

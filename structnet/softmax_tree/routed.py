@@ -31,17 +31,16 @@ class Routed:
         def leaves_of(self, x: Any) -> np.ndarray: ...
         def choices(self, x: Any) -> Any: ...
 
-    def visits(self, x: Any, path: str = "multi", max_depth: int | None = None) -> Iterator[Visit]:
+    def visits(self, x: Any, path: str = "multi") -> Iterator[Visit]:
         """The nodes that samples ``[n, D]`` come to, as :meth:`.RoutedTree.visits` tells it."""
         check_one_of("path", path, ("multi", "greedy"))
         leaves = self.leaves_of(x)
-        depth = self.topology.num_nodes if max_depth is None else max_depth
         arriving = np.zeros((self.topology.num_nodes, len(leaves)))
         arriving[leaves, np.arange(len(leaves))] = 1
         arriving = self.topology.sums_below(arriving)
         for node in range(self.topology.num_nodes):
             here, children = arriving[node], self.topology.children_of(node)
-            if self.topology.depth[node] <= depth and (path == "multi" or here.any()):
+            if path == "multi" or here.any():
                 branch = arriving[list(children)].T if children else None
                 yield Visit(node, here, branch)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -258,6 +259,19 @@ def test_numbers_that_no_float_can_hold_leave_it_as_it_is() -> None:
     before = [part.clone() for part in tree.parameters()]
     fit_linear(tree, Samples(samples.x * 1e25, samples.targets), seed=0)
     assert all(map(torch.equal, tree.parameters(), before))
+
+
+def test_columns_that_say_nothing_leave_the_mean() -> None:
+    samples = Samples(torch.zeros(60, 8), rows().targets)
+    tree = NeuralTree(presets.table(1), (8,), SquaredError())
+    fit_linear(tree, samples, seed=0)
+    assert torch.allclose(tree.output(samples.x), samples.targets.mean(0), atol=1e-5)
+
+
+def test_a_line_without_a_bias_has_its_optimum_too() -> None:
+    samples = rows()
+    primitives = replace(presets.table(1), solver=lambda shape: nn.Linear(*shape, 1, bias=False))
+    check_optimum(NeuralTree(primitives, (8,), SquaredError()), samples)
 
 
 def test_what_is_no_linear_model_of_a_table() -> None:

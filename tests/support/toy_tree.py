@@ -40,9 +40,7 @@ class ToyTree:
         self.feature, self.cuts, self.values, self.shape = feature, cuts, values, shape
         self.num_classes = values.shape[1] if classes else None
 
-    def visits(
-        self, x: object, path: str = "multi", max_depth: int | None = None
-    ) -> Iterator[Visit]:
+    def visits(self, x: object, path: str = "multi") -> Iterator[Visit]:
         x = np.asarray(x)
         if x.shape[1:] != self.shape:
             raise ValueError(f"x must be [n, {self.shape}]. Got {list(x.shape)}.")
@@ -56,7 +54,7 @@ class ToyTree:
                 branch = np.eye(len(below))[np.searchsorted(self.cuts[v], column, side="right")]
                 for place, child in enumerate(below):
                     comes = here * branch[:, place]
-                    if self.topology.depth[v] != max_depth and (path == "multi" or comes.any()):
+                    if path == "multi" or comes.any():
                         arriving[child] = comes
             yield Visit(v, here, branch)
 

@@ -10,6 +10,7 @@
 ``planes``              :func:`plane_of`: two columns, across which their axes may be turned
 ``decision``            :func:`choose`, the rule that splits, deepens or keeps; :class:`Decision`
 ``measures``            how many samples a leaf gets, and whether it may gain
+``pace``                ends the training of a candidate that would not get where it must
 ``router_start``        :func:`balance`: a new router's first scale, with samples going both ways
 ``state``               growth on disk, to go on from
 ======================  ==========================================================================

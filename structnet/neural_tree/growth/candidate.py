@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -115,6 +116,24 @@ def cached(
         for part, of_batch in zip(whole.parts, found.parts, strict=True):
             part[start : start + size] = of_batch
     return whole
+
+
+def cached_each(
+    tree: NeuralTree, leaf: int, parts: Sequence[Samples], *, max_bytes: float, **how: Any
+) -> list[Samples | AtLeaf]:
+    """Several samples, each replaced by its cache as long as there is room for them together.
+
+    Args:
+        tree, leaf, how: those of :func:`cached`.
+        parts: samples, those first that need it most.
+        max_bytes: most memory of all caches, in bytes.
+    """
+    data: list[Samples | AtLeaf] = []
+    for samples in parts:
+        found = cached(tree, leaf, samples, max_bytes=max_bytes, **how)
+        max_bytes -= 0 if found is None else found.nbytes
+        data.append(samples if found is None else found)
+    return data
 
 
 def _equal(a: AtLeaf, b: AtLeaf) -> bool:

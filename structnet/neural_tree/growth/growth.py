@@ -23,9 +23,10 @@ from torch.utils.data import DataLoader, Dataset
 from structnet.neural_tree.cost import count_parameters
 from structnet.neural_tree.growth import state
 from structnet.neural_tree.growth.beginning import check_beginning
-from structnet.neural_tree.growth.candidate import AtLeaf, Candidate, Split, cached
+from structnet.neural_tree.growth.candidate import AtLeaf, Candidate, Split, cached_each
 from structnet.neural_tree.growth.decision import Decision, Gain, choose, gained
 from structnet.neural_tree.growth.measures import can_gain, expected, of_each
+from structnet.neural_tree.growth.pace import Behind, pacer
 from structnet.neural_tree.growth.proposal import propose
 from structnet.neural_tree.linear import is_linear_model, start_linear
 from structnet.neural_tree.settings import BEGUN, WAIT, NeuralTreeSettings
@@ -283,7 +284,12 @@ class Growth:
         proposals = self._proposals(leaf)
         if not proposals[0]:
             return {}
-        train, validation = self._both_at_leaf(leaf)
+        train, validation = cached_each(
+            *(self.tree, leaf, (self.train, self.validation)),
+            batch_size=self.batch_size,
+            device=self.device,
+            max_bytes=self.settings.cache_bytes,
+        )
         if expected(self.tree, leaf, train) < self.settings.min_samples:
             return {}
         before = self._each(self.tree.losses, self.validation)
@@ -329,16 +335,6 @@ class Growth:
     def _each(self, answer: Callable[[Any], torch.Tensor], samples: Samples | AtLeaf) -> np.ndarray:
         return of_each(answer, self.tree, samples, self.device)
 
-    def _both_at_leaf(self, leaf: int) -> list[Samples | AtLeaf]:
-        """The samples of both kinds, replaced by the cache where it has room for them."""
-        data: list[Samples | AtLeaf] = []
-        room, how = self.settings.cache_bytes, {"batch_size": self.batch_size}
-        for samples in (self.train, self.validation):
-            found = cached(self.tree, leaf, samples, device=self.device, max_bytes=room, **how)
-            room -= 0 if found is None else found.nbytes
-            data.append(samples if found is None else found)
-        return data
-
     def _train(
         self, model: nn.Module, phase: str, node: int, train: Any, validation: Any, attempt: int = 0
     ) -> float:
@@ -346,6 +342,10 @@ class Growth:
         infinity if no epoch is the best one. A candidate that diverges stops there."""
         history, is_root = History(), model is self.tree
         place = {"phase": phase, "node": node, "decision": len(self.decisions)}
+        wait = self.settings.waits(len(train), WAIT if is_root else BEGUN)
+        told: list[Callable] = [partial(self._tell, place)]
+        if not is_root:
+            told.append(pacer(self.loss - self.settings.min_gain, self.settings.epochs, wait))
         self.progress.part = f"decision {len(self.decisions)}, {phase} of node {node}, "
         try:
             fit(
@@ -353,18 +353,20 @@ class Growth:
                 train,
                 validation,
                 epochs=self.settings.epochs,
-                patience=self.settings.waits(len(train), WAIT if is_root else BEGUN),
+                patience=wait,
                 batch_size=self.batch_size,
                 optimizer=self.optimizer,
                 schedule=self.schedule,
                 schedule_per=self.schedule_per,
-                callbacks=[partial(self._tell, place)],
+                callbacks=told,
                 seed=self._seed(phase, attempt),
                 device=self.device,
                 keep_start=is_root,
                 progress=self.progress,
                 history=history,
             )
+        except Behind:
+            pass  # its best epoch says so
         except NonFiniteLossError as error:
             if is_root:  # there is nothing else to go on with
                 raise

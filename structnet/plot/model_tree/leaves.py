@@ -10,7 +10,7 @@ import torch
 
 from structnet.plot.model_tree.captions import commonest, share_text
 from structnet.plot.model_tree.key import GREEDY, ONE_LEAF
-from structnet.plot.model_tree.sheet import INCH, room
+from structnet.plot.page import INCH, room_of
 from structnet.plot.style import GREY, as_written, cut, one_axes, percent_axis, write_cells
 from structnet.routing.leaves import leaf_predictions, leaf_words
 from structnet.routing.reading import read
@@ -160,7 +160,7 @@ def plot_leaf_means(
     ax = one_axes(ax, *(SIDE * size))
     ax.set(xlim=(-GAP, size[0] - GAP), ylim=(size[1] - TITLE, -TITLE), aspect="equal")
     ax.set_axis_off()
-    font = min(FONT, *FONT * room(ax) / INCH / SIDE / size)
+    font = min(FONT, *FONT * room_of(ax) / INCH / SIDE / size)
     for number, leaf in enumerate(leaves):
         left, top = step * (number % columns, number // columns)
         here = reached == leaf

@@ -30,7 +30,6 @@ from structnet.plot.model_tree.sheet import (
     DOTS,
     FONT,
     HISTOGRAMS,
-    INCH,
     LINE,
     MAX_DOTS,
     MAX_SIDE,
@@ -40,9 +39,9 @@ from structnet.plot.model_tree.sheet import (
     Sheet,
     fit_limits,
     place,
-    room,
     scale_to,
 )
+from structnet.plot.page import INCH, room_of
 from structnet.plot.style import GREY
 from structnet.routing.asking import all_questions
 from structnet.routing.leaves import leaf_accuracies, leaf_predictions, leaf_words
@@ -255,11 +254,11 @@ def _new_axes(sheets: Sequence[Sheet], key: Key | None) -> list[Axes]:
 
 
 def _draw(ax: Axes, drawn: _Drawn) -> None:
-    tree, found, key, sheet = drawn.tree, drawn.found, drawn.key, drawn.sheet(room(ax))
+    tree, found, key, sheet = drawn.tree, drawn.found, drawn.key, drawn.sheet(room_of(ax))
     if key is not None and sheet.form.unit == DOTS.unit:
         key = key._replace(said=())  # there are no panels
-    above = key_height(key, room(ax)[0])
-    scale = scale_to(room(ax), sheet, above)
+    above = key_height(key, room_of(ax)[0])
+    scale = scale_to(room_of(ax), sheet, above)
     fit_limits(ax, sheet, scale, above)
     _draw_edges(ax, sheet, found, scale)
     if sheet.form.unit == DOTS.unit:
@@ -274,7 +273,7 @@ def _draw(ax: Axes, drawn: _Drawn) -> None:
             captions.draw_captions(ax, tree, sheet, found, key and key.names, said, scale)
         captions.draw_questions(ax, sheet, drawn.asked, scale)
     if key is not None:
-        draw_key(ax, key, sheet.size[0] / 2, scale, room(ax)[0])
+        draw_key(ax, key, sheet.size[0] / 2, scale, room_of(ax)[0])
     elif len(tree.topology.leaves) == 1:
         x, y = sheet.size[0] / 2, -sheet.size[1] + sheet.form.foot / 2
         captions.write(ax, x, y, ONE_LEAF, FONT * scale, color=GREY, ha="center")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from structnet.plot.model_tree.captions import share_text
-from structnet.plot.model_tree.sheet import room
+from structnet.plot.page import room_of
 from structnet.plot.style import as_written
 from structnet.routing.leaves import leaf_predictions, leaf_words
 from structnet.routing.reading import Reading
@@ -40,7 +40,7 @@ def write_leaves(ax: Axes, sides: Sequence[np.ndarray], regions: np.ndarray, tol
     for leaf in leaves[np.argsort(-area, kind="stable")].tolist():
         for text in texts[leaf]:
             least = DEEP if text == texts[leaf][-1] else DEEPER
-            found = _place(room(ax), regions == leaf, text, taken, least)
+            found = _place(room_of(ax), regions == leaf, text, taken, least)
             if found is None:
                 continue
             (row, column), box = found

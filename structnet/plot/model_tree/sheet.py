@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from structnet.plot.model_tree.folding import Mark
+from structnet.plot.page import INCH, room_of
 from structnet.plot.tree_layout import Layout, layout
 from structnet.routing.topology import Topology
 from structnet.trees.tree import Tree
@@ -16,7 +17,6 @@ from structnet.trees.tree import Tree
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-INCH = 72.0  # points
 MAX_SIDE = 24 * INCH  # of new axes
 MIN_SIDE = 4 * INCH  # of new axes across: the key needs it, however small the tree
 MIN_SCALE = 0.35  # what would be drawn smaller is drawn as dots
@@ -133,13 +133,8 @@ def scale_to(points: np.ndarray, sheet: Sheet, key: float) -> float:
 
 def fit_limits(ax: Axes, sheet: Sheet, scale: float, key: float) -> None:
     """Sets the limits of the axes so that sheet and key stand in their middle."""
-    width, height = room(ax) / scale
+    width, height = room_of(ax) / scale
     middle = (key / scale - sheet.size[1]) / 2
     ax.set_xlim((sheet.size[0] - width) / 2, (sheet.size[0] + width) / 2)
     ax.set_ylim(middle - height / 2, middle + height / 2)
     ax.set_axis_off()
-
-
-def room(ax: Axes) -> np.ndarray:
-    """Width and height of axes in points, ``[2]``."""
-    return np.array(ax.get_window_extent().size) * INCH / ax.figure.dpi

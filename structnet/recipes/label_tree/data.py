@@ -207,7 +207,6 @@ def read_examples(
     text: TextFeatures | None,
     size: int,
     beside: Path | None = None,
-    say: Say = print,
 ) -> Examples:
     """The examples of a user's file for a trained tree; unknown labels have the number -1.
 
@@ -217,7 +216,6 @@ def read_examples(
         text: words that it knows; None where it learnt from sparse rows.
         size: number of its features.
         beside: file of sparse rows that it learnt from, which says how columns are numbered.
-        say: function that takes a line for the user.
 
     Raises:
         LabelledTextError, TableError: the file is not of the format.
@@ -227,7 +225,7 @@ def read_examples(
         found = read_fasttext(file, text.words, labels)
         unknown = int((found.label_ids < 0).sum())
         if unknown or found.unknown_words:
-            say(
+            print(
                 f"{file}: {counted(found.unknown_words, 'word')} that the tree does not know are "
                 f"left out; {counted(unknown, 'label')} that it does not know count as missed"
             )
