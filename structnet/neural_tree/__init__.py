@@ -25,7 +25,6 @@ Table 2      the modules of the experiments       ``presets``
 ``pretrained``      :func:`from_sequential`: a tree that begins as a trained network
 ``growth``          Algorithm 1, with its frozen cache and the start of a new router
 ``linear``          the linear model that a tree of a table begins as, and may stay
-``ridge``           its optimum where squares are lost, for all strengths of the penalty at once
 ``pruning``         :func:`prune`: without the branches that hardly any sample takes
 ``cost``            the parameters and FLOPs of any module
 ``settings``        :class:`NeuralTreeSettings`: every hyper-parameter and default, once

@@ -19,10 +19,10 @@ from typing import Any, cast
 
 import numpy as np
 import torch
+from sklearn.linear_model import RidgeCV
 from torch import Tensor, nn
 
 from structnet.neural_tree.likelihood import Categorical, GaussianMixture, SquaredError
-from structnet.neural_tree.ridge import Ridge
 from structnet.neural_tree.settings import INPUTS
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.on_demand import FromDataset
@@ -36,7 +36,7 @@ FALL = 0.2  # of the strength, from one optimum to the next
 OPTIMA = 14  # at most: the last strength is 8e-10 of the first
 AHEAD = 2  # optima that must all be hardly better, for there to be none that is
 LEAST = 1e-4  # of the loss of the strongest: less is hardly better
-PAIRED = 2000  # columns at most, all of whose pairs are multiplied
+COMPUTED = 2**31  # products of a decomposition, of which it takes a second or two
 PARTS = 5  # that are held out in turn
 ENOUGH = 2000  # samples of which one part says it as well as all
 LEAST_DEVIATION = 1e-3  # of that of the targets, for a Gaussian to begin with
@@ -104,20 +104,22 @@ def fit_linear(
 
 
 def _has_squares(tree: NeuralTree, samples: Samples) -> bool:
-    """Is there an optimum to compute, of columns few enough for the products of all pairs?"""
+    """Is there an optimum to compute, of a table that is not too large to be decomposed?"""
     squares = isinstance(tree.likelihood, SquaredError) and _parameters(tree)[1] is not None
-    return squares and samples.x.shape[1] <= PAIRED
+    sizes = len(samples), samples.x.shape[1]
+    return squares and math.prod(sizes) * min(sizes) <= COMPUTED
 
 
 def _squares(tree: NeuralTree, samples: Samples, *_: Any) -> float:
     """Takes a model of squares to its optimum, each sample held out in turn to choose it."""
-    ridge = Ridge(partial(_batches, samples, np.arange(len(samples))))
-    strengths = _strengths(samples)
-    strength = strengths[_lowest(ridge.unseen(strengths).tolist())]
+    every, strengths = samples[np.arange(len(samples))], _strengths(samples)
+    x, y = (part.double().cpu().numpy() for part in (every.x, every.targets))
+    unit = y.size / 2  # of its penalty in that of the mean loss
+    ridge = RidgeCV([unit * strength for strength in strengths]).fit(x, y, samples.counts())
     with torch.no_grad():
-        for part, best in zip(_parameters(tree), ridge.optimum(strength), strict=True):
-            part.copy_(best)
-    return strength
+        for part, best in zip(_parameters(tree), (ridge.coef_, ridge.intercept_), strict=True):
+            part.copy_(torch.from_numpy(np.reshape(best, part.shape)))
+    return float(ridge.alpha_) / unit
 
 
 def _descended(tree: NeuralTree, samples: Samples, seed: int, device: str | torch.device) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.datasets import make_classification, make_regression
-from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -68,6 +68,42 @@ def test_at_the_optimum_the_loss_pulls_against_the_penalty_alone(
     samples = rows()
     tree = NeuralTree(presets.table(1), (8,), SquaredError())
     check_optimum(tree, samples)
+
+
+@pytest.mark.parametrize("size", [30, 6])
+def test_its_strength_is_the_best_of_models_fitted_without_each_sample(size: int) -> None:
+    samples = replace(rows(60, 8), targets=torch.cat([rows().targets, rows().x[:, :1] ** 2], 1))
+    samples = samples[np.arange(size)]
+    tree = NeuralTree(presets.table(2), (8,), SquaredError())
+    strength, every = fit_linear(tree, samples, seed=0), np.arange(size)
+
+    def fitted(strength: float, places: np.ndarray) -> Ridge:
+        model = Ridge(strength * size, solver="cholesky")  # of two targets, whose mean is lost
+        x, y = samples.x.double(), samples.targets.double()
+        return model.fit(x[places], y[places], samples.counts()[places])
+
+    def unseen(strength: float) -> float:
+        models = [fitted(strength, np.delete(every, i)) for i in every]
+        said = [m.predict(samples.x[i : i + 1])[0] for i, m in zip(every, models, strict=True)]
+        missed = (np.array(said) - samples.targets.numpy()) ** 2
+        return float(samples.counts() @ missed.mean(1))
+
+    strengths = linear._strengths(samples)
+    assert strength == pytest.approx(min(strengths, key=unseen))
+    solver, best = tree.nodes[0].end, fitted(strength, every)
+    assert isinstance(solver, nn.Linear)
+    assert np.allclose(solver.weight.detach(), best.coef_, atol=1e-4)
+    assert np.allclose(solver.bias.detach(), best.intercept_, atol=1e-4)
+
+
+def test_a_table_too_large_to_decompose_is_descended(monkeypatch: pytest.MonkeyPatch) -> None:
+    samples, found = rows(200), []
+    for most in (linear.COMPUTED, 200 * 8 * 8 - 1):
+        monkeypatch.setattr(linear, "COMPUTED", most)
+        tree = NeuralTree(presets.table(1), (8,), SquaredError())
+        fit_linear(tree, samples, seed=0)
+        found.append(tree.output(samples.x).detach())
+    assert not torch.equal(*found) and torch.allclose(*found, atol=0.05)
 
 
 def test_classes_have_an_optimum_too() -> None:
