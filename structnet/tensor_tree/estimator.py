@@ -75,7 +75,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         epochs: int | None = TreeLSTMSettings.epochs,
         batch_size: int | None = TreeLSTMSettings.batch_size,
         learning_rate: float = TreeLSTMSettings.learning_rate,
-        weight_decay: float = TreeLSTMSettings.weight_decay,
+        weight_decay: float | None = TreeLSTMSettings.weight_decay,
         patience: int | None = TreeLSTMSettings.patience,
         vectors: str | Path | None = None,
         train_vectors: bool = True,

@@ -162,7 +162,7 @@ def train(
         bag = LabelBag.knowing(examples.forest, **bag_sizes(vocabulary, question))
         mixed = BesideBag(model, bag)
         to_learn, to_judge = _left_open(mixed, examples, held_out, given.seed)
-    assert given.epochs is not None and given.batch_size is not None  # as resolved
+    assert given.epochs and given.batch_size and given.weight_decay is not None  # as resolved
     steps = given.epochs * steps_per_epoch(len(examples), given.batch_size)
     history = fit(
         model,
