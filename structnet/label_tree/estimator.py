@@ -170,6 +170,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
 
         Raises:
             ValueError: the first call has no classes, or a sample has another one.
+            CollapseError: the learning rate is too high.
         """
         first = not hasattr(self, "training_")
         settings = self._settings()

@@ -13,6 +13,7 @@ from scipy.sparse import csr_matrix
 from sklearn.datasets import load_digits
 
 from structnet.label_tree import (
+    CollapseError,
     Features,
     LabelTree,
     LabelTreeClassifier,
@@ -205,6 +206,23 @@ def test_a_stream(points: tuple) -> None:
         LabelTreeClassifier().partial_fit(x, y)
     with pytest.raises(ValueError, match="got the class 'none'"):
         model.partial_fit(x[:1], ["none"])
+
+
+def test_a_stream_of_single_samples_is_no_collapse_however_surprising() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 4))
+    y = (x @ rng.normal(size=(4, 6))).argmax(1)
+    fitted = LabelTreeClassifier(random_state=0).fit(x, y)
+    new = LabelTreeClassifier(arity=2, random_state=0)
+    new.partial_fit(x[:2], y[:2], classes=np.arange(6))
+    for i in range(2, 62):
+        new.partial_fit(x[i : i + 1], y[i : i + 1])
+        fitted.partial_fit(x[i : i + 1], [(y[i] + 3) % 6])
+    assert np.isfinite(new.predict_log_proba(x)).all()
+    wild = LabelTreeClassifier(arity=2, learning_rate=100.0, random_state=0)
+    with pytest.raises(CollapseError, match="expected a learning rate below 100"):
+        for _ in range(3):
+            wild.partial_fit(x, y, classes=np.arange(6))
 
 
 def test_a_stream_after_a_fit_forgets_nothing_and_learns(tmp_path: Path) -> None:
