@@ -82,7 +82,7 @@ class Standardizer:
             return cls(np.zeros(1), np.ones(1))
         parts, exponent = fractions(rows.data[there])
         if weights is not None:
-            weights = np.repeat(fractions(weights)[0], np.diff(rows.indptr))[there]
+            weights = fractions(np.repeat(weights, np.diff(rows.indptr))[there])[0]
         square = np.average(np.square(parts, dtype=np.float64), weights=weights)
         return cls(np.zeros(1), np.ldexp(np.sqrt([square]), exponent))
 

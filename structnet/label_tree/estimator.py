@@ -170,6 +170,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
 
         Raises:
             ValueError: the first call has no classes, or a sample has another one.
+            CollapseError: the learning rate is too high.
         """
         first = not hasattr(self, "training_")
         settings = self._settings()
@@ -177,9 +178,12 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
             raise ValueError("the first call of partial_fit needs classes, all that there will be")
         if first:
             names = np.asarray(plain_labels(classes))
-            self.classes_, _ = encode_labels(
-                np.repeat(names, 2)
-            )  # once each, they are taken for numbers
+            if names.ndim != 1 or not len(names):
+                raise ValueError(
+                    f"classes must be a list of all classes. Got the shape {list(names.shape)}."
+                )
+            # Once each, they are taken for numbers.
+            self.classes_, _ = encode_labels(np.repeat(names, 2))
         found = self._checked(X, y, sample_weight, reset=first, classes=self.classes_)
         if first:
             self.scale_ = self._new_scale(found)
@@ -268,13 +272,18 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         """The tree that the user brings, if it is one."""
         if self.tree is None or isinstance(self.tree, str):
             return None
-        codes = self.tree
+        codes, most = self.tree, self.max_depth
         if not isinstance(codes, LabelCodes):
             codes = LabelCodes.from_nested(codes, self.arity)
         if codes.num_labels != len(self.classes_):
             raise ValueError(
                 f"the tree has {codes.num_labels} labels; expected {len(self.classes_)}, one a "
                 "class of y"
+            )
+        if most is not None and codes.depth.max() > most:
+            raise ValueError(
+                f"the tree has paths of {codes.depth.max()} decisions; expected at most max_depth, "
+                f"{most}"
             )
         return codes
 
@@ -307,6 +316,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
             self.classes_, codes = encode_labels(found.y, known)
             return found._replace(y=codes)
         bags = self._bags(X, None if reset else self.n_features_in_)
+        empty = np.diff(bags.offsets) == 0
         labels = np.asarray(plain_labels(y))
         if labels.shape != (len(bags),):
             raise ValueError(
@@ -315,10 +325,12 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         weights = check_weights(sample_weight, len(bags))
         kept = counting_places(weights, 1 + reset)
         if weights is not None and kept is not None:
-            bags, labels, weights = bags[kept], labels[kept], weights[kept]
-        empty = np.flatnonzero(np.diff(bags.offsets) == 0)
-        if reset and len(empty):
-            raise ValueError(f"sample {empty[0]} has no token; expected at least one to learn from")
+            bags, labels, empty = bags[kept], labels[kept], empty & (weights > 0)
+            weights = weights[kept]
+        if reset and empty.any():
+            raise ValueError(
+                f"sample {empty.argmax()} has no token; expected at least one to learn from"
+            )
         if reset:
             self.n_features_in_ = bags.size
             self.sample_shape_ = (bags.size,)

@@ -96,6 +96,11 @@ def begin(
     return tree
 
 
+def _most(guessing: float) -> float:
+    """The loss from which on steps are taken for too long."""
+    return 2 * guessing + 1
+
+
 def _moved(before: LabelCodes, after: LabelCodes) -> float:
     """The share of the labels whose slots on the way to them are others."""
     moved = before.depth != after.depth
@@ -175,13 +180,13 @@ class Training:
             part = examples[order[first : first + stop - self.done]]
             loss = self._pass(part, self._rate(self.done, total), self._rate(stop, total))
             self.done = int(stop)
+            self._check(loss / len(part), guessing)  # first: no labels are grouped by what is NaN
             if stop in self._rebuild_marks(total):
                 self._rebuild(examples)
             record = self.epochs[-1]
             record["loss"] += loss / size
             record["learning_rate"] = self._rate(self.done, total)
             record["seconds"] += time.perf_counter() - start
-            self._check(loss / len(part), guessing)
             if self.done % size == 0:
                 after_epoch(self)
         self.tree.eval()
@@ -194,6 +199,10 @@ class Training:
 
         After a whole training, at whose end the rate was 0, the rate is a tenth of its first one,
         and labels stay: longer steps, and labels that move, forget more than one pass teaches.
+
+        Raises:
+            CollapseError: the steps are too long: the loss is infinite, or above that of guessing,
+                and no lower by now.
         """
         softmax, rate = self.tree.softmax, self.settings.learning_rate
         assert rate is not None
@@ -206,7 +215,10 @@ class Training:
         loss = self._pass(examples[order], rate, rate, streams=True) / len(examples)
         self.done += len(examples)
         self.epochs.append({"epoch": len(self.epochs) + 1, "loss": loss})
-        self._check(loss, self._guessing(examples))
+        guessing = self._guessing(examples)
+        # What is new may surprise, one example above all; but a step that is no leap learns it.
+        if not (_most(guessing) < loss < np.inf and self._loss(examples) < loss):
+            self._check(loss, guessing)
         if self._learns_tree and not self.whole:
             self._rebuild()
         self.tree.eval()
@@ -317,8 +329,13 @@ class Training:
         share = share[share > 0] / share.sum()
         return float(-(share * np.log(share)).sum())
 
+    def _loss(self, examples: Examples) -> float:
+        """The mean loss of the tree as it is."""
+        log_p = self.tree.score(examples.features, examples.labels)
+        return -float(np.average(log_p, weights=examples.shares if len(examples.shares) else None))
+
     def _check(self, loss: float, guessing: float) -> None:
-        if not np.isfinite(loss) or (len(self.epochs) > 1 and loss > 2 * guessing + 1):
+        if not np.isfinite(loss) or (len(self.epochs) > 1 and loss > _most(guessing)):
             raise CollapseError(
                 f"training collapsed in epoch {len(self.epochs)}: the loss is {loss:.3g}, that of "
                 f"guessing by frequency {guessing:.3g}; expected a learning rate below "

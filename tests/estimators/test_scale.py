@@ -81,3 +81,9 @@ def test_a_scaler_is_made_again_from_lists() -> None:
     again = Standardizer.from_lists(scale.to_lists())
     assert (again.mean.tolist(), again.sd.tolist()) == (scale.mean.tolist(), scale.sd.tolist())
     assert Standardizer.from_lists(None) is None
+
+
+def test_sparse_rows_that_weigh_next_to_nothing_have_a_scale() -> None:
+    rows = csr_matrix([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]])
+    scale = Standardizer.of_entries(rows, np.array([1e-308, 3e-308, 1e308]))
+    assert scale.sd[0] == pytest.approx(np.sqrt((9 + 3 * 16) / 4))

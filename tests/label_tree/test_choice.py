@@ -231,6 +231,14 @@ def test_most_decisions_say_how_many_children_there_are() -> None:
             assert arity == usual_arity(labels) or fewest > depth
 
 
+def test_no_tree_is_tried_where_no_passes_are_told() -> None:
+    """However badly a single node does: a tree would learn nothing."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(300, 4)), np.arange(300) % 60
+    model = LabelTreeClassifier(epochs=0, random_state=0).fit(x, y)
+    assert model.tree_.codes.num_nodes == 1
+
+
 def test_weights_that_single_precision_takes_for_none_choose_nothing() -> None:
     """All of those to learn from in the trials may be such."""
     examples = table(100)

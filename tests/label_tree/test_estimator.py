@@ -13,6 +13,7 @@ from scipy.sparse import csr_matrix
 from sklearn.datasets import load_digits
 
 from structnet.label_tree import (
+    CollapseError,
     Features,
     LabelTree,
     LabelTreeClassifier,
@@ -193,6 +194,16 @@ def test_a_tree_of_the_user(points: tuple) -> None:
     assert model.tree_.codes.to_nested() == own
     with pytest.raises(ValueError, match="the tree has 3 labels; expected 9"):
         LabelTreeClassifier(**QUICK | {"tree": [0, [1, 2]]}).fit(*points)
+    deep = [[0, 1, 2], [3, 4, 5], [6, [7, 8]]]
+    with pytest.raises(ValueError, match="paths of 3 decisions; expected at most max_depth, 2"):
+        LabelTreeClassifier(**QUICK | {"tree": deep, "max_depth": 2}).fit(*points)
+
+
+def test_a_sample_without_tokens_is_told_by_its_own_place_and_may_weigh_nothing() -> None:
+    lists, model = [[1], [2], [], [1], []], LabelTreeClassifier(tokens=True, random_state=0)
+    model.fit(lists, [0, 1, 0, 0, 1], [1, 1, 0, 1, 0])
+    with pytest.raises(ValueError, match="sample 4 has no token"):
+        model.fit(lists, [0, 1, 0, 0, 1], [0, 1, 0, 1, 1])
 
 
 def test_a_stream(points: tuple) -> None:
@@ -203,8 +214,28 @@ def test_a_stream(points: tuple) -> None:
     assert model.score(x, y) > 0.5
     with pytest.raises(ValueError, match="the first call of partial_fit needs classes"):
         LabelTreeClassifier().partial_fit(x, y)
+    for classes in ([], "abc", [[0, 1], [2, 3]], {"a", "b"}):
+        with pytest.raises(ValueError, match="classes must be a list of all classes"):
+            LabelTreeClassifier().partial_fit(x, y, classes=classes)
     with pytest.raises(ValueError, match="got the class 'none'"):
         model.partial_fit(x[:1], ["none"])
+
+
+def test_a_stream_of_single_samples_is_no_collapse_however_surprising() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 4))
+    y = (x @ rng.normal(size=(4, 6))).argmax(1)
+    fitted = LabelTreeClassifier(random_state=0).fit(x, y)
+    new = LabelTreeClassifier(arity=2, random_state=0)
+    new.partial_fit(x[:2], y[:2], classes=np.arange(6))
+    for i in range(2, 62):
+        new.partial_fit(x[i : i + 1], y[i : i + 1])
+        fitted.partial_fit(x[i : i + 1], [(y[i] + 3) % 6])
+    assert np.isfinite(new.predict_log_proba(x)).all()
+    wild = LabelTreeClassifier(arity=2, learning_rate=100.0, random_state=0)
+    with pytest.raises(CollapseError, match="expected a learning rate below 100"):
+        for _ in range(3):
+            wild.partial_fit(x, y, classes=np.arange(6))
 
 
 def test_a_stream_after_a_fit_forgets_nothing_and_learns(tmp_path: Path) -> None:

@@ -313,6 +313,14 @@ def test_a_rate_at_which_training_collapses(rate: float) -> None:
         Training(begin(examples, 27, settings), settings).run(examples)
 
 
+def test_a_training_that_collapses_before_labels_are_grouped_says_so() -> None:
+    settings = replace(SETTINGS, tree="learned", start="groups", learning_rate=1e38)
+    for size in (0, 5):
+        settings = replace(settings, embedding_size=size)
+        with pytest.raises(CollapseError, match="training collapsed in epoch 1: the loss is nan"):
+            Training(begin(table(), 27, settings), settings).run(table())
+
+
 def test_features() -> None:
     lists = [[3, 1], [0], [2, 2, 2]]
     features = Features.from_lists(lists)

@@ -334,3 +334,19 @@ def test_numbers_of_likeliest_classes(k: Any) -> None:
 def test_what_nothing_is_learnt_from(given: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         train(**{"x": X, "y": Y, **given})
+
+
+def test_sparse_rows_are_asked_of_a_table_of_one_column_as_full_ones_are() -> None:
+    x, y = np.arange(60.0)[:, None], np.arange(60) // 20
+    model = SoftmaxTreeClassifier(depth=2, k=3, random_state=0).fit(x, y)
+    np.testing.assert_array_equal(model.predict_proba(csr_matrix(x)), model.predict_proba(x))
+
+
+@pytest.mark.parametrize("kind", [np.array, csr_matrix])
+def test_a_weight_of_two_is_a_row_that_occurs_twice_in_the_scale_too(kind: Any) -> None:
+    x, y = np.array([[1.0, 0.0], [0.0, 7.0], [3.0, 0.0], [9.0, 2.0]] * 10), np.arange(40) % 4
+    weights, model = 1 + y % 2, SoftmaxTreeClassifier(depth=1, k=4, random_state=0)
+    twice = model.fit(kind(np.repeat(x, weights, axis=0)), np.repeat(y, weights)).inputs_
+    weighed = model.fit(kind(x), y, weights).inputs_
+    np.testing.assert_allclose(weighed.mean, twice.mean)
+    np.testing.assert_allclose(weighed.sd, twice.sd)
