@@ -83,9 +83,9 @@ def row_space(rows: csr_matrix) -> RowSpace | None:
     shift = products.mean(axis=0)
     rounding = number * np.finfo(float).eps * products.diagonal().max()
     products += shift.mean() - shift - shift[:, None]
-    triangle, order, rank, _ = dpstrf(products, lower=1, tol=rounding)
-    if rank == 0:
+    if not products.diagonal().max() > rounding:  # dpstrf holds its first pivot against 0 alone
         return None
+    triangle, order, rank, _ = dpstrf(products, lower=1, tol=rounding)
     order -= 1  # as Fortran counts
     coordinates = np.empty((number, rank))
     coordinates[order] = np.tril(triangle)[:, :rank]

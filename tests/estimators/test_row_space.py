@@ -65,7 +65,14 @@ def test_a_large_part_that_all_rows_have_does_not_blur_the_rest() -> None:
 
 @pytest.mark.parametrize(
     "rows",
-    [np.ones((5, 1000)), np.zeros((5, 1000)), np.eye(50), np.ones((0, 9))],
+    [
+        np.ones((5, 1000)),
+        np.zeros((5, 1000)),
+        np.eye(50),
+        np.ones((0, 9)),
+        np.ones((1, 9)),
+        *(np.tile(x * np.eye(1, 1000), (20, 1)) for x in np.arange(1, 20) / 7),  # but for rounding
+    ],
 )
 def test_rows_without_a_span_of_their_own_stay_as_they_are(rows: np.ndarray) -> None:
     assert row_space(csr_matrix(rows)) is None
