@@ -33,6 +33,17 @@ def test_inner_products_are_those_of_centred_rows(common: float) -> None:
     assert space.coordinates.shape[1] == 29  # 30 different rows, of which one is the mean's
 
 
+def test_one_row_that_is_much_larger_hides_no_other() -> None:
+    rows = wide().toarray()
+    rows[0] *= 1e6
+    centred, coordinates = rows - rows.mean(axis=0), of(csr_matrix(rows)).coordinates
+    assert coordinates.shape[1] == 29
+    u, size, _ = np.linalg.svd(centred, full_matrices=False)
+    y = np.random.default_rng(1).normal(size=len(rows))
+    exact = u * (size**2 / (size**2 + 0.3)) @ u.T @ (y - y.mean()) + y.mean()
+    assert_allclose(Ridge(0.3).fit(coordinates, y).predict(coordinates), exact, atol=0.01)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_model_of_coordinates_is_that_of_the_rows(weighted: bool) -> None:
     rows, rng = wide(), np.random.default_rng(1)
