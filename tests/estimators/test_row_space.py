@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.sparse import csr_matrix, random
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from structnet.estimators.row_space import RowSpace, row_space
+from structnet.estimators.row_space import RowSpace, space_of
 
 
 def wide(number: int = 30, columns: int = 400, common: float = 0.0) -> csr_matrix:
@@ -18,7 +18,7 @@ def wide(number: int = 30, columns: int = 400, common: float = 0.0) -> csr_matri
 
 
 def of(rows: csr_matrix) -> RowSpace:
-    space = row_space(rows)
+    space = space_of(rows)
     assert space is not None
     return space
 
@@ -86,4 +86,4 @@ def test_a_large_part_that_all_rows_have_does_not_blur_the_rest() -> None:
     ],
 )
 def test_rows_without_a_span_of_their_own_stay_as_they_are(rows: np.ndarray) -> None:
-    assert row_space(csr_matrix(rows)) is None
+    assert space_of(csr_matrix(rows)) is None

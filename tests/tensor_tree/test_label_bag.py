@@ -18,7 +18,7 @@ from sklearn.model_selection import KFold
 
 from structnet import TreeLSTMClassifier, TreeLSTMRegressor
 from structnet.estimators.held_out import parted
-from structnet.estimators.row_space import row_space
+from structnet.estimators.row_space import space_of
 from structnet.parse import bracketed
 from structnet.tensor_tree import ChildSumTreeLSTM, TreePredictor, TreeReadout
 from structnet.tensor_tree.building import Targets
@@ -145,7 +145,7 @@ def test_the_linear_model_is_that_of_the_counts(
     weights = rng.uniform(0.1, 5, number) if weighted else None
     bag = LabelBag.knowing(forest, **SIZES, num_outputs=3, roots=1, logarithm=True)
     x = bag.counts(forest).toarray()
-    assert (row_space(csr_matrix(x)) is not None) == wide
+    assert (space_of(csr_matrix(x)) is not None) == wide
     bag.fit_classes(forest, y, weights)
     said = LogisticRegression(tol=1e-8, max_iter=9999).fit(x, y, weights).decision_function(x)
     found = bag(forest).numpy()
