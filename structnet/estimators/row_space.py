@@ -33,7 +33,7 @@ class RowSpace(NamedTuple):
 
     Example:
         >>> rows = csr_matrix(np.repeat(np.eye(3), 100, axis=1)[[0, 1, 0]])
-        >>> space = row_space(rows)
+        >>> space = space_of(rows)
         >>> space.coordinates.shape
         (3, 1)
         >>> weights, intercept = space.model(np.array([[2.0]]), np.array([1.0]))
@@ -60,7 +60,7 @@ class RowSpace(NamedTuple):
         return weights, intercept - weights @ self.mean
 
 
-def row_space(rows: csr_matrix) -> RowSpace | None:
+def space_of(rows: csr_matrix) -> RowSpace | None:
     """The coordinates of rows where a linear model is fitted faster to these.
 
     They come from a pivoted Cholesky decomposition of the products of the rows.
@@ -72,7 +72,7 @@ def row_space(rows: csr_matrix) -> RowSpace | None:
         None where the rows are not wide enough, or all the same.
 
     Example:
-        >>> row_space(csr_matrix((200, 20_000))), row_space(csr_matrix(np.eye(200)))
+        >>> space_of(csr_matrix((200, 20_000))), space_of(csr_matrix(np.eye(200)))
         (None, None)
     """
     number, columns = rows.shape
@@ -83,9 +83,9 @@ def row_space(rows: csr_matrix) -> RowSpace | None:
     shift = products.mean(axis=0)
     rounding = number * np.finfo(float).eps * products.diagonal().max()
     products += shift.mean() - shift - shift[:, None]
-    triangle, order, rank, _ = dpstrf(products, lower=1, tol=rounding)
-    if rank == 0:
+    if not products.diagonal().max() > rounding:  # dpstrf holds its first pivot against 0 alone
         return None
+    triangle, order, rank, _ = dpstrf(products, lower=1, tol=rounding)
     order -= 1  # as Fortran counts
     coordinates = np.empty((number, rank))
     coordinates[order] = np.tril(triangle)[:, :rank]

@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import KFold
 from torch import Tensor, nn
 
-from structnet.estimators.row_space import row_space
+from structnet.estimators.row_space import space_of
 from structnet.tensor_tree.number_sums import NumberSums
 from structnet.trees.forest import Forest, Preorder
 from structnet.trees.number_tokens import FIRST
@@ -188,7 +188,7 @@ class LabelBag(nn.Module):
             y ``[n]``, int64, of at least two classes; weights ``[n]``.
         """
         model, x = LogisticRegression(max_iter=ITERATIONS), self.counts(forest)
-        space = row_space(x)
+        space = space_of(x)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(space.coordinates if space else x, y, weights)
@@ -218,7 +218,7 @@ class LabelBag(nn.Module):
         least, best, guess = np.inf, None, np.empty(y.shape)
         for columns in (labels, np.arange(x.shape[1])):
             rows = x[:, columns]
-            space = row_space(rows)
+            space = space_of(rows)
             given = space.coordinates if space else rows
             for penalty in PENALTIES:
                 model, said = Ridge(penalty, solver="sparse_cg"), np.empty(y.shape)

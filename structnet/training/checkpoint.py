@@ -169,10 +169,11 @@ class _Bounded(TorchFunctionMode):  # unlike a dispatch mode it needs none of to
         said = kwargs or {}
         if function in MAKERS:
             first = args[0] if args else said["size"]
-            sizes = args if isinstance(first, int) else first  # torch.ones(2, 3) or ((2, 3))
+            # torch.ones((2, 3)) or torch.ones(2, 3), whose sizes may be numpy's
+            sizes = [int(n) for n in (first if isinstance(first, list | tuple) else args)]
             if math.prod(sizes) > self.most:
                 raise CheckpointError(
-                    f"a model of these sizes has a tensor {list(sizes)}, larger than all that the "
+                    f"a model of these sizes has a tensor {sizes}, larger than all that the "
                     "file holds together"
                 )
         return function(*args, **said)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.sparse import csr_matrix, random
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from structnet.estimators.row_space import RowSpace, row_space
+from structnet.estimators.row_space import RowSpace, space_of
 
 
 def wide(number: int = 30, columns: int = 400, common: float = 0.0) -> csr_matrix:
@@ -18,7 +18,7 @@ def wide(number: int = 30, columns: int = 400, common: float = 0.0) -> csr_matri
 
 
 def of(rows: csr_matrix) -> RowSpace:
-    space = row_space(rows)
+    space = space_of(rows)
     assert space is not None
     return space
 
@@ -31,6 +31,17 @@ def test_inner_products_are_those_of_centred_rows(common: float) -> None:
     size = (rows @ rows.T).diagonal().max()
     assert_allclose(found, centred @ centred.T, rtol=0, atol=1e-13 * size)
     assert space.coordinates.shape[1] == 29  # 30 different rows, of which one is the mean's
+
+
+def test_one_row_that_is_much_larger_hides_no_other() -> None:
+    rows = wide().toarray()
+    rows[0] *= 1e6
+    centred, coordinates = rows - rows.mean(axis=0), of(csr_matrix(rows)).coordinates
+    assert coordinates.shape[1] == 29
+    u, size, _ = np.linalg.svd(centred, full_matrices=False)
+    y = np.random.default_rng(1).normal(size=len(rows))
+    exact = u * (size**2 / (size**2 + 0.3)) @ u.T @ (y - y.mean()) + y.mean()
+    assert_allclose(Ridge(0.3).fit(coordinates, y).predict(coordinates), exact, atol=0.01)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -65,7 +76,14 @@ def test_a_large_part_that_all_rows_have_does_not_blur_the_rest() -> None:
 
 @pytest.mark.parametrize(
     "rows",
-    [np.ones((5, 1000)), np.zeros((5, 1000)), np.eye(50), np.ones((0, 9))],
+    [
+        np.ones((5, 1000)),
+        np.zeros((5, 1000)),
+        np.eye(50),
+        np.ones((0, 9)),
+        np.ones((1, 9)),
+        *(np.tile(x * np.eye(1, 1000), (20, 1)) for x in np.arange(1, 20) / 7),  # but for rounding
+    ],
 )
 def test_rows_without_a_span_of_their_own_stay_as_they_are(rows: np.ndarray) -> None:
-    assert row_space(csr_matrix(rows)) is None
+    assert space_of(csr_matrix(rows)) is None

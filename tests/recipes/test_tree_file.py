@@ -144,6 +144,17 @@ def test_each_file_of_a_folder_is_named_with_its_answer(classes_run: Path, tmp_p
     assert [answer.get("true") for answer in asked.json["answers"][:3]] == ["yes"] * 3
 
 
+def test_the_example_of_an_older_run_is_drawn(classes_run: Path, tmp_path: Path) -> None:
+    shutil.copytree(classes_run, tmp_path / "run")
+    example, file = tmp_path / "run" / "example.json", tmp_path / "run" / "result.json"
+    result = json.loads(file.read_text())
+    result["details"]["example"] = json.loads(example.read_text())
+    file.write_text(json.dumps(result))
+    example.unlink()
+    drawn = call("plot", tmp_path / "run").json
+    assert drawn.keys() == {"history", "confusion", "tree", "why"}
+
+
 def test_a_folder_is_asked_about_like_a_file(classes_run: Path, tmp_path: Path) -> None:
     for name, tree in (("yes", TREES[0]), ("no", TREES[-1])):
         (tmp_path / name).mkdir()

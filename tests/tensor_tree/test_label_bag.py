@@ -12,13 +12,17 @@ import numpy as np
 import pytest
 import torch
 from random_trees import TOKENS, TYPES, VOCABULARY, random_trees, with_texts
+from scipy.sparse import csr_matrix
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import KFold
 
 from structnet import TreeLSTMClassifier, TreeLSTMRegressor
 from structnet.estimators.held_out import parted
+from structnet.estimators.row_space import space_of
 from structnet.parse import bracketed
 from structnet.tensor_tree import ChildSumTreeLSTM, TreePredictor, TreeReadout
 from structnet.tensor_tree.building import Targets
-from structnet.tensor_tree.label_bag import LabelBag
+from structnet.tensor_tree.label_bag import PENALTIES, LabelBag
 from structnet.tensor_tree.predictor import BesideBag
 from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest
@@ -126,6 +130,44 @@ def test_numbers_are_counted_exactly():
     # What is said of an example comes from a model that has not seen it.
     assert not np.allclose(guesses, bag(forest).numpy(), atol=1e-9)
     assert np.abs(guesses - y).max() < 0.5
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("wide", [False, True])
+def test_the_linear_model_is_that_of_the_counts(
+    monkeypatch: pytest.MonkeyPatch, wide: bool, weighted: bool
+) -> None:
+    """In the span of wide rows as in all columns, and for numbers with the penalty that is best."""
+    number, rng = 30 if wide else 100, np.random.default_rng(0)
+    monkeypatch.setattr("structnet.estimators.row_space.WIDE", 0.01 if wide else 1.0)
+    trees = [tree for seed in range(20) for tree in random_trees(random.Random(seed))][:number]
+    forest, y = Forest.from_trees(trees, VOCABULARY), rng.integers(3, size=number)
+    weights = rng.uniform(0.1, 5, number) if weighted else None
+    bag = LabelBag.knowing(forest, **SIZES, num_outputs=3, roots=1, logarithm=True)
+    x = bag.counts(forest).toarray()
+    assert (space_of(csr_matrix(x)) is not None) == wide
+    bag.fit_classes(forest, y, weights)
+    said = LogisticRegression(tol=1e-8, max_iter=9999).fit(x, y, weights).decision_function(x)
+    found = bag(forest).numpy()
+    assert np.abs(found - found.mean(1, keepdims=True) - said).max() < 0.02
+
+    numbers = x[:, :3] + rng.normal(size=(number, 3))
+    guess, losses, labels = (
+        bag.fit_numbers(forest, numbers, weights, seed=0),
+        {},
+        len(TYPES + TOKENS),
+    )
+    count = np.ones(number) if weights is None else weights
+    for columns, penalty in itertools.product((labels, x.shape[1]), PENALTIES):
+        model, held = Ridge(penalty, solver="svd"), np.empty(numbers.shape)
+        for learn, rest in KFold(5, shuffle=True, random_state=0).split(x):
+            model.fit(x[learn, :columns], numbers[learn], count[learn])
+            held[rest] = model.predict(x[rest, :columns])
+        losses[columns, penalty] = (count[:, None] * (held - numbers) ** 2).sum()
+        if losses[columns, penalty] == min(losses.values()):
+            best = held, model.fit(x[:, :columns], numbers, count).predict(x[:, :columns])
+    assert np.abs(guess - best[0]).max() < 0.02
+    assert np.abs(bag(forest).numpy() - best[1]).max() < 0.02
 
 
 def test_what_one_held_out_example_says_is_no_gain() -> None:

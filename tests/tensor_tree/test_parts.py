@@ -31,6 +31,9 @@ from structnet.trees.tree import Tree
 COVERED = [c for c in CONFIGURATIONS if not c.inner]
 
 
+NODES = parts._NODES  # before the fixture below
+
+
 def cut_into(model: TreeLSTM, forest: Forest) -> np.ndarray:
     """The first level of each part."""
     plan, _, _ = tree_sweep._planned(forest, model.layout)
@@ -149,6 +152,21 @@ def test_parts_have_about_equally_many_nodes(monkeypatch: pytest.MonkeyPatch):
         sizes = [forest[roots].num_nodes for roots in parts.cut(forest)]
         assert len(sizes) == count
         assert max(sizes) < 1.5 * min(sizes)
+
+
+def test_how_many_parts_there_are(monkeypatch: pytest.MonkeyPatch):
+    """As the guide to speed says."""
+    monkeypatch.setattr(parts, "_NODES", NODES)
+    forest = Forest.from_trees([Tree("A", [Tree("x")] * 3)] * 20_000, VOCABULARY, share=False)
+    for nodes, count in (
+        (3_996, 1),
+        (4_000, 2),
+        (15_996, 2),
+        (16_000, 4),
+        (63_996, 4),
+        (80_000, 8),
+    ):
+        assert len(parts.split(forest[: nodes // 4]).nodes) == count
 
 
 def test_one_large_tree_is_one_part():

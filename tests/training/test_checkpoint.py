@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from fresh_python import python
@@ -352,6 +353,8 @@ def test_a_damaged_checkpoint_is_not_resumed(tmp_path: Path) -> None:
         lambda: torch.zeros((2000, 2000)),
         lambda: torch.ones(size=[2000, 2000]),
         lambda: torch.full((2000, 2000), 1.0),
+        lambda: torch.ones(np.int64(2000), np.int64(2000)),
+        lambda: torch.ones(size=torch.Size([2000, 2000])),
         lambda: nn.Linear(2000, 2000),
         lambda: nn.Embedding(2000, 2000),
         lambda: nn.Parameter(torch.randn(2000, 2000, dtype=torch.float64)),
