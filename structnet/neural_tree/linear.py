@@ -109,10 +109,11 @@ def _has_squares(tree: NeuralTree, samples: Samples) -> bool:
     return squares and samples.x.shape[1] <= PAIRED
 
 
-def _squares(tree: NeuralTree, samples: Samples, *_: Any) -> float:
+def _squares(tree: NeuralTree, samples: Samples, _: int, device: str | torch.device) -> float:
     """Takes a model of squares to its optimum, each sample held out in turn to choose it."""
+    tree.loss(samples[:1].to(device))  # refuses targets that do not fit the outputs
     ridge = Ridge(partial(_batches, samples, np.arange(len(samples))))
-    strengths = _strengths(samples)
+    strengths = _strengths(samples, float(ridge.squares.sum()))
     strength = strengths[_lowest(ridge.unseen(strengths).tolist())]
     with torch.no_grad():
         for part, best in zip(_parameters(tree), ridge.optimum(strength), strict=True):
@@ -140,11 +141,15 @@ def _descended(tree: NeuralTree, samples: Samples, seed: int, device: str | torc
     return strength
 
 
-def _strengths(samples: Samples) -> list[float]:
-    largest = (_largest(samples) or 1.0) / _columns(samples)  # 0: there is nothing to hold down
+def _strengths(samples: Samples, spread: float | None = None) -> list[float]:
+    """Those to choose from. Where the mean square about the mean is known, the first follows from
+    it: what lies far from 0 is the biases', and the penalty would be too strong for what does not.
+    """
+    largest = _largest(samples)
     if not math.isfinite(largest):
         raise RuntimeError(f"the mean square of a sample is {largest}")
-    return [largest * FALL**i for i in range(OPTIMA)]
+    strongest = (largest if spread is None else spread) or 1.0  # 0: there is nothing to hold down
+    return [strongest / _columns(samples) * FALL**i for i in range(OPTIMA)]
 
 
 def _lowest(losses: Iterable[float]) -> int:
