@@ -268,6 +268,12 @@ def test_columns_that_say_nothing_leave_the_mean() -> None:
     assert torch.allclose(tree.output(samples.x), samples.targets.mean(0), atol=1e-5)
 
 
+def test_of_very_many_columns_the_optimum_is_descended_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linear, "PAIRED", 7)
+    monkeypatch.setattr(linear, "Ridge", None)  # pairs of all columns would be too many
+    check_optimum(NeuralTree(presets.table(1), (8,), SquaredError()), rows())
+
+
 def test_a_column_far_from_0_hides_no_other() -> None:
     samples = rows()
     years = torch.linspace(1990, 2020, 60)[:, None]

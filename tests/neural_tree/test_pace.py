@@ -64,3 +64,19 @@ def test_a_candidate_ends_once_it_cannot_gain_what_it_must(
     growth.step()
     epochs = [record["epoch"] for record in growth.history if record["phase"] == "split"]
     assert (max(epochs) < 20) == stopped
+
+
+def test_the_goal_of_a_candidate_is_the_least_that_is_a_gain() -> None:
+    def losses_of_a_split(loss: float) -> np.ndarray:
+        growth = make_growth(epochs=20, patience=2, batch_size=3, min_gain=0.01)
+        growth.step()
+        growth.loss = loss
+        growth.step()
+        split = [record for record in growth.history if record["phase"] == "split"]
+        return np.array([record["validation_loss"] for record in split])
+
+    every = losses_of_a_split(10.0)  # whatever it comes to is a gain
+    loss = every.min() + 0.005
+    expected, *others = (ends(every, loss - gain, 20, 6) for gain in (0.01, 0.0, -0.01, 0.1))
+    assert expected not in others
+    assert len(losses_of_a_split(loss)) == expected
