@@ -110,12 +110,14 @@ def _has_squares(tree: NeuralTree, samples: Samples) -> bool:
     return squares and math.prod(sizes) * min(sizes) <= COMPUTED
 
 
-def _squares(tree: NeuralTree, samples: Samples, *_: Any) -> float:
+def _squares(tree: NeuralTree, samples: Samples, _: int, device: str | torch.device) -> float:
     """Takes a model of squares to its optimum, each sample held out in turn to choose it."""
-    every, strengths = samples[np.arange(len(samples))], _strengths(samples)
+    tree.loss(samples[:1].to(device))  # refuses targets that do not fit the outputs
+    every = samples[np.arange(len(samples))]
     x, y = (part.double().cpu().numpy() for part in (every.x, every.targets))
     unit = y.size / 2  # of its penalty in that of the mean loss
-    ridge = RidgeCV([unit * strength for strength in strengths]).fit(x, y, samples.counts())
+    penalties = [unit * strength for strength in _strengths(samples, float(x.var(axis=0).sum()))]
+    ridge = RidgeCV(penalties).fit(x, y, samples.counts())
     with torch.no_grad():
         for part, best in zip(_parameters(tree), (ridge.coef_, ridge.intercept_), strict=True):
             part.copy_(torch.from_numpy(np.reshape(best, part.shape)))
@@ -142,11 +144,15 @@ def _descended(tree: NeuralTree, samples: Samples, seed: int, device: str | torc
     return strength
 
 
-def _strengths(samples: Samples) -> list[float]:
-    largest = (_largest(samples) or 1.0) / _columns(samples)  # 0: there is nothing to hold down
+def _strengths(samples: Samples, spread: float | None = None) -> list[float]:
+    """Those to choose from. Where the mean square about the mean is known, the first follows from
+    it: what lies far from 0 is the biases', and the penalty would be too strong for what does not.
+    """
+    largest = _largest(samples)
     if not math.isfinite(largest):
         raise RuntimeError(f"the mean square of a sample is {largest}")
-    return [largest * FALL**i for i in range(OPTIMA)]
+    strongest = (largest if spread is None else spread) or 1.0  # 0: there is nothing to hold down
+    return [strongest / _columns(samples) * FALL**i for i in range(OPTIMA)]
 
 
 def _lowest(losses: Iterable[float]) -> int:

@@ -88,7 +88,8 @@ def test_its_strength_is_the_best_of_models_fitted_without_each_sample(size: int
         missed = (np.array(said) - samples.targets.numpy()) ** 2
         return float(samples.counts() @ missed.mean(1))
 
-    strengths = linear._strengths(samples)
+    spread = samples.x.double().var(0, correction=0).sum().item()
+    strengths = linear._strengths(samples, spread)
     assert strength == pytest.approx(min(strengths, key=unseen))
     solver, best = tree.nodes[0].end, fitted(strength, every)
     assert isinstance(solver, nn.Linear)
@@ -302,6 +303,26 @@ def test_columns_that_say_nothing_leave_the_mean() -> None:
     tree = NeuralTree(presets.table(1), (8,), SquaredError())
     fit_linear(tree, samples, seed=0)
     assert torch.allclose(tree.output(samples.x), samples.targets.mean(0), atol=1e-5)
+
+
+def test_a_column_far_from_0_hides_no_other() -> None:
+    samples = rows()
+    years = torch.linspace(1990, 2020, 60)[:, None]
+    far = replace(samples, x=torch.cat([samples.x, years], dim=1))
+    losses = []
+    for each in (samples, far):
+        tree = NeuralTree(presets.table(1), (each.x.shape[1],), SquaredError())
+        fit_linear(tree, each, seed=0)
+        losses.append(tree.loss(each).item())
+    assert losses[1] < 1.1 * losses[0] < 0.5
+
+
+@pytest.mark.parametrize("shape", [(60,), (60, 1)])
+def test_targets_that_do_not_fit_the_outputs_are_refused(shape: tuple[int, ...]) -> None:
+    tree = NeuralTree(presets.table(3), (8,), SquaredError())
+    samples = Samples(rows().x, rows().targets.view(shape))
+    with pytest.raises(ValueError, match="targets must be numbers"):
+        fit_linear(tree, samples, seed=0)
 
 
 def test_a_line_without_a_bias_has_its_optimum_too() -> None:

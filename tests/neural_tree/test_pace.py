@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import pytest
 from growths import make_growth
+from torch.optim.lr_scheduler import ConstantLR
 
 from structnet.neural_tree.growth.pace import Behind, pacer
 from structnet.neural_tree.settings import BEGUN
@@ -46,12 +50,33 @@ def test_one_bad_epoch_is_no_end() -> None:
     assert ends(losses, 1.2, 40, 5) is None
 
 
-@pytest.mark.parametrize(("loss", "stopped"), [(10.0, False), (1e-3, True)])
-def test_a_candidate_ends_once_it_cannot_gain_what_it_must(loss: float, stopped: bool) -> None:
-    growth = make_growth(epochs=20, patience=2, batch_size=3)
+@pytest.mark.parametrize(
+    ("loss", "schedule", "stopped"),
+    [(10.0, None, False), (1e-3, None, True), (1e-3, partial(ConstantLR, factor=1.0), False)],
+)
+def test_a_candidate_ends_once_it_cannot_gain_what_it_must(
+    loss: float, schedule: Callable | None, stopped: bool
+) -> None:
+    growth = make_growth(epochs=20, patience=2, batch_size=3, schedule=schedule)
     growth.step()
     growth.loss = loss
     assert growth.settings.waits(60, BEGUN) == 6
     growth.step()
     epochs = [record["epoch"] for record in growth.history if record["phase"] == "split"]
     assert (max(epochs) < 20) == stopped
+
+
+def test_the_goal_of_a_candidate_is_the_least_that_is_a_gain() -> None:
+    def losses_of_a_split(loss: float) -> np.ndarray:
+        growth = make_growth(epochs=20, patience=2, batch_size=3, min_gain=0.01)
+        growth.step()
+        growth.loss = loss
+        growth.step()
+        split = [record for record in growth.history if record["phase"] == "split"]
+        return np.array([record["validation_loss"] for record in split])
+
+    every = losses_of_a_split(10.0)  # whatever it comes to is a gain
+    loss = every.min() + 0.005
+    expected, *others = (ends(every, loss - gain, 20, 6) for gain in (0.01, 0.0, -0.01, 0.1))
+    assert expected not in others
+    assert len(losses_of_a_split(loss)) == expected

@@ -344,7 +344,7 @@ class Growth:
         place = {"phase": phase, "node": node, "decision": len(self.decisions)}
         wait = self.settings.waits(len(train), WAIT if is_root else BEGUN)
         told: list[Callable] = [partial(self._tell, place)]
-        if not is_root:
+        if not is_root and self.schedule is None:  # by one, the pace may still rise
             told.append(pacer(self.loss - self.settings.min_gain, self.settings.epochs, wait))
         self.progress.part = f"decision {len(self.decisions)}, {phase} of node {node}, "
         try:
