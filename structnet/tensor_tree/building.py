@@ -134,7 +134,7 @@ def bag_sizes(vocabulary: Vocabulary, question: Question) -> dict[str, Any]:
         **label_sizes(vocabulary),
         "num_outputs": question.num_outputs,
         "roots": question.roots,
-        "logarithm": question.kind == "classes",
+        "form": "logarithm" if question.kind == "classes" else "count",
     }
 
 

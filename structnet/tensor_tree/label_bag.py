@@ -7,6 +7,7 @@ examples a linear model learns that best. So it stands beside the Tree-LSTM: see
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from typing import Any
 
@@ -16,6 +17,7 @@ from scipy.sparse import csr_matrix, hstack
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import KFold
+from sklearn.preprocessing import normalize
 from torch import Tensor, nn
 
 from structnet.estimators.row_space import space_of
@@ -24,7 +26,10 @@ from structnet.trees.forest import Forest, Preorder
 from structnet.trees.number_tokens import FIRST
 
 FOLDS = 5
-PENALTIES = np.logspace(-2, 4, 7)
+PENALTIES = np.logspace(4, -2, 7)
+PAST = 2  # penalties in a row that are worse than one before, for weaker ones to be no better
+DENSER = 1  # a solver that makes few vectors of its own gains where products are fewer
+FORMS = ("count", "logarithm", "share")
 ITERATIONS = 200  # of the solver; a few more change nothing that matters here
 ABSENT = -30.0  # the logit of a class that no example to learn from has
 
@@ -66,7 +71,9 @@ class LabelBag(nn.Module):
         num_types, num_tokens: sizes of the vocabulary.
         num_outputs: numbers an example.
         roots: trees an example.
-        logarithm: take ``log(1 + count)``, as for classes, in place of the count.
+        form: what is taken of a count: "count", itself, which adds up; "logarithm",
+            ``log(1 + count)``; or "share", that in a row brought to length 1, so that a large tree
+            says no more than a small one. :meth:`fit_numbers` chooses it.
         num_pairs: pairs of labels of a parent and a child that are counted; :meth:`knowing` finds
             which.
         numbers: tokens may be numbers (``vocabulary.numbers``): count them as one label, and add
@@ -94,14 +101,14 @@ class LabelBag(nn.Module):
         num_tokens: int,
         num_outputs: int,
         roots: int,
-        logarithm: bool,
+        form: str,
         num_pairs: int = 0,
         numbers: bool = False,
         num_values: int = 0,
     ):
         super().__init__()
         self.num_types, self.num_labels = num_types, num_types + num_tokens + numbers
-        self.roots, self.logarithm = roots, logarithm
+        self.roots, self.form = roots, form
         self.num_counts = self.num_labels + num_pairs + num_values
         self.register_buffer("pairs", torch.zeros(num_pairs, dtype=torch.int64))
         # Left out of the states where there are none: most files hold none.
@@ -130,7 +137,7 @@ class LabelBag(nn.Module):
         return bag
 
     def counts(self, forest: Forest) -> csr_matrix:
-        """The counts, or their logarithms, and sums: ``[len(forest) / roots, roots * width]``."""
+        """The counts in their form, and sums: ``[len(forest) / roots, roots * width]``."""
         order = forest.preorder()
         tree = order.trees
         kinds, tokens = forest.types[order.nodes], self._words(forest.tokens[order.nodes])
@@ -150,8 +157,10 @@ class LabelBag(nn.Module):
         shape = (len(forest) // self.roots, self.roots * self.width)
         found = csr_matrix((np.ones(len(column)), (example, column)), shape)
         found.sum_duplicates()
-        if self.logarithm:
+        if self.form != "count":
             found.data = np.log1p(found.data)
+        if self.form == "share":
+            found = normalize(found, copy=False)
         if self.sums is None:
             return found
         parts, sums = [], self.sums(forest)
@@ -204,32 +213,35 @@ class LabelBag(nn.Module):
     def fit_numbers(
         self, forest: Forest, y: np.ndarray, weights: np.ndarray | None, seed: int
     ) -> np.ndarray:
-        """Ridge regression; cross-validation chooses the penalty, and whether pairs count.
+        """Ridge regression; cross-validation chooses penalty and form, and whether pairs count.
 
         Shapes:
             y ``[n, outputs]``; weights ``[n]``; output ``[n, outputs]``: for each example what the
             model says that was fitted to the other folds.
         """
-        x = self.counts(forest)
-        place = np.arange(x.shape[1]) % self.width
+        place = np.arange(len(self.weight)) % self.width
         labels = np.flatnonzero((place < self.num_labels) | (place >= self.num_counts))
         folds = list(KFold(min(FOLDS, len(y)), shuffle=True, random_state=seed).split(y))
         count = np.ones(len(y)) if weights is None else weights
         least, best, guess = np.inf, None, np.empty(y.shape)
-        for columns in (labels, np.arange(x.shape[1])):
-            rows = x[:, columns]
-            space = space_of(rows)
+        for form, columns in itertools.product(FORMS, (labels, np.arange(len(place)))):
+            self.form = form
+            rows = self.counts(forest)[:, columns]
+            space = space_of(rows) if len(y) ** 2 < DENSER * rows.nnz else None
             given = space.coordinates if space else rows
+            errors: list[float] = []
             for penalty in PENALTIES:
                 model, said = Ridge(penalty, solver="sparse_cg"), np.empty(y.shape)
                 for learn, held in folds:
                     model.fit(given[learn], y[learn], count[learn])
                     said[held] = model.predict(given[held]).reshape(len(held), -1)
-                error = (count[:, None] * (said - y) ** 2).sum()
-                if best is None or error < least:
-                    least, best, guess = error, (model, given, space, columns), said
+                errors.append((count[:, None] * (said - y) ** 2).sum())
+                if best is None or errors[-1] < least:
+                    least, best, guess = errors[-1], (model, given, space, form, columns), said
+                if min(errors[-PAST:]) > min(errors):
+                    break
         assert best is not None
-        model, given, space, columns = best
+        model, given, space, self.form, columns = best
         model.fit(given, y, count)
         coef = model.coef_.reshape(y.shape[1], -1)
         bias = np.broadcast_to(model.intercept_, y.shape[1:])

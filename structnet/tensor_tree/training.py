@@ -68,6 +68,7 @@ class Trained:
             "history": list(self.history),
             "pairs": len(bag.pairs) if bag else 0,
             "values": len(bag.values) if bag else 0,
+            "form": bag.form if bag else None,
         }
 
     @classmethod
@@ -83,7 +84,9 @@ class Trained:
             return cls(BesideTable(model, table), vocabulary, question, settings, history)
         if settings.bag:
             counted = {"num_pairs": config["pairs"], "num_values": config.get("values", 0)}
-            bag = LabelBag(**bag_sizes(vocabulary, question), **counted)
+            sizes = bag_sizes(vocabulary, question)
+            sizes["form"] = config.get("form") or sizes["form"]
+            bag = LabelBag(**sizes, **counted)
             assert isinstance(model, TreePredictor)
             return cls(BesideBag(model, bag), vocabulary, question, settings, history)
         return cls(model, vocabulary, question, settings, history)

@@ -22,12 +22,13 @@ from structnet.estimators.row_space import space_of
 from structnet.parse import bracketed
 from structnet.tensor_tree import ChildSumTreeLSTM, TreePredictor, TreeReadout
 from structnet.tensor_tree.building import Targets
-from structnet.tensor_tree.label_bag import PENALTIES, LabelBag
+from structnet.tensor_tree.label_bag import FORMS, PENALTIES, LabelBag
 from structnet.tensor_tree.predictor import BesideBag
 from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest
 from structnet.trees.label_words import Text
 from structnet.trees.tree import Tree
+from structnet.trees.vocabulary import Vocabulary
 
 SIZES = {"num_types": len(TYPES), "num_tokens": len(TOKENS)}
 
@@ -63,14 +64,14 @@ def counted(trees: list[Tree], pairs: list[int]) -> np.ndarray:
 
 @pytest.mark.parametrize("texts", [False, True])
 @pytest.mark.parametrize("inner_tokens", [False, True])
-@pytest.mark.parametrize("logarithm", [False, True])
-def test_labels_and_pairs_are_counted(logarithm: bool, inner_tokens: bool, texts: bool):
+@pytest.mark.parametrize("form", FORMS)
+def test_labels_and_pairs_are_counted(form: str, inner_tokens: bool, texts: bool):
     for seed in range(8):
         trees = random_trees(random.Random(seed), inner_tokens)
         if texts:
             trees = [with_texts(tree, random.Random(seed)) for tree in trees]
         forest = Forest.from_trees(trees, VOCABULARY)
-        of = {**SIZES, "num_outputs": 1, "roots": 1, "logarithm": logarithm}
+        of = {**SIZES, "num_outputs": 1, "roots": 1, "form": form}
         bag = LabelBag.knowing(forest, **of)
         met = Counter(
             code
@@ -82,14 +83,17 @@ def test_labels_and_pairs_are_counted(logarithm: bool, inner_tokens: bool, texts
             }
         )
         assert bag.pairs.tolist() == sorted(code for code, count in met.items() if count >= 2)
-        expected = counted(trees, bag.pairs.tolist())
-        found = bag.counts(forest).toarray()
-        np.testing.assert_allclose(found, np.log1p(expected) if logarithm else expected)
+        expected = np.array(counted(trees, bag.pairs.tolist()))
+        if form != "count":
+            expected = np.log1p(expected)
+        if form == "share":
+            expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+        np.testing.assert_allclose(bag.counts(forest).toarray(), expected)
 
 
 def test_what_is_not_counted_is_not_in_the_state():
     states = [
-        LabelBag(**SIZES, num_outputs=1, roots=1, logarithm=True, num_values=each).state_dict()
+        LabelBag(**SIZES, num_outputs=1, roots=1, form="logarithm", num_values=each).state_dict()
         for each in (0, 3)
     ]
     assert states[1].keys() - states[0].keys() == {"values"}
@@ -98,7 +102,7 @@ def test_what_is_not_counted_is_not_in_the_state():
 def test_the_trees_of_a_pair_have_columns_of_their_own():
     trees = [Tree("x"), Tree("y"), Tree("y"), Tree("y")]
     forest = Forest.from_trees(trees, VOCABULARY)
-    bag = LabelBag(**SIZES, num_outputs=1, roots=2, logarithm=False)
+    bag = LabelBag(**SIZES, num_outputs=1, roots=2, form="count")
     x, y = 2, 3  # columns
     expected = np.zeros((2, 10))
     expected[0, [x, 5 + y]] = expected[1, [y, 5 + y]] = 1
@@ -112,7 +116,7 @@ def test_classes_are_learnt_from_what_is_there(classes: list[int]):
     most = [Counter(leaf.label for leaf in tree.leaves()).most_common()[0][0] for tree in trees]
     y = np.array([classes[min(TOKENS.index(label), len(classes) - 1)] for label in most])
     forest = Forest.from_trees(trees, VOCABULARY)
-    bag = LabelBag(**SIZES, num_outputs=4, roots=1, logarithm=True)
+    bag = LabelBag(**SIZES, num_outputs=4, roots=1, form="logarithm")
     bag.fit_classes(forest, y, None)
     logits = bag(forest)
     assert (logits.argmax(1).numpy() == y).mean() > 0.85
@@ -124,12 +128,30 @@ def test_numbers_are_counted_exactly():
     trees = [tree for seed in range(60) for tree in random_trees(random.Random(seed))]
     forest = Forest.from_trees(trees, VOCABULARY)
     y = np.array([[tree.size, sum(leaf.label == "x" for leaf in tree.leaves())] for tree in trees])
-    bag = LabelBag.knowing(forest, **SIZES, num_outputs=2, roots=1, logarithm=False)
+    bag = LabelBag.knowing(forest, **SIZES, num_outputs=2, roots=1, form="count")
     guesses = bag.fit_numbers(forest, y.astype(float), None, seed=0)
     assert np.abs(bag(forest).numpy() - y).max() < 0.05
     # What is said of an example comes from a model that has not seen it.
     assert not np.allclose(guesses, bag(forest).numpy(), atol=1e-9)
     assert np.abs(guesses - y).max() < 0.5
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_form_of_the_counts_is_chosen(form: str):
+    """Leaves of one kind: their number, its logarithm, or the share of one of two kinds."""
+    rng = np.random.default_rng(0)
+    of = [rng.integers(1, 40, 2) for _ in range(200)]
+    trees = [Tree("+", [Tree("x")] * int(a) + [Tree("y")] * int(b)) for a, b in of]
+    x, y = np.array(of, float).T
+    logs = np.log1p((x, y))
+    length = np.sqrt(2 * (logs**2).sum(0) + np.log(2) ** 2)  # of labels, of pairs, and of the root
+    says = {"count": x - y, "logarithm": logs[0], "share": logs[0] / length}
+    forest = Forest.from_trees(trees, vocabulary := Vocabulary.from_trees(trees))
+    sizes = {"num_types": vocabulary.num_types, "num_tokens": vocabulary.num_tokens}
+    bag = LabelBag.knowing(forest, **sizes, num_outputs=1, roots=1, form="count")
+    bag.fit_numbers(forest, says[form][:, None], None, seed=0)
+    assert bag.form == form
+    assert np.abs(bag(forest).numpy()[:, 0] - says[form]).max() < 0.1 * says[form].std()
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -140,10 +162,11 @@ def test_the_linear_model_is_that_of_the_counts(
     """In the span of wide rows as in all columns, and for numbers with the penalty that is best."""
     number, rng = 30 if wide else 100, np.random.default_rng(0)
     monkeypatch.setattr("structnet.estimators.row_space.WIDE", 0.01 if wide else 1.0)
+    monkeypatch.setattr("structnet.tensor_tree.label_bag.DENSER", 100)
     trees = [tree for seed in range(20) for tree in random_trees(random.Random(seed))][:number]
     forest, y = Forest.from_trees(trees, VOCABULARY), rng.integers(3, size=number)
     weights = rng.uniform(0.1, 5, number) if weighted else None
-    bag = LabelBag.knowing(forest, **SIZES, num_outputs=3, roots=1, logarithm=True)
+    bag = LabelBag.knowing(forest, **SIZES, num_outputs=3, roots=1, form="logarithm")
     x = bag.counts(forest).toarray()
     assert (space_of(csr_matrix(x)) is not None) == wide
     bag.fit_classes(forest, y, weights)
@@ -158,14 +181,18 @@ def test_the_linear_model_is_that_of_the_counts(
         len(TYPES + TOKENS),
     )
     count = np.ones(number) if weights is None else weights
-    for columns, penalty in itertools.product((labels, x.shape[1]), PENALTIES):
+    known = copy.deepcopy(bag)
+    for form, columns, penalty in itertools.product(FORMS, (labels, x.shape[1]), PENALTIES):
+        known.form = form
+        x = known.counts(forest).toarray()
         model, held = Ridge(penalty, solver="svd"), np.empty(numbers.shape)
         for learn, rest in KFold(5, shuffle=True, random_state=0).split(x):
             model.fit(x[learn, :columns], numbers[learn], count[learn])
             held[rest] = model.predict(x[rest, :columns])
-        losses[columns, penalty] = (count[:, None] * (held - numbers) ** 2).sum()
-        if losses[columns, penalty] == min(losses.values()):
+        losses[form, columns, penalty] = (count[:, None] * (held - numbers) ** 2).sum()
+        if losses[form, columns, penalty] == min(losses.values()):
             best = held, model.fit(x[:, :columns], numbers, count).predict(x[:, :columns])
+    assert bag.form == min(losses, key=losses.__getitem__)[0]
     assert np.abs(guess - best[0]).max() < 0.02
     assert np.abs(bag(forest).numpy() - best[1]).max() < 0.02
 
@@ -188,7 +215,9 @@ def beside(kind: str, outputs: int) -> tuple[BesideBag, Forest]:
     torch.manual_seed(0)
     trees = [tree for seed in range(20) for tree in random_trees(random.Random(seed))]
     encoder = ChildSumTreeLSTM(4, len(TYPES), len(TOKENS))
-    bag = LabelBag(**SIZES, num_outputs=outputs, roots=1, logarithm=kind == "classes")
+    bag = LabelBag(
+        **SIZES, num_outputs=outputs, roots=1, form="logarithm" if kind == "classes" else "count"
+    )
     bag.weight.normal_()
     model = BesideBag(TreePredictor(TreeReadout(encoder, outputs), kind), bag)
     return model.eval(), Forest.from_trees(trees, VOCABULARY)

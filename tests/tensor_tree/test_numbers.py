@@ -181,7 +181,7 @@ def test_each_number_that_trees_share_has_a_column_in_each_tree_of_a_pair():
     vocabulary = Vocabulary(["f", "g"], [], None, unknown=True, numbers=True)
     sizes = {"num_types": vocabulary.num_types, "num_tokens": vocabulary.num_tokens}
     forest = Forest.from_trees(trees, vocabulary)
-    bag = LabelBag.knowing(forest, **sizes, num_outputs=1, roots=2, logarithm=False, numbers=True)
+    bag = LabelBag.knowing(forest, **sizes, num_outputs=1, roots=2, form="count", numbers=True)
     assert values_of(bag.values.numpy()).tolist() == [7.0, 9.0]
     place = np.concatenate([i * bag.width + bag.num_counts + np.arange(-2, 0) for i in (0, 1)])
     found = bag.counts(forest).toarray()[:, place]
