@@ -8,8 +8,8 @@ leaves are tried only where they have a chance. All learn for one iteration, and
 from there, on several parts if there are few samples. The kind with the lowest error is then tried
 with stronger and weaker penalties, times the mean weight of a sample, as long as that helps. One
 kind is held to be better than another that is simpler only if that is no matter of chance; the
-plain decision tree is the simplest, and a tree of a stronger penalty is simpler. Where not all
-samples are looked at, some of the others are asked beside those that are held out.
+plain decision tree is the simplest, and a tree of a stronger penalty is simpler. Where few samples
+of a class are looked at, and not all, some of the others are asked beside those that are held out.
 """
 
 from __future__ import annotations
@@ -262,7 +262,8 @@ class _Search:
         most = min(max(LARGEST, EACH * points.num_classes), max(FEW, len(points) // 2))
         if len(points) > most:
             rows = np.random.default_rng(seed).permutation(len(points))
-            rest = points.take(np.sort(rows[most : (1 + TESTED) * most]))
+            if most <= EACH * points.num_classes:
+                rest = points.take(np.sort(rows[most : (1 + TESTED) * most]))
             points = points.take(np.sort(rows[:most]))
         number = PARTS if len(points) < FEW else 1
         return [self._parted(points, rest, seed + i) for i in range(number)]
