@@ -23,7 +23,8 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
 
     With the defaults it is a Child-Sum Tree-LSTM with a vector for each label, read at the root
     and by its maximum and sum over all nodes, which says what a ridge regression on how often
-    each label occurs leaves open. A target far out counts as much as its square; of sizes, prices
+    each label occurs, or on what share of a tree it is, leaves open. Its weights decay more than
+    those of classes. A target far out counts as much as its square; of sizes, prices
     and the like learn the logarithm, by scikit-learn's
     ``TransformedTargetRegressor(TreeLSTMRegressor(), func=np.log1p, inverse_func=np.expm1)``;
     samples whose number is unknown, and stands as -999, say, are to be left out.
