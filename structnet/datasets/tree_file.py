@@ -53,7 +53,7 @@ class TreeFile:
         task: "classification", "regression" or "nodes"; None without targets.
         format: format of the trees.
         target: source of the targets: a column, comments, the trees, or folders.
-        places: where each example lies.
+        places: place of each example: its file and line.
         unreadable: place and fault of each example that was left out.
         guesses: choices that nobody asked for, in words.
         node_label: column of CoNLL-U that the nodes are labelled by; None by their relations.

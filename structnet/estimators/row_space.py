@@ -23,7 +23,7 @@ class RowSpace(NamedTuple):
     """Rows as coordinates in the space that they span, and the way back from there.
 
     Attributes:
-        coordinates: of each row, centred: their inner products are those of the centred rows.
+        coordinates: those of each row; their inner products are those of the centred rows.
         rows: the rows.
         mean: their mean.
         basis: places of the rows that span the others; of these the coordinates are triangular.

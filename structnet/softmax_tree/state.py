@@ -45,7 +45,7 @@ class State:
         since: rounds since that one.
         chosen: has growth ended, so that the draft is of the best round?
         history, trials: records of the iterations, and subtrees tried, as of :class:`.Trained`.
-        data: what tells the data from others, of :func:`facts_of`; {} where nothing is saved.
+        data: facts that tell the data from others, by :func:`facts_of`; {} where nothing is saved.
     """
 
     settings: SoftmaxTreeSettings

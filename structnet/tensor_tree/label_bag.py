@@ -72,9 +72,9 @@ class LabelBag(nn.Module):
         num_types, num_tokens: sizes of the vocabulary.
         num_outputs: numbers an example.
         roots: trees an example.
-        form: what is taken of a count: "count", itself, which adds up; "logarithm",
-            ``log(1 + count)``; or "share", that in a row brought to length 1, so that a large tree
-            says no more than a small one. :meth:`fit_numbers` chooses it.
+        form: function of a count: "count", itself, which adds up; "logarithm", ``log(1 + count)``;
+            or "share", that in a row brought to length 1, so that a large tree says no more than a
+            small one. :meth:`fit_numbers` chooses it.
         num_pairs: pairs of labels of a parent and a child that are counted; :meth:`knowing` finds
             which.
         numbers: tokens may be numbers (``vocabulary.numbers``): count them as one label, and add

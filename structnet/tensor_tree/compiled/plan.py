@@ -82,7 +82,7 @@ def make_plan(forest: Forest, layout: Layout, sizes: Sequence[int] | None = None
 
     Args:
         forest: trees, which the layout has checked; or several such forests side by side.
-        layout: what the model asks of the plan.
+        layout: demands of the model on the plan.
         sizes: nodes of each of these; by default it is one.
     """
     offsets, sources, keys = indices.slots(
