@@ -143,15 +143,19 @@ def test_numbers_of_one_column_or_several(tmp_path: Path):
     assert (again.predict(X) == two.predict(X)).all()
 
 
+def depth_of_first_leaf(tree: Tree) -> int:
+    return 1 + depth_of_first_leaf(tree.children[0]) if tree.children else 0
+
+
 def test_the_tree_says_what_counting_leaves_open():
-    """The depth of a tree of a known size cannot be counted."""
+    """How deep the leftmost leaf lies cannot be counted."""
     rng = random.Random(0)
     X = [expression(rng, 5) for _ in range(300)]
-    y = np.array([tree.height for tree in X], dtype=float)
-    model = TreeLSTMRegressor(epochs=20, hidden_size=16, random_state=0).fit(X[:200], y[:200])
+    y = np.array([depth_of_first_leaf(tree) for tree in X], dtype=float)
+    model = TreeLSTMRegressor(epochs=30, hidden_size=16, random_state=0).fit(X[:200], y[:200])
     score = model.score(X[200:], y[200:])
     model.model_.shares[0] = 0  # the linear model alone
-    assert score > 0.95 > model.score(X[200:], y[200:])
+    assert score > 0.9 and model.score(X[200:], y[200:]) < 0.7
 
 
 def test_a_class_for_each_node(tmp_path: Path):
