@@ -38,35 +38,33 @@ def test_a_trial_counts_by_weight() -> None:
     assert found.beats(light, 2) and not light.beats(found, 0)
 
 
-@pytest.mark.parametrize(("share", "ends"), [(0.59, False), (0.61, True)])
-def test_a_tree_is_left_after_a_fifth_below_six_tenths(
-    share: float, ends: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings, done = LabelTreeSettings("huffman", 3, 0, 10, 0.1), []
+@pytest.fixture
+def done(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The examples that each training has gone through where it ends."""
+    found: list[int] = []
     run = Training.run
 
     def noted(self: Training, *given: Any, **named: Any) -> Training:
         run(self, *given, **named)
-        done.append(self.done)
+        found.append(self.done)
         return self
 
     monkeypatch.setattr(Training, "run", noted)
+    return found
+
+
+@pytest.mark.parametrize(("share", "ends"), [(0.59, False), (0.61, True)])
+def test_a_tree_is_left_after_a_fifth_below_six_tenths(
+    share: float, ends: bool, done: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = LabelTreeSettings("huffman", 3, 0, 10, 0.1)
     monkeypatch.setattr(Trials, "_asked", lambda self, tree: (share * 0.5, np.zeros(1)))
     trials(table()).run(settings, 0.5)
     assert done == [4_000, 20_000] if ends else done == [4_000]
 
 
-def test_a_tree_that_stays_far_behind_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tree_that_stays_far_behind_is_left(done: list[int]) -> None:
     settings = LabelTreeSettings("learned", 3, 0, 10, 0.3, "clusters")
-    done: list[int] = []
-    run = Training.run
-
-    def noted(self: Training, *given: Any, **named: Any) -> Training:
-        run(self, *given, **named)
-        done.append(self.done)
-        return self
-
-    monkeypatch.setattr(Training, "run", noted)
     ended = trials(table()).run(settings)
     for target, parts in ((ended.score, [4_000, 20_000]), (9.0, [4_000])):
         done.clear()
