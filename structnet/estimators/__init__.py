@@ -5,7 +5,6 @@
 ``checked``             :class:`Checked`, what has been checked; classes, weights, seeds
 ``scale``               :class:`Standardizer`, the one scaler; means and deviations of any size
 ``class_weights``       :func:`weighed`: classes that count more than they are many
-``row_space``             :class:`RowSpace`: wide rows by as many coordinates as there are rows
 ``held_out``            :func:`hold_out`, the one way to set samples aside
 ``outliers``            :func:`warn_of_far_targets`: numbers that outweigh all others
 ``tree_estimator``      :class:`TreeEstimatorMixin`: what estimators of model trees can be asked

@@ -7,8 +7,8 @@ examples a linear model learns that best. So it stands beside the Tree-LSTM: see
 
 from __future__ import annotations
 
-import itertools
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,8 @@ from sklearn.model_selection import KFold
 from sklearn.preprocessing import normalize
 from torch import Tensor, nn
 
-from structnet.estimators.row_space import space_of
 from structnet.tensor_tree.number_sums import NumberSums
+from structnet.tensor_tree.row_space import space_of
 from structnet.trees.forest import Forest, Preorder
 from structnet.trees.number_tokens import FIRST
 
@@ -61,6 +61,27 @@ def _places(known: Tensor, tree: np.ndarray, code: np.ndarray) -> tuple[np.ndarr
     there = place < len(among)
     there[there] = among[place[there]] == code[there]
     return tree[there], place[there]
+
+
+def _best_ridge(
+    given: csr_matrix | np.ndarray, y: np.ndarray, count: np.ndarray, folds: Sequence[Any]
+) -> tuple[float, Ridge, np.ndarray]:
+    """The least squared error over folds, the model that has it, and what it says of held-out rows.
+
+    Shapes:
+        given ``[n, columns]``; y ``[n, outputs]``; count ``[n]``; what is said ``[n, outputs]``.
+    """
+    found: list[tuple[float, Ridge, np.ndarray]] = []
+    for penalty in PENALTIES:
+        model, said = Ridge(penalty, solver="sparse_cg"), np.empty(y.shape)
+        for learn, held in folds:
+            model.fit(given[learn], y[learn], count[learn])
+            said[held] = model.predict(given[held]).reshape(len(held), -1)
+        found.append((float((count[:, None] * (said - y) ** 2).sum()), model, said))
+        errors = [error for error, *_ in found]
+        if min(errors[-PAST:]) > min(errors):
+            break
+    return min(found, key=lambda each: each[0])
 
 
 class LabelBag(nn.Module):
@@ -225,23 +246,17 @@ class LabelBag(nn.Module):
         folds = list(KFold(min(FOLDS, len(y)), shuffle=True, random_state=seed).split(y))
         count = np.ones(len(y)) if weights is None else weights
         least, best, guess = np.inf, None, np.empty(y.shape)
-        for form, columns in itertools.product(FORMS, (labels, np.arange(len(place)))):
+        for form in FORMS:
             self.form = form
-            rows = self.counts(forest)[:, columns]
-            space = space_of(rows) if len(y) ** 2 < DENSER * rows.nnz else None
-            given = space.coordinates if space else rows
-            errors: list[float] = []
-            for penalty in PENALTIES:
-                model, said = Ridge(penalty, solver="sparse_cg"), np.empty(y.shape)
-                for learn, held in folds:
-                    model.fit(given[learn], y[learn], count[learn])
-                    said[held] = model.predict(given[held]).reshape(len(held), -1)
-                error = (count[:, None] * (said - y) ** 2).sum()
-                errors.append(error * (HARDER if form != "count" else 1.0))
-                if best is None or errors[-1] < least:
-                    least, best, guess = errors[-1], (model, given, space, form, columns), said
-                if min(errors[-PAST:]) > min(errors):
-                    break
+            x = self.counts(forest)
+            for columns in (labels, np.arange(len(place))):
+                rows = x[:, columns]
+                space = space_of(rows) if len(y) ** 2 < DENSER * rows.nnz else None
+                given = space.coordinates if space else rows
+                error, model, said = _best_ridge(given, y, count, folds)
+                error *= HARDER if form != "count" else 1.0
+                if best is None or error < least:
+                    least, best, guess = error, (model, given, space, form, columns), said
         assert best is not None
         model, given, space, self.form, columns = best
         model.fit(given, y, count)

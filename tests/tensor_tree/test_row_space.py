@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.sparse import csr_matrix, random
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from structnet.estimators.row_space import RowSpace, space_of
+from structnet.tensor_tree.row_space import RowSpace, space_of
 
 
 def wide(number: int = 30, columns: int = 400, common: float = 0.0) -> csr_matrix:
