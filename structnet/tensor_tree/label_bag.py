@@ -233,9 +233,21 @@ class LabelBag(nn.Module):
         self.bias[model.classes_] = torch.from_numpy(bias).to(self.bias)
 
     def fit_numbers(
-        self, forest: Forest, y: np.ndarray, weights: np.ndarray | None, seed: int
+        self,
+        forest: Forest,
+        y: np.ndarray,
+        weights: np.ndarray | None,
+        seed: int,
+        forms: Sequence[str] = FORMS,
     ) -> np.ndarray:
         """Ridge regression; cross-validation chooses penalty and form, and whether pairs count.
+
+        Args:
+            forest: examples.
+            y: numbers of each.
+            weights: count of each.
+            seed: seed of the folds.
+            forms: forms that it may choose from.
 
         Shapes:
             y ``[n, outputs]``; weights ``[n]``; output ``[n, outputs]``: for each example what the
@@ -246,7 +258,7 @@ class LabelBag(nn.Module):
         folds = list(KFold(min(FOLDS, len(y)), shuffle=True, random_state=seed).split(y))
         count = np.ones(len(y)) if weights is None else weights
         least, best, guess = np.inf, None, np.empty(y.shape)
-        for form in FORMS:
+        for form in forms:
             self.form = form
             x = self.counts(forest)
             for columns in (labels, np.arange(len(place))):
