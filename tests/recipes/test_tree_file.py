@@ -142,6 +142,22 @@ def test_each_file_of_a_folder_is_named_with_its_answer(classes_run: Path, tmp_p
     (tmp_path / "some").rename(tmp_path / "yes")
     asked = call("predict", classes_run, tmp_path)
     assert [answer.get("true") for answer in asked.json["answers"][:3]] == ["yes"] * 3
+    assert "guessed" not in asked.out
+    (tmp_path / "none.mrg").write_text(TREES[1])
+    (tmp_path / "some").mkdir()
+    (tmp_path / "some" / "three.mrg").write_text(TREES[0])
+    asked = call("predict", classes_run, tmp_path)
+    true = {answer["file"]: answer.get("true") for answer in asked.json["answers"][:5]}
+    assert true == {
+        "none.mrg": None,
+        "some/three.mrg": None,
+        "yes/one.mrg": "yes",
+        "yes/two.mrg": "yes",
+    }
+    assert asked.out.startswith(
+        "guessed truth: the folders that are classes; 2 of 5 trees are in no such folder (some) "
+        "and have none\n"
+    )
 
 
 def test_the_example_of_an_older_run_is_drawn(classes_run: Path, tmp_path: Path) -> None:
@@ -153,6 +169,13 @@ def test_the_example_of_an_older_run_is_drawn(classes_run: Path, tmp_path: Path)
     example.unlink()
     drawn = call("plot", tmp_path / "run").json
     assert drawn.keys() == {"history", "confusion", "tree", "why"}
+
+
+@pytest.mark.parametrize("damaged", ['{"trees": []}', '{"trees": [[["a", 1, null]]]}', "[1]", "{"])
+def test_a_damaged_example_is_one_sentence(classes_run: Path, tmp_path: Path, damaged: str) -> None:
+    shutil.copytree(classes_run, tmp_path / "run")
+    (tmp_path / "run" / "example.json").write_text(damaged)
+    assert "example.json is damaged" in refused("plot", tmp_path / "run")
 
 
 def test_a_folder_is_asked_about_like_a_file(classes_run: Path, tmp_path: Path) -> None:
@@ -192,6 +215,19 @@ def test_files_that_hold_no_trees_do_not_count(tmp_path: Path) -> None:
     assert load_data(settings, print).describe() == before
     file.write_text("(P (Q another))")
     assert load_data(settings, print).describe() != before
+
+
+def test_files_in_other_folders_are_other_data(tmp_path: Path) -> None:
+    for i, tree in enumerate(TREES):
+        file = tmp_path / ("yes" if tree[1] == "P" else "no") / f"{i:03}.mrg"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(tree)
+    settings = TreeFileSettings(str(tmp_path))
+    before = load_data(settings, print).content
+    assert load_data(settings, print).content == before
+    last = max((tmp_path / "no").iterdir())
+    last.rename(tmp_path / "yes" / "!first.mrg")  # next to where it was, among all files
+    assert load_data(settings, print).content != before
 
 
 def test_a_picture_of_a_tree_that_is_typed(trained: Trained, tmp_path: Path) -> None:
