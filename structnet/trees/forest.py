@@ -292,6 +292,28 @@ class Forest:
         child = self.children[first + np.arange(len(first))]
         return np.repeat(np.arange(len(count)), count), child
 
+    def parents(self, order: Preorder) -> np.ndarray:
+        """The entry of each node's parent, in each tree; -1 of roots.
+
+        Args:
+            order: nodes of each tree, as :meth:`preorder` gives them.
+
+        Shapes:
+            ``[nodes of all trees]``.
+
+        Example:
+            >>> trees = [Tree("f", [Tree("g", [Tree("x")]), Tree("x")])]
+            >>> forest = Forest.from_trees(trees, Vocabulary.from_trees(trees))
+            >>> forest.parents(forest.preorder()).tolist()
+            [-1, 0, 1, 0]
+        """
+        parent, child = self.edges(order)
+        sizes = _kernels.sizes(self.offsets, self.children)[child].astype(np.int64)
+        before = np.cumsum(sizes) - sizes  # nodes below children that come earlier in the list
+        found = np.full(len(order.nodes), NONE)
+        found[parent + 1 + before - before[np.searchsorted(parent, parent)]] = parent
+        return found
+
     def words_at(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """All words of some nodes: the place among these, ascending, and the word's token.
 
