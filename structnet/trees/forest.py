@@ -164,6 +164,8 @@ class Forest:
     ) -> Forest:
         """The forest of a DGL graph that follows the schema; the graph is left as it was.
 
+        A graph knows of no words: texts that :attr:`graph` was made of are whole labels here.
+
         Args:
             graph: edges child -> parent, with ``pos``, ``type`` and ``token``.
             roots: node numbers in ``graph``; by default the nodes without a parent, ascending.
@@ -343,7 +345,7 @@ class Forest:
 
     @property
     def graph(self) -> DGLGraph:
-        """The DGL graph, of the schema above; node i is node i of the forest."""
+        """The DGL graph, of the schema above; node i is that of the forest, texts without words."""
         if self._graph is None:
             parent = np.repeat(np.arange(self.num_nodes), np.diff(self.offsets))
             arrays = (parent, self.children, self.pos, self.types, self.tokens)
