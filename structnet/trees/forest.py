@@ -309,12 +309,8 @@ class Forest:
             >>> forest.parents(forest.preorder()).tolist()
             [-1, 0, 1, 0]
         """
-        parent, child = self.edges(order)
-        sizes = _kernels.sizes(self.offsets, self.children)[child].astype(np.int64)
-        before = np.cumsum(sizes) - sizes  # nodes below children that come earlier in the list
-        found = np.full(len(order.nodes), NONE)
-        found[parent + 1 + before - before[np.searchsorted(parent, parent)]] = parent
-        return found
+        sizes = _kernels.sizes(self.offsets, self.children).astype(np.int64)
+        return _kernels.ways_down(order.nodes, sizes, self.offsets, self.children)[0]
 
     def words_at(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """All words of some nodes: the place among these, ascending, and the word's token.
