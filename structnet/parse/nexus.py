@@ -14,6 +14,7 @@ from itertools import takewhile
 from structnet.parse.errors import ParseError
 
 Pieces = Callable[[str, int], Iterator[re.Match[str]]]
+_BEGIN = re.compile(r"\s*#NEXUS", re.IGNORECASE)
 _BLOCK = re.compile(r"^[ \t]*begin\s+trees\s*;", re.IGNORECASE | re.MULTILINE)
 
 
@@ -24,7 +25,7 @@ def is_nexus(text: str) -> bool:
         >>> is_nexus("#nexus\\nbegin trees;"), is_nexus("(A,B);")
         (True, False)
     """
-    return text.lstrip()[:6].upper() == "#NEXUS"
+    return _BEGIN.match(text) is not None
 
 
 def tree_statements(text: str, pieces: Pieces) -> Iterator[tuple[int, str]]:
