@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -17,6 +17,7 @@ from structnet.datasets.tree_file_rows import (
     typed_json,
 )
 from structnet.datasets.tree_file_sources import (
+    BY_FOLDERS,
     FOLDERS,
     Asked,
     Found,
@@ -39,6 +40,7 @@ from structnet.trees.tree import Tree
 
 PAIRS = "pairs"
 TASKS = (*KINDS, PAIRS)
+SHOWN = 3  # folders in a sentence
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,8 @@ class TreeFile:
         path: the file, or the folder of folders.
         trees: trees, or pairs of trees.
         targets: name of the class, number, or list of a label a node in preorder (None where there
-            is none), one for each example; None if there are no targets.
+            is none), one for each example; None for one that has none where targets are not
+            needed, and for all if there are no targets.
         task: "classification", "regression" or "nodes"; None without targets.
         format: format of the trees.
         target: source of the targets: a column, comments, the trees, or folders.
@@ -100,10 +103,11 @@ class TreeFile:
 
     @property
     def each_target(self) -> list[Any]:
-        """All targets; of nodes, those of each node that has one."""
-        if self.targets is None or self.task != "nodes":
-            return self.targets or []
-        return [label for labels in self.targets for label in labels if label is not None]
+        """All targets that there are; of nodes, those of each node that has one."""
+        told: list[Any] = [each for each in self.targets or () if each is not None]
+        if self.task != "nodes":
+            return told
+        return [label for labels in told for label in labels if label is not None]
 
 
 @collector_paused()
@@ -116,6 +120,7 @@ def read_trees(
     targets_needed: bool = True,
     pairs: bool = False,
     node_label: str | None = None,
+    classes: Collection[str] | None = None,
 ) -> TreeFile:
     """The trees of a file, or of a folder, with what is to be predicted of each.
 
@@ -147,6 +152,8 @@ def read_trees(
             the task "pairs" does.
         node_label: column of CoNLL-U that labels a word's node: "upos", "xpos", "lemma", "feats",
             "form", "deps", "misc", or "deprel" as by default; the word itself is the token.
+        classes: classes that are known. Where targets are not needed, a folder of another name is
+            none, and its files have no target.
 
     Raises:
         TreeFileError: the file is empty, most of it cannot be read, it has no such column, or no
@@ -175,7 +182,7 @@ def read_trees(
     asked = Asked(format, target, targets_needed, pairs or task == PAIRS, node_label)
     found = found_in(path, asked)
     _refuse_mostly_bad(path, found)
-    return replace(_checked(path, found, task, targets_needed), node_label=node_label)
+    return replace(_checked(path, found, task, targets_needed, classes), node_label=node_label)
 
 
 def read_text(
@@ -230,15 +237,20 @@ def _typed_or_fault(path: Path, text: str, asked: Asked) -> Found:
         return Found([], [], [], [(Place(line=1), fault)], str(asked.format), asked.target, [])
 
 
-def _checked(path: Path, found: Found, task: str | None, needed: bool) -> TreeFile:
+def _checked(
+    path: Path,
+    found: Found,
+    task: str | None,
+    needed: bool,
+    classes: Collection[str] | None = None,
+) -> TreeFile:
     """The trees with their targets as the task has them."""
     pairs = len(found.examples[0]) == 2
     _refuse_other_number(path, found, task, pairs)
     found = _inside(found, needed) if found.target in INSIDE else found
     targets = [text_of(value) for value in found.targets]
     if found.target == FOLDERS and not needed and task is not None:
-        # A folder may be one of trees that are asked about, as well as a target.
-        targets = [None if _fault(Tree(""), each, task) else each for each in targets]
+        targets = _named_by_folders(found, targets, task, classes)
     kind = _kind(path, found, [each for each in targets if each is not None], task, needed)
     if kind != "regression":
         targets = [class_of(target) for target in targets]
@@ -247,16 +259,38 @@ def _checked(path: Path, found: Found, task: str | None, needed: bool) -> TreeFi
         place, fault = faults[0]
         raise TreeFileError(f"{path}, {place}: {fault}")
     trees: Any = [found.examples[i] if pairs else found.examples[i][0] for i in kept]
-    known = [targets[i] for i in kept if targets[i] is not None]
-    if len(known) < len(kept):  # of what is only asked about, some may lack theirs
+    chosen = [targets[i] for i in kept]
+    if kind == "regression":
+        chosen = [None if each is None else number(each) for each in chosen]
+    if all(each is None for each in chosen):  # as may be of what is only asked about
         kind = None
-    chosen = list(map(number, known)) if kind == "regression" else known
     said, guesses = sorted(found.unreadable + faults), tuple(found.guesses)
     origin = found.format, found.target
     places = [found.places[i] for i in kept]
     return TreeFile(
         path, trees, chosen if kind else None, kind, *origin, said, guesses, places=places
     )
+
+
+def _named_by_folders(
+    found: Found, names: list[Any], task: str, classes: Collection[str] | None
+) -> list[Any]:
+    """The folders that are targets, None for others: they may be parts of what is asked about."""
+    unknown = {
+        name
+        for name in set(names)
+        if _fault(Tree(""), name, task) or not (classes is None or class_of(name) in classes)
+    }
+    number, folders = sum(name in unknown for name in names), sorted(unknown - {None})
+    found.guesses[:] = [guess for guess in found.guesses if guess != BY_FOLDERS]
+    if 0 < number < len(names):
+        others = f" ({', '.join(folders[:SHOWN])}{' ...' * (len(folders) > SHOWN)})" * bool(folders)
+        kind = "numbers" if task == "regression" else "classes"
+        found.guesses.append(
+            f"truth: the folders that are {kind}; {number:,} of {len(names):,} trees are in no "
+            f"such folder{others} and have none"
+        )
+    return [None if name in unknown else name for name in names]
 
 
 def _refuse_other_number(path: Path, found: Found, task: str | None, pairs: bool) -> None:

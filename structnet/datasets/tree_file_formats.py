@@ -121,6 +121,7 @@ def _sentences(text: str) -> Iterator[Text]:
 
 # Of the Penn Treebank, without empty elements and with labels cut down to their categories.
 PENN: dict[str, Any] = {"remove_traces": True, "strip_functions": True}
+NEWICK = (".nwk", ".newick", ".tre", ".treefile", ".nex", ".nexus", ".nxs")
 # In the order in which they are tried on trees whose format nobody said.
 FORMATS: dict[str, Format] = {
     "listops": Format(parse.listops, (), _lines),
@@ -130,7 +131,7 @@ FORMATS: dict[str, Format] = {
     ),
     "penn": Format(partial(parse.bracketed, **PENN), (), _brackets),
     "conllu": Format(parse.conllu, (".conllu", ".conll"), _sentences),
-    "newick": Format(parse.newick, (".nwk", ".newick", ".tre", ".treefile"), statements),
+    "newick": Format(parse.newick, NEWICK, statements),
     "json": Format(parse.json, (".json",), whole),
     "xml": Format(parse.xml, (".xml", ".svg"), whole),
     "html": Format(parse.html, (".html", ".htm"), whole),

@@ -34,9 +34,11 @@ from structnet.datasets.tree_file_rows import (
 )
 from structnet.datasets.tree_file_targets import INSIDE, NODES, ROOT
 from structnet.parse import ParseError
+from structnet.parse.nexus import is_nexus
 from structnet.trees.tree import Tree
 
 FIRST, FOLDERS = "first-column", "folders"
+BY_FOLDERS = "target: the folder of each file"
 # The comments that sentences of CoNLL-U have anyway.
 CONLLU_SAYS = re.compile(r"sent_id|text(_\w{2,3})?|new(doc|par)( id)?|translit|global\.\w+")
 
@@ -174,7 +176,9 @@ def found_in_text(path: Path, text: str, asked: Asked) -> Found:
         return _of_rows(rows, asked._replace(format=None if format_ == LINES else format_))
     guesses = []
     if format_ is None:
-        format_ = ending or format_of_texts([line for line in text.split("\n") if line][:SAMPLE])
+        # Software of phylogenies gives NEXUS the ending of treebanks.
+        format_ = "newick" if is_nexus(text) else ending
+        format_ = format_ or format_of_texts([line for line in text.split("\n") if line][:SAMPLE])
         if format_ is None and text.lstrip().startswith("("):
             format_ = "bracketed"  # over several lines
         if format_ is None:
@@ -183,7 +187,9 @@ def found_in_text(path: Path, text: str, asked: Asked) -> Found:
                 f"{path} holds trees of no format that is known by its first lines; say which one "
                 f"with --format, one of {known}"
             )
-        guesses.append(f"format: {format_}, by the {'ending' if ending else 'first lines'}")
+        guesses.append(
+            f"format: {format_}, by the {'ending' if format_ == ending else 'first lines'}"
+        )
     inside = target in INSIDE
     if not (target is None or inside or format_ == "conllu"):
         if not asked.needed:
@@ -343,7 +349,7 @@ def _folder(path: Path, asked: Asked) -> Found:
         )
     found = Found([], [], [], [], chosen, target or FOLDERS, [])
     if target is None:
-        found.guesses.append("target: the folder of each file")
+        found.guesses.append(BY_FOLDERS)
     left = f"{len(others)} other files are left out"
     if format_ is None:
         found.guesses.append(f"format: {chosen}, by the endings" + f"; {left}" * bool(others))

@@ -80,7 +80,7 @@ def _copies(trees: Sequence[Any], targets: Sequence[Any] | None) -> tuple[int, i
     for example, target in zip(trees, targets or [None] * len(trees), strict=True):
         if example in first:
             copies += 1
-            contradicted += first[example] != target
+            contradicted += None not in (first[example], target) and first[example] != target
         else:
             first[example] = target
     return copies, contradicted

@@ -9,7 +9,8 @@
 ``xml``, ``html``           documents as trees of elements
 ``python``                  source code, or a node of ``ast``, as its abstract syntax tree
 ``from_tree_sitter``        source code of any other language, parsed by tree-sitter
-``newick``                  phylogenies, with the lengths of their branches
+``newick``                  phylogenies, with the lengths of their branches; of NEXUS, too, by
+                            ``newick_many``
 ``networkx_tree``           an arborescence of networkx
 ``from_nodes``              nodes of anytree, ete, Bio.Phylo, D3, ElementTree, or of one's own
 ``from_nltk``,              parses made by those libraries, none of which is needed
@@ -30,10 +31,10 @@
 Each format has a file: ``expressions`` (ListOps), ``sentences`` (logic), ``brackets``,
 ``dependencies`` (CoNLL-U and its kin, whose columns ``word_tables`` reads), ``json_tree``,
 ``xml_document`` and ``html_document`` (whose ``elements`` become trees; the ``tags`` of HTML are
-found in one pass), ``python_source``, ``phylogenies`` (Newick), ``graphs`` (networkx), ``objects``
-(other libraries' parses) and ``node_objects`` (anybody's nodes); ``conversion`` tells objects
-apart. They share ``lines`` (texts, files and bytes as lines), ``reading`` (tokens), ``files`` (a
-file of many texts) and ``errors``.
+found in one pass), ``python_source``, ``phylogenies`` (Newick; in NEXUS by ``nexus``), ``graphs``
+(networkx), ``objects`` (other libraries' parses) and ``node_objects`` (anybody's nodes);
+``conversion`` tells objects apart. They share ``lines`` (texts, files and bytes as lines),
+``reading`` (tokens), ``files`` (a file of many texts) and ``errors``.
 
 A text may be given as bytes: UTF-8, or what an XML document or Python source declares.
 

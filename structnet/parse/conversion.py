@@ -55,6 +55,9 @@ def _of_text(text: str) -> Tree:
     try:
         return bracketed(text)
     except ParseError as error:
+        if text.rstrip().endswith(");"):
+            message = error.message + "; structnet.parse.newick reads Newick"
+            raise error.but(message=message) from None
         if text.lstrip().startswith("("):
             raise
         raise error.but(message=error.message + OTHERS) from None

@@ -1,5 +1,7 @@
 """Newick: the trees of phylogenetics, ``((human:0.1,chimpanzee:0.2):0.05,gorilla:0.3);``.
 
+In files of NEXUS such trees stand among other things, which ``nexus`` passes over.
+
 Reference:
     Olsen, "Interpretation of the 'Newick's 8:45' tree format standard", 1990.
 """
@@ -13,14 +15,18 @@ from pathlib import Path
 
 from structnet.parse.errors import ParseError
 from structnet.parse.lines import file_name, text_of
+from structnet.parse.nexus import is_nexus, tree_statements
 from structnet.parse.reading import Leaves, collector_paused_for, in_batches, spelled
 from structnet.trees.number_tokens import number_of
 from structnet.trees.tree import Tree
 
 UNNAMED = "clade"  # the label of a node without a name
 _PLAIN = re.compile(r"[^\s\ufeff()\[\]',:;]+")
+_COMMENT = r"\[[^\[\]]*\]"
+for _ in range(3):  # comments within comments; a regular expression cannot count them
+    _COMMENT = rf"\[[^\[\]]*(?:{_COMMENT}[^\[\]]*)*\]"
 # A comment, a quoted name (in which two quotes are one), a sign, a word, or what has no end.
-_PIECE = re.compile(rf"\[[^\]]*\]|'(?:[^']|'')*'|[(),:;]|{_PLAIN.pattern}|[\['\]]")
+_PIECE = re.compile(rf"{_COMMENT}|\[[^\]]*\]|'(?:[^']|'')*'|[(),:;]|{_PLAIN.pattern}|[\['\]]")
 
 
 def newick(text: str | bytes, *, names: bool = True, lengths: bool = True) -> Tree:
@@ -55,6 +61,8 @@ def newick(text: str | bytes, *, names: bool = True, lengths: bool = True) -> Tr
             ^
     """
     text = text_of(text)
+    if is_nexus(text):
+        raise ParseError("this is NEXUS, whose trees newick_many reads", 1, 1, text.split("\n")[0])
     with collector_paused_for(text):
         reading = _trees(text, names, lengths)
         end, tree = next(reading, (0, None))
@@ -71,8 +79,11 @@ def newick_many(
 ) -> Iterator[Tree]:
     """The trees of a text or a file one after the other, each as :func:`newick` reads it.
 
+    Of NEXUS these are the trees of its blocks of trees, with the names of its ``TRANSLATE``.
+
     Args:
-        text: any number of trees, each up to its semicolon; or the ``Path`` of a file of them.
+        text: any number of trees, each up to its semicolon, or NEXUS; or the ``Path`` of a file of
+            them.
         names, lengths: arguments of :func:`newick`.
 
     Raises:
@@ -82,18 +93,33 @@ def newick_many(
     Example:
         >>> list(newick_many("(A,B); (C,\\n(D,E));"))
         [<Tree (clade A B)>, <Tree (clade C (clade D E))>]
+        >>> nexus = ["#NEXUS", "BEGIN TREES;", "TRANSLATE 1 A, 2 B;", "TREE t = (1,2);", "END;"]
+        >>> list(newick_many("\\n".join(nexus)))
+        [<Tree (clade A B)>]
     """
     name = file_name(text)
     whole = text_of(Path(text).read_bytes() if isinstance(text, PathLike) else text)
 
     def trees() -> Iterator[Tree]:
         try:
+            if is_nexus(whole):
+                for line, one in tree_statements(whole, _pieces):
+                    yield _on_line(line, one, names, lengths)
+                return
             for _, tree in _trees(whole, names, lengths):
                 yield tree
         except ParseError as error:
             raise error.but(file=name) from None
 
     return in_batches(trees(), text)
+
+
+def _on_line(line: int, text: str, names: bool, lengths: bool) -> Tree:
+    """The tree of a text that begins on some line of another."""
+    try:
+        return newick(text, names=names, lengths=lengths)
+    except ParseError as error:
+        raise error.but(line=line + error.line - 1) from None
 
 
 def to_newick(tree: Tree) -> str:
@@ -123,6 +149,9 @@ def to_newick(tree: Tree) -> str:
 
 def statements(text: str) -> Iterator[tuple[int, str]]:
     """The texts of trees, each up to its semicolon, with the lines on which they begin, from 1."""
+    if is_nexus(text):
+        yield from tree_statements(text, _pieces)
+        return
     line, counted, begun = 1, 0, None
     for piece in _pieces(text):
         if begun is None:

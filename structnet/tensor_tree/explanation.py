@@ -11,7 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from structnet.tensor_tree.bag_occlusion import said_without_each
 from structnet.tensor_tree.child_sum_tree_lstm import ChildSumTreeLSTM
+from structnet.tensor_tree.predictor import BesideBag
 from structnet.training.metrics import evaluating
 from structnet.trees.forest import Forest
 from structnet.trees.label_words import Text, own_nodes
@@ -19,7 +21,8 @@ from structnet.trees.replacement import each_replaced
 from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary
 
-MOST_NODES = 2**17  # of trees with something hidden that are asked about at once, written out
+MOST = 2**19  # edges of trees with something hidden that are asked about at once, ...
+NODE = 8  # ... of which a node counts as so many
 LISTED = 8  # subtrees in the text
 SHOWN = 50  # characters of one
 
@@ -111,16 +114,20 @@ def explain(
     """
     tree, device = _apart(tree), next(model.parameters()).device
     with evaluating(model):
-        score = scored(model(Forest.from_trees([tree], vocabulary).to(device))).item()
+        whole = Forest.from_trees([tree], vocabulary).to(device)
+        score = scored(model(whole)).item()
+        encoded = model.tree if isinstance(model, BesideBag) else model
         variants = (forest.to(device) for forest in hidden_one_by_one(tree, vocabulary))
-        without = [value for forest in variants for value in scored(model(forest)).tolist()]
+        outputs = torch.cat([encoded(forest) for forest in variants])
+        if isinstance(model, BesideBag):  # of counts, that would take the square of the nodes
+            of_bag = said_without_each(model.bag, whole, vocabulary.encode(HIDDEN)[1])
+            outputs = model.mixed(outputs, of_bag.to(outputs))
+        without = scored(outputs).tolist()
         gradient = _gradient(model, vocabulary, tree, scored)
     return TreeExplanation(tree, answer, score, score - np.array(without), gradient)
 
 
-def hidden_one_by_one(
-    tree: Tree, vocabulary: Vocabulary, most: int = MOST_NODES
-) -> Iterator[Forest]:
+def hidden_one_by_one(tree: Tree, vocabulary: Vocabulary, most: int = MOST) -> Iterator[Forest]:
     """Forests of the tree with each of its subtrees and words hidden in turn, in preorder.
 
     A node has a copy only where something below it is hidden, so that a model computes anew what
@@ -129,7 +136,7 @@ def hidden_one_by_one(
     Args:
         tree: the tree.
         vocabulary: the numbers of its labels, and one of what is unknown.
-        most: nodes of a forest's trees, written out, but for the first tree.
+        most: edges of the copies of a forest's trees but for the first, and a few for each node.
 
     Example:
         >>> tree = Tree("f", [Tree("x"), Tree("y")])
@@ -150,13 +157,24 @@ def hidden_one_by_one(
                 trees.append(Text(node.label, [*words[:i], HIDDEN, *words[i + 1 :]]))
     whole = Forest.from_trees(trees, vocabulary, share=False)
     places, instead = np.array(at), np.array(by)
-    written = tree.size + 1 - np.array([node.size for node in tree.preorder()])
-    number = np.cumsum(written) // most  # of the forest of each
+    number = np.cumsum(_copied(tree)) // most  # of the forest of each
     for start, end in itertools.pairwise([0, *np.flatnonzero(np.diff(number)) + 1, len(number)]):
         # Without the texts of other forests: a page of n words has n of them.
         used, which = np.unique(instead[start:end], return_inverse=True)
         part = whole[[0, *used]]
         yield each_replaced(part, part.preorder().nodes[places[start:end]], which + 1)
+
+
+def _copied(tree: Tree) -> list[int]:
+    """What has to be copied to hide each node and word, in preorder: what is above it."""
+    found, waiting = [], [(tree, 0)]
+    while waiting:
+        node, above = waiting.pop()
+        found.append(above)
+        if not isinstance(node, Text):
+            above += NODE + len(node.children)
+        waiting += [(child, above) for child in reversed(node.children)]
+    return found
 
 
 def _apart(tree: Tree) -> Tree:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ from structnet.tensor_tree.number_sums import NumberSums
 from structnet.tensor_tree.row_space import space_of
 from structnet.trees.forest import Forest, Preorder
 from structnet.trees.number_tokens import FIRST
+from structnet.trees.vocabulary import NONE
 
 FOLDS = 5
 PENALTIES = np.logspace(4, -2, 7)
@@ -40,27 +41,43 @@ def words_of(tokens: np.ndarray, size: int) -> np.ndarray:
     return np.where(tokens >= FIRST, size - 1, tokens)
 
 
-def _numbers(forest: Forest, order: Preorder) -> tuple[np.ndarray, np.ndarray]:
-    """Of all numbers in all trees: the tree, and the token."""
+class Counted(NamedTuple):
+    """What is counted in trees, by where it stands.
+
+    Attributes:
+        entry: entry of the node in the preorder.
+        word: place among all words, in preorder, of what a text's word counts; else -1.
+        code: column of the count or, before it is known whether there is one, what is met.
+
+    Shapes:
+        ``[m]`` each.
+    """
+
+    entry: np.ndarray
+    word: np.ndarray
+    code: np.ndarray
+
+    def among(self, known: Tensor) -> Counted:
+        """Those whose code is a known one, by its place among them."""
+        codes = known.cpu().numpy()
+        place = np.searchsorted(codes, self.code)
+        there = place < len(codes)
+        there[there] = codes[place[there]] == self.code[there]
+        return Counted(self.entry[there], self.word[there], place[there])
+
+
+def _numbers(forest: Forest, order: Preorder) -> Counted:
+    """All numbers in all trees, by their tokens."""
     tokens = forest.tokens[order.nodes]
-    there = tokens >= FIRST
-    return order.trees[there], tokens[there]
+    entry = np.flatnonzero(tokens >= FIRST)
+    return Counted(entry, np.full(len(entry), NONE), tokens[entry])
 
 
-def _shared(tree: np.ndarray, code: np.ndarray) -> Tensor:
+def _shared(order: Preorder, met: Counted) -> Tensor:
     """The codes that at least two trees have, ascending."""
-    both = np.unique(np.stack((code, tree)), axis=1)[0]
+    both = np.unique(np.stack((met.code, order.trees[met.entry])), axis=1)[0]
     code, count = np.unique(both, return_counts=True)
     return torch.from_numpy(code[count >= 2])
-
-
-def _places(known: Tensor, tree: np.ndarray, code: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of all codes that are among the known ones: the tree, and the place there."""
-    among = known.cpu().numpy()
-    place = np.searchsorted(among, code)
-    there = place < len(among)
-    there[there] = among[place[there]] == code[there]
-    return tree[there], place[there]
 
 
 def _best_ridge(
@@ -150,7 +167,8 @@ class LabelBag(nn.Module):
             sizes: the constructor's arguments by name, but for the numbers of these.
         """
         bag, order = cls(**sizes), forest.preorder()
-        pairs, values = _shared(*bag._edges(forest, order)), _shared(*_numbers(forest, order))
+        pairs = _shared(order, bag.pairs_met(forest, order))
+        values = _shared(order, _numbers(forest, order))
         bag = cls(**sizes, num_pairs=len(pairs), num_values=len(values))
         bag.pairs.copy_(pairs)
         bag.values.copy_(values)
@@ -161,21 +179,9 @@ class LabelBag(nn.Module):
     def counts(self, forest: Forest) -> csr_matrix:
         """The counts in their form, and sums: ``[len(forest) / roots, roots * width]``."""
         order = forest.preorder()
-        tree = order.trees
-        kinds, tokens = forest.types[order.nodes], self._words(forest.tokens[order.nodes])
-        with_pair, pair = _places(self.pairs, *self._edges(forest, order))
-        with_value, value = _places(self.values, *_numbers(forest, order))
-        entry, words = forest.words_at(order.nodes)
-        trees = (tree[kinds >= 0], tree[tokens >= 0], tree[entry], with_pair, with_value)
-        columns = (
-            kinds[kinds >= 0],
-            self.num_types + tokens[tokens >= 0],
-            self.num_types + words,
-            self.num_labels + pair,
-            self.num_labels + len(self.pairs) + value,
-        )
-        example, which = np.divmod(np.concatenate(trees), self.roots)
-        column = np.concatenate(columns) + which * self.width
+        entry, _, column = self.counted(forest, order)
+        example, which = np.divmod(order.trees[entry], self.roots)
+        column = column + which * self.width
         shape = (len(forest) // self.roots, self.roots * self.width)
         found = csr_matrix((np.ones(len(column)), (example, column)), shape)
         found.sum_duplicates()
@@ -194,19 +200,43 @@ class LabelBag(nn.Module):
         """Tokens with one for all numbers, the last."""
         return words_of(tokens, self.num_labels - self.num_types)
 
-    def _edges(self, forest: Forest, order: Preorder) -> tuple[np.ndarray, np.ndarray]:
-        """Of all edges of all trees: the tree, and the pair of labels as one number.
+    def counted(self, forest: Forest, order: Preorder) -> Counted:
+        """What is counted in each tree by itself, by its column."""
+        nodes = order.nodes
+        kinds, tokens = forest.types[nodes], self._words(forest.tokens[nodes])
+        inner, leaf = np.flatnonzero(kinds >= 0), np.flatnonzero(tokens >= 0)
+        entry, words = forest.words_at(nodes)
+        pair = self.pairs_met(forest, order).among(self.pairs)
+        value = _numbers(forest, order).among(self.values)
+        own = np.full(len(inner) + len(leaf), NONE)
+        columns = (
+            kinds[inner],
+            self.num_types + tokens[leaf],
+            self.num_types + words,
+            self.num_labels + pair.code,
+            self.num_labels + len(self.pairs) + value.code,
+        )
+        return Counted(
+            np.concatenate((inner, leaf, entry, pair.entry, value.entry)),
+            np.concatenate((own, np.arange(len(words)), pair.word, value.word)),
+            np.concatenate(columns),
+        )
+
+    def pairs_met(self, forest: Forest, order: Preorder) -> Counted:
+        """The pairs of labels at all edges of all trees, each as one number, by the lower node.
 
         The words of a text make pairs with the label of the node above it.
         """
         label = np.where(
             forest.types >= 0, forest.types, self.num_types + self._words(forest.tokens)
-        )
-        parent, child = forest.edges(order)
-        edge, words = forest.words_at(child)
-        parent = np.concatenate((parent, parent[edge]))
-        below = np.concatenate((label[child], self.num_types + words))
-        return order.trees[parent], label[order.nodes[parent]] * self.num_labels + below
+        )[order.nodes]
+        of, words = forest.words_at(order.nodes)
+        entry = np.concatenate((np.arange(len(label)), of))
+        word = np.concatenate((np.full(len(label), NONE), np.arange(len(words))))
+        below = np.concatenate((label, self.num_types + words))
+        above = forest.parents(order)[entry]
+        code = label[above] * self.num_labels + below
+        return Counted(*(each[above >= 0] for each in (entry, word, code)))
 
     def forward(self, forest: Forest) -> Tensor:
         found = self.counts(forest) @ self.weight.cpu().double().numpy()
@@ -233,9 +263,21 @@ class LabelBag(nn.Module):
         self.bias[model.classes_] = torch.from_numpy(bias).to(self.bias)
 
     def fit_numbers(
-        self, forest: Forest, y: np.ndarray, weights: np.ndarray | None, seed: int
+        self,
+        forest: Forest,
+        y: np.ndarray,
+        weights: np.ndarray | None,
+        seed: int,
+        forms: Sequence[str] = FORMS,
     ) -> np.ndarray:
         """Ridge regression; cross-validation chooses penalty and form, and whether pairs count.
+
+        Args:
+            forest: examples.
+            y: numbers of each.
+            weights: count of each.
+            seed: seed of the folds.
+            forms: forms that it may choose from.
 
         Shapes:
             y ``[n, outputs]``; weights ``[n]``; output ``[n, outputs]``: for each example what the
@@ -246,7 +288,7 @@ class LabelBag(nn.Module):
         folds = list(KFold(min(FOLDS, len(y)), shuffle=True, random_state=seed).split(y))
         count = np.ones(len(y)) if weights is None else weights
         least, best, guess = np.inf, None, np.empty(y.shape)
-        for form in FORMS:
+        for form in forms:
             self.form = form
             x = self.counts(forest)
             for columns in (labels, np.arange(len(place))):

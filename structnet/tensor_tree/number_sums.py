@@ -8,7 +8,7 @@ from scipy.sparse import csr_matrix, diags
 from torch import Tensor, nn
 
 from structnet.tensor_tree.number_embedding import signed_log, unit_of
-from structnet.trees.forest import Forest
+from structnet.trees.forest import Forest, Preorder
 from structnet.trees.number_tokens import FIRST, values_of
 
 
@@ -52,22 +52,26 @@ class NumberSums(nn.Module):
 
     def forward(self, forest: Forest) -> csr_matrix:
         order = forest.preorder()
-        tree, tokens, types = order.trees, forest.tokens[order.nodes], forest.types[order.nodes]
-        parent, child = forest.edges(order)
-        leaf = (forest.tokens[child] >= FIRST) & (forest.types[child] < 0)
-        parent, child = parent[leaf], child[leaf]
-        number, own = tokens >= FIRST, (tokens >= FIRST) & (types >= 0)
-        nothing = np.zeros(int(number.sum()), np.int64)
-        rows = (tree[number], tree[parent], tree[own])
-        fields = (nothing, 1 + types[parent], 1 + types[own])
-        values = values_of(np.concatenate((tokens[number], forest.tokens[child], tokens[own])))
-        row, column = np.tile(np.concatenate(rows), 2), 2 * np.concatenate(fields)
-        found = csr_matrix(
-            (
-                np.concatenate((values, signed_log(values, self.unit.item()))),
-                (row, np.concatenate((column, column + 1))),
-            ),
-            (len(forest), self.width),
-        )
+        entry, column, value = self.added(forest, order)
+        shape = (len(forest), self.width)
+        found = csr_matrix((value, (order.trees[entry], column)), shape)
         found.sum_duplicates()
         return found @ diags(1 / self.scale.cpu().numpy())
+
+    def added(self, forest: Forest, order: Preorder) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """All that is added up, before it is scaled: the entry in the preorder, column and value.
+
+        Shapes:
+            ``[m]`` each.
+        """
+        tokens, types = forest.tokens[order.nodes], forest.types[order.nodes]
+        number, above = np.flatnonzero(tokens >= FIRST), forest.parents(order)
+        leaf = number[(types[number] < 0) & (above[number] >= 0)]
+        own = number[types[number] >= 0]
+        nothing = np.zeros(len(number), np.int64)
+        fields = np.concatenate((nothing, 1 + types[above[leaf]], 1 + types[own]))
+        entry = np.concatenate((number, leaf, own))
+        values = values_of(tokens[entry])
+        logarithms = signed_log(values, self.unit.item())
+        columns = np.concatenate((2 * fields, 2 * fields + 1))
+        return np.tile(entry, 2), columns, np.concatenate((values, logarithms))

@@ -171,15 +171,19 @@ class BesideBag(nn.Module):
         self.register_buffer("shares", torch.full((2,), 0.5))
 
     def forward(self, forest: Forest) -> Tensor:
-        tree, bag = self.parts(forest)
+        return self.mixed(self.tree(forest), self.bag(forest))
+
+    def mixed(self, tree: Tensor, bag: Tensor) -> Tensor:
+        """What both say together, from what each says by itself; all ``[n, outputs]``."""
+        tree, bag = self._comparable(tree, bag)
         return self.shares[0] * tree + self.shares[1] * bag
 
-    def parts(self, forest: Forest) -> tuple[Tensor, Tensor]:
+    def parts(self, forest: Forest) -> tuple[Tensor, ...]:
         """What each says by itself, ``[n, outputs]``."""
-        said = self.tree(forest), self.bag(forest)
-        if self.kind == "numbers":
-            return said
-        return said[0].log_softmax(-1), said[1].log_softmax(-1)
+        return self._comparable(self.tree(forest), self.bag(forest))
+
+    def _comparable(self, *said: Tensor) -> tuple[Tensor, ...]:
+        return said if self.kind == "numbers" else tuple(each.log_softmax(-1) for each in said)
 
     @torch.no_grad()
     def choose(self, examples: TreeExamples, batch_size: int = 500) -> None:

@@ -64,7 +64,7 @@ class TreeLSTMSettings:
             below it; by default so of nodes, and of whole trees not used.
         words: take texts and compound names at leaves by their words, too, which
             structnet.trees.with_words finds; only the cell "child-sum" can. By default so of whole
-            trees, if no vectors are given, unless a linear model says the classes of held-out trees
+            trees, if no vectors are given, unless a linear model says the answers of held-out trees
             better without; not of nodes, where names mostly tell less than what stands around.
         numbers: take leaves and tokens that are numbers by their values, as features of the number,
             which one that was never seen has too; by default if training trees have many different

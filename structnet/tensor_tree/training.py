@@ -127,8 +127,8 @@ def train(
         settings = replace(settings, words=False)  # what a label means is known, if it is whole
     if settings.reads_words(question.kind):
         read, held = learn.with_words(), validation and validation.with_words()
-        asked = settings.words is None and question.kind == "classes"
-        if asked and held and not words_tell(read, held, question, settings.seed):
+        asked = settings.words is None and question.kind != "nodes"
+        if asked and not words_tell(read, held, question, settings.seed):
             settings = replace(settings, words=False)
         else:
             learn, validation = read, held

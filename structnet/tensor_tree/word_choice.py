@@ -1,44 +1,52 @@
-"""Whether the words of texts and names at leaves say anything of the class, by held-out examples.
+"""Whether the words of texts and names at leaves say anything of the answers, by held-out examples.
 
-Of what a function is for its names tell; whether it has a loop in a condition they do not, and then
-their words are only more to learn by heart.
+Of what a function is for its names tell; how long it is, or whether it has a loop in a condition,
+they do not, and then their words are only more to learn by heart.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import torch.nn.functional as F
 
 from structnet.tensor_tree.building import Question, Targets, bag_sizes
-from structnet.tensor_tree.label_bag import LabelBag
+from structnet.tensor_tree.label_bag import FORMS, LabelBag
 from structnet.trees.examples import TreeExamples
 from structnet.trees.vocabulary import Vocabulary
 
 MOST = 2000  # examples that are asked, so that it takes a second or two
+MOST_LABELS = 5  # of several, those that are neither on most examples nor on few
 
 
-def words_tell(learn: Targets, validation: Targets, question: Question, seed: int) -> bool:
-    """Does a linear model on labels say the class of held-out examples better with words?
+def words_tell(learn: Targets, validation: Targets | None, question: Question, seed: int) -> bool:
+    """Does a linear model on labels say the answers of held-out examples better with words?
 
-    Better is a cross-entropy that is not higher. It is so, too, where nobody can say: where no leaf
-    is a text, or all examples are of one class.
+    Better is a loss that is not higher: of classes the cross-entropy on the validation examples; of
+    numbers, and of several labels as numbers 0 and 1, the squared error over folds of the others.
+    It is so, too, where nobody can say: where no leaf is a text, or all examples are alike.
 
     Args:
         learn, validation: examples with their words; see :meth:`.Targets.with_words`.
-        question: one of "classes".
-        seed: seed of the choice of some examples, where there are very many.
+        question: one of "classes", "labels" or "numbers".
+        seed: seed of the folds, and of the choice of some examples, where there are very many.
     """
-    learn, validation = (_some(each, seed) for each in (learn, validation))
+    learn = _some(learn, seed)
     vocabulary = Vocabulary.from_trees(
         learn.trees, unknown=True, min_count=2, any_arity=True, numbers=None
     )
-    given, held = (each.examples(question, vocabulary) for each in (learn, validation))
-    assert isinstance(given, TreeExamples) and isinstance(held, TreeExamples)
-    if given.forest.texts is None or len(given.targets.unique()) < 2:
+    given = learn.examples(question, vocabulary)
+    held = validation and _some(validation, seed).examples(question, vocabulary)
+    assert isinstance(given, TreeExamples) and isinstance(held, TreeExamples | None)
+    asked = held is not None or question.kind != "classes"
+    if not asked or given.forest.texts is None or len(given.targets.unique(dim=0)) < 2:
         return True
-    with_words = _loss(given, held, vocabulary, question)
-    given.forest.texts = held.forest.texts = None
-    return with_words <= _loss(given, held, vocabulary, question)
+    with_words = _loss(given, held, vocabulary, question, seed)
+    for examples in (given, held):
+        if examples is not None:
+            examples.forest.texts = None
+    return with_words <= _loss(given, held, vocabulary, question, seed)
 
 
 def _some(targets: Targets, seed: int) -> Targets:
@@ -49,11 +57,23 @@ def _some(targets: Targets, seed: int) -> Targets:
 
 
 def _loss(
-    given: TreeExamples, held: TreeExamples, vocabulary: Vocabulary, question: Question
+    given: TreeExamples,
+    held: TreeExamples | None,
+    vocabulary: Vocabulary,
+    question: Question,
+    seed: int,
 ) -> float:
-    """The cross-entropy of a linear model on held-out examples."""
-    bag = LabelBag.knowing(given.forest, **bag_sizes(vocabulary, question))
+    """The loss of a linear model on examples that it has not learnt from."""
     weights = None if given.weights is None else given.weights.double().numpy()
-    bag.fit_classes(given.forest, given.targets.numpy(), weights)
-    losses = F.cross_entropy(bag(held.forest), held.targets, reduction="none")
-    return float((losses if held.weights is None else losses * held.weights).mean())
+    targets, forms = given.targets.numpy(), list(FORMS)
+    if question.kind == "labels":
+        targets = targets[:, np.argsort(-targets.var(axis=0), kind="stable")[:MOST_LABELS]]
+        question, forms = replace(question, num_outputs=targets.shape[1]), ["logarithm"]
+    bag = LabelBag.knowing(given.forest, **bag_sizes(vocabulary, question))
+    if question.kind == "classes":
+        assert held is not None
+        bag.fit_classes(given.forest, targets, weights)
+        losses = F.cross_entropy(bag(held.forest), held.targets, reduction="none")
+        return float((losses if held.weights is None else losses * held.weights).mean())
+    said = bag.fit_numbers(given.forest, targets.astype(np.float64), weights, seed, forms)
+    return float(np.average(((said - targets) ** 2).mean(axis=1), weights=weights))

@@ -28,6 +28,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from structnet.checks import check_one_of
+from structnet.trees.label_words import without_words
 from structnet.trees.tree import Tree
 
 PART = "|"  # behind the label of a node that holds some of another's children
@@ -44,6 +45,8 @@ def binarize(
     head: Callable[[Tree], int] | None = None,
 ) -> Tree:
     """A tree whose nodes have at most two children, from which :func:`unbinarize` gives the first.
+
+    The words of texts are left out: :func:`structnet.trees.with_words` is the last thing to do.
 
     Args:
         tree: any tree.
@@ -72,6 +75,7 @@ def binarize(
             "binarize(tree, 'head', head=function) takes a function of heads, and only there; "
             f"got how={how!r} and head={head!r}"
         )
+    tree = without_words(tree)
     made: dict[int, Tree] = {}  # a subtree in several places is made once
     for node in tree.postorder(once=True):
         _check_label(node, how)

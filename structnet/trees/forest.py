@@ -164,6 +164,8 @@ class Forest:
     ) -> Forest:
         """The forest of a DGL graph that follows the schema; the graph is left as it was.
 
+        A graph knows of no words: texts that :attr:`graph` was made of are whole labels here.
+
         Args:
             graph: edges child -> parent, with ``pos``, ``type`` and ``token``.
             roots: node numbers in ``graph``; by default the nodes without a parent, ascending.
@@ -292,6 +294,24 @@ class Forest:
         child = self.children[first + np.arange(len(first))]
         return np.repeat(np.arange(len(count)), count), child
 
+    def parents(self, order: Preorder) -> np.ndarray:
+        """The entry of each node's parent, in each tree; -1 of roots.
+
+        Args:
+            order: nodes of each tree, as :meth:`preorder` gives them.
+
+        Shapes:
+            ``[nodes of all trees]``.
+
+        Example:
+            >>> trees = [Tree("f", [Tree("g", [Tree("x")]), Tree("x")])]
+            >>> forest = Forest.from_trees(trees, Vocabulary.from_trees(trees))
+            >>> forest.parents(forest.preorder()).tolist()
+            [-1, 0, 1, 0]
+        """
+        sizes = _kernels.sizes(self.offsets, self.children).astype(np.int64)
+        return _kernels.ways_down(order.nodes, sizes, self.offsets, self.children)[0]
+
     def words_at(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """All words of some nodes: the place among these, ascending, and the word's token.
 
@@ -321,7 +341,7 @@ class Forest:
 
     @property
     def graph(self) -> DGLGraph:
-        """The DGL graph, of the schema above; node i is node i of the forest."""
+        """The DGL graph, of the schema above; node i is that of the forest, texts without words."""
         if self._graph is None:
             parent = np.repeat(np.arange(self.num_nodes), np.diff(self.offsets))
             arrays = (parent, self.children, self.pos, self.types, self.tokens)

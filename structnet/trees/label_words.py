@@ -36,8 +36,8 @@ def with_words(tree: Tree) -> Tree:
     letter begins one, and so does the last of several capitals before a small letter. What is a
     number, or one word, stays as it is, as do inner nodes and leaves with a token; and texts in
     scripts without blanks between words. A tree without such a leaf is given back itself. It is the
-    last thing to do to a tree: whatever makes a new one of it (:meth:`.Tree.map`, a graph) takes
-    the words for nodes.
+    last thing to do to a tree: :meth:`.Tree.map` takes words for nodes, but keeps texts; networkx,
+    DGL and what else makes a new tree make nodes of both, or leave out the words.
 
     Example:
         >>> tree = Tree("Call", [Tree("getElementById"), Tree("'main page'"), Tree("x1")])

@@ -214,6 +214,9 @@ class Tree(_Unsealed):
     ) -> Tree:
         """A tree of the same shape with new labels, or tokens, or both.
 
+        The words of a text (:func:`structnet.trees.with_words`) are nodes like others here; it
+        stays a text, unless it gets a token.
+
         Args:
             label: function of a node that gives its new label; None keeps labels.
             token: function of a node that gives its new token, or None; None keeps tokens.
@@ -225,11 +228,10 @@ class Tree(_Unsealed):
         """
         made: dict[int, Tree] = {}  # a subtree in several places is made once
         for node in self.postorder(once=True):
-            made[id(node)] = Tree(
-                node.label if label is None else label(node),
-                [made[id(child)] for child in node.children],
-                node.token if token is None else token(node),
-            )
+            carried = node.token if token is None else token(node)
+            kind = type(node) if carried is None else Tree
+            new, below = node.label if label is None else label(node), node.children
+            made[id(node)] = kind(new, [made[id(child)] for child in below], carried)
         return made[id(self)]
 
     def relabel(self, labels: Mapping[Hashable, Hashable]) -> Tree:

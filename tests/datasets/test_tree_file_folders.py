@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from structnet.datasets import TreeFileError, read_trees
+from structnet.datasets import TreeFileError, read_trees, summarize_trees
 from structnet.datasets.tree_file_formats import Place
 
 
@@ -87,3 +87,33 @@ def test_of_folders_that_are_no_such_targets_all_trees_are_asked_about(
     assert (len(found), found.targets, found.unreadable) == (3, None, [])
     with pytest.raises(TreeFileError, match="expected a"):
         read_trees(tmp_path, "bracketed", None, task)
+
+
+@pytest.mark.parametrize(
+    ("task", "classes", "truths", "kind"),
+    [
+        ("regression", None, [None, 7.0, None], "numbers"),
+        ("classification", ["some", "8"], [None, None, "some"], "classes"),
+    ],
+)
+def test_each_folder_by_itself_is_a_target_or_none(
+    tmp_path: Path, task: str, classes: list[str] | None, truths: list, kind: str
+) -> None:
+    for name in ("some/one.mrg", "7/two.mrg", "a.mrg"):
+        page(tmp_path, name, "(S it)")
+    found = read_trees(tmp_path, "bracketed", None, task, targets_needed=False, classes=classes)
+    told = dict(zip((place.file for place in found.places), found.targets, strict=True))
+    assert [told[name] for name in ("a.mrg", "7/two.mrg", "some/one.mrg")] == truths
+    assert (found.task, found.unreadable) == (task, [])
+    assert found.each_target == [each for each in truths if each is not None]
+    (guess,) = (each for each in found.guesses if each.startswith("truth"))
+    other = "some" if task == "regression" else "7"
+    assert f"that are {kind}; 2 of 3 trees are in no such folder ({other}) and" in guess
+
+
+def test_lines_of_which_some_have_no_target_keep_those_of_the_others(tmp_path: Path) -> None:
+    (tmp_path / "own.tsv").write_text("1.5\t(S it)\n\t(S is)\n1.5\t(S it)\n\t(S it)\n")
+    found = read_trees(tmp_path / "own.tsv", None, None, "regression", targets_needed=False)
+    assert found.targets == [1.5, None, 1.5, None]
+    told = summarize_trees(found)
+    assert (told["copies"], told["copies_with_other_target"]) == (2, 0)

@@ -32,3 +32,19 @@ def test_phylogenies(tmp_path: Path) -> None:
         folder.mkdir(parents=True)
         (folder / "a.tre").write_text(second)
     assert read_trees(tmp_path / "kinds").targets == ["fast", "slow"]
+
+
+def test_trees_of_nexus_whatever_the_ending(tmp_path: Path) -> None:
+    text = (
+        "#NEXUS\nbegin trees;\n translate a one, b two;\n tree t = (a:1,b:2);\n tree u = (a;\nend;"
+    )
+    for name, by in (
+        ("own.nex", "ending"),
+        ("own.trees", "first lines"),
+        ("own.txt", "first lines"),
+    ):
+        (tmp_path / name).write_text(text)
+        found = read_trees(tmp_path / name, targets_needed=False)
+        assert found.trees == [parse.newick("(one:1,two:2);")]
+        assert found.unreadable == [(Place(line=5), "column 1: 1 unclosed '('")]
+        assert found.guesses == (f"format: newick, by the {by}",)

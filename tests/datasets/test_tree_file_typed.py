@@ -41,7 +41,7 @@ def test_one_bad_text_of_several(
 def test_sentences_that_are_typed_need_no_comment() -> None:
     texts = [conllu("good", "Dogs"), conllu("good", "Cats").replace("mood", "genre")]
     data = read_text(texts, "conllu", "mood", "classification")
-    assert (len(data), data.targets, data.unreadable) == (2, None, [])
+    assert (len(data), data.targets, data.unreadable) == (2, ["good", None], [])
 
 
 @pytest.mark.parametrize("texts", ["", [], [" "], ["", ""]])

@@ -143,3 +143,10 @@ def test_runs_of_a_table_may_learn_from_more_where_their_settings_say_so(tmp_pat
     write(None, None)
     with pytest.raises(ValueError, match="b was trained on other data than"):
         check_data(runs)
+
+
+@pytest.mark.parametrize("damaged", ['{"trees": []}', '{"trees": [[["a", 1, null]]]}', "[1]", "{"])
+def test_a_damaged_example_is_one_sentence(classes_run: Path, tmp_path: Path, damaged: str) -> None:
+    shutil.copytree(classes_run, tmp_path / "run")
+    (tmp_path / "run" / "example.json").write_text(damaged)
+    assert "example.json is damaged" in refused("plot", tmp_path / "run")

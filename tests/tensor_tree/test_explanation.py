@@ -49,6 +49,19 @@ def without(tree: Tree, place: int) -> Tree:
     return type(tree)(tree.label, children, tree.token)
 
 
+def above(tree: Tree, place: int) -> tuple[int, int]:
+    """The nodes above a place that have own children, and the edges of these, by recursion."""
+    if place == 0 or isinstance(tree, Text):
+        return 0, 0
+    start = 1
+    for child in tree.children:
+        if start <= place < start + child.size:
+            nodes, edges = above(child, place - start)
+            return nodes + 1, edges + len(tree.children)
+        start += child.size
+    raise IndexError(place)
+
+
 def test_a_forest_has_none_of_the_texts_of_others():
     tree = Tree("f", [Text("text", [Tree(word) for word in "abcdefgh"])] * 20)
     vocabulary = Vocabulary.from_trees([tree], unknown=True)
@@ -66,8 +79,11 @@ def test_each_subtree_is_hidden_in_turn(inner_tokens: bool, most: int):
         expected = Forest.from_trees([without(tree, i) for i in range(tree.size)], vocabulary)
         found = [forest.tree(i) for forest in forests for i in range(len(forest))]
         assert found == [expected.tree(i) for i in range(tree.size)]
+        costs = [above(tree, i) for i in range(tree.size)]
         for forest in forests:
-            assert forest.sizes()[1:].sum() <= most
+            _, *more = costs[: len(forest)]
+            assert sum(8 * nodes + edges for nodes, edges in more) <= most
+            del costs[: len(forest)]
 
 
 def test_a_chain_is_explained_as_its_parts_are_predicted(model: TreeLSTMClassifier):

@@ -83,6 +83,42 @@ def test_words_that_say_nothing_are_not_read() -> None:
     assert asked.trained_.settings.words is True
 
 
+def told_by_structure(seed: int, size: int = 120) -> tuple[list[Tree], np.ndarray]:
+    """Trees of texts of many words, and two answers that their structure gives, ``[size, 2]``."""
+    rng, trees = random.Random(seed), []
+    words = [a + b for a in "pqrstuvwxy" for b in "aeioudlmn"]
+    for _ in range(size):
+        texts = [Tree(" ".join(rng.choices(words, k=6))) for _ in range(rng.randint(1, 5))]
+        trees.append(Tree("review", [Tree(rng.choice("ab"), [text]) for text in texts]))
+    return trees, np.array([[len(x.children) > 2, x[0].label == "a"] for x in trees], int)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "labels"])
+def test_folds_say_whether_words_tell_numbers_and_labels(kind: str) -> None:
+    trees, answers = told_by_structure(0)
+    by_structure, by_words = [(with_words(x),) for x in trees], [(with_words(x),) for x in X[:120]]
+    question, of_words = Question(kind, 2), np.stack((Y[:120], Y[:120]), axis=1)
+    assert not words_tell(Targets(by_structure, answers), None, question, 0)
+    assert words_tell(Targets(by_words, of_words), None, question, 0)
+    assert words_tell(Targets(by_words, np.zeros_like(of_words)), None, question, 0)
+    # What counts nothing is not heard.
+    both, of_both = [*by_structure, *by_words], np.concatenate((answers, of_words))
+    for weights, tell in (([1.0, 1e-9], False), ([1e-9, 1.0], True)):
+        given = Targets(both, of_both, np.repeat(weights, 120))
+        assert words_tell(given, None, question, 0) == tell
+
+
+def test_words_that_say_nothing_of_numbers_or_labels_are_not_read() -> None:
+    trees, y = told_by_structure(0)
+    for kind, targets in ((TreeLSTMRegressor, y[:, 0]), (TreeLSTMClassifier, y)):
+        model = kind(epochs=1, random_state=0).fit(trees, targets)
+        assert model.trained_.settings.words is False
+        assert model.explain(trees[0]).tree == trees[0]
+        assert (
+            kind(epochs=1, words=True, random_state=0).fit(trees, targets).trained_.settings.words
+        )
+
+
 def test_of_many_examples_some_say_whether_words_tell(monkeypatch) -> None:
     targets = Targets([(with_words(tree),) for tree in X], Y, np.arange(1.0, 241))
     learn, held = targets.take(np.arange(160)), targets.take(np.arange(160, 240))

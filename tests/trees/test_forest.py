@@ -207,3 +207,18 @@ def test_preorder_of_what_cannot_be_written_out_is_refused():
     forest = Forest.from_trees([tree], Vocabulary.from_trees([tree]))
     with pytest.raises(ValueError, match="a row for each node of these trees needs"):
         forest.preorder()
+
+
+@given(tree_lists)
+def test_each_entry_of_the_preorder_knows_its_parents(trees: list[Tree]):
+    def above(tree: Tree, entry: int, parent: int) -> list[int]:
+        found = [parent]
+        for child in tree.children:
+            found += above(child, entry + len(found), entry)
+        return found
+
+    forest = forest_of(trees)
+    expected = []
+    for tree in trees:
+        expected += above(tree, len(expected), -1)
+    assert forest.parents(forest.preorder()).tolist() == expected

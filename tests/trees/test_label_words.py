@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from structnet.trees import Forest, Tree, Vocabulary, with_words
+from structnet.trees import Forest, Tree, Vocabulary, binarize, unbinarize, with_words
 from structnet.trees.label_words import without_words
 
 
@@ -74,3 +74,21 @@ def test_words_have_no_words(tree: Tree) -> None:
     assert with_words(found) is found
     assert without_words(found) == tree and without_words(tree) is tree
     assert [n.label for n in found.preorder()][:1] == [tree.label]
+
+
+def test_a_text_with_other_labels_stays_one() -> None:
+    tree = with_words(Tree("f", [Tree("two Words"), Tree("word"), Tree("two Words")]))
+    again = tree.map(lambda node: node.label.upper())
+    assert str(again) == "(F (TWO WORDS TWO WORDS) WORD (TWO WORDS TWO WORDS))"
+    assert type(again[0]) is type(tree[0]) and again[0] is again[2] and type(again[1]) is Tree
+    assert without_words(again) == Tree("F", [Tree("TWO WORDS"), Tree("WORD"), Tree("TWO WORDS")])
+    assert type(tree.relabel({"words": "nouns"})[0]) is type(tree[0])
+    carrying = tree.map(token=lambda node: "t" if node.children else None)
+    assert type(carrying[0]) is Tree and carrying[0].token == "t"
+
+
+@pytest.mark.parametrize("how", ["right", "left", "siblings"])
+def test_a_binary_tree_has_no_words(how: str) -> None:
+    tree = Tree("f", [Tree("these three words"), Tree("x"), Tree("two words")])
+    assert binarize(with_words(tree), how) == binarize(tree, how)
+    assert unbinarize(binarize(with_words(tree), how)) == tree

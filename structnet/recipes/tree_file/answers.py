@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structnet import tensor_tree
 from structnet.datasets.tree_file_formats import ANY, ENDINGS, FORMATS, Place
-from structnet.datasets.tree_file_sources import FOLDERS
 from structnet.datasets.tree_file_targets import KINDS, NODES, has_target
 from structnet.recipes.recipe import Answer, is_file
 from structnet.recipes.tree_file.data import read_like, read_typed
@@ -73,11 +71,7 @@ def asked(told: dict[str, Any], texts: Sequence[str]) -> TreeFile:
     if files and len(texts) > 1:
         raise ValueError(f"expected one file, or trees, not both; got {' '.join(texts)}")
     if files:
-        found = read_like(told, files[0], needed=False)
-        known = told["classes"] or found.targets or ()
-        # A folder that is no class is a part of one, or of what is asked about.
-        no_class = found.target == FOLDERS and not set(found.targets or ()) <= set(known)
-        return replace(found, targets=None, task=None) if no_class else found
+        return read_like(told, files[0], needed=False)
     return read_typed(told, "\t".join(texts) if told["pairs"] else texts)
 
 
@@ -92,10 +86,12 @@ def _is_path(text: str) -> bool:
 
 def answer(model: Opened, texts: Sequence[str], ask: object) -> list[Answer]:
     """What a model says of each tree of a file, or of those that were typed, in words and values;
-    at last, what could not be read."""
+    before these in words what was guessed, and at last what could not be read."""
     trees = asked(model.told, texts)
     said = said_of(model, trees)
     found = [_answer(model, at, *each) for at, each in zip(trees.places, said, strict=True)]
+    guesses = (f"guessed {guess}\n" for guess in trees.guesses)
+    found[0] = found[0]._replace(words="".join([*guesses, found[0].words]))
     typed = len(texts) > 1 and not model.told["pairs"]
     for place, fault in trees.unreadable:  # of several that were typed, each is a place
         words, values = str(place), place.said

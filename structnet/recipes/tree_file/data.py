@@ -114,7 +114,7 @@ def read_like(told: Mapping[str, Any], file: str | Path, needed: bool = True) ->
         target = None  # the targets of a folder are its folders, and those of a file never
     asked = told["format"], target, told["task"]
     others = {"pairs": told["pairs"], "node_label": told.get("node_label")}
-    found = read_trees(file, *asked, targets_needed=needed, **others)
+    found = read_trees(file, *asked, targets_needed=needed, classes=told.get("classes"), **others)
     return _of_a_kind(found, told)
 
 
@@ -230,5 +230,7 @@ def _hash(paths: list[Path], told: str | None, format_: str) -> str:
     for path in paths:
         read = told if path is paths[0] else format_
         for file in files_of(path, read).read if path.is_dir() else [path]:
+            # The folder of a file is its class, and no name may run into the content before it.
+            found.update(f"\0{file.relative_to(path).as_posix()}\0".encode() * (file != path))
             found.update(file.read_bytes())
     return found.hexdigest()[:16]

@@ -15,6 +15,7 @@ from structnet.plot.style import WRONG, as_written, cut, one_axes, write_cells
 from structnet.recipes.tree_file.answers import Opened, relabelled, said_of
 from structnet.recipes.tree_lstm.trees import nearest_size
 from structnet.routing.words import percent
+from structnet.training.checkpoint import CheckpointError
 from structnet.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -41,10 +42,22 @@ def as_nodes(data: TreeFile, place: int) -> dict[str, Any]:
 
 
 def from_nodes(told: Mapping[str, Any], example: Mapping[str, Any]) -> TreeFile:
-    """The example that :func:`as_nodes` wrote."""
-    trees = [Tree.from_postorder(map(tuple, nodes)) for nodes in example["trees"]]
-    shown: Any = [tuple(trees) if told["pairs"] else trees[0]]
-    targets = None if example["target"] is None else [example["target"]]
+    """The example that :func:`as_nodes` wrote.
+
+    Raises:
+        CheckpointError: somebody edited it.
+    """
+    try:
+        trees = [Tree.from_postorder(map(tuple, nodes)) for nodes in example["trees"]]
+        shown: Any = [tuple(trees) if told["pairs"] else trees[0]]
+        targets = None if example["target"] is None else [example["target"]]
+        if targets and told["task"] == "nodes" and len(targets[0]) != trees[0].size:
+            raise ValueError(f"{len(targets[0])} labels for {trees[0].size} nodes")
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise CheckpointError(
+            f"the run's example.json is damaged: {type(error).__name__}, {error}; expected a tree "
+            "as structnet train wrote it, or no such file"
+        ) from None
     kind = told["task"]
     return TreeFile(Path(), shown, targets, kind, told["format"], told["target"], [], ())
 

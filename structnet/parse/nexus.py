@@ -1,0 +1,91 @@
+"""NEXUS: what phylogeny software writes trees into, among characters and settings of its own.
+
+Reference:
+    Maddison, Swofford and Maddison, "NEXUS: An Extensible File Format for Systematic Information",
+    Systematic Biology 46(4), 1997.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from itertools import takewhile
+
+from structnet.parse.errors import ParseError
+
+Pieces = Callable[[str, int], Iterator[re.Match[str]]]
+_BEGIN = re.compile(r"\s*#NEXUS", re.IGNORECASE)
+_BLOCK = re.compile(r"^[ \t]*begin\s+trees\s*;", re.IGNORECASE | re.MULTILINE)
+
+
+def is_nexus(text: str) -> bool:
+    """Does a text begin as NEXUS does?
+
+    Example:
+        >>> is_nexus("#nexus\\nbegin trees;"), is_nexus("(A,B);")
+        (True, False)
+    """
+    return _BEGIN.match(text) is not None
+
+
+def tree_statements(text: str, pieces: Pieces) -> Iterator[tuple[int, str]]:
+    """The trees of all blocks of trees in Newick notation, with the lines on which they begin.
+
+    Leaves have the names that the block's table gives them (``TRANSLATE``).
+
+    Args:
+        text: NEXUS.
+        pieces: gives the words and signs of a text from a place on, without comments.
+
+    Raises:
+        ParseError: an entry of the table is not a short name and a name.
+    """
+    line, counted = 1, 0
+    for block in _BLOCK.finditer(text):
+        names: dict[str, str] = {}
+        at: int | None = block.end()
+        while at is not None and (command := next(pieces(text, at), None)) is not None:
+            word, begin = command[0].lower(), command.end()
+            rest = list(takewhile(lambda piece: piece[0] != ";", pieces(text, begin)))
+            end = rest[-1].end() if rest else begin
+            semicolon = next(pieces(text, end), None)
+            at = semicolon and semicolon.end()
+            if word in ("end", "endblock"):
+                break
+            if word == "translate":
+                names = dict(_entries(text, rest))
+            elif word in ("tree", "utree"):
+                equals = (each for each in rest if "=" in each[0] and each[0][0] != "'")
+                sign = next(equals, None)
+                begin = sign.start() + sign[0].index("=") + 1 if sign else begin
+                line, counted = line + text.count("\n", counted, begin), begin
+                tree = _with_names(text, begin, rest, names) if names else text[begin:end]
+                yield line, tree.lstrip(" \t") + ";" * (at is not None)
+
+
+def _entries(text: str, pieces: list[re.Match[str]]) -> Iterator[tuple[str, str]]:
+    """What leaves are called in the trees, and their names as they are written."""
+    entry: list[re.Match[str]] = []
+    for piece in [*pieces, None]:
+        if piece is not None and piece[0] != ",":
+            entry.append(piece)
+        elif len(entry) == 2:
+            yield entry[0][0], entry[1][0]
+            entry = []
+        elif entry:
+            message = f"expected a short name and a name in TRANSLATE; got {len(entry)} words"
+            raise ParseError.at(message, text, entry[0].start())
+
+
+def _with_names(
+    text: str, begin: int, pieces: list[re.Match[str]], names: Mapping[str, str]
+) -> str:
+    """The text of a tree, in which leaves have their names: those behind no node of their own."""
+    parts, at, before = [], begin, ""
+    for piece in pieces:
+        if piece.start() >= begin:
+            if before in ("", "(", ","):
+                parts += [text[at : piece.start()], names.get(piece[0], piece[0])]
+                at = piece.end()
+            before = piece[0]
+    return "".join([*parts, text[at : pieces[-1].end()]])

@@ -1,0 +1,132 @@
+"""What the linear model of counts says of a tree with each of its subtrees hidden in turn.
+
+Counts add up: without a subtree, a tree has those of the whole tree but for the subtree's.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from scipy.sparse import csr_matrix
+from torch import Tensor
+
+from structnet.tensor_tree.label_bag import Counted, LabelBag
+from structnet.trees import _kernels
+from structnet.trees.forest import Forest
+
+MOST = 2**20  # counts of subtrees that are held at once
+
+
+class _Places(NamedTuple):
+    """The nodes and words of a tree in preorder, a text's words behind it.
+
+    Attributes:
+        nodes, words: place of each node, and of each word.
+        ends: place behind all that is at and below each place.
+
+    Shapes:
+        nodes ``[nodes]``; words ``[words]``; ends ``[nodes and words]``.
+    """
+
+    nodes: np.ndarray
+    words: np.ndarray
+    ends: np.ndarray
+
+    @classmethod
+    def of(cls, forest: Forest, order: np.ndarray) -> _Places:
+        """Those of one tree, whose nodes in preorder are known."""
+        sizes = _kernels.sizes(forest.offsets, forest.children)[order].astype(np.int64)
+        text, _ = forest.words_at(order)
+        number, nth = np.arange(len(order)), np.arange(len(text))
+        nodes, words = number + np.searchsorted(text, number), text + 1 + nth
+        ends = np.empty(len(nodes) + len(words), np.int64)
+        ends[nodes] = np.append(nodes, len(ends))[number + sizes]
+        ends[words] = words + 1
+        return cls(nodes, words, ends)
+
+    def at(self, met: Counted) -> np.ndarray:
+        """The place of each thing that is counted, ``[m]``."""
+        found = self.nodes[met.entry]
+        found[met.word >= 0] = self.words[met.word[met.word >= 0]]
+        return found
+
+
+def said_without_each(bag: LabelBag, forest: Forest, hidden: int) -> Tensor:
+    """What the model says of one tree with each of its nodes and words hidden, in preorder.
+
+    Args:
+        bag: model of examples of one tree.
+        forest: the tree.
+        hidden: token of what stands in the place of what is hidden.
+
+    Shapes:
+        output: ``[nodes and words, num_outputs]``, float64.
+    """
+    order = forest.preorder()
+    places = _Places.of(forest, order.nodes)
+    number, met = len(places.ends), bag.counted(forest, order)
+    # What is hidden counts as a leaf, and as one below the node above it.
+    leaf = bag.num_types + hidden
+    pairs = bag.pairs_met(forest, order)
+    pairs = pairs._replace(code=pairs.code // bag.num_labels * bag.num_labels + leaf)
+    pairs = pairs.among(bag.pairs)
+    new_at = np.concatenate((np.arange(number), places.at(pairs)))
+    new = np.concatenate((np.full(number, leaf), bag.num_labels + pairs.code))
+    at = places.at(met)
+    rows = np.argsort(at, kind="stable")
+    column, whole = met.code[rows], np.bincount(met.code, minlength=bag.num_counts).astype(float)
+    begin, end = (np.searchsorted(at[rows], each) for each in (np.arange(number), places.ends))
+    weight, bias = (each.cpu().double().numpy() for each in (bag.weight, bag.bias))
+    said = []
+    for first, last in _parts(end - begin):
+        count = (end - begin)[first:last]
+        shift = begin[first:last] - np.cumsum(count) + count
+        lost = column[np.arange(count.sum()) + np.repeat(shift, count)]
+        there = (first <= new_at) & (new_at < last)
+        variant = np.concatenate((np.repeat(np.arange(last - first), count), new_at[there] - first))
+        change = np.repeat([-1.0, 1.0], [len(lost), int(there.sum())])
+        where = variant, np.concatenate((lost, new[there]))
+        changes = csr_matrix((change, where), (last - first, bag.num_counts))
+        said.append(_said(bag.form, weight[: bag.num_counts], whole, changes))
+    found = np.concatenate(said) + bias
+    if bag.sums is not None:
+        entry, which, value = bag.sums.added(forest, order)
+        share = value / bag.sums.scale.cpu().numpy()[which]
+        sums = np.zeros((number + 1, len(bias)))  # up to each place
+        np.add.at(sums, places.nodes[entry] + 1, share[:, None] * weight[bag.num_counts :][which])
+        sums = np.cumsum(sums, axis=0)
+        found += sums[-1] - (sums[places.ends] - sums[:-1])
+    return torch.from_numpy(found)
+
+
+def _parts(counts: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Runs of variants with so many changes each that they are held at once."""
+    number = np.cumsum(counts) // MOST
+    return itertools.pairwise([0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(number)])
+
+
+def _said(form: str, weight: np.ndarray, whole: np.ndarray, changes: csr_matrix) -> np.ndarray:
+    """What counts in their form come to, when some of a whole tree's change.
+
+    Shapes:
+        weight ``[counts, outputs]``; whole ``[counts]``; changes ``[variants, counts]`` ->
+        ``[variants, outputs]``.
+    """
+    changes.sum_duplicates()
+    before = whole[changes.indices]
+    after = before + changes.data
+    if form != "count":
+        whole, before, after = np.log1p(whole), np.log1p(before), np.log1p(after)
+
+    def changed(by: np.ndarray) -> csr_matrix:
+        return csr_matrix((by, changes.indices, changes.indptr), changes.shape)
+
+    found = whole @ weight + changed(after - before) @ weight
+    if form == "share":
+        length = whole @ whole + np.asarray(changed(after**2 - before**2).sum(axis=1))
+        found /= np.sqrt(length)  # of what is hidden, at least, there is one
+    return found

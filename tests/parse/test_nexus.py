@@ -1,0 +1,91 @@
+"""The trees of NEXUS, and what of Newick such files hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from structnet import parse
+from structnet.parse.conversion import as_tree
+
+TEXT = """#NEXUS
+[written by hand; begin trees;]
+Begin Data;
+  Dimensions ntax=3 nchar=4;
+  Matrix Homo A[(]CG Pan ACGT;
+End;
+BEGIN TREES;
+  Title 'all = trees';
+  Translate
+    1 Homo_sapiens,
+    2 'Pan; the chimpanzee',
+    95 Gorilla,
+  ;
+  TREE * first = [&R] [&lnP=-1[2]] ((1[&rate=0.1]:0.1,2:0.2)95:0.3,95);
+  utree 'a = b' =(1,
+    (2,95));
+end;
+begin trees;
+  tree third=[&U](A,1);
+endblock;
+Begin notes; text tree x = (A,B); end;
+"""
+TREES = [
+    "((Homo_sapiens:0.1,'Pan; the chimpanzee':0.2)95:0.3,Gorilla);",
+    "(Homo_sapiens,('Pan; the chimpanzee',Gorilla));",
+    "(A,1);",
+]
+
+
+def test_trees_of_all_blocks_with_the_names_of_their_leaves(tmp_path: Path) -> None:
+    expected = [parse.newick(text) for text in TREES]
+    assert list(parse.newick_many(TEXT)) == expected
+    (tmp_path / "own.nex").write_bytes(b"\xef\xbb\xbf" + TEXT.lower().encode())
+    lower = [parse.newick(text.lower()) for text in TREES]
+    assert list(parse.newick_many(tmp_path / "own.nex")) == lower
+    bare = list(parse.newick_many(TEXT, names=False, lengths=False))
+    assert str(bare[0]) == "(clade (clade clade clade) clade)"
+
+
+def test_what_is_wrong_is_shown_in_its_place(tmp_path: Path) -> None:
+    with pytest.raises(parse.ParseError, match="newick_many reads") as caught:
+        parse.newick(TEXT)
+    assert (caught.value.line, caught.value.source) == (1, "#NEXUS")
+    file = tmp_path / "own.nex"
+    for wrong, line, message in (
+        ("(2,95));", 16, "no ';'|unclosed|text after|outside"),
+        ("2 'Pan; the chimpanzee'", 11, "got 3 words"),
+        ("first =", 14, "expected ',', '\\)' or ';' behind a node"),
+    ):
+        by = {"(2,95));": "(2,95)));", "first =": "first"}.get(wrong, "2 Pan troglodytes")
+        file.write_text(TEXT.replace(wrong, by))
+        with pytest.raises(parse.ParseError, match=message) as caught:
+            list(parse.newick_many(file))
+        assert (caught.value.line, caught.value.file) == (line, str(file))
+
+
+def test_files_without_trees_or_cut_off() -> None:
+    assert list(parse.newick_many("#NEXUS\nbegin data;\nend;\n")) == []
+    for cut in ("", "translate", "translate 1 a", "tree t = ", "tree t = (1,2)"):
+        text = f"#NEXUS\nbegin trees;\n{cut}"
+        if "t =" in cut:
+            with pytest.raises(parse.ParseError, match=r"no tree|no ';'"):
+                list(parse.newick_many(text))
+        else:
+            assert list(parse.newick_many(text)) == []
+
+
+def test_comments_within_comments() -> None:
+    tree = parse.newick("(A,B);")
+    for comment in ("[a[b]c]", "[[[x]]]", "[a[b][c[d]]]", "[[]", "[')[']"):
+        assert parse.newick(f"(A{comment},{comment}B);{comment}") == tree
+
+
+def test_newick_taken_for_brackets_says_who_reads_it() -> None:
+    for text in ("(A,B);", "((A:1,B:2):3,C);\n"):
+        with pytest.raises(parse.ParseError, match=r"structnet\.parse\.newick reads Newick"):
+            as_tree(text)
+    with pytest.raises(parse.ParseError) as caught:
+        as_tree("(A (B b)")
+    assert "Newick" not in str(caught.value)

@@ -1,0 +1,101 @@
+"""The linear model on trees with something hidden, against the same on those trees written out."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+import torch
+from random_trees import random_trees, with_texts
+
+from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor
+from structnet.tensor_tree import bag_occlusion
+from structnet.tensor_tree.bag_occlusion import said_without_each
+from structnet.tensor_tree.explanation import HIDDEN
+from structnet.tensor_tree.label_bag import FORMS, LabelBag
+from structnet.trees.forest import Forest
+from structnet.trees.vocabulary import Vocabulary
+
+
+def without(tree: Tree, place: int) -> Tree:
+    """The tree without what stands at a place in preorder, by recursion."""
+    if place == 0:
+        return HIDDEN
+    children, start = [], 1
+    for child in tree.children:
+        inside = start <= place < start + child.size
+        children.append(without(child, place - start) if inside else child)
+        start += child.size
+    return type(tree)(tree.label, children, tree.token)
+
+
+def with_numbers(tree: Tree, rng: random.Random) -> Tree:
+    """The same, with numbers in the place of some leaves and tokens."""
+
+    def visit(node: Tree, below: list[Tree]) -> Tree:
+        number = str(rng.choice([1, 2.5, -40, 1e6]))
+        if node.token is not None:
+            return Tree(node.label, below, number if rng.random() < 0.5 else node.token)
+        return Tree(number if not below and rng.random() < 0.5 else node.label, below)
+
+    return tree.fold(visit)
+
+
+@pytest.mark.parametrize("most", [1, 10**6])
+@pytest.mark.parametrize("kind", ["plain", "texts", "numbers"])
+@pytest.mark.parametrize("inner_tokens", [False, True])
+@pytest.mark.parametrize("form", FORMS)
+def test_counts_without_a_subtree(
+    form: str, inner_tokens: bool, kind: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bag_occlusion, "MOST", most)
+    for seed in range(3):
+        rng, trees = random.Random(seed), random_trees(random.Random(seed), inner_tokens)
+        if kind != "plain":
+            change = with_texts if kind == "texts" else with_numbers
+            trees = [change(tree, rng) for tree in trees]
+        numbers = kind == "numbers"
+        vocabulary = Vocabulary.from_trees(trees, unknown=True, any_arity=True, numbers=numbers)
+        sizes = {"num_types": vocabulary.num_types, "num_tokens": vocabulary.num_tokens}
+        of = {**sizes, "num_outputs": 3, "roots": 1, "form": form, "numbers": vocabulary.numbers}
+        learnt = [
+            *trees,
+            *(without(tree, tree.size - 1) for tree in trees),
+        ]  # pairs with what is hidden
+        bag = LabelBag.knowing(Forest.from_trees(learnt, vocabulary), **of).double()
+        generator = torch.Generator().manual_seed(seed)
+        bag.weight.normal_(generator=generator)
+        bag.bias.normal_(generator=generator)
+        hidden = vocabulary.encode(HIDDEN)[1]
+        for tree in trees:
+            found = said_without_each(bag, Forest.from_trees([tree], vocabulary), hidden)
+            each = [without(tree, place) for place in range(tree.size)]
+            expected = bag(Forest.from_trees(each, vocabulary))
+            torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("estimator", [TreeLSTMClassifier, TreeLSTMRegressor])
+def test_a_mixed_model_is_explained_as_its_parts_are_predicted(estimator: type) -> None:
+    rng = random.Random(0)
+
+    def drawn(size: int) -> Tree:
+        words = [Tree("Call", [Tree(rng.choice(["getItem", "x", "setItem"]))]) for _ in range(size)]
+        return Tree("f", [*words, Tree("g", words[:2])])
+
+    X = [drawn(rng.randint(2, 5)) for _ in range(80)]
+    y = np.array([sum("get" in str(node.label) for node in tree.leaves()) > 1 for tree in X])
+    model = estimator(epochs=4, words=True, random_state=0).fit(X, y * 1.0)
+    assert (model.model_.shares > 0).all()  # both say something
+    explained = model.explain(drawn(5))
+    assert "get" in [node.label for node in explained.tree.preorder()]
+    each = [without(explained.tree, place) for place in range(explained.tree.size)]
+    forest = Forest.from_trees([explained.tree, *each], model.trained_.vocabulary)
+    with torch.no_grad():
+        outputs = model.model_.eval()(forest).double()
+    if estimator is TreeLSTMClassifier:
+        scores = (outputs[:, 1] - outputs[:, 0]) * (1 if explained.answer else -1)
+    else:
+        scores = outputs[:, 0] * model.scale_.sd[0]
+    np.testing.assert_allclose(explained.occlusion, scores[0] - scores[1:], atol=1e-5)
+    assert np.abs(explained.occlusion).max() > 0.1
