@@ -102,6 +102,11 @@ class Standardizer:
         fitted = cls.of_entries if issparse(rows) else cls.fitted
         return fitted(rows, weights)
 
+    @property
+    def keeps_zeros(self) -> bool:
+        """Do all columns share a scale, and is nothing subtracted, so that sparse stays sparse?"""
+        return self.mean.shape == (1,) and not self.mean.any()
+
     def of(self, columns: int) -> list[np.ndarray]:
         """The mean and the deviation of each of so many columns, ``[columns]``."""
         return [np.resize(each, columns) for each in (self.mean, self.sd)]
@@ -121,7 +126,7 @@ class Standardizer:
         Sparse ones become full, unless all columns share a scale and nothing is subtracted.
         """
         if issparse(values):
-            if self.mean.shape == (1,) and not self.mean.any():
+            if self.keeps_zeros:
                 kept = self(values.data), values.indices, values.indptr
                 return type(values)(kept, shape=values.shape)
             values = values.toarray()
