@@ -6,8 +6,8 @@ each start the depths are walked from the deepest, whose leaves are the narrowes
 least, towards the flat softmax, as long as that does no harm, and then from there: trees of wide
 leaves are tried only where they have a chance. All learn for one iteration, and the best few go on
 from there, on several parts if there are few samples. The kind with the lowest error is then tried
-with stronger and weaker penalties, times the mean weight of a sample, as long as that helps; where
-that takes no time they learn to the end, as what a penalty does to few rows shows late. One kind is
+with stronger and weaker penalties, times the mean weight of a sample, as long as that helps; of
+few samples of a class they learn to the end, as what a penalty does to them shows late. One kind is
 held to be better than another that is simpler only if that is no matter of chance; the plain
 decision tree is the simplest, and a tree of a stronger penalty is simpler. Where few samples of a
 class are looked at, and not all, some of the others are asked beside those that are held out.
@@ -34,7 +34,7 @@ from structnet.softmax_tree.start import first_draft, most_classes, width
 from structnet.training.progress import Progress
 
 LARGEST = 8000  # samples that are looked at, or half of all; more where there are many classes
-EACH = 20  # of a class, then
+EACH = 20  # of a class, then; as few, or fewer, are learnt to the end for a penalty
 HELD_OUT = 0.25
 TESTED = 4  # more for each that is looked at, if there are so many: to be asked costs little
 FEW = 4000  # samples, of which all are looked at; below, the choice is made by several parts
@@ -219,7 +219,8 @@ class _Search:
 
     def _penalised(self, best: Kind) -> Kind:
         """The best kind with the best penalty of its leaves."""
-        length = None if self._flat <= WHOLE else ITERATIONS
+        few = len(self.points) <= EACH * self.points.num_classes and self._flat <= WHOLE
+        length = None if few else ITERATIONS
         found, least = best, self._mistakes(best, iterations=length)
         # What a short training does not show is not by chance: it stays the more rows are asked.
         part = self._parts[0]

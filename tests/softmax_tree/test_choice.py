@@ -116,7 +116,7 @@ def test_of_penalties_that_are_as_good_the_strongest_is_taken(
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_penalties_are_compared_by_whole_trainings_that_take_no_time(
+def test_penalties_of_few_rows_a_class_are_compared_by_whole_trainings(
     whole: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A short training shows little of what a penalty does to few rows of many columns."""
@@ -137,6 +137,10 @@ def test_penalties_are_compared_by_whole_trainings_that_take_no_time(
     assert (None in tried) == whole
     right = float((trained.tree.classes_of(x[800:]) == y[800:]).mean())
     assert (right > 0.55) == whole
+    monkeypatch.setattr(choice, "EACH", 7)
+    tried.clear()
+    train(x[:800], y[:800], SoftmaxTreeSettings(depth=0, seed=0), num_classes=100)
+    assert tried and None not in tried  # there are 8 rows of a class
 
 
 @pytest.mark.parametrize(("fewer", "taken"), [(6, 0.1), (11, 0.1), (13, 0.01)])
