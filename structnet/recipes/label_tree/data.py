@@ -45,7 +45,7 @@ class LabelData:
     train: Examples
     validation: Examples
     test: Examples
-    scale: Standardizer | None = None
+    scale: Standardizer | None = field(default=None, kw_only=True)
 
     def describe(self) -> dict[str, Any]:
         """What ``config.json`` says of them, by which they are known again."""
