@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import csr_matrix
 
 from structnet.checks import check_one_of
 from structnet.estimators.held_out import hold_out
@@ -23,13 +23,13 @@ class Arrays:
 
     Attributes:
         x_train, x_test: float32, scaled by what the training inputs alone say; those of a file of
-            sparse rows are CSR and not scaled.
+            sparse rows are CSR, whose entries share a scale.
         y_train, y_test: int64 class numbers, or float32 targets, likewise scaled.
         classes: the names of the classes; None for regression.
         name: the data set's name.
         task: ``"classification"`` or ``"regression"``.
         split: the rule that told training and test examples apart, in words.
-        x_scale: the scaler of the inputs; None if they are sparse.
+        x_scale: the scaler of the inputs; None leaves them as they are.
         y_scale: the scaler of the targets: ``y_scale.inverse`` gives predictions in the original
             units, and an error times ``y_scale.sd`` is in them. None for classes.
         files: the files that were read.
@@ -78,7 +78,7 @@ class Arrays:
         """Inputs and targets as they were read, scaled by those to train on.
 
         Args:
-            train, test: inputs and targets; sparse inputs stay as they are.
+            train, test: inputs and targets; sparse inputs stay sparse.
             classes: names of the classes, whose numbers stay as they are; None for regression.
             about: further arguments: ``name``, ``split``, ``files``, ``features``, ``targets``.
 
@@ -86,7 +86,7 @@ class Arrays:
             inputs ``[N, d]``, targets ``[N]`` or ``[N, m]``.
         """
         (x, y), (x_test, y_test) = train, test
-        x_scale = None if issparse(x) else Standardizer.fitted(x)
+        x_scale = Standardizer.of_rows(x) if x.ndim == 2 else Standardizer.fitted(x)
         y_scale = Standardizer.fitted(y) if classes is None else None
         return cls(
             _scaled(x, x_scale),

@@ -30,7 +30,7 @@ def load(
     test_share: float = 0.2,
     seed: int = 0,
 ) -> Arrays:
-    """Sparse rows and their labels; the features are as in the file, not scaled.
+    """Sparse rows and their labels; the features have mean square 1, where they are not 0.
 
     Args:
         path: the file; .gz and .bz2 are unpacked.

@@ -86,6 +86,27 @@ class Standardizer:
         square = np.average(np.square(parts, dtype=np.float64), weights=weights)
         return cls(np.zeros(1), np.ldexp(np.sqrt([square]), exponent))
 
+    @classmethod
+    def of_rows(
+        cls, rows: np.ndarray | csr_matrix, weights: np.ndarray | None = None
+    ) -> Standardizer:
+        """The scaler of rows that stay full or sparse, as they are: by column, or by entry.
+
+        Args:
+            rows: rows, in full or sparse.
+            weights: count of each of them.
+
+        Shapes:
+            rows ``[n, columns]``; weights ``[n]``.
+        """
+        fitted = cls.of_entries if issparse(rows) else cls.fitted
+        return fitted(rows, weights)
+
+    @property
+    def keeps_zeros(self) -> bool:
+        """Do all columns share a scale, and is nothing subtracted, so that sparse stays sparse?"""
+        return self.mean.shape == (1,) and not self.mean.any()
+
     def of(self, columns: int) -> list[np.ndarray]:
         """The mean and the deviation of each of so many columns, ``[columns]``."""
         return [np.resize(each, columns) for each in (self.mean, self.sd)]
@@ -105,7 +126,7 @@ class Standardizer:
         Sparse ones become full, unless all columns share a scale and nothing is subtracted.
         """
         if issparse(values):
-            if self.mean.shape == (1,) and not self.mean.any():
+            if self.keeps_zeros:
                 kept = self(values.data), values.indices, values.indptr
                 return type(values)(kept, shape=values.shape)
             values = values.toarray()

@@ -53,7 +53,8 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
             None is chosen from the data.
         tokens: are the samples lists of token ids, of any length, rather than rows of numbers?
             Ids that ``fit`` has not met are left out.
-        standardize: take each column of a dense table to mean 0 and standard deviation 1.
+        standardize: take each column of a dense table to mean 0 and standard deviation 1; the
+            entries of sparse rows, which stay sparse, to mean square 1 in all.
         n_jobs: threads that train on shared weights; None is one, which alone is repeatable.
         random_state: an int makes everything repeatable.
         verbose: say now and then, on the standard error, what is tried and how far it is.
@@ -341,8 +342,9 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         return Checked(x, codes, weights)
 
     def _new_scale(self, found: Checked) -> Standardizer | None:
-        dense = isinstance(found.x, np.ndarray)
-        return Standardizer.fitted(found.x, found.weights) if dense and self.standardize else None
+        if isinstance(found.x, Features) or not self.standardize:
+            return None
+        return Standardizer.of_rows(found.x, found.weights)
 
     def _features(self, x: Any) -> Features:
         """Checked inputs as the tree takes them."""
@@ -392,7 +394,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         torch.empty(self.settings_.arity or 0, size or self.n_features_in_)
         torch.empty(self.n_features_in_, size or 1)
         tree = LabelTree(self.n_features_in_, len(self.classes_), size, **how).float()
-        if size is None and self.standardize and self.scale_ is None:  # of sparse rows
+        if size is None and (self.scale_ is None or self.scale_.keeps_zeros):  # of sparse rows
             tree.softmax.arrays(by_feature=True, lay=True)
         self.training_ = Training.of(tree, self.settings_, config["training"])
         return tree

@@ -141,8 +141,9 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         if self.folder is not None:
             named = isinstance(self.primitives, str)
             facts = {"primitives": self.primitives if named else "own", "random_state": self.seed_}
-            facts |= {"loss": self.loss or next(iter(self._losses)), "data": given.digest()}
-            facts["validation data"] = held_out and held_out.digest()
+            facts |= {"loss": self.loss or next(iter(self._losses)), **given.facts()}
+            facts |= {"validation data": None if held_out is None else "told"}
+            facts |= {} if held_out is None else held_out.facts("validation data")
             file.claim(self.folder, self, FREE, **facts)
         warm = zip_longest(range(self.n_members), before[: self.n_members])
         self.members_ = [self._fit_member(i, given, held_out, each) for i, each in warm]

@@ -6,10 +6,11 @@ each start the depths are walked from the deepest, whose leaves are the narrowes
 least, towards the flat softmax, as long as that does no harm, and then from there: trees of wide
 leaves are tried only where they have a chance. All learn for one iteration, and the best few go on
 from there, on several parts if there are few samples. The kind with the lowest error is then tried
-with stronger and weaker penalties, times the mean weight of a sample, as long as that helps. One
-kind is held to be better than another that is simpler only if that is no matter of chance; the
-plain decision tree is the simplest, and a tree of a stronger penalty is simpler. Where few samples
-of a class are looked at, and not all, some of the others are asked beside those that are held out.
+with stronger and weaker penalties, times the mean weight of a sample, as long as that helps; of
+few samples of a class they learn to the end, as what a penalty does to them shows late. One kind is
+held to be better than another that is simpler only if that is no matter of chance; the plain
+decision tree is the simplest, and a tree of a stronger penalty is simpler. Where few samples of a
+class are looked at, and not all, some of the others are asked beside those that are held out.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from structnet.softmax_tree.start import first_draft, most_classes, width
 from structnet.training.progress import Progress
 
 LARGEST = 8000  # samples that are looked at, or half of all; more where there are many classes
-EACH = 20  # of a class, then
+EACH = 20  # of a class, then; as few, or fewer, are learnt to the end for a penalty
 HELD_OUT = 0.25
 TESTED = 4  # more for each that is looked at, if there are so many: to be asked costs little
 FEW = 4000  # samples, of which all are looked at; below, the choice is made by several parts
@@ -50,6 +51,7 @@ PENALTIES = (10.0, 100.0), (0.1, 0.01)  # the kinds are compared with 1
 # The latter are of as many samples as are held out of those that are looked at.
 BETTER, SURE = 0.5, 2.0
 ALPHA, RHO = 0.7, 0.95
+WHOLE = 1e9  # sums of such a trial up to which penalties are compared by whole trainings
 FLAT = 4e10  # sums that a flat softmax may take in a trial, some seconds
 COST = 5e8  # sums that a decision tree of single features may take, about a second
 LOOKED = 64  # rows and columns by which the thresholds of a feature are counted
@@ -110,15 +112,22 @@ class _Part:
     begun: dict[Kind, Draft] = field(default_factory=dict)
     wrong: dict[tuple, np.ndarray] = field(default_factory=dict)
 
-    def mistakes(self, kind: Kind, growth: GrowthSettings | None, iterations: int) -> np.ndarray:
-        """Which of the held-out samples a kind takes for another class. ``[tested]``."""
+    def mistakes(
+        self, kind: Kind, growth: GrowthSettings | None, iterations: int | None
+    ) -> np.ndarray:
+        """Which of the held-out samples a kind takes for another class. ``[tested]``.
+
+        Args:
+            iterations: length of the training; None trains as long as in the end.
+        """
         asked = kind, iterations
         if kind not in self.begun:
             self.begun[kind] = self._trained(first_draft(self.learn, kind, growth), kind, 1)
         if asked not in self.wrong:
-            draft, rest = self.begun[kind], min(iterations, kind.max_iter) - 1
+            draft = self.begun[kind]
+            rest = min(iterations or math.inf, kind.max_iter) - 1
             if rest > 0:
-                draft = self._trained(draft, kind, rest)
+                draft = self._trained(draft, kind, int(rest), quick=iterations is not None)
             self.wrong[asked] = draft.mistakes(self.test)
         return self.wrong[asked]
 
@@ -127,10 +136,12 @@ class _Part:
         rows = np.random.default_rng(seed).permutation(len(self.learn))[:number]
         return _Part(self.learn.take(np.sort(rows)), self.test)
 
-    def _trained(self, draft: Draft, kind: Kind, iterations: int) -> Draft:
-        quick = replace(kind, solver_steps=min(STEPS, kind.solver_steps))
-        objective = Objective.told(quick, self.learn.num_classes)
-        return alternate(draft, self.learn, objective, min(iterations, kind.max_iter), SETTLED)
+    def _trained(self, draft: Draft, kind: Kind, iterations: int, quick: bool = True) -> Draft:
+        tol = kind.tol
+        if quick:
+            kind, tol = replace(kind, solver_steps=min(STEPS, kind.solver_steps)), SETTLED
+        objective = Objective.told(kind, self.learn.num_classes)
+        return alternate(draft, self.learn, objective, min(iterations, kind.max_iter), tol)
 
 
 @dataclass(frozen=True)
@@ -208,14 +219,16 @@ class _Search:
 
     def _penalised(self, best: Kind) -> Kind:
         """The best kind with the best penalty of its leaves."""
-        found, least = best, self._mistakes(best)
+        few = len(self.points) <= EACH * self.points.num_classes and self._flat <= WHOLE
+        length = None if few else ITERATIONS
+        found, least = best, self._mistakes(best, iterations=length)
         # What a short training does not show is not by chance: it stays the more rows are asked.
         part = self._parts[0]
         sure = SURE * (len(part.test) / len(part.learn) * (1 / HELD_OUT - 1)) ** 0.5
         for factors in PENALTIES:
             for factor, by in zip(factors, (BETTER, sure), strict=True):
                 kind = replace(best, leaf_penalty=factor * self._count)
-                wrong = self._mistakes(kind)
+                wrong = self._mistakes(kind, iterations=length)
                 if _exceeds(wrong, least) if factor > 1 else not _exceeds(least, wrong, by):
                     break
                 found, least = kind, wrong
@@ -241,7 +254,7 @@ class _Search:
         return not _exceeds(plain, least)
 
     def _mistakes(
-        self, kind: Kind, parts: list[_Part] | None = None, iterations: int = ITERATIONS
+        self, kind: Kind, parts: list[_Part] | None = None, iterations: int | None = ITERATIONS
     ) -> np.ndarray:
         """Which of the held-out samples a kind takes for another class.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
@@ -70,8 +70,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
             learn, held_out = self._parted(given)
         self.inputs_ = None
         if self.standardize:
-            scaler = Standardizer.of_entries if issparse(learn.x) else Standardizer.fitted
-            self.inputs_ = scaler(learn.x, learn.weights)
+            self.inputs_ = Standardizer.of_rows(learn.x, learn.weights)
         self.trained_ = train(
             self._scaled(learn.x),
             learn.y,

@@ -72,9 +72,9 @@ class Points:
         """Are the rows sparse?"""
         return issparse(self.x)
 
-    def digest(self) -> str:
-        """A text that other points do not share."""
-        return Checked(self.x, self.y, self.weights).digest()
+    def facts(self, name: str) -> dict[str, Any]:
+        """What tells them from others; see :meth:`.Checked.facts`."""
+        return Checked(self.x, self.y, self.weights).facts(name)
 
     def take(self, rows: np.ndarray) -> Points:
         """Some of them."""

@@ -126,8 +126,9 @@ def facts_of(points: Points, validation: Points | None) -> dict[str, Any]:
         "features": points.num_features,
         "classes": points.num_classes,
         "rows": "sparse" if points.sparse else "full",
-        "data": points.digest(),
-        "validation data": None if validation is None else validation.digest(),
+        "validation data": None if validation is None else "told",
+        **points.facts("data"),
+        **({} if validation is None else validation.facts("validation data")),
     }
 
 

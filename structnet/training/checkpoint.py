@@ -11,6 +11,7 @@ import copy
 import hashlib
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -228,14 +229,17 @@ def check_settings(path: str | Path, saved: Mapping[str, Any], given: Mapping[st
     """Compares the settings a checkpoint was made with to those it is resumed with.
 
     Raises:
-        CheckpointError: some differ; the first few are named.
+        CheckpointError: some differ; the first few are named, and of digests no more is said.
     """
     names = [*given, *(name for name in saved if name not in given)]
     absent = "absent"
+    pairs = {name: (saved.get(name, absent), given.get(name, absent)) for name in names}
     differences = [
-        f"{name} is {saved.get(name, absent)} there and {given.get(name, absent)} here"
-        for name in names
-        if saved.get(name, absent) != given.get(name, absent)
+        f"{name} differ"
+        if any(re.fullmatch("[0-9a-f]{64}", str(each)) for each in (there, here))
+        else f"{name} is {there} there and {here} here"
+        for name, (there, here) in pairs.items()
+        if there != here
     ]
     if differences:
         more = f", and {len(differences) - 3} more" if len(differences) > 3 else ""

@@ -28,18 +28,15 @@ def write(tmp_path: Path):
 
 def test_rows_by_class(write) -> None:
     data = load(str(write(TREES)))
-    assert (data.name, data.task, data.classes, data.x_scale) == (
-        "trees",
-        "classification",
-        ("5", "7"),
-        None,
-    )
+    assert (data.name, data.task, data.classes) == ("trees", "classification", ("5", "7"))
     assert issparse(data.x_train) and data.x_train.format == "csr"
     assert (data.x_train.dtype, data.y_train.dtype) == (np.float32, np.int64)
     assert np.bincount(data.y_train).tolist() == [8, 8]
     rows = {0: [3.5, 0, 0, 1], 1: [0, 4.5, 0, 0]}
     for x, y in ((data.x_train, data.y_train), (data.x_test, data.y_test)):
-        assert x.toarray().tolist() == [rows[label] for label in y.tolist()]
+        found = data.x_scale.inverse(x.toarray())
+        np.testing.assert_allclose(found, [rows[label] for label in y.tolist()], rtol=1e-6)
+    assert np.square(data.x_train.data).mean() == pytest.approx(1)
 
 
 def test_packed_files_are_the_same(write, tmp_path: Path) -> None:
@@ -55,6 +52,7 @@ def test_a_test_file_has_the_same_columns(write) -> None:
     # Only the test file has a column 0: both count from 0.
     data = load(str(write("1 1:1\n2 2:1\n")), test=write("2 0:1 6:2\n", "trees.t"))
     assert data.x_train.toarray().tolist() == [[0, 1, 0, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0, 0]]
+    assert data.x_scale.sd == 1
     assert data.x_test.toarray().tolist() == [[1, 0, 0, 0, 0, 0, 2]]
     assert (data.y_train.tolist(), data.y_test.tolist()) == ([0, 1], [1])
 
@@ -64,7 +62,8 @@ def test_numbers_to_predict(write) -> None:
     data = load(str(path))
     assert (data.task, data.classes, data.y_train.shape) == ("regression", None, (16, 1))
     restored = data.y_scale.inverse(data.y_train)
-    np.testing.assert_allclose(restored, data.x_train.toarray() / 2, atol=1e-5)
+    inputs = data.x_scale.inverse(data.x_train.toarray())
+    np.testing.assert_allclose(restored, inputs / 2, atol=1e-5)
     assert load(str(write("1 1:1\n1.5 1:2\n" * 5)), task="classification").num_outputs == 2
 
 

@@ -332,11 +332,18 @@ def test_defaults_are_those_of_the_settings() -> None:
 
 
 def test_sparse_rows_of_any_size_are_learnt_untouched() -> None:
-    x, y = load_digits(return_X_y=True)
-    for scale in (1.0, 0.01):
+    (x, y), answers = load_digits(return_X_y=True), []
+    for scale in (1.0, 2.0**-30, 2.0**40):  # by a power of two all is as it was
         rows = csr_matrix(x * scale)
         model = LabelTreeClassifier(random_state=0).fit(rows[:1400], y[:1400])
-        assert model.score(rows[1400:], y[1400:]) > 0.8
+        answers.append(model.predict_proba(rows[1400:]))
+        np.testing.assert_array_equal(answers[-1], answers[0])
+        np.testing.assert_allclose(model.predict_proba(rows[1400:].toarray()), answers[0], 1e-5)
+    assert model.score(rows[1400:], y[1400:]) > 0.9
+    streamed = LabelTreeClassifier(random_state=0)
+    for _ in range(5):
+        streamed.partial_fit(rows[:1400], y[:1400], classes=np.arange(10))
+    assert streamed.score(rows[1400:], y[1400:]) > 0.8
 
 
 def test_a_long_stream_goes_on_counting() -> None:

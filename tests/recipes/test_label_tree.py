@@ -173,11 +173,13 @@ def test_the_table_compares_trees_by_the_papers_method_and_groups() -> None:
     assert len({folder for _, folder in made}) == len(made) == 6
 
 
-def test_sparse_rows(tmp_path: Path) -> None:
+@pytest.mark.parametrize("unit", [1, 1e-4])
+def test_sparse_rows(unit: float, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(5, size=300)
     file = tmp_path / "rows.svm"
-    file.write_text("".join(f"{k} {k + 1}:1 {rng.integers(6, 20)}:0.5\n" for k in y))
+    lines = [f"{k} {k + 1}:{unit} {rng.integers(6, 20)}:{unit / 2}\n" for k in y]
+    file.write_text("".join(lines))
     folder = tmp_path / "run"
     done = call("train", "label-tree", "--data", file, "--epochs", "30", "--out", folder)
     assert done.json["test"]["accuracy"] > 0.9

@@ -81,6 +81,19 @@ def test_a_file_of_unknown_classes_or_none(rows: Path, tmp_path: Path) -> None:
     assert "own.svm" in err and not pictures.exists()
 
 
+def test_the_size_of_sparse_rows_does_not_matter(rows: Path, tmp_path: Path) -> None:
+    larger, answers = tmp_path / "larger.svm", []
+    larger.write_text(
+        re.sub(r":(\S+)", lambda found: f":{1024 * float(found[1])}", rows.read_text())
+    )
+    for file in (rows, larger):
+        folder = tmp_path / file.stem
+        ran("train", "softmax-tree", "--data", file, *TREE, "--out", folder)
+        assert call("evaluate", folder, "--data", file).json["test"]["accuracy"] > 0.9
+        answers.append(call("predict", folder, file).json["answers"])
+    assert [each["class"] for each in answers[0]] == [each["class"] for each in answers[1]]
+
+
 def test_sparse_rows_are_not_for_a_tree_of_a_table(rows: Path, tmp_path: Path) -> None:
     table, folder = tmp_path / "own.csv", tmp_path / "run"
     table.write_text("a,b,label\n" + "".join(f"{i % 2},{i % 3},c{i % 2}\n" for i in range(60)))

@@ -106,11 +106,41 @@ def test_of_penalties_that_are_as_good_the_strongest_is_taken(
     search = _Search(many(3, 60), SoftmaxTreeSettings(), None, Progress(shown=False))
     for harmful, taken in ((np.inf, 100.0), (100, 10.0), (10, 1.0)):
 
-        def mistakes(self: _Search, kind: SoftmaxTreeSettings, least: float = harmful) -> Any:
+        def mistakes(
+            self: _Search, kind: SoftmaxTreeSettings, least: float = harmful, **_: Any
+        ) -> Any:
             return np.arange(50) < 10 * ((kind.leaf_penalty or 0) >= least)
 
         monkeypatch.setattr(_Search, "_mistakes", mistakes)
         assert search._penalised(search._kind(1, "rows")).leaf_penalty == taken
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_penalties_of_few_rows_a_class_are_compared_by_whole_trainings(
+    whole: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A short training shows little of what a penalty does to few rows of many columns."""
+    rng = np.random.default_rng(2)
+    centres, y = rng.normal(size=(100, 60)), np.arange(2800) % 100
+    x = (centres[y] + 2 * rng.normal(size=(2800, 60))).astype(np.float32)
+    if not whole:
+        monkeypatch.setattr(choice, "WHOLE", 0)
+    tried = []
+    mistakes = _Search._mistakes
+
+    def noted(self: _Search, *given: Any, **told: Any) -> np.ndarray:
+        tried.append(told.get("iterations", choice.ITERATIONS))
+        return mistakes(self, *given, **told)
+
+    monkeypatch.setattr(_Search, "_mistakes", noted)
+    trained = train(x[:800], y[:800], SoftmaxTreeSettings(seed=0), num_classes=100)
+    assert (None in tried) == whole
+    right = float((trained.tree.classes_of(x[800:]) == y[800:]).mean())
+    assert (right > 0.55) == whole
+    monkeypatch.setattr(choice, "EACH", 7)
+    tried.clear()
+    train(x[:800], y[:800], SoftmaxTreeSettings(depth=0, seed=0), num_classes=100)
+    assert tried and None not in tried  # there are 8 rows of a class
 
 
 @pytest.mark.parametrize(("fewer", "taken"), [(6, 0.1), (11, 0.1), (13, 0.01)])
@@ -121,7 +151,7 @@ def test_the_weakest_penalty_must_spare_more_mistakes_than_chance(
     search = _Search(many(400, 6000), SoftmaxTreeSettings(), None, Progress(shown=False))
     wrong = {1.0: 1000, 10.0: 2000, 0.1: 900, 0.01: 900 - fewer}
 
-    def mistakes(self: _Search, kind: SoftmaxTreeSettings) -> Any:
+    def mistakes(self: _Search, kind: SoftmaxTreeSettings, **_: Any) -> Any:
         return np.arange(3000) < wrong[kind.leaf_penalty or 0]
 
     monkeypatch.setattr(_Search, "_mistakes", mistakes)

@@ -109,11 +109,12 @@ def test_a_state_of_other_data_is_refused(tmp_path: Path) -> None:
         (x[:, 1:], y, {}, rf"features is {x.shape[1]} there and {x.shape[1] - 1} here"),
         (x, y + 1, {}, rf"classes is {y.max() + 1} there and {y.max() + 2} here"),
         (csr_matrix(x), y, {}, "rows is full there and sparse here"),
-        (other, y, {}, "wrote: data is .* here; expected the same model, data"),
-        (x, np.roll(y, 1), {}, "wrote: data is"),
-        (x, y, {"weights": fewer}, "wrote: data is"),
-        (x, y, {"validation": (x[9:18], y[9:18])}, "wrote: validation data is .* here; expected"),
-        (x, y, {"validation": None}, "wrote: validation data is .* there and None here"),
+        (other, y, {}, "wrote: inputs of the data differ; expected the same model, data"),
+        (x, np.roll(y, 1), {}, "wrote: targets of the data differ; expected"),
+        (x, y, {"weights": fewer}, "wrote: weights of the data differ; expected"),
+        (x[9:], y[9:], {"weights": fewer[9:]}, "samples of the data is 180 there and 171 here"),
+        (x, y, {"validation": (x[9:18], y[:9])}, "wrote: inputs of the validation data differ; ex"),
+        (x, y, {"validation": None}, "wrote: validation data is told there and None here"),
     ):
         with pytest.raises(CheckpointError, match=what):
             train(rows, answers, **{"validation": held, **more}, **told)

@@ -289,6 +289,8 @@ def test_settings_name_the_first_differences() -> None:
         check_settings("here", saved, saved | {"optimizer.0.lr": 0.2})
     with pytest.raises(CheckpointError, match=r"absent here.*, and \d+ more"):
         check_settings("here", saved, {})
+    with pytest.raises(CheckpointError, match=r"wrote: words differ, texts differ; expected"):
+        check_settings("here", {"words": "0a" * 32}, {"words": "0b" * 32, "texts": "0c" * 32})
 
 
 @pytest.mark.parametrize(

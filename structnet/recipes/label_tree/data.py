@@ -16,6 +16,7 @@ from structnet.datasets.catalogue import SPARSE
 from structnet.datasets.fasttext_file import LabelledText
 from structnet.datasets.svmlight_file import read as read_svmlight
 from structnet.estimators.held_out import hold_out
+from structnet.estimators.scale import Standardizer
 from structnet.label_tree import Examples, Features, TextFeatures
 from structnet.recipes.label_tree.settings import LABELLED, LabelTreeRunSettings
 from structnet.recipes.protocol import sizes_in_words, sizes_of
@@ -34,6 +35,7 @@ class LabelData:
         name: name of the data.
         labels: names of the labels.
         text: way in which words become features; None where there are no words.
+        scale: scaler of the rows; None where they stay as they are.
         train, validation, test: examples.
     """
 
@@ -43,6 +45,7 @@ class LabelData:
     train: Examples
     validation: Examples
     test: Examples
+    scale: Standardizer | None = field(default=None, kw_only=True)
 
     def describe(self) -> dict[str, Any]:
         """What ``config.json`` says of them, by which they are known again."""
@@ -53,6 +56,7 @@ class LabelData:
             "features": self.train.features.size,
             **sizes_of(self),
             "most_frequent": int(counts.max()),
+            **({} if self.scale is None else {"scale": self.scale.to_lists()}),
         }
 
     def in_words(self) -> str:
@@ -182,10 +186,12 @@ def lines_of(found: LabelledText, features: Features, seed: int = 0) -> Labelled
 def _sparse(settings: LabelTreeRunSettings) -> LabelData:
     ((x, values),) = read_svmlight([Path(settings.data)])
     names, y = np.unique(values, return_inverse=True)
-    whole = Examples(Features.from_csr(x), y.astype(np.int64))
     labels = tuple(f"{name:.17g}" for name in names)
-    parts = (whole[part] for part in _split(np.arange(len(whole)), settings))
-    return LabelData(Path(settings.data).stem, labels, None, *parts)
+    places = _split(np.arange(len(y)), settings)
+    scale = Standardizer.of_rows(x[places[0]])
+    whole = Examples(Features.from_csr(scale(x)), y.astype(np.int64))
+    parts = (whole[part] for part in places)
+    return LabelData(Path(settings.data).stem, labels, None, *parts, scale=scale)
 
 
 def _split(whole: np.ndarray, settings: LabelTreeRunSettings) -> list[np.ndarray]:
@@ -207,6 +213,7 @@ def read_examples(
     text: TextFeatures | None,
     size: int,
     beside: Path | None = None,
+    scale: Standardizer | None = None,
 ) -> Examples:
     """The examples of a user's file for a trained tree; unknown labels have the number -1.
 
@@ -216,6 +223,7 @@ def read_examples(
         text: words that it knows; None where it learnt from sparse rows.
         size: number of its features.
         beside: file of sparse rows that it learnt from, which says how columns are numbered.
+        scale: scaler of these; None where they stay as they are.
 
     Raises:
         LabelledTextError, TableError: the file is not of the format.
@@ -236,6 +244,6 @@ def read_examples(
         y = np.array([number.get(f"{value:.17g}", -1) for value in values])
         kept = x[:, :size] if x.shape[1] >= size else x
         kept.resize(x.shape[0], size)
-        return Examples(Features.from_csr(kept), y)
+        return Examples(Features.from_csr(kept if scale is None else scale(kept)), y)
     kind = "labelled text, FILE.txt" if text is not None else "sparse rows, FILE.svm"
     raise ValueError(f"--data must be {kind}, as the tree learnt from it; got {file!r}")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from structnet.estimators.scale import Standardizer
 from structnet.label_tree import (
     LabelTree,
     LabelTreeSettings,
@@ -40,6 +41,7 @@ class Opened:
     tree: LabelTree
     labels: tuple[str, ...]
     text: TextFeatures | None
+    scale: Standardizer | None
 
 
 def trained(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say) -> Training:
@@ -87,6 +89,7 @@ def content_of(data: LabelData, training: Training) -> dict[str, Any]:
         "words": None if data.text is None else list(data.text.words),
         "text": text,
         "size": data.train.features.size,
+        "scale": data.scale and data.scale.to_lists(),
     }
 
 
@@ -113,7 +116,8 @@ def opened(run: Run, place: Place) -> Opened:
     text = None
     if found["words"] is not None:
         text = TextFeatures(tuple(found["words"]), **found["text"])
-    return Opened(run, place, tree, tuple(found["labels"]), text)
+    scale = Standardizer.from_lists(found.get("scale"))
+    return Opened(run, place, tree, tuple(found["labels"]), text, scale)
 
 
 def first_levels(tree: LabelTree, labels: Sequence[str]) -> str:

@@ -51,7 +51,8 @@ def train(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say) -
 def read(run: Run, file: str, place: Place) -> Examples:
     """The examples of a file of the kind that the run learnt from."""
     model, learnt = open(run, place), Path(run.settings(LabelTreeRunSettings).data)
-    return read_examples(file, model.labels, model.text, model.tree.shape[0], learnt)
+    known = model.labels, model.text, model.tree.shape[0]
+    return read_examples(file, *known, learnt, model.scale)
 
 
 def measure(model: Opened, examples: Examples, ask: AskOfLabels) -> dict[str, float]:

@@ -14,7 +14,7 @@ from structnet.datasets import svmlight_file as sparse_rows
 from structnet.datasets.catalogue import SPARSE, TABLES
 from structnet.estimators.checked import NAMED
 from structnet.estimators.held_out import parted
-from structnet.recipes.arrays import ArrayData, drawn, labelled_rows, load_arrays
+from structnet.recipes.arrays import ArrayData, drawn, labelled_rows, load_arrays, scale_of
 from structnet.recipes.recipe import is_file
 from structnet.recipes.softmax_tree.settings import GENERATED, TEXTS, SoftmaxTreeRunSettings
 from structnet.routing import Samples
@@ -72,7 +72,7 @@ def rows_of_file(file: str, settings: SoftmaxTreeRunSettings, data: dict[str, An
 def sparse_of_file(
     file: str, settings: SoftmaxTreeRunSettings, data: dict[str, Any]
 ) -> tuple[csr_matrix, np.ndarray]:
-    """The sparse rows of a user's file, with their labels, which may be of any class.
+    """The sparse rows of a user's file, scaled, with their labels, which may be of any class.
 
     Args:
         data: argument of :func:`rows_of_file`.
@@ -90,7 +90,8 @@ def sparse_of_file(
     if x.shape[1] > width:
         raise ValueError(f"{file} has {x.shape[1]} columns; the tree was trained on {width}")
     x.resize((x.shape[0], width))
-    return x, labels
+    scale = data["x_scale"]  # None of a run that learnt from the numbers as they are
+    return x if scale is None else scale_of(scale)(x), labels
 
 
 def _arrays(settings: SoftmaxTreeRunSettings) -> Arrays:
