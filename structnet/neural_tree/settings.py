@@ -52,9 +52,9 @@ class NeuralTreeSettings:
             :meth:`batch` says it.
         learning_rate: learning rate of Adam; in refinement a tenth of it after every 50 epochs.
         weight_decay: share, times the learning rate, by which each step of refinement makes all
-            weights but biases smaller, as AdamW has it. Routers stay softer by it, which smooth
-            numbers gain by and regions with sharp edges lose by. A penalty that growth began with
-            holds in its place.
+            weights but biases and those of routers smaller, as AdamW has it: softer routers make
+            a single path worse. A penalty that growth began with holds in its place, for routers,
+            too.
         warm_start_solvers: begin new solvers as copies of their leaf's own, where that fits.
         balance_routers: scale a new router to the samples at its leaf, so that it starts by sending
             about half of them to each side.
@@ -170,7 +170,9 @@ class NeuralTreeSettings:
             return None
         return max(self.patience, math.ceil(steps * self.batch(size) / max(size, 1)))
 
-    def adam(self, strength: float | None = None, decay: float = 0.0) -> Callable[..., Any]:
+    def adam(
+        self, strength: float | None = None, decay: float = 0.0, spared: Iterable[Any] = ()
+    ) -> Callable[..., Any]:
         """What makes the optimizer: Adam at the learning rate, in one pass over the memory.
 
         A step of Adam moves each weight about alike, and so an output the further, the more inputs
@@ -180,15 +182,22 @@ class NeuralTreeSettings:
             strength: strength of a penalty, half of it times the squares of all weights, of what
                 grows from a penalised linear model; None or 0 is without one. Biases are free.
             decay: weight decay where there is no penalty.
+            spared: parameters that it leaves as they are.
 
         Reference:
             Yang et al., Tensor Programs V, 2022, has the same rule for the rates of wide networks;
             Loshchilov and Hutter, Decoupled Weight Decay Regularization, ICLR 2019, is the decay.
         """
-        return partial(_adam, self.learning_rate, strength or 0.0, decay)
+        return partial(_adam, self.learning_rate, strength or 0.0, decay, frozenset(spared))
 
 
-def _adam(learning_rate: float, strength: float, decay: float, parameters: Iterable[Any]) -> Any:
+def _adam(
+    learning_rate: float,
+    strength: float,
+    decay: float,
+    spared: frozenset[Any],
+    parameters: Iterable[Any],
+) -> Any:
     from torch.optim import Adam, AdamW
 
     if not (strength or decay):
@@ -197,7 +206,8 @@ def _adam(learning_rate: float, strength: float, decay: float, parameters: Itera
     for each in parameters:
         inputs = each[0].numel() if each.dim() > 1 else 0  # 0: a bias
         rate = learning_rate * (min(1.0, INPUTS / max(inputs, 1)) if strength else 1.0)
-        groups.setdefault((rate, (strength or decay) if inputs else 0.0), []).append(each)
+        held = strength or (0.0 if each in spared else decay)
+        groups.setdefault((rate, held if inputs else 0.0), []).append(each)
     told = [
         {"params": each, "lr": rate, "weight_decay": held} for (rate, held), each in groups.items()
     ]

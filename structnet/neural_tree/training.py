@@ -240,10 +240,17 @@ def _refined(
         epochs=settings.refine_epochs,
         batch_size=settings.batch(len(train)),
         seed=settings.seed,
-        optimizer=settings.adam(strength, settings.weight_decay),
+        optimizer=_adam(tree, settings, strength),
         patience=settings.waits(len(train)) if settings.stop_refinement else None,
         **fitting,
     )
+
+
+def _adam(tree: NeuralTree, settings: NeuralTreeSettings, strength: float | None) -> Callable:
+    """What trains a tree as a whole; decay, which would soften its routers, spares them."""
+    routers = (node.router for node in tree.nodes if node.router is not None)
+    spared = (parameter for router in routers for parameter in router.parameters())
+    return settings.adam(strength, settings.weight_decay, spared)
 
 
 def _is_bounded(tree: NeuralTree, samples: Samples) -> bool:
@@ -274,7 +281,7 @@ def _finished(
         epochs=settings.refine_epochs // 2,
         batch_size=settings.batch(len(everything)),
         seed=settings.seed,
-        optimizer=settings.adam(strength, settings.weight_decay),
+        optimizer=_adam(tree, settings, strength),
         device=device,
         progress=progress,
     )

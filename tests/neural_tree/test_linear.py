@@ -245,9 +245,9 @@ def test_refinement_keeps_the_penalty_and_goes_on_with_it(monkeypatch: pytest.Mo
     told: list[float | None] = []
     adam = NeuralTreeSettings.adam
 
-    def noted(self: NeuralTreeSettings, strength: float | None = None, decay: float = 0.0) -> Any:
+    def noted(self: NeuralTreeSettings, strength: float | None = None, *others: Any) -> Any:
         told.append(strength)
-        return adam(self, strength, decay)
+        return adam(self, strength, *others)
 
     monkeypatch.setattr(NeuralTreeSettings, "adam", noted)
     monkeypatch.setattr(Growth, "choose", lambda self, gains: next(reversed(gains), "keep"))

@@ -138,20 +138,26 @@ def test_another_schedule_or_none() -> None:
 
 
 @pytest.mark.parametrize("strength", [None, 0.0])
-def test_weight_decay_takes_a_share_of_all_but_biases(strength: float | None) -> None:
+def test_weight_decay_takes_a_share_of_all_but_biases_and_what_it_spares(
+    strength: float | None,
+) -> None:
     settings = NeuralTreeSettings(learning_rate=0.1, weight_decay=0.3)
-    layer = nn.Linear(20, 2)
-    weight, bias = (part.detach().clone() for part in layer.parameters())
-    optimizer = settings.adam(strength, settings.weight_decay)(layer.parameters())
-    for part in layer.parameters():
+    layer, router = nn.Linear(20, 2), nn.Linear(20, 1)
+    parts = [*layer.parameters(), *router.parameters()]
+    weight, *others = (part.detach().clone() for part in parts)
+    optimizer = settings.adam(strength, settings.weight_decay, router.parameters())(parts)
+    for part in parts:
         part.grad = torch.zeros_like(part)
     optimizer.step()
-    assert torch.allclose(layer.weight, (1 - 0.1 * 0.3) * weight) and torch.equal(layer.bias, bias)
+    assert torch.allclose(layer.weight, (1 - 0.1 * 0.3) * weight)
+    assert all(map(torch.equal, parts[1:], others))
 
 
-def test_a_penalty_holds_in_place_of_weight_decay() -> None:
+def test_a_penalty_holds_in_place_of_weight_decay_and_spares_none() -> None:
     parts = [*nn.Linear(20, 2).parameters()]
-    ours, theirs = (NeuralTreeSettings().adam(0.5, decay)(parts) for decay in (0.3, 0.0))
+    ours, theirs = (
+        NeuralTreeSettings().adam(0.5, *decay)(parts) for decay in ((0.3, parts), (0.0,))
+    )
     assert ours.defaults == theirs.defaults and ours.param_groups == theirs.param_groups
 
 

@@ -168,7 +168,7 @@ class Training(NeuralTreeSettings):
         learning_rate: learning rate of Adam; in refinement a tenth of it after every 50 epochs
             (default: see the table above)
         weight_decay: share, times the learning rate, by which each step of refinement makes all
-            weights but biases smaller, as AdamW has it (default: 0; 0.1 for sarcos)
+            weights but biases and routers' smaller, as AdamW has it (default: 0; 0.1 for sarcos)
         min_gain: amount by which a split or a deepening must lower the validation loss, and more
             (default: 0.01; 0 for mnist, cifar10 and sarcos)
         gain_errors: standard errors of that gain by which it must be above 0, and more (default: 2;
