@@ -14,7 +14,7 @@ import torch
 from scipy.sparse import csr_matrix
 from torch import Tensor
 
-from structnet.tensor_tree.label_bag import Counted, LabelBag
+from structnet.tensor_tree.label_bag import LENGTH_1, Counted, LabelBag
 from structnet.trees import _kernels
 from structnet.trees.forest import Forest
 
@@ -91,7 +91,7 @@ def said_without_each(bag: LabelBag, forest: Forest, hidden: int) -> Tensor:
         change = np.repeat([-1.0, 1.0], [len(lost), int(there.sum())])
         where = variant, np.concatenate((lost, new[there]))
         changes = csr_matrix((change, where), (last - first, bag.num_counts))
-        said.append(_said(bag.form, weight[: bag.num_counts], whole, changes))
+        said.append(_said(bag, weight[: bag.num_counts], whole, changes))
     found = np.concatenate(said) + bias
     if bag.sums is not None:
         entry, which, value = bag.sums.added(forest, order)
@@ -109,7 +109,7 @@ def _parts(counts: np.ndarray) -> Iterator[tuple[int, int]]:
     return itertools.pairwise([0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(number)])
 
 
-def _said(form: str, weight: np.ndarray, whole: np.ndarray, changes: csr_matrix) -> np.ndarray:
+def _said(bag: LabelBag, weight: np.ndarray, whole: np.ndarray, changes: csr_matrix) -> np.ndarray:
     """What counts in their form come to, when some of a whole tree's change.
 
     Shapes:
@@ -117,16 +117,15 @@ def _said(form: str, weight: np.ndarray, whole: np.ndarray, changes: csr_matrix)
         ``[variants, outputs]``.
     """
     changes.sum_duplicates()
-    before = whole[changes.indices]
-    after = before + changes.data
-    if form != "count":
-        whole, before, after = np.log1p(whole), np.log1p(before), np.log1p(after)
+    at = changes.indices
+    before, after = (bag.in_form(count, at) for count in (whole[at], whole[at] + changes.data))
+    whole = bag.in_form(whole, np.arange(len(whole)))
 
     def changed(by: np.ndarray) -> csr_matrix:
         return csr_matrix((by, changes.indices, changes.indptr), changes.shape)
 
     found = whole @ weight + changed(after - before) @ weight
-    if form == "share":
+    if bag.form in LENGTH_1:
         length = whole @ whole + np.asarray(changed(after**2 - before**2).sum(axis=1))
         found /= np.sqrt(length)  # of what is hidden, at least, there is one
     return found

@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from scipy.sparse import csr_matrix, hstack
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import normalize
@@ -22,6 +24,7 @@ from torch import Tensor, nn
 
 from structnet.tensor_tree.number_sums import NumberSums
 from structnet.tensor_tree.row_space import space_of
+from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest, Preorder
 from structnet.trees.number_tokens import FIRST
 from structnet.trees.vocabulary import NONE
@@ -29,9 +32,13 @@ from structnet.trees.vocabulary import NONE
 FOLDS = 5
 PENALTIES = np.logspace(4, -2, 7)
 PAST = 2  # penalties in a row that are worse than one before, for weaker ones to be no better
-HARDER = 1.2  # times the error: what logarithms and shares leave is harder for a tree to learn
+HARDER = 1.2  # times the error: what logarithms and tf-idf leave is harder for a tree to learn
 DENSER = 1  # a solver that makes few vectors of its own gains where products are fewer
-FORMS = ("count", "logarithm", "share")
+FORMS = ("count", "logarithm", "tf-idf")
+LENGTH_1 = ("tf-idf", "share")  # the latter of models saved before there was the former
+# Of classes, with the inverse of scikit-learn's penalty: rows of length 1 are small.
+CLASS_FORMS = {"logarithm": 1.0, "tf-idf": 30.0}
+ASKED = 1000  # examples by which a form is chosen, so that it takes a second
 ITERATIONS = 200  # of the solver; a few more change nothing that matters here
 ABSENT = -30.0  # the logit of a class that no example to learn from has
 
@@ -111,8 +118,9 @@ class LabelBag(nn.Module):
         num_outputs: numbers an example.
         roots: trees an example.
         form: function of a count: "count", itself, which adds up; "logarithm", ``log(1 + count)``;
-            or "share", that in a row brought to length 1, so that a large tree says no more than a
-            small one. :meth:`fit_numbers` chooses it.
+            "tf-idf", that times how few trees have what is counted, in a row brought to length 1,
+            so that a large tree says no more than a small one; or "share", without that factor.
+            Fitting chooses one of the first three.
         num_pairs: pairs of labels of a parent and a child that are counted; :meth:`knowing` finds
             which.
         numbers: tokens may be numbers (``vocabulary.numbers``): count them as one label, and add
@@ -126,6 +134,7 @@ class LabelBag(nn.Module):
             ``[num_outputs]``.
         pairs: ``[num_pairs]``, int64, ascending: parent times the number of labels, plus child.
         values: ``[num_values]``, int64, ascending: tokens.
+        rarity: ``[num_counts]``: factor of each count, for "tf-idf".
         output: ``[len(forest) / roots, num_outputs]``.
     """
 
@@ -133,6 +142,7 @@ class LabelBag(nn.Module):
     bias: Tensor
     pairs: Tensor
     values: Tensor
+    rarity: Tensor
 
     def __init__(
         self,
@@ -147,8 +157,9 @@ class LabelBag(nn.Module):
     ):
         super().__init__()
         self.num_types, self.num_labels = num_types, num_types + num_tokens + numbers
-        self.roots, self.form = roots, form
+        self.roots = roots
         self.num_counts = self.num_labels + num_pairs + num_values
+        self.take_form(form, torch.ones(self.num_counts))
         self.register_buffer("pairs", torch.zeros(num_pairs, dtype=torch.int64))
         # Left out of the states where there are none: most files hold none.
         nothing = torch.zeros(num_values, dtype=torch.int64)
@@ -176,6 +187,24 @@ class LabelBag(nn.Module):
             bag.sums.fit_scale(forest)
         return bag
 
+    def take_form(self, form: str, rarity: Tensor) -> None:
+        """Counts in this form from now on; ``rarity`` is used, and kept, by "tf-idf" alone."""
+        self.form = form
+        self.register_buffer("rarity", rarity, persistent=form == "tf-idf")
+
+    def rarity_in(self, forest: Forest) -> Tensor:
+        """How few trees have each thing that is counted, ``[num_counts]``: ``1 + log(n / n_j)``.
+
+        Reference:
+            Salton, Buckley, Term-weighting approaches in automatic text retrieval, 1988; smoothed
+            as in scikit-learn.
+        """
+        order = forest.preorder()
+        entry, _, column = self.counted(forest, order)
+        ones, shape = np.ones(len(column)), (len(forest), self.num_counts)
+        met = csr_matrix((ones, (order.trees[entry], column)), shape)
+        return torch.from_numpy(TfidfTransformer().fit(met).idf_).to(self.bias)
+
     def counts(self, forest: Forest) -> csr_matrix:
         """The counts in their form, and sums: ``[len(forest) / roots, roots * width]``."""
         order = forest.preorder()
@@ -185,9 +214,8 @@ class LabelBag(nn.Module):
         shape = (len(forest) // self.roots, self.roots * self.width)
         found = csr_matrix((np.ones(len(column)), (example, column)), shape)
         found.sum_duplicates()
-        if self.form != "count":
-            found.data = np.log1p(found.data)
-        if self.form == "share":
+        found.data = self.in_form(found.data, found.indices % self.width)
+        if self.form in LENGTH_1:
             found = normalize(found, copy=False)
         if self.sums is None:
             return found
@@ -195,6 +223,14 @@ class LabelBag(nn.Module):
         for i in range(self.roots):
             parts += [found[:, i * self.width :][:, : self.num_counts], sums[i :: self.roots]]
         return hstack(parts, format="csr")
+
+    def in_form(self, counts: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Counts of some columns in their form, but for the length of the row. ``[n] -> [n]``."""
+        if self.form != "count":
+            counts = np.log1p(counts)
+        if self.form == "tf-idf":
+            counts *= self.rarity.cpu().double().numpy()[columns]
+        return counts
 
     def _words(self, tokens: np.ndarray) -> np.ndarray:
         """Tokens with one for all numbers, the last."""
@@ -242,22 +278,53 @@ class LabelBag(nn.Module):
         found = self.counts(forest) @ self.weight.cpu().double().numpy()
         return torch.from_numpy(found).to(self.bias) + self.bias
 
-    def fit_classes(self, forest: Forest, y: np.ndarray, weights: np.ndarray | None) -> None:
-        """Logistic regression with scikit-learn's default penalty.
+    def fit_classes(
+        self, examples: TreeExamples, held_out: TreeExamples | None = None, seed: int = 0
+    ) -> None:
+        """Logistic regression, in the form that says held-out examples best.
 
-        Shapes:
-            y ``[n]``, int64, of at least two classes; weights ``[n]``.
+        Args:
+            examples: examples of at least two classes.
+            held_out: others to choose the form by; None keeps the form.
+            seed: seed of the choice of some examples, where there are very many.
         """
-        model, x = LogisticRegression(max_iter=ITERATIONS), self.counts(forest)
-        space = space_of(x)
+        forms = [self.form] if held_out is None else list(CLASS_FORMS)
+        rarity, number = self.rarity_in(examples.forest), len(examples)
+        some = np.random.default_rng(seed).permutation(number)[:ASKED]
+        asked = examples[some] if number > ASKED and len(forms) > 1 else examples
+        losses = []
+        for form in forms:
+            self.take_form(form, rarity)
+            self._fit_logistic(asked)
+            losses.append(0.0 if held_out is None else self.loss(held_out))
+        best = forms[int(np.argmin(losses))]
+        if best != self.form or asked is not examples:
+            self.take_form(best, rarity)
+            self._fit_logistic(examples)
+
+    def loss(self, examples: TreeExamples) -> float:
+        """The mean cross-entropy of examples of classes."""
+        losses = F.cross_entropy(self(examples.forest), examples.targets, reduction="none")
+        weights = examples.weights
+        return float(np.average(losses.cpu(), weights=None if weights is None else weights.cpu()))
+
+    def _fit_logistic(self, examples: TreeExamples) -> None:
+        model = LogisticRegression(C=CLASS_FORMS[self.form], max_iter=ITERATIONS)
+        x, weights = self.counts(examples.forest), examples.weights
+        space = space_of(x, len(examples.targets.unique()))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(space.coordinates if space else x, y, weights)
+            model.fit(
+                space.coordinates if space else x,
+                examples.targets.cpu().numpy(),
+                None if weights is None else weights.cpu().double().numpy(),
+            )
         coef, bias = model.coef_, model.intercept_
         if space:
             coef, bias = space.model(coef, bias)
         if len(coef) == 1:  # of two classes
             coef, bias = np.concatenate((-coef, coef)) / 2, np.concatenate((-bias, bias)) / 2
+        self.weight.zero_()  # it may have been fitted before
         self.bias.fill_(ABSENT)
         self.weight[:, model.classes_] = torch.from_numpy(coef.T).to(self.weight)
         self.bias[model.classes_] = torch.from_numpy(bias).to(self.bias)
@@ -288,8 +355,9 @@ class LabelBag(nn.Module):
         folds = list(KFold(min(FOLDS, len(y)), shuffle=True, random_state=seed).split(y))
         count = np.ones(len(y)) if weights is None else weights
         least, best, guess = np.inf, None, np.empty(y.shape)
+        rarity = self.rarity_in(forest)
         for form in forms:
-            self.form = form
+            self.take_form(form, rarity)
             x = self.counts(forest)
             for columns in (labels, np.arange(len(place))):
                 rows = x[:, columns]
@@ -300,7 +368,8 @@ class LabelBag(nn.Module):
                 if best is None or error < least:
                     least, best, guess = error, (model, given, space, form, columns), said
         assert best is not None
-        model, given, space, self.form, columns = best
+        model, given, space, form, columns = best
+        self.take_form(form, rarity)
         model.fit(given, y, count)
         coef = model.coef_.reshape(y.shape[1], -1)
         bias = np.broadcast_to(model.intercept_, y.shape[1:])

@@ -14,9 +14,10 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 from scipy.sparse import csr_matrix
 
-# Columns for each entry of the square of the rows, from which a solver's own vectors, as long as
-# all weights, cost more than dense products with that square.
-WIDE = 1 / 32
+# Columns times outputs for each entry of the square of the rows, from which a solver's own vectors,
+# as long as all weights, cost more than that square does.
+WIDE = 1 / 24
+MOST = 3000  # rows, whose square is decomposed within a second or two
 
 
 class RowSpace(NamedTuple):
@@ -60,23 +61,24 @@ class RowSpace(NamedTuple):
         return weights, intercept - weights @ self.mean
 
 
-def space_of(rows: csr_matrix) -> RowSpace | None:
+def space_of(rows: csr_matrix, outputs: int = 1) -> RowSpace | None:
     """The coordinates of rows where a linear model is fitted faster to these.
 
     They come from a pivoted Cholesky decomposition of the products of the rows.
 
     Args:
         rows: ``[n, columns]``, in double precision.
+        outputs: numbers that the model says of a row.
 
     Returns:
-        None where the rows are not wide enough, or all the same.
+        None where the rows are not wide enough, too many, or all the same.
 
     Example:
         >>> space_of(csr_matrix((200, 20_000))), space_of(csr_matrix(np.eye(200)))
         (None, None)
     """
     number, columns = rows.shape
-    if not 0 < number**2 * WIDE < columns:
+    if not 0 < number**2 * WIDE < columns * outputs or number > MOST:
         return None
     mean = np.asarray(rows.mean(axis=0)).ravel()
     products = (rows @ rows.T).toarray()

@@ -251,7 +251,7 @@ def _left_open(
     Of numbers that is what the linear model lacks, as it says it of examples that it has not
     learnt from: of those that it has, it lacks too little.
     """
-    guess = _fit_bag(mixed, examples, seed)
+    guess = _fit_bag(mixed, examples, seed, held_out)
     if guess is None:
         return examples, held_out
     rest = examples.targets.numpy() - guess
@@ -267,14 +267,14 @@ def _left_open(
     return with_rest(examples, rest), with_rest(held_out, lacking)
 
 
-def _fit_bag(mixed: BesideBag, examples: Any, seed: int) -> np.ndarray | None:
+def _fit_bag(mixed: BesideBag, examples: Any, seed: int, held_out: Any = None) -> np.ndarray | None:
     """Fits the linear model; of numbers, what it says of each example without having learnt it."""
-    weights = None if examples.weights is None else examples.weights.double().numpy()
-    targets = examples.targets.numpy()
     if mixed.kind == "classes":
-        mixed.bag.fit_classes(examples.forest, targets, weights)
+        mixed.bag.fit_classes(examples, held_out, seed)
         return None
-    return mixed.bag.fit_numbers(examples.forest, targets.astype(np.float64), weights, seed)
+    weights = None if examples.weights is None else examples.weights.double().numpy()
+    targets = examples.targets.double().numpy()
+    return mixed.bag.fit_numbers(examples.forest, targets, weights, seed)
 
 
 def judged_by(question: Question) -> dict[str, Any]:

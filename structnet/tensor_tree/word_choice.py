@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import torch.nn.functional as F
 
 from structnet.tensor_tree.building import Question, Targets, bag_sizes
 from structnet.tensor_tree.label_bag import FORMS, LabelBag
@@ -72,8 +71,7 @@ def _loss(
     bag = LabelBag.knowing(given.forest, **bag_sizes(vocabulary, question))
     if question.kind == "classes":
         assert held is not None
-        bag.fit_classes(given.forest, targets, weights)
-        losses = F.cross_entropy(bag(held.forest), held.targets, reduction="none")
-        return float((losses if held.weights is None else losses * held.weights).mean())
+        bag.fit_classes(given, held)
+        return bag.loss(held)
     said = bag.fit_numbers(given.forest, targets.astype(np.float64), weights, seed, forms)
     return float(np.average(((said - targets) ** 2).mean(axis=1), weights=weights))

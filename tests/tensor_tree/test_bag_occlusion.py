@@ -45,7 +45,7 @@ def with_numbers(tree: Tree, rng: random.Random) -> Tree:
 @pytest.mark.parametrize("most", [1, 10**6])
 @pytest.mark.parametrize("kind", ["plain", "texts", "numbers"])
 @pytest.mark.parametrize("inner_tokens", [False, True])
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", [*FORMS, "share"])
 def test_counts_without_a_subtree(
     form: str, inner_tokens: bool, kind: str, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,6 +67,7 @@ def test_counts_without_a_subtree(
         generator = torch.Generator().manual_seed(seed)
         bag.weight.normal_(generator=generator)
         bag.bias.normal_(generator=generator)
+        bag.rarity.uniform_(1, 3, generator=generator)
         hidden = vocabulary.encode(HIDDEN)[1]
         for tree in trees:
             found = said_without_each(bag, Forest.from_trees([tree], vocabulary), hidden)

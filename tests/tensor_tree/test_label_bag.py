@@ -64,7 +64,7 @@ def counted(trees: list[Tree], pairs: list[int]) -> np.ndarray:
 
 @pytest.mark.parametrize("texts", [False, True])
 @pytest.mark.parametrize("inner_tokens", [False, True])
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", [*FORMS, "share"])
 def test_labels_and_pairs_are_counted(form: str, inner_tokens: bool, texts: bool):
     for seed in range(8):
         trees = random_trees(random.Random(seed), inner_tokens)
@@ -86,9 +86,12 @@ def test_labels_and_pairs_are_counted(form: str, inner_tokens: bool, texts: bool
         expected = np.array(counted(trees, bag.pairs.tolist()))
         if form != "count":
             expected = np.log1p(expected)
-        if form == "share":
+        if form == "tf-idf":
+            bag.take_form(form, bag.rarity_in(forest))
+            expected *= 1 + np.log((1 + len(trees)) / (1 + (expected > 0).sum(axis=0)))
+        if form in ("share", "tf-idf"):
             expected /= np.linalg.norm(expected, axis=1, keepdims=True)
-        np.testing.assert_allclose(bag.counts(forest).toarray(), expected)
+        np.testing.assert_allclose(bag.counts(forest).toarray(), expected, rtol=1e-6)
 
 
 def test_what_is_not_counted_is_not_in_the_state():
@@ -97,6 +100,8 @@ def test_what_is_not_counted_is_not_in_the_state():
         for each in (0, 3)
     ]
     assert states[1].keys() - states[0].keys() == {"values"}
+    other = LabelBag(**SIZES, num_outputs=1, roots=1, form="tf-idf").state_dict()
+    assert other.keys() - states[0].keys() == {"rarity"}
 
 
 def test_the_trees_of_a_pair_have_columns_of_their_own():
@@ -117,11 +122,50 @@ def test_classes_are_learnt_from_what_is_there(classes: list[int]):
     y = np.array([classes[min(TOKENS.index(label), len(classes) - 1)] for label in most])
     forest = Forest.from_trees(trees, VOCABULARY)
     bag = LabelBag(**SIZES, num_outputs=4, roots=1, form="logarithm")
-    bag.fit_classes(forest, y, None)
+    bag.fit_classes(TreeExamples(forest, y))
     logits = bag(forest)
     assert (logits.argmax(1).numpy() == y).mean() > 0.85
     absent = sorted(set(range(4)) - set(classes))
     assert logits.softmax(1)[:, absent].max() < 1e-6
+
+
+def spelled(number: int, telling: str, seed: int) -> tuple[TreeExamples, TreeExamples]:
+    """Examples to learn from and others: rare words tell the class, or how many words there are.
+
+    A class has 30 words of its own, two of which stand in each tree, among up to 60 of any class.
+    """
+    rng, trees = np.random.default_rng(seed), []
+    y = rng.integers(2, size=2 * number)
+    for label in y:
+        rare = [f"w{label}{i}" for i in rng.integers(30, size=2)] if telling == "rare" else []
+        size = rng.integers(1, 60) if telling == "rare" else rng.integers(1, 30) + 30 * label
+        words = [f"n{i}" for i in rng.integers(10, size=size)]
+        trees.append(Tree("f", [Tree(word) for word in rare + words]))
+    vocabulary = Vocabulary.from_trees(trees[:number], unknown=True, any_arity=True)
+    examples = TreeExamples(Forest.from_trees(trees, vocabulary), y)
+    return examples[:number], examples[number:]
+
+
+@pytest.mark.parametrize(("telling", "form"), [("rare", "tf-idf"), ("size", "logarithm")])
+@pytest.mark.parametrize("asked", [10_000, 100])
+def test_held_out_examples_choose_the_form_of_the_counts_of_classes(
+    monkeypatch: pytest.MonkeyPatch, telling: str, form: str, asked: int
+) -> None:
+    monkeypatch.setattr("structnet.tensor_tree.label_bag.ASKED", asked)
+    learn, held = spelled(200, telling, seed=0)
+    types, tokens = int(learn.forest.types.max()) + 1, int(learn.forest.tokens.max()) + 1
+    sizes = {"num_types": types, "num_tokens": tokens, "num_outputs": 2, "roots": 1}
+    bag = LabelBag.knowing(learn.forest, **sizes, form="logarithm")
+    bag.fit_classes(learn, held)
+    assert bag.form == form
+    losses = {}
+    for other in ("logarithm", "tf-idf"):  # each by itself, fitted to all
+        one = LabelBag.knowing(learn.forest, **sizes, form=other)
+        one.fit_classes(learn)
+        losses[other] = one.loss(held)
+        if other == form:
+            torch.testing.assert_close(bag.weight, one.weight)
+    assert min(losses, key=losses.__getitem__) == form
 
 
 def test_numbers_are_counted_exactly():
@@ -145,7 +189,7 @@ def test_the_form_of_the_counts_is_chosen(form: str):
     x, y = np.array(of, float).T
     logs = np.log1p((x, y))
     length = np.sqrt(2 * (logs**2).sum(0) + np.log(2) ** 2)  # of labels, of pairs, and of the root
-    says = {"count": x - y, "logarithm": logs[0], "share": logs[0] / length}
+    says = {"count": x - y, "logarithm": logs[0], "tf-idf": logs[0] / length}  # nothing is rare
     forest = Forest.from_trees(trees, vocabulary := Vocabulary.from_trees(trees))
     sizes = {"num_types": vocabulary.num_types, "num_tokens": vocabulary.num_tokens}
     bag = LabelBag.knowing(forest, **sizes, num_outputs=1, roots=1, form="count")
@@ -169,7 +213,7 @@ def test_the_linear_model_is_that_of_the_counts(
     bag = LabelBag.knowing(forest, **SIZES, num_outputs=3, roots=1, form="logarithm")
     x = bag.counts(forest).toarray()
     assert (space_of(csr_matrix(x)) is not None) == wide
-    bag.fit_classes(forest, y, weights)
+    bag.fit_classes(TreeExamples(forest, y, weights))
     said = LogisticRegression(tol=1e-8, max_iter=9999).fit(x, y, weights).decision_function(x)
     found = bag(forest).numpy()
     assert np.abs(found - found.mean(1, keepdims=True) - said).max() < 0.02
@@ -288,9 +332,10 @@ def test_held_out_samples_teach_the_linear_model_in_the_end(kind: type) -> None:
         bag = copy.deepcopy(model.model_.bag)
         bag.weight.fill_(7)
         given = None if weight is None else examples.weights.double().numpy()
-        fit = bag.fit_classes if kind is TreeLSTMClassifier else bag.fit_numbers
-        seed = () if kind is TreeLSTMClassifier else (trained.settings.seed,)
-        fit(examples.forest, examples.targets.numpy(), given, *seed)
+        if kind is TreeLSTMClassifier:
+            bag.fit_classes(examples)
+        else:
+            bag.fit_numbers(examples.forest, examples.targets.numpy(), given, trained.settings.seed)
         return bag
 
     model = kind(**told).fit(X, y, sample_weight=count)

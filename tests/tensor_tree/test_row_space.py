@@ -87,3 +87,13 @@ def test_a_large_part_that_all_rows_have_does_not_blur_the_rest() -> None:
 )
 def test_rows_without_a_span_of_their_own_stay_as_they_are(rows: np.ndarray) -> None:
     assert space_of(csr_matrix(rows)) is None
+
+
+def test_the_more_is_said_of_a_row_the_sooner_its_span_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = csr_matrix(np.eye(100, 200))
+    assert space_of(rows) is None
+    assert space_of(rows, outputs=10) is not None
+    monkeypatch.setattr("structnet.tensor_tree.row_space.MOST", 99)
+    assert space_of(rows, outputs=10) is None
