@@ -110,7 +110,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             child-sum cell of hidden size 64, 34,498 parameters
             2 labels of inner nodes, 2 of leaves or tokens, beside the unknown
             reads the root, max and attention of the nodes' states
-            a linear model on 10 counts beside it: weights ... of the tree and ... of the model
+            a linear model on 10 counts (...) beside it: weights ... of the tree and ... of the model
             best epoch ... of 5 on the held-out examples
         """
         check_is_fitted(self)
@@ -135,7 +135,8 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             if self.trained_.question.kind == "nodes":
                 counts, other = "a table of the classes of each label beside it", "table"
             else:
-                counts = f"a linear model on {len(model.bag.weight):,} counts beside it"
+                form = "" if model.bag.form == "count" else f" ({model.bag.form})"
+                counts = f"a linear model on {len(model.bag.weight):,} counts{form} beside it"
                 other = "model"
             lines.append(f"{counts}: weights {tree:.2g} of the tree and {bag:.2g} of the {other}")
         if best is not None:

@@ -2,7 +2,9 @@
 
 Much of what is asked of trees is answered by what is in them, wherever it stands, and from few
 examples a linear model learns that best. So it stands beside the Tree-LSTM: see
-:class:`structnet.tensor_tree.predictor.BesideBag`.
+:class:`structnet.tensor_tree.predictor.BesideBag`. Words and names say it by how rare they are, as
+tf-idf counts them, and sizes and numbers of labels by counts as they are, or their logarithms:
+examples that are held out choose.
 """
 
 from __future__ import annotations
@@ -290,8 +292,10 @@ class LabelBag(nn.Module):
         """
         forms = [self.form] if held_out is None else list(CLASS_FORMS)
         rarity, number = self.rarity_in(examples.forest), len(examples)
-        some = np.random.default_rng(seed).permutation(number)[:ASKED]
-        asked = examples[some] if number > ASKED and len(forms) > 1 else examples
+        asked = examples
+        if len(forms) > 1 and number > ASKED:
+            some = examples[np.random.default_rng(seed).permutation(number)[:ASKED]]
+            asked = some if len(some.targets.unique()) > 1 else examples
         losses = []
         for form in forms:
             self.take_form(form, rarity)

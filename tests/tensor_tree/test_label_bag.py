@@ -168,6 +168,17 @@ def test_held_out_examples_choose_the_form_of_the_counts_of_classes(
     assert min(losses, key=losses.__getitem__) == form
 
 
+def test_a_class_that_some_of_the_examples_lack_is_learnt_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("structnet.tensor_tree.label_bag.ASKED", 1)  # which are of one class, then
+    learn, held = spelled(50, "rare", seed=0)
+    tokens = int(max(of.forest.tokens.max() for of in (learn, held))) + 1
+    bag = LabelBag(1, tokens, num_outputs=2, roots=1, form="logarithm")
+    bag.fit_classes(learn, held)
+    assert (bag(held.forest).argmax(1) == held.targets).float().mean() > 0.8
+
+
 def test_numbers_are_counted_exactly():
     trees = [tree for seed in range(60) for tree in random_trees(random.Random(seed))]
     forest = Forest.from_trees(trees, VOCABULARY)
