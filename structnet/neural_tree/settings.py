@@ -42,8 +42,8 @@ class NeuralTreeSettings:
         patience: epochs in a row without a new best after which a training of the growth stops;
             None never stops. Where epochs are short, so many more that it has had 240 steps, or
             120 for a split or a deepening, as :meth:`waits` says it. One of these ends, too, as
-            soon as it would not gain enough by its last epoch at the pace of so many epochs, unless
-            the learning rate has a schedule.
+            soon as it would not gain enough by its last epoch at the pace of the latter half of
+            those it has had, and of so many, unless the learning rate has a schedule.
         stop_refinement: end refinement, too, after so many epochs without a new best, instead of
             going through all of them.
         n_init: number of times that each split or deepening is trained, from other beginnings; the

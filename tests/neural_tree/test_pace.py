@@ -50,6 +50,12 @@ def test_one_bad_epoch_is_no_end() -> None:
     assert ends(losses, 1.2, 40, 5) is None
 
 
+def test_a_spell_without_a_gain_is_no_end() -> None:
+    losses = np.linspace(2, 1, 40)
+    losses[20:27] = losses[19]
+    assert ends(losses, 1.4, 40, 5) is None
+
+
 @pytest.mark.parametrize(
     ("loss", "schedule", "stopped"),
     [(10.0, None, False), (1e-3, None, True), (1e-3, partial(ConstantLR, factor=1.0), False)],

@@ -16,12 +16,13 @@ def pacer(goal: float, epochs: int, wait: int | None) -> Callable[[Any, History]
     """A callback of :func:`structnet.fit` that raises :class:`Behind` where a loss will stay above.
 
     The loss of a training falls ever more slowly; where it would stay above the goal although it
-    fell on as it lately did, epochs are spent on what is not taken.
+    fell on as it did over the latter half, epochs are spent on what is not taken. Over less, noise
+    ends what would get there: by 5 epochs of up to 59, 3 of 38 splits of SARCOS were lost.
 
     Args:
         goal: validation loss that must be reached.
         epochs: most epochs of the training.
-        wait: epochs over which the pace is told; None lets all pass.
+        wait: fewest epochs over which the pace is told; None lets all pass.
 
     Example:
         >>> history = History({"validation_loss": loss} for loss in (2.0, 1.9, 1.8))
@@ -35,8 +36,9 @@ def pacer(goal: float, epochs: int, wait: int | None) -> Callable[[Any, History]
         losses = history["validation_loss"]
         if wait is None or len(losses) <= wait:
             return
-        best, before = min(losses), min(losses[:-wait])
-        if best - (before - best) / wait * (epochs - len(losses)) > goal:
+        over = max(wait, len(losses) // 2)
+        best, before = min(losses), min(losses[:-over])
+        if best - (before - best) / over * (epochs - len(losses)) > goal:
             raise Behind
 
     return check
