@@ -173,7 +173,7 @@ def test_the_table_compares_trees_by_the_papers_method_and_groups() -> None:
     assert len({folder for _, folder in made}) == len(made) == 6
 
 
-@pytest.mark.parametrize("unit", [1, 1e-4])
+@pytest.mark.parametrize("unit", [1, 1e-60, 1e60])
 def test_sparse_rows(unit: float, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(5, size=300)
