@@ -86,7 +86,7 @@ class Arrays:
             inputs ``[N, d]``, targets ``[N]`` or ``[N, m]``.
         """
         (x, y), (x_test, y_test) = train, test
-        x_scale = Standardizer.of_rows(x) if x.ndim == 2 else Standardizer.fitted(x)
+        x_scale = Standardizer.of_rows(x)
         y_scale = Standardizer.fitted(y) if classes is None else None
         return cls(
             _scaled(x, x_scale),

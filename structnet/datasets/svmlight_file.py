@@ -97,7 +97,7 @@ def read(files: Sequence[Path], beside: Path | None = None) -> list[tuple[csr_ma
             its numbering counts.
 
     Shapes:
-        of each file, values ``[n, columns]``, CSR, float32, and labels ``[n]``, float64.
+        of each file, values ``[n, columns]``, CSR, and labels ``[n]``, both float64.
 
     Raises:
         TableError: a line is not of the format, or there is none.
@@ -117,7 +117,7 @@ def read(files: Sequence[Path], beside: Path | None = None) -> list[tuple[csr_ma
             raise TableError(f"{file} is empty")
         if not (np.isfinite(x.data).all() and np.isfinite(labels).all()):
             _check_lines(file)
-    return [(x.astype(np.float32), y) for x, y in zip(found[::2], found[1::2], strict=True)]
+    return list(zip(found[::2], found[1::2], strict=True))
 
 
 def _check_lines(file: Path) -> None:

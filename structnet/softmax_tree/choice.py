@@ -51,8 +51,8 @@ PENALTIES = (10.0, 100.0), (0.1, 0.01)  # the kinds are compared with 1
 # The latter are of as many samples as are held out of those that are looked at.
 BETTER, SURE = 0.5, 2.0
 ALPHA, RHO = 0.7, 0.95
-WHOLE = 1e9  # sums of such a trial up to which penalties are compared by whole trainings
 FLAT = 4e10  # sums that a flat softmax may take in a trial, some seconds
+WHOLE = 1e9  # the same, up to which penalties are compared by whole trainings
 COST = 5e8  # sums that a decision tree of single features may take, about a second
 LOOKED = 64  # rows and columns by which the thresholds of a feature are counted
 

@@ -234,12 +234,13 @@ def check_settings(path: str | Path, saved: Mapping[str, Any], given: Mapping[st
     names = [*given, *(name for name in saved if name not in given)]
     absent = "absent"
     pairs = {name: (saved.get(name, absent), given.get(name, absent)) for name in names}
+    digest = re.compile("[0-9a-f]{64}")
     differences = [
         f"{name} differ"
-        if any(re.fullmatch("[0-9a-f]{64}", str(each)) for each in (there, here))
-        else f"{name} is {there} there and {here} here"
-        for name, (there, here) in pairs.items()
-        if there != here
+        if absent not in pair and any(digest.fullmatch(str(each)) for each in pair)
+        else "{} is {} there and {} here".format(name, *(digest.sub("told", str(x)) for x in pair))
+        for name, pair in pairs.items()
+        if pair[0] != pair[1]
     ]
     if differences:
         more = f", and {len(differences) - 3} more" if len(differences) > 3 else ""

@@ -57,6 +57,11 @@ def test_sparse_rows_share_a_scale_and_stay_sparse(unit: float) -> None:
     assert Standardizer.of_entries(csr_matrix((3, 2))).sd == 1
 
 
+def test_sparse_rows_become_full_where_columns_have_scales_of_their_own() -> None:
+    scale, rows = Standardizer(np.zeros(2), np.array([1.0, 4.0])), [[0.0, 8.0], [3.0, 0.0]]
+    assert scale(csr_matrix(rows)).tolist() == [[0, 2], [3, 0]]
+
+
 def test_images_are_standardized_by_channel() -> None:
     images = np.random.default_rng(0).normal([[[2.0]], [[-7.0]]], [[[1.0]], [[5.0]]], (50, 2, 6, 6))
     found = Standardizer.fitted(images)(images)

@@ -346,6 +346,14 @@ def test_sparse_rows_of_any_size_are_learnt_untouched() -> None:
     assert streamed.score(rows[1400:], y[1400:]) > 0.8
 
 
+@pytest.mark.parametrize("kind", [np.asarray, csr_matrix])
+def test_a_weight_counts_in_the_scale_as_often_as_rows_do(kind: Any) -> None:
+    x, y, count = np.arange(1.0, 13)[:, None] ** [1, 2], np.arange(12) % 3, np.arange(12) % 5 + 1
+    weighed = LabelTreeClassifier(epochs=1).fit(kind(x), y, sample_weight=count).scale_
+    repeated = LabelTreeClassifier(epochs=1).fit(kind(x.repeat(count, 0)), y.repeat(count)).scale_
+    np.testing.assert_allclose(weighed.of(2), repeated.of(2))
+
+
 def test_a_long_stream_goes_on_counting() -> None:
     x, y = np.eye(6)[np.arange(60) % 6], np.arange(60) % 6
     model = LabelTreeClassifier(arity=2, random_state=0)

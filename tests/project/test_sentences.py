@@ -96,7 +96,7 @@ def test_a_table_says_what_was_run() -> None:
     notes = TABLES[6].make(Choice(), {("mnist_c", "full"): [run]}).notes
     assert notes[0].endswith("Ours: 1 seed. The paper's are of one tree each.")
     assert notes[2].endswith("1 minute a tree on cpu, 1 thread.")
-    assert "a weight decay of 0.1; 1 minute" in notes[2]
+    assert "a weight decay of 0.1 but for routers; 1 minute" in notes[2]
 
 
 def test_the_papers_ensembles_are_not_said_to_be_of_one_tree(

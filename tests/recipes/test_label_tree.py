@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from structnet.recipes.label_tree.settings import Choice, LabelTreeRunSettings
 from structnet.recipes.language_model.settings import LanguageModelRunSettings
 from structnet.recipes.language_model.settings import Rows as LanguageRows
 from structnet.recipes.language_model.work import load as load_text
+from structnet.training.checkpoint import load_model, save_model
 
 PLANTED = ["--data", "planted", "--train-size", "3000", "--planted-depth", "3", "--epochs", "4"]
 QUICK = [*PLANTED, "--arity", "4", "--tree", "learned", "--learning-rate", "0.1"]
@@ -173,17 +176,34 @@ def test_the_table_compares_trees_by_the_papers_method_and_groups() -> None:
     assert len({folder for _, folder in made}) == len(made) == 6
 
 
-@pytest.mark.parametrize("unit", [1, 1e-4])
+@pytest.mark.parametrize("unit", [1, 1e-60, 1e60])
 def test_sparse_rows(unit: float, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(5, size=300)
     file = tmp_path / "rows.svm"
-    lines = [f"{k} {k + 1}:{unit} {rng.integers(6, 20)}:{unit / 2}\n" for k in y]
+    lines = [f"{k} {k + 1}:{unit} {rng.integers(6, 20)}:{unit / rng.integers(2, 5)}\n" for k in y]
     file.write_text("".join(lines))
     folder = tmp_path / "run"
     done = call("train", "label-tree", "--data", file, "--epochs", "30", "--out", folder)
     assert done.json["test"]["accuracy"] > 0.9
     assert call("evaluate", folder, "--data", file).json["test"]["accuracy"] > 0.9
+    learnt = load_data(LabelTreeRunSettings(data=str(file)), print).train.features.weights
+    assert np.square(learnt).mean() == pytest.approx(1, rel=1e-6)  # of no other rows
+    file.write_text("".join(lines).replace(f":{unit} ", f":{2 * unit} "))
+    assert "other scale than" in refused("evaluate", folder)
+
+
+def test_a_run_from_before_sparse_rows_had_a_scale(tmp_path: Path) -> None:
+    file, folder = tmp_path / "rows.svm", tmp_path / "run"
+    file.write_text("".join(f"{i % 3} {i % 3 + 1}:{i % 4 + 1}\n" for i in range(60)))
+    ran("train", "label-tree", "--data", file, "--epochs", "3", "--out", folder)
+    told = call("evaluate", folder, "--data", file).json["test"]
+    state, config = load_model(folder / "model.safetensors")
+    _, (sd,) = config.pop("scale")
+    model: Any = SimpleNamespace(state_dict=lambda: state)
+    save_model(folder / "model.safetensors", model, config)
+    file.write_text("".join(f"{i % 3} {i % 3 + 1}:{(i % 4 + 1) / sd}\n" for i in range(60)))
+    assert call("evaluate", folder, "--data", file).json["test"] == pytest.approx(told)
 
 
 @pytest.mark.parametrize(

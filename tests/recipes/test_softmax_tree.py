@@ -6,6 +6,8 @@ import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from commands import Done, call, ran, refused
 
 from structnet.recipes.run import Run
 from structnet.recipes.softmax_tree.work import STATE
+from structnet.training.checkpoint import load_model, save_model
 
 FEW = ["--data", "clusters", "--classes", "4", "--train-size", "80", "--test-size", "40"]
 CLUSTERS = ["--data", "clusters", "--classes", "8", "--train-size", "200", "--test-size", "80"]
@@ -82,16 +85,30 @@ def test_a_file_of_unknown_classes_or_none(rows: Path, tmp_path: Path) -> None:
 
 
 def test_the_size_of_sparse_rows_does_not_matter(rows: Path, tmp_path: Path) -> None:
-    larger, answers = tmp_path / "larger.svm", []
-    larger.write_text(
-        re.sub(r":(\S+)", lambda found: f":{1024 * float(found[1])}", rows.read_text())
-    )
-    for file in (rows, larger):
+    larger, smaller, answers = tmp_path / "larger.svm", tmp_path / "smaller.svm", []
+    before, *others = re.split(r":(\S+)", rows.read_text())
+    pairs = list(zip(others[::2], others[1::2], strict=True))
+    for file, unit in ((larger, 2.0**200), (smaller, 2.0**-200)):  # single precision has neither
+        scaled = [f":{unit * float(value)}{after}" for value, after in pairs]
+        file.write_text(before + "".join(scaled))
+    for file in (rows, larger, smaller):
         folder = tmp_path / file.stem
         ran("train", "softmax-tree", "--data", file, *TREE, "--out", folder)
         assert call("evaluate", folder, "--data", file).json["test"]["accuracy"] > 0.9
         answers.append(call("predict", folder, file).json["answers"])
-    assert [each["class"] for each in answers[0]] == [each["class"] for each in answers[1]]
+    told, *others = ([each["class"] for each in answer] for answer in answers)
+    assert others == [told, told]
+    state, config = load_model(tmp_path / "smaller" / "model.safetensors")
+    (sd,) = config["data"]["x_scale"]["sd"]
+    config["data"]["x_scale"] = None  # as of a run before there was one
+    model: Any = SimpleNamespace(state_dict=lambda: state)
+    save_model(tmp_path / "smaller" / "model.safetensors", model, config)
+    scaled = [f":{2.0**-200 * float(value) / sd}{after}" for value, after in pairs]
+    smaller.write_text(before + "".join(scaled))
+    found = call("predict", tmp_path / "smaller", smaller).json["answers"]
+    assert [each["class"] for each in found] == told
+    err = refused("evaluate", tmp_path / "smaller", "--data", larger)
+    assert "single precision" in err
 
 
 def test_sparse_rows_are_not_for_a_tree_of_a_table(rows: Path, tmp_path: Path) -> None:

@@ -290,7 +290,11 @@ def test_settings_name_the_first_differences() -> None:
     with pytest.raises(CheckpointError, match=r"absent here.*, and \d+ more"):
         check_settings("here", saved, {})
     with pytest.raises(CheckpointError, match=r"wrote: words differ, texts differ; expected"):
-        check_settings("here", {"words": "0a" * 32}, {"words": "0b" * 32, "texts": "0c" * 32})
+        check_settings(
+            "here", {"words": "0a" * 32, "texts": None}, {"words": "0b" * 32, "texts": "0c" * 32}
+        )
+    with pytest.raises(CheckpointError, match="texts is absent there and told here, words is told"):
+        check_settings("here", {"words": "0a" * 32}, {"texts": "0c" * 32})
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from structnet.datasets.catalogue import SPARSE
 from structnet.datasets.fasttext_file import LabelledText
 from structnet.datasets.svmlight_file import read as read_svmlight
 from structnet.estimators.held_out import hold_out
+from structnet.estimators.inputs import in_single
 from structnet.estimators.scale import Standardizer
 from structnet.label_tree import Examples, Features, TextFeatures
 from structnet.recipes.label_tree.settings import LABELLED, LabelTreeRunSettings
@@ -189,7 +190,7 @@ def _sparse(settings: LabelTreeRunSettings) -> LabelData:
     labels = tuple(f"{name:.17g}" for name in names)
     places = _split(np.arange(len(y)), settings)
     scale = Standardizer.of_rows(x[places[0]])
-    whole = Examples(Features.from_csr(scale(x)), y.astype(np.int64))
+    whole = Examples(Features.from_csr(in_single(scale(x))), y.astype(np.int64))
     parts = (whole[part] for part in places)
     return LabelData(Path(settings.data).stem, labels, None, *parts, scale=scale)
 
@@ -244,6 +245,7 @@ def read_examples(
         y = np.array([number.get(f"{value:.17g}", -1) for value in values])
         kept = x[:, :size] if x.shape[1] >= size else x
         kept.resize(x.shape[0], size)
-        return Examples(Features.from_csr(kept if scale is None else scale(kept)), y)
+        rows = in_single(kept if scale is None else scale(kept))
+        return Examples(Features.from_csr(rows), y)
     kind = "labelled text, FILE.txt" if text is not None else "sparse rows, FILE.svm"
     raise ValueError(f"--data must be {kind}, as the tree learnt from it; got {file!r}")

@@ -365,7 +365,7 @@ def what_was_run(members: Members, paper_errors: str = "") -> list[str]:
         refined += f", then {counted(finish, 'epoch')} with the validation examples as well"
     rate = f"a rate of {settings['learning_rate']:g}"
     if settings["weight_decay"]:
-        rate += f", in refinement a weight decay of {settings['weight_decay']:g}"
+        rate += f", in refinement a weight decay of {settings['weight_decay']:g} but for routers"
     place = settings["device"]
     if settings["threads"]:
         place += f", {counted(settings['threads'], 'thread')}"

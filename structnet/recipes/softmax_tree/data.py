@@ -14,6 +14,7 @@ from structnet.datasets import svmlight_file as sparse_rows
 from structnet.datasets.catalogue import SPARSE, TABLES
 from structnet.estimators.checked import NAMED
 from structnet.estimators.held_out import parted
+from structnet.estimators.inputs import in_single
 from structnet.recipes.arrays import ArrayData, drawn, labelled_rows, load_arrays, scale_of
 from structnet.recipes.recipe import is_file
 from structnet.recipes.softmax_tree.settings import GENERATED, TEXTS, SoftmaxTreeRunSettings
@@ -91,7 +92,7 @@ def sparse_of_file(
         raise ValueError(f"{file} has {x.shape[1]} columns; the tree was trained on {width}")
     x.resize((x.shape[0], width))
     scale = data["x_scale"]  # None of a run that learnt from the numbers as they are
-    return x if scale is None else scale_of(scale)(x), labels
+    return in_single(x if scale is None else scale_of(scale)(x)), labels
 
 
 def _arrays(settings: SoftmaxTreeRunSettings) -> Arrays:
