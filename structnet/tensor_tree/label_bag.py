@@ -22,6 +22,7 @@ from sklearn.model_selection import KFold
 from sklearn.preprocessing import normalize
 from torch import Tensor, nn
 
+from structnet.estimators.held_out import parted
 from structnet.tensor_tree.number_sums import NumberSums
 from structnet.tensor_tree.row_space import space_of
 from structnet.trees.examples import TreeExamples
@@ -290,8 +291,10 @@ class LabelBag(nn.Module):
         """
         forms = [self.form] if held_out is None else list(CLASS_FORMS)
         rarity, number = self.rarity_in(examples.forest), len(examples)
-        some = np.random.default_rng(seed).permutation(number)[:ASKED]
-        asked = examples[some] if number > ASKED and len(forms) > 1 else examples
+        asked = examples
+        if number > ASKED and len(forms) > 1:  # of each class at least one
+            some, _ = parted(number, 1 - ASKED / number, seed, examples.targets.cpu().numpy())
+            asked = examples[some]
         losses = []
         for form in forms:
             self.take_form(form, rarity)

@@ -168,6 +168,21 @@ def test_held_out_examples_choose_the_form_of_the_counts_of_classes(
     assert min(losses, key=losses.__getitem__) == form
 
 
+@pytest.mark.parametrize("rare", [0, 1])
+def test_a_class_of_one_example_is_among_those_that_choose_the_form(
+    monkeypatch: pytest.MonkeyPatch, rare: int
+) -> None:
+    monkeypatch.setattr("structnet.tensor_tree.label_bag.ASKED", 20)
+    trees = [Tree("A", [Tree(TOKENS[i % 3])]) for i in range(200)]
+    forest = Forest.from_trees(trees, VOCABULARY)
+    for place in range(0, 200, 40):
+        y = np.full(200, 1 - rare)
+        y[place] = rare
+        bag = LabelBag(**SIZES, num_outputs=2, roots=1, form="logarithm")
+        bag.fit_classes(examples := TreeExamples(forest, y), examples[:50])
+        assert (bag(forest).argmax(1) == 1 - rare).all()
+
+
 def test_numbers_are_counted_exactly():
     trees = [tree for seed in range(60) for tree in random_trees(random.Random(seed))]
     forest = Forest.from_trees(trees, VOCABULARY)
