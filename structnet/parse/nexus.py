@@ -14,8 +14,12 @@ from itertools import takewhile
 from structnet.parse.errors import ParseError
 
 Pieces = Callable[[str, int], Iterator[re.Match[str]]]
+COMMENT = r"\[[^\[\]]*\]"
+for _ in range(3):  # comments within comments; a regular expression cannot count them
+    COMMENT = rf"\[[^\[\]]*(?:{COMMENT}[^\[\]]*)*\]"
 _BEGIN = re.compile(r"\s*#NEXUS", re.IGNORECASE)
-_BLOCK = re.compile(r"^[ \t]*begin\s+trees\s*;", re.IGNORECASE | re.MULTILINE)
+# A comment, which may hold a block that does not count, or the beginning of one.
+_BLOCK = re.compile(rf"{COMMENT}|(?<![^\s;\]])begin\s+trees\s*;", re.IGNORECASE)
 
 
 def is_nexus(text: str) -> bool:
@@ -42,6 +46,8 @@ def tree_statements(text: str, pieces: Pieces) -> Iterator[tuple[int, str]]:
     """
     line, counted = 1, 0
     for block in _BLOCK.finditer(text):
+        if block[0][0] == "[":
+            continue
         names: dict[str, str] = {}
         at: int | None = block.end()
         while at is not None and (command := next(pieces(text, at), None)) is not None:
