@@ -60,6 +60,12 @@ def test_a_block_begins_anywhere_but_in_a_comment() -> None:
         assert list(parse.newick_many(text)) == [parse.newick("(A,B);")], text
 
 
+def test_a_tree_of_one_leaf_has_its_name() -> None:
+    for tree in ("t = 1", "t=1", "t =1", "t= [&R] 1"):
+        text = f"#NEXUS\nbegin trees;\ntranslate 1 A;\ntree {tree};\nend;"
+        assert list(parse.newick_many(text)) == [parse.newick("A;")], tree
+
+
 def test_what_is_wrong_is_shown_in_its_place(tmp_path: Path) -> None:
     with pytest.raises(parse.ParseError, match="newick_many reads") as caught:
         parse.newick(TEXT)
