@@ -26,6 +26,7 @@ def test_each_file_of_a_folder_is_named_with_its_answer(classes_run: Path, tmp_p
     two = "some/two.mrg"
     assert where == [("some/one.mrg", None), (two, 1), (two, 2), ("none.mrg", None), (two, 3)]
     assert not any("true" in answer for answer in asked.json["answers"])  # "some" is no class
+    assert "guessed" not in asked.out
     (tmp_path / "some").rename(tmp_path / "yes")
     asked = call("predict", classes_run, tmp_path)
     assert [answer.get("true") for answer in asked.json["answers"][:3]] == ["yes"] * 3

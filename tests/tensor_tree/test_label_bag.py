@@ -183,6 +183,14 @@ def test_a_class_of_one_example_is_among_those_that_choose_the_form(
         assert (bag(forest).argmax(1) == 1 - rare).all()
 
 
+def test_a_classifier_takes_the_form_that_says_held_out_trees_best() -> None:
+    learn, held = spelled(200, "rare", seed=0)
+    X, others = ([each.forest.tree(i) for i in range(200)] for each in (learn, held))
+    model = TreeLSTMClassifier(hidden_size=4, epochs=1, numbers=False, random_state=0)
+    model.fit(X, learn.targets.numpy(), validation=(others, held.targets.numpy()))
+    assert model.model_.bag.form == "tf-idf"
+
+
 def test_numbers_are_counted_exactly():
     trees = [tree for seed in range(60) for tree in random_trees(random.Random(seed))]
     forest = Forest.from_trees(trees, VOCABULARY)
