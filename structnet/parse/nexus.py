@@ -14,8 +14,12 @@ from itertools import takewhile
 from structnet.parse.errors import ParseError
 
 Pieces = Callable[[str, int], Iterator[re.Match[str]]]
+COMMENT = r"\[[^\[\]]*\]"
+for _ in range(3):  # comments within comments; a regular expression cannot count them
+    COMMENT = rf"\[[^\[\]]*(?:{COMMENT}[^\[\]]*)*\]"
 _BEGIN = re.compile(r"\s*#NEXUS", re.IGNORECASE)
-_BLOCK = re.compile(r"^[ \t]*begin\s+trees\s*;", re.IGNORECASE | re.MULTILINE)
+# A comment, which may hold a block that does not count, or the beginning of one.
+_BLOCK = re.compile(rf"{COMMENT}|(?<![^\s;\]])begin\s+trees\s*;", re.IGNORECASE)
 
 
 def is_nexus(text: str) -> bool:
@@ -42,6 +46,8 @@ def tree_statements(text: str, pieces: Pieces) -> Iterator[tuple[int, str]]:
     """
     line, counted = 1, 0
     for block in _BLOCK.finditer(text):
+        if block[0][0] == "[":
+            continue
         names: dict[str, str] = {}
         at: int | None = block.end()
         while at is not None and (command := next(pieces(text, at), None)) is not None:
@@ -59,7 +65,8 @@ def tree_statements(text: str, pieces: Pieces) -> Iterator[tuple[int, str]]:
                 sign = next(equals, None)
                 begin = sign.start() + sign[0].index("=") + 1 if sign else begin
                 line, counted = line + text.count("\n", counted, begin), begin
-                tree = _with_names(text, begin, rest, names) if names else text[begin:end]
+                tree = text[begin:end]
+                tree = _with_names(tree, names, pieces) if names else tree
                 yield line, tree.lstrip(" \t") + ";" * (at is not None)
 
 
@@ -77,15 +84,12 @@ def _entries(text: str, pieces: list[re.Match[str]]) -> Iterator[tuple[str, str]
             raise ParseError.at(message, text, entry[0].start())
 
 
-def _with_names(
-    text: str, begin: int, pieces: list[re.Match[str]], names: Mapping[str, str]
-) -> str:
+def _with_names(tree: str, names: Mapping[str, str], pieces: Pieces) -> str:
     """The text of a tree, in which leaves have their names: those behind no node of their own."""
-    parts, at, before = [], begin, ""
-    for piece in pieces:
-        if piece.start() >= begin:
-            if before in ("", "(", ","):
-                parts += [text[at : piece.start()], names.get(piece[0], piece[0])]
-                at = piece.end()
-            before = piece[0]
-    return "".join([*parts, text[at : pieces[-1].end()]])
+    parts, at, before = [], 0, ""
+    for piece in pieces(tree, 0):
+        if before in ("", "(", ","):
+            parts += [tree[at : piece.start()], names.get(piece[0], piece[0])]
+            at = piece.end()
+        before = piece[0]
+    return "".join([*parts, tree[at:]])

@@ -15,18 +15,15 @@ from pathlib import Path
 
 from structnet.parse.errors import ParseError
 from structnet.parse.lines import file_name, text_of
-from structnet.parse.nexus import is_nexus, tree_statements
+from structnet.parse.nexus import COMMENT, is_nexus, tree_statements
 from structnet.parse.reading import Leaves, collector_paused_for, in_batches, spelled
 from structnet.trees.number_tokens import number_of
 from structnet.trees.tree import Tree
 
 UNNAMED = "clade"  # the label of a node without a name
 _PLAIN = re.compile(r"[^\s\ufeff()\[\]',:;]+")
-_COMMENT = r"\[[^\[\]]*\]"
-for _ in range(3):  # comments within comments; a regular expression cannot count them
-    _COMMENT = rf"\[[^\[\]]*(?:{_COMMENT}[^\[\]]*)*\]"
 # A comment, a quoted name (in which two quotes are one), a sign, a word, or what has no end.
-_PIECE = re.compile(rf"{_COMMENT}|\[[^\]]*\]|'(?:[^']|'')*'|[(),:;]|{_PLAIN.pattern}|[\['\]]")
+_PIECE = re.compile(rf"{COMMENT}|\[[^\]]*\]|'(?:[^']|'')*'|[(),:;]|{_PLAIN.pattern}|[\['\]]")
 
 
 def newick(text: str | bytes, *, names: bool = True, lengths: bool = True) -> Tree:

@@ -24,6 +24,7 @@ from sklearn.model_selection import KFold
 from sklearn.preprocessing import normalize
 from torch import Tensor, nn
 
+from structnet.estimators.held_out import parted
 from structnet.tensor_tree.number_sums import NumberSums
 from structnet.tensor_tree.row_space import space_of
 from structnet.trees.examples import TreeExamples
@@ -293,9 +294,9 @@ class LabelBag(nn.Module):
         forms = [self.form] if held_out is None else list(CLASS_FORMS)
         rarity, number = self.rarity_in(examples.forest), len(examples)
         asked = examples
-        if len(forms) > 1 and number > ASKED:
-            some = examples[np.random.default_rng(seed).permutation(number)[:ASKED]]
-            asked = some if len(some.targets.unique()) > 1 else examples
+        if number > ASKED and len(forms) > 1:  # of each class at least one
+            some, _ = parted(number, 1 - ASKED / number, seed, examples.targets.cpu().numpy())
+            asked = examples[some]
         losses = []
         for form in forms:
             self.take_form(form, rarity)

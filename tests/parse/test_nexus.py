@@ -48,6 +48,24 @@ def test_trees_of_all_blocks_with_the_names_of_their_leaves(tmp_path: Path) -> N
     assert str(bare[0]) == "(clade (clade clade clade) clade)"
 
 
+def test_a_block_begins_anywhere_but_in_a_comment() -> None:
+    block = "begin trees; tree t = (A,B); end;"
+    for text in (
+        f"#NEXUS {block}",
+        f"#NEXUS\nbegin taxa; taxlabels A B; end; {block}",
+        f"#NEXUS\n[by hand]{block}",
+        f"#NEXUS\r{block}".replace("; ", ";\r"),
+        f"#NEXUS\n[ [old] \n{block.replace('B', 'C')}\n]\n{block}",
+    ):
+        assert list(parse.newick_many(text)) == [parse.newick("(A,B);")], text
+
+
+def test_a_tree_of_one_leaf_has_its_name() -> None:
+    for tree in ("t = 1", "t=1", "t =1", "t= [&R] 1"):
+        text = f"#NEXUS\nbegin trees;\ntranslate 1 A;\ntree {tree};\nend;"
+        assert list(parse.newick_many(text)) == [parse.newick("A;")], tree
+
+
 def test_what_is_wrong_is_shown_in_its_place(tmp_path: Path) -> None:
     with pytest.raises(parse.ParseError, match="newick_many reads") as caught:
         parse.newick(TEXT)

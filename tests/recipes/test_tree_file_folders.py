@@ -26,6 +26,7 @@ def test_each_file_of_a_folder_is_named_with_its_answer(classes_run: Path, tmp_p
     two = "some/two.mrg"
     assert where == [("some/one.mrg", None), (two, 1), (two, 2), ("none.mrg", None), (two, 3)]
     assert not any("true" in answer for answer in asked.json["answers"])  # "some" is no class
+    assert "guessed" not in asked.out
     (tmp_path / "some").rename(tmp_path / "yes")
     asked = call("predict", classes_run, tmp_path)
     assert [answer.get("true") for answer in asked.json["answers"][:3]] == ["yes"] * 3
@@ -84,16 +85,3 @@ def test_files_that_hold_no_trees_do_not_count(tmp_path: Path) -> None:
     assert load_data(settings, print).describe() == before
     file.write_text("(P (Q another))")
     assert load_data(settings, print).describe() != before
-
-
-def test_files_in_other_folders_are_other_data(tmp_path: Path) -> None:
-    for i, tree in enumerate(TREES):
-        file = tmp_path / ("yes" if tree[1] == "P" else "no") / f"{i:03}.mrg"
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(tree)
-    settings = TreeFileSettings(str(tmp_path))
-    before = load_data(settings, print).content
-    assert load_data(settings, print).content == before
-    last = max((tmp_path / "no").iterdir())
-    last.rename(tmp_path / "yes" / "!first.mrg")  # next to where it was, among all files
-    assert load_data(settings, print).content != before

@@ -168,15 +168,27 @@ def test_held_out_examples_choose_the_form_of_the_counts_of_classes(
     assert min(losses, key=losses.__getitem__) == form
 
 
-def test_a_class_that_some_of_the_examples_lack_is_learnt_all_the_same(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("rare", [0, 1])
+def test_a_class_of_one_example_is_among_those_that_choose_the_form(
+    monkeypatch: pytest.MonkeyPatch, rare: int
 ) -> None:
-    monkeypatch.setattr("structnet.tensor_tree.label_bag.ASKED", 1)  # which are of one class, then
-    learn, held = spelled(50, "rare", seed=0)
-    tokens = int(max(of.forest.tokens.max() for of in (learn, held))) + 1
-    bag = LabelBag(1, tokens, num_outputs=2, roots=1, form="logarithm")
-    bag.fit_classes(learn, held)
-    assert (bag(held.forest).argmax(1) == held.targets).float().mean() > 0.8
+    monkeypatch.setattr("structnet.tensor_tree.label_bag.ASKED", 20)
+    trees = [Tree("A", [Tree(TOKENS[i % 3])]) for i in range(200)]
+    forest = Forest.from_trees(trees, VOCABULARY)
+    for place in range(0, 200, 40):
+        y = np.full(200, 1 - rare)
+        y[place] = rare
+        bag = LabelBag(**SIZES, num_outputs=2, roots=1, form="logarithm")
+        bag.fit_classes(examples := TreeExamples(forest, y), examples[:50])
+        assert (bag(forest).argmax(1) == 1 - rare).all()
+
+
+def test_a_classifier_takes_the_form_that_says_held_out_trees_best() -> None:
+    learn, held = spelled(200, "rare", seed=0)
+    X, others = ([each.forest.tree(i) for i in range(200)] for each in (learn, held))
+    model = TreeLSTMClassifier(hidden_size=4, epochs=1, numbers=False, random_state=0)
+    model.fit(X, learn.targets.numpy(), validation=(others, held.targets.numpy()))
+    assert model.model_.bag.form == "tf-idf"
 
 
 def test_numbers_are_counted_exactly():
