@@ -10,6 +10,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 BLOCK = 2**22  # numbers of a sparse matrix that are dense at once
+ODD = 30  # times as large as the middle entry of sparse rows, by which a column has its own scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,8 +22,8 @@ class Standardizer:
         sd: numbers to divide by then.
 
     Shapes:
-        mean, sd: ``[columns]`` or ``[channels, 1, 1]``, float64; ``[1]`` where all columns share
-        them.
+        mean, sd: ``[columns]`` or ``[channels, 1, 1]``, float64; ``[1]`` each where all columns
+        share it.
 
     Example:
         >>> standardize = Standardizer.fitted(np.array([[1.0, 5.0], [3.0, 5.0]]))
@@ -66,6 +67,9 @@ class Standardizer:
     def of_entries(cls, rows: csr_matrix, weights: np.ndarray | None = None) -> Standardizer:
         """The scaler of sparse rows that stay sparse: their entries have mean square 1 in all.
 
+        Those of a column of far larger numbers, as a date among shares of words, have it by
+        themselves: no column makes all others small.
+
         Args:
             rows: rows, whose zeros do not count, stored or not.
             weights: count of each of them.
@@ -81,10 +85,19 @@ class Standardizer:
         if not there.any():
             return cls(np.zeros(1), np.ones(1))
         parts, exponent = fractions(rows.data[there])
+        count = np.ones(len(parts))
         if weights is not None:
-            weights = fractions(np.repeat(weights, np.diff(rows.indptr))[there])[0]
-        square = np.average(np.square(parts, dtype=np.float64), weights=weights)
-        return cls(np.zeros(1), np.ldexp(np.sqrt([square]), exponent))
+            count = fractions(np.repeat(weights, np.diff(rows.indptr))[there])[0]
+        of, columns = rows.indices[there], rows.shape[1]
+        number = np.bincount(of, count, columns)
+        squares = np.bincount(of, count * np.square(parts, dtype=np.float64), columns)
+        mean = squares / np.maximum(number, np.finfo(float).tiny)
+        order = np.argsort(mean)
+        middle = order[np.searchsorted(number[order].cumsum(), number.sum() / 2)]
+        odd = mean > ODD**2 * mean[middle]
+        common = max(squares[~odd].sum() / number[~odd].sum(), np.finfo(float).tiny)
+        sd = np.sqrt(np.where(odd, mean, common)) if odd.any() else np.sqrt([common])
+        return cls(np.zeros(1), np.ldexp(sd, exponent))
 
     @classmethod
     def of_rows(
@@ -104,7 +117,7 @@ class Standardizer:
 
     @property
     def keeps_zeros(self) -> bool:
-        """Do all columns share a scale, and is nothing subtracted, so that sparse stays sparse?"""
+        """Is nothing subtracted, so that what is sparse stays sparse?"""
         return self.mean.shape == (1,) and not self.mean.any()
 
     def of(self, columns: int) -> list[np.ndarray]:
@@ -123,11 +136,12 @@ class Standardizer:
     def __call__(self, values: Any) -> Any:
         """Standardized values, in the precision of the values. ``[n, *shape] -> [n, *shape]``.
 
-        Sparse ones become full, unless all columns share a scale and nothing is subtracted.
+        Sparse ones, CSR, become full, unless nothing is subtracted.
         """
         if issparse(values):
             if self.keeps_zeros:
-                kept = self(values.data), values.indices, values.indptr
+                sd = self.sd if len(self.sd) == 1 else self.sd[values.indices]
+                kept = Standardizer(self.mean, sd)(values.data), values.indices, values.indptr
                 return type(values)(kept, shape=values.shape)
             values = values.toarray()
         found = (values - self.mean) / self.sd

@@ -53,8 +53,8 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
             None is chosen from the data.
         tokens: are the samples lists of token ids, of any length, rather than rows of numbers?
             Ids that ``fit`` has not met are left out.
-        standardize: take each column of a dense table to mean 0 and standard deviation 1; the
-            entries of sparse rows, which stay sparse, to mean square 1 in all.
+        standardize: take columns of a dense table to mean 0 and standard deviation 1; entries of
+            sparse rows to mean square 1 in all, a column of far larger ones by itself.
         n_jobs: threads that train on shared weights; None is one, which alone is repeatable.
         random_state: an int makes everything repeatable.
         verbose: say now and then, on the standard error, what is tried and how far it is.

@@ -265,7 +265,8 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
         decision_penalty, leaf_penalty, missing_loss, max_iter, tol, solver_steps, start, n_jobs:
             hyper-parameters, as :class:`.SoftmaxTreeSettings` tells them.
         standardize: take each column to mean 0 and deviation 1 over the samples to learn from; the
-            entries of sparse ones, which stay sparse, to mean square 1 in all.
+            entries of sparse ones, which stay sparse, to mean square 1 in all, but a column of far
+            larger numbers by itself.
         random_state: an int makes everything repeatable.
         verbose: say now and then, on the standard error, what is tried and how far it is.
 

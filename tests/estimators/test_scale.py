@@ -92,3 +92,28 @@ def test_sparse_rows_that_weigh_next_to_nothing_have_a_scale() -> None:
     rows = csr_matrix([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]])
     scale = Standardizer.of_entries(rows, np.array([1e-308, 3e-308, 1e308]))
     assert scale.sd[0] == pytest.approx(np.sqrt((9 + 3 * 16) / 4))
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1.0, 1e200])
+def test_a_column_of_far_larger_numbers_has_a_scale_of_its_own(unit: float) -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(0.5, 2, (200, 6)) * (rng.random((200, 6)) < 0.5)
+    dates = rng.uniform(2000, 2026, (200, 1))
+    weights = rng.integers(1, 4, 200)
+    scale = Standardizer.of_entries(unit * csr_matrix(np.hstack((rows, dates))), weights)
+    again = np.repeat(np.hstack((rows, dates)), weights, axis=0)
+    alone = Standardizer.of_entries(unit * csr_matrix(again[:, :6]))
+    np.testing.assert_allclose(scale.sd[:6], np.resize(alone.sd, 6), rtol=1e-12)
+    np.testing.assert_allclose(scale.sd[6], unit * np.sqrt((again[:, 6] ** 2).mean()), rtol=1e-12)
+    scaled = scale(unit * csr_matrix(np.hstack((rows, dates))))
+    assert issparse(scaled) and scale.keeps_zeros
+    found = scaled.toarray()
+    np.testing.assert_allclose(found[:, :6], rows / (alone.sd / unit), rtol=1e-12)
+    np.testing.assert_allclose(
+        found, Standardizer.from_lists(scale.to_lists())(unit * np.hstack((rows, dates)))
+    )
+
+
+def test_frequent_words_share_the_scale_of_rare_ones() -> None:
+    rows = csr_matrix(np.where(np.eye(40, 8, dtype=bool)[:, ::-1], 1.0, [0] * 7 + [25]))
+    assert len(Standardizer.of_entries(rows).sd) == 1
