@@ -31,10 +31,11 @@ Miwa et al.  what stands above nodes                     :class:`TopDownTreeLSTM
 ``number_sums``         for the linear model
 ``predictor``           classes, labels or numbers of trees, classes of nodes
 ``label_bag``           counts of labels and pairs, and a linear model of them
+``bag_occlusion``       what that says of a tree with each of its subtrees hidden
 ``row_space``           wide rows by as many coordinates as there are rows
 ``label_table``         how often nodes with a label have each class, beside what is said of nodes
 ``rare_labels``         which labels of few trees are worth a vector of their own
-``word_choice``         whether the words of texts at leaves say anything of the class
+``word_choice``         whether the words of texts at leaves say anything of the answers
 ``settings``            the hyper-parameters of a model of users' trees
 ``building``            a model for the labels of trees and for what is to be said of them
 ``training``            from trees to a trained model
