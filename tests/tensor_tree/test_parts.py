@@ -212,6 +212,17 @@ def test_calls_run_side_by_side_and_what_they_give_keeps_their_order():
     assert parts.in_parallel([lambda: call(0), lambda: call(1)]) == [0, 1]
 
 
+def test_no_thread_waits_while_there_are_calls_that_none_has_begun():
+    torch.set_num_threads(2)
+    done = threading.Event()
+
+    def second() -> bool:
+        return done.wait(60)  # the other thread is at it until all else is done
+
+    calls = [lambda: True, second, lambda: done.set() is None, lambda: True]
+    assert parts.in_parallel(calls) == [True] * 4
+
+
 def test_an_error_in_another_thread_is_raised():
     torch.set_num_threads(2)
 

@@ -96,11 +96,11 @@ def in_parallel(calls: Sequence[Callable[[], T]]) -> list[T]:
         if threads < 2:
             return [call() for call in calls]
         waiting = [_pool(os.getpid(), threads - 1).submit(call) for call in calls[1:]]
-        found = [calls[0]()]
-        for call, future in zip(calls[1:], waiting, strict=True):
-            # Not begun, as on a busy machine: no need to wait for another thread.
-            found.append(call() if future.cancel() else future.result())
-        return found
+        found = {0: calls[0]()}
+        for i in range(len(calls) - 1, 0, -1):  # the others begin with the first
+            if waiting[i - 1].cancel():  # not begun: no need to wait for another thread
+                found[i] = calls[i]()
+        return [found[i] if i in found else waiting[i - 1].result() for i in range(len(calls))]
 
 
 @lru_cache
