@@ -90,6 +90,20 @@ class Checked(NamedTuple):
         )
 
 
+def facts_of_both(learn: Any, validation: Any | None) -> dict[str, Any]:
+    """What tells the data of a training from others, with those to validate by, if there are such.
+
+    Args:
+        learn, validation: data with a method like :meth:`Checked.facts`.
+    """
+    told = {} if validation is None else validation.facts("validation data")
+    return {
+        "validation data": None if validation is None else "told",
+        **learn.facts("data"),
+        **told,
+    }
+
+
 def _digest(*arrays: np.ndarray) -> str | None:
     """A text that other arrays do not share; None of none."""
     sha = hashlib.sha256()

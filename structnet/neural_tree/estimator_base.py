@@ -20,7 +20,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from structnet.checks import check_bool, check_integer, check_number, check_one_of, wrong
 from structnet.estimators import file
-from structnet.estimators.checked import Checked, as_dense, seed_from
+from structnet.estimators.checked import Checked, as_dense, facts_of_both, seed_from
 from structnet.estimators.class_weights import weighed
 from structnet.estimators.failed_fit import whole
 from structnet.estimators.held_out import hold_out
@@ -141,9 +141,8 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         if self.folder is not None:
             named = isinstance(self.primitives, str)
             facts = {"primitives": self.primitives if named else "own", "random_state": self.seed_}
-            facts |= {"loss": self.loss or next(iter(self._losses)), **given.facts()}
-            facts |= {"validation data": None if held_out is None else "told"}
-            facts |= {} if held_out is None else held_out.facts("validation data")
+            facts |= {"loss": self.loss or next(iter(self._losses))}
+            facts |= facts_of_both(given, held_out)
             file.claim(self.folder, self, FREE, **facts)
         warm = zip_longest(range(self.n_members), before[: self.n_members])
         self.members_ = [self._fit_member(i, given, held_out, each) for i, each in warm]

@@ -9,6 +9,7 @@ from typing import Any
 
 from torch import nn
 
+from structnet.estimators.checked import facts_of_both
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.growth import Trial
 from structnet.softmax_tree.nodes import Leaf
@@ -126,9 +127,7 @@ def facts_of(points: Points, validation: Points | None) -> dict[str, Any]:
         "features": points.num_features,
         "classes": points.num_classes,
         "rows": "sparse" if points.sparse else "full",
-        "validation data": None if validation is None else "told",
-        **points.facts("data"),
-        **({} if validation is None else validation.facts("validation data")),
+        **facts_of_both(points, validation),
     }
 
 

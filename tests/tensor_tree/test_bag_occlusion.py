@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 import torch
+from hiding import without
 from random_trees import random_trees, with_texts
 
 from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor
@@ -16,18 +17,6 @@ from structnet.tensor_tree.explanation import HIDDEN
 from structnet.tensor_tree.label_bag import FORMS, LabelBag
 from structnet.trees.forest import Forest
 from structnet.trees.vocabulary import Vocabulary
-
-
-def without(tree: Tree, place: int) -> Tree:
-    """The tree without what stands at a place in preorder, by recursion."""
-    if place == 0:
-        return HIDDEN
-    children, start = [], 1
-    for child in tree.children:
-        inside = start <= place < start + child.size
-        children.append(without(child, place - start) if inside else child)
-        start += child.size
-    return type(tree)(tree.label, children, tree.token)
 
 
 def with_numbers(tree: Tree, rng: random.Random) -> Tree:

@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hiding import without
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from random_trees import random_trees, with_texts
 
 from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor
 from structnet.plot import plot_explanation
-from structnet.tensor_tree.explanation import HIDDEN, hidden_one_by_one
+from structnet.tensor_tree.explanation import hidden_one_by_one
 from structnet.trees.forest import Forest
 from structnet.trees.label_words import Text
 from structnet.trees.vocabulary import Vocabulary
@@ -35,18 +36,6 @@ def model() -> TreeLSTMClassifier:
     y = ["good", "bad"] * 100
     X = [planted(rng, word) for word in y]
     return TreeLSTMClassifier(bag=False, epochs=6, hidden_size=16, random_state=0).fit(X, y)
-
-
-def without(tree: Tree, place: int) -> Tree:
-    """The tree without the subtree whose root is the node at a place in preorder, by recursion."""
-    if place == 0:
-        return HIDDEN
-    children, start = [], 1
-    for child in tree.children:
-        inside = start <= place < start + child.size
-        children.append(without(child, place - start) if inside else child)
-        start += child.size
-    return type(tree)(tree.label, children, tree.token)
 
 
 def above(tree: Tree, place: int) -> tuple[int, int]:
