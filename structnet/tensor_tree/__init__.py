@@ -30,6 +30,7 @@ Miwa et al.  what stands above nodes                     :class:`TopDownTreeLSTM
 ``number_embedding``,   numbers at leaves: vectors that follow from their values, and sums of them
 ``number_sums``         for the linear model
 ``predictor``           classes, labels or numbers of trees, classes of nodes
+``counted``             what is counted in trees
 ``label_bag``           counts of labels and pairs, and a linear model of them
 ``bag_occlusion``       what that says of a tree with each of its subtrees hidden
 ``row_space``           wide rows by as many coordinates as there are rows

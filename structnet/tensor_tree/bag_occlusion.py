@@ -14,7 +14,8 @@ import torch
 from scipy.sparse import csr_matrix
 from torch import Tensor
 
-from structnet.tensor_tree.label_bag import LENGTH_1, Counted, LabelBag
+from structnet.tensor_tree.counted import Counted
+from structnet.tensor_tree.label_bag import LENGTH_1, LabelBag
 from structnet.trees import _kernels
 from structnet.trees.forest import Forest
 

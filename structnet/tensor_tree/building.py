@@ -135,6 +135,7 @@ def bag_sizes(vocabulary: Vocabulary, question: Question) -> dict[str, Any]:
         "num_outputs": question.num_outputs,
         "roots": question.roots,
         "form": "logarithm" if question.kind == "classes" else "count",
+        "alike": question.roots == 2,
     }
 
 

@@ -4,14 +4,16 @@ Much of what is asked of trees is answered by what is in them, wherever it stand
 examples a linear model learns that best. So it stands beside the Tree-LSTM: see
 :class:`structnet.tensor_tree.predictor.BesideBag`. Words and names say it by how rare they are, as
 tf-idf counts them, and sizes and numbers of labels by counts as they are, or their logarithms:
-examples that are held out choose.
+examples that are held out choose. Of two trees it counts, too, how alike they are, which no sum of
+what is in either says.
 """
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,11 +27,11 @@ from sklearn.preprocessing import normalize
 from torch import Tensor, nn
 
 from structnet.estimators.held_out import parted
+from structnet.tensor_tree.counted import Counted, numbers_met, of_two_trees, words_of
 from structnet.tensor_tree.number_sums import NumberSums
 from structnet.tensor_tree.row_space import space_of
 from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest, Preorder
-from structnet.trees.number_tokens import FIRST
 from structnet.trees.vocabulary import NONE
 
 FOLDS = 5
@@ -39,55 +41,13 @@ HARDER = 1.2  # times the error: what logarithms and tf-idf leave is harder for 
 DENSER = 1  # a solver that makes few vectors of its own gains where products are fewer
 FORMS = ("count", "logarithm", "tf-idf")
 LENGTH_1 = ("tf-idf", "share")  # the latter of models saved before there was the former
-# Of classes, with the inverse of scikit-learn's penalty: rows of length 1 are small.
-CLASS_FORMS = {"logarithm": 1.0, "tf-idf": 30.0}
+# Of classes, with the inverse of scikit-learn's penalty: rows of length 1 are small. But what two
+# trees have in common says more than what is in either, and many small weights drown it.
+CLASS_FORMS = (("logarithm", 1.0), ("tf-idf", 30.0))
+PAIR_FORMS = (*CLASS_FORMS, ("tf-idf", 1.0))
 ASKED = 1000  # examples by which a form is chosen, so that it takes a second
 ITERATIONS = 200  # of the solver; a few more change nothing that matters here
 ABSENT = -30.0  # the logit of a class that no example to learn from has
-
-
-def words_of(tokens: np.ndarray, size: int) -> np.ndarray:
-    """Tokens with one for all numbers, the last of so many. ``[n] -> [n]``."""
-    return np.where(tokens >= FIRST, size - 1, tokens)
-
-
-class Counted(NamedTuple):
-    """What is counted in trees, by where it stands.
-
-    Attributes:
-        entry: entry of the node in the preorder.
-        word: place among all words, in preorder, of what a text's word counts; else -1.
-        code: column of the count or, before it is known whether there is one, what is met.
-
-    Shapes:
-        ``[m]`` each.
-    """
-
-    entry: np.ndarray
-    word: np.ndarray
-    code: np.ndarray
-
-    def among(self, known: Tensor) -> Counted:
-        """Those whose code is a known one, by its place among them."""
-        codes = known.cpu().numpy()
-        place = np.searchsorted(codes, self.code)
-        there = place < len(codes)
-        there[there] = codes[place[there]] == self.code[there]
-        return Counted(self.entry[there], self.word[there], place[there])
-
-
-def _numbers(forest: Forest, order: Preorder) -> Counted:
-    """All numbers in all trees, by their tokens."""
-    tokens = forest.tokens[order.nodes]
-    entry = np.flatnonzero(tokens >= FIRST)
-    return Counted(entry, np.full(len(entry), NONE), tokens[entry])
-
-
-def _shared(order: Preorder, met: Counted) -> Tensor:
-    """The codes that at least two trees have, ascending."""
-    both = np.unique(np.stack((met.code, order.trees[met.entry])), axis=1)[0]
-    code, count = np.unique(both, return_counts=True)
-    return torch.from_numpy(code[count >= 2])
 
 
 def _best_ridge(
@@ -130,14 +90,16 @@ class LabelBag(nn.Module):
             up their values, too, by themselves and by the label of the node that they are below.
         num_values: numbers that are counted each by itself, too, as a port or a size may be a name
             more than a value; :meth:`knowing` finds which.
+        alike: of two trees an example, say how alike they are, too: the cosines of the angles
+            between their counts, as "tf-idf", of inner labels, of tokens, of pairs, and of all.
 
     Shapes:
         weight: ``[roots * width, num_outputs]``, where the width is ``num_types + num_tokens +
-            num_pairs + num_values``, and with numbers 1 and the width of their sums more; bias:
-            ``[num_outputs]``.
+            num_pairs + num_values``, and with numbers 1 and the width of their sums more; 4 rows
+            more if ``alike``; bias: ``[num_outputs]``.
         pairs: ``[num_pairs]``, int64, ascending: parent times the number of labels, plus child.
         values: ``[num_values]``, int64, ascending: tokens.
-        rarity: ``[num_counts]``: factor of each count, for "tf-idf".
+        rarity: ``[num_counts]``: factor of each count, for "tf-idf" and cosines.
         output: ``[len(forest) / roots, num_outputs]``.
     """
 
@@ -157,11 +119,13 @@ class LabelBag(nn.Module):
         num_pairs: int = 0,
         numbers: bool = False,
         num_values: int = 0,
+        alike: bool = False,
     ):
         super().__init__()
         self.num_types, self.num_labels = num_types, num_types + num_tokens + numbers
-        self.roots = roots
+        self.num_pairs, self.roots, self.alike = num_pairs, roots, alike
         self.num_counts = self.num_labels + num_pairs + num_values
+        self.strength = dict(CLASS_FORMS).get(form, 1.0)
         self.take_form(form, torch.ones(self.num_counts))
         self.register_buffer("pairs", torch.zeros(num_pairs, dtype=torch.int64))
         # Left out of the states where there are none: most files hold none.
@@ -169,7 +133,8 @@ class LabelBag(nn.Module):
         self.register_buffer("values", nothing, persistent=num_values > 0)
         self.sums = NumberSums(num_types) if numbers else None
         self.width = self.num_counts + (self.sums.width if self.sums else 0)
-        self.register_buffer("weight", torch.zeros(roots * self.width, num_outputs))
+        rows = roots * self.width + (len(self.blocks) if alike else 0)
+        self.register_buffer("weight", torch.zeros(rows, num_outputs))
         self.register_buffer("bias", torch.zeros(num_outputs))
 
     @classmethod
@@ -181,8 +146,8 @@ class LabelBag(nn.Module):
             sizes: the constructor's arguments by name, but for the numbers of these.
         """
         bag, order = cls(**sizes), forest.preorder()
-        pairs = _shared(order, bag.pairs_met(forest, order))
-        values = _shared(order, _numbers(forest, order))
+        pairs = of_two_trees(order, bag.pairs_met(forest, order))
+        values = of_two_trees(order, numbers_met(forest, order))
         bag = cls(**sizes, num_pairs=len(pairs), num_values=len(values))
         bag.pairs.copy_(pairs)
         bag.values.copy_(values)
@@ -190,10 +155,17 @@ class LabelBag(nn.Module):
             bag.sums.fit_scale(forest)
         return bag
 
+    @property
+    def blocks(self) -> tuple[slice, ...]:
+        """The columns of inner labels, tokens, pairs, and all counts: each may be alike."""
+        pairs = self.num_labels + self.num_pairs
+        ends = (0, self.num_types, self.num_labels, pairs)
+        return (*(slice(*each) for each in itertools.pairwise(ends)), slice(self.num_counts))
+
     def take_form(self, form: str, rarity: Tensor) -> None:
-        """Counts in this form from now on; ``rarity`` is used, and kept, by "tf-idf" alone."""
+        """Counts in this form from now on; ``rarity`` is kept where it is used."""
         self.form = form
-        self.register_buffer("rarity", rarity, persistent=form == "tf-idf")
+        self.register_buffer("rarity", rarity, persistent=form == "tf-idf" or self.alike)
 
     def rarity_in(self, forest: Forest) -> Tensor:
         """How few trees have each thing that is counted, ``[num_counts]``: ``1 + log(n / n_j)``.
@@ -217,23 +189,39 @@ class LabelBag(nn.Module):
         shape = (len(forest) // self.roots, self.roots * self.width)
         found = csr_matrix((np.ones(len(column)), (example, column)), shape)
         found.sum_duplicates()
+        cosines = [self._cosines(found)] if self.alike else []
         found.data = self.in_form(found.data, found.indices % self.width)
         if self.form in LENGTH_1:
             found = normalize(found, copy=False)
         if self.sums is None:
-            return found
+            return hstack((found, *cosines), format="csr")
         parts, sums = [], self.sums(forest)
         for i in range(self.roots):
             parts += [found[:, i * self.width :][:, : self.num_counts], sums[i :: self.roots]]
-        return hstack(parts, format="csr")
+        return hstack((*parts, *cosines), format="csr")
 
-    def in_form(self, counts: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Counts of some columns in their form, but for the length of the row. ``[n] -> [n]``."""
-        if self.form != "count":
+    def in_form(
+        self, counts: np.ndarray, columns: np.ndarray, form: str | None = None
+    ) -> np.ndarray:
+        """Counts of some columns in a form, by default the bag's, but for the length of the row.
+
+        Shapes:
+            ``[n] -> [n]``.
+        """
+        form = form or self.form
+        if form != "count":
             counts = np.log1p(counts)
-        if self.form == "tf-idf":
+        if form == "tf-idf":
             counts *= self.rarity.cpu().double().numpy()[columns]
         return counts
+
+    def _cosines(self, counts: csr_matrix) -> np.ndarray:
+        """How alike the two trees of each example are. ``[n, 2 * width] -> [n, 4]``."""
+        data = self.in_form(counts.data, counts.indices % self.width, "tf-idf")
+        rows = csr_matrix((data, counts.indices, counts.indptr), counts.shape)
+        left, right = rows[:, : self.width], rows[:, self.width :]
+        found = (normalize(left[:, b]).multiply(normalize(right[:, b])) for b in self.blocks)
+        return np.concatenate([each.sum(axis=1) for each in found], axis=1)
 
     def _words(self, tokens: np.ndarray) -> np.ndarray:
         """Tokens with one for all numbers, the last."""
@@ -246,7 +234,7 @@ class LabelBag(nn.Module):
         inner, leaf = np.flatnonzero(kinds >= 0), np.flatnonzero(tokens >= 0)
         entry, words = forest.words_at(nodes)
         pair = self.pairs_met(forest, order).among(self.pairs)
-        value = _numbers(forest, order).among(self.values)
+        value = numbers_met(forest, order).among(self.values)
         own = np.full(len(inner) + len(leaf), NONE)
         columns = (
             kinds[inner],
@@ -291,20 +279,23 @@ class LabelBag(nn.Module):
             held_out: others to choose the form by; None keeps the form.
             seed: seed of the choice of some examples, where there are very many.
         """
-        forms = [self.form] if held_out is None else list(CLASS_FORMS)
+        forms = list(PAIR_FORMS if self.alike else CLASS_FORMS)
+        if held_out is None:
+            forms = [(self.form, self.strength)]
         rarity, number = self.rarity_in(examples.forest), len(examples)
         asked = examples
         if number > ASKED and len(forms) > 1:  # of each class at least one
             some, _ = parted(number, 1 - ASKED / number, seed, examples.targets.cpu().numpy())
             asked = examples[some]
         losses = []
-        for form in forms:
+        for form, self.strength in forms:
             self.take_form(form, rarity)
             self._fit_logistic(asked)
             losses.append(0.0 if held_out is None else self.loss(held_out))
         best = forms[int(np.argmin(losses))]
-        if best != self.form or asked is not examples:
-            self.take_form(best, rarity)
+        if best != forms[-1] or asked is not examples:
+            form, self.strength = best
+            self.take_form(form, rarity)
             self._fit_logistic(examples)
 
     def loss(self, examples: TreeExamples) -> float:
@@ -314,7 +305,7 @@ class LabelBag(nn.Module):
         return float(np.average(losses.cpu(), weights=None if weights is None else weights.cpu()))
 
     def _fit_logistic(self, examples: TreeExamples) -> None:
-        model = LogisticRegression(C=CLASS_FORMS[self.form], max_iter=ITERATIONS)
+        model = LogisticRegression(C=self.strength, max_iter=ITERATIONS)
         x, weights = self.counts(examples.forest), examples.weights
         space = space_of(x, len(examples.targets.unique()))
         with warnings.catch_warnings():
@@ -355,8 +346,10 @@ class LabelBag(nn.Module):
             y ``[n, outputs]``; weights ``[n]``; output ``[n, outputs]``: for each example what the
             model says that was fitted to the other folds.
         """
-        place = np.arange(len(self.weight)) % self.width
-        labels = np.flatnonzero((place < self.num_labels) | (place >= self.num_counts))
+        place, shared = np.arange(len(self.weight)) % self.width, self.roots * self.width
+        is_label = (place < self.num_labels) | (place >= self.num_counts)
+        is_label[shared:] = True  # how alike two trees are
+        labels = np.flatnonzero(is_label)
         folds = list(KFold(min(FOLDS, len(y)), shuffle=True, random_state=seed).split(y))
         count = np.ones(len(y)) if weights is None else weights
         least, best, guess = np.inf, None, np.empty(y.shape)

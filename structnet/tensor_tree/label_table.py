@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from structnet.tensor_tree.label_bag import words_of
+from structnet.tensor_tree.counted import words_of
 from structnet.tensor_tree.predictor import NodeAnswers, NodePredictor, best_shares
 from structnet.training.metrics import batch_starts
 from structnet.trees.examples import NodeExamples

@@ -69,6 +69,7 @@ class Trained:
             "pairs": len(bag.pairs) if bag else 0,
             "values": len(bag.values) if bag else 0,
             "form": bag.form if bag else None,
+            "alike": bag is not None and bag.alike,
         }
 
     @classmethod
@@ -86,6 +87,7 @@ class Trained:
             counted = {"num_pairs": config["pairs"], "num_values": config.get("values", 0)}
             sizes = bag_sizes(vocabulary, question)
             sizes["form"] = config.get("form") or sizes["form"]
+            sizes["alike"] = config.get("alike", False)  # not of models saved before
             bag = LabelBag(**sizes, **counted)
             assert isinstance(model, TreePredictor)
             return cls(BesideBag(model, bag), vocabulary, question, settings, history)
