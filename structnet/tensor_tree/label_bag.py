@@ -9,7 +9,6 @@ examples that are held out choose.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -17,14 +16,14 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from scipy.sparse import csr_matrix, hstack
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfTransformer
-from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import KFold
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GroupKFold, KFold
 from sklearn.preprocessing import normalize
 from torch import Tensor, nn
 
 from structnet.estimators.held_out import parted
+from structnet.tensor_tree.logistic_regression import logistic_regression
 from structnet.tensor_tree.number_sums import NumberSums
 from structnet.tensor_tree.row_space import space_of
 from structnet.trees.examples import TreeExamples
@@ -39,10 +38,8 @@ HARDER = 1.2  # times the error: what logarithms and tf-idf leave is harder for 
 DENSER = 1  # a solver that makes few vectors of its own gains where products are fewer
 FORMS = ("count", "logarithm", "tf-idf")
 LENGTH_1 = ("tf-idf", "share")  # the latter of models saved before there was the former
-# Of classes, with the inverse of scikit-learn's penalty: rows of length 1 are small.
-CLASS_FORMS = {"logarithm": 1.0, "tf-idf": 30.0}
+CLASS_FORMS = {"logarithm": 1.0, "tf-idf": 1 / 30}  # with their penalty: rows of length 1 are small
 ASKED = 1000  # examples by which a form is chosen, so that it takes a second
-ITERATIONS = 200  # of the solver; a few more change nothing that matters here
 ABSENT = -30.0  # the logit of a class that no example to learn from has
 
 
@@ -288,7 +285,8 @@ class LabelBag(nn.Module):
 
         Args:
             examples: examples of at least two classes.
-            held_out: others to choose the form by; None keeps the form.
+            held_out: others to choose the form by; None keeps the form, and goes on from the
+                weights of now, which may have been fitted to some of these examples.
             seed: seed of the choice of some examples, where there are very many.
         """
         forms = [self.form] if held_out is None else list(CLASS_FORMS)
@@ -300,7 +298,7 @@ class LabelBag(nn.Module):
         losses = []
         for form in forms:
             self.take_form(form, rarity)
-            self._fit_logistic(asked)
+            self._fit_logistic(asked, goes_on=held_out is None)
             losses.append(0.0 if held_out is None else self.loss(held_out))
         best = forms[int(np.argmin(losses))]
         if best != self.form or asked is not examples:
@@ -313,26 +311,31 @@ class LabelBag(nn.Module):
         weights = examples.weights
         return float(np.average(losses.cpu(), weights=None if weights is None else weights.cpu()))
 
-    def _fit_logistic(self, examples: TreeExamples) -> None:
-        model = LogisticRegression(C=CLASS_FORMS[self.form], max_iter=ITERATIONS)
-        x, weights = self.counts(examples.forest), examples.weights
-        space = space_of(x, len(examples.targets.unique()))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(
-                space.coordinates if space else x,
-                examples.targets.cpu().numpy(),
-                None if weights is None else weights.cpu().double().numpy(),
+    def _fit_logistic(self, examples: TreeExamples, goes_on: bool = False) -> None:
+        """Fits the weights; those of now are the beginning if it goes on from a fit like this."""
+        y, count = examples.targets.cpu().numpy(), examples.weights
+        classes, codes = np.unique(y, return_inverse=True)
+        x, known, start = self.counts(examples.forest), len(classes), None
+        space = space_of(x, known)
+        if goes_on and not space and (self.bias[classes] > ABSENT).all():
+            start = np.vstack(
+                [each.cpu().double()[..., classes] for each in (self.weight, self.bias)]
             )
-        coef, bias = model.coef_, model.intercept_
+        w = logistic_regression(
+            space.coordinates if space else x,
+            codes,
+            # Of two classes, each has half of the one vector of weights that is usually penalised.
+            CLASS_FORMS[self.form] * (2 if known == 2 else 1),
+            None if count is None else count.cpu().double().numpy(),
+            start,
+        )
+        coef, bias = w[:-1].T, w[-1]
         if space:
             coef, bias = space.model(coef, bias)
-        if len(coef) == 1:  # of two classes
-            coef, bias = np.concatenate((-coef, coef)) / 2, np.concatenate((-bias, bias)) / 2
         self.weight.zero_()  # it may have been fitted before
         self.bias.fill_(ABSENT)
-        self.weight[:, model.classes_] = torch.from_numpy(coef.T).to(self.weight)
-        self.bias[model.classes_] = torch.from_numpy(bias).to(self.bias)
+        self.weight[:, classes] = torch.from_numpy(coef.T).to(self.weight)
+        self.bias[classes] = torch.from_numpy(bias).to(self.bias)
 
     def fit_numbers(
         self,
@@ -341,6 +344,7 @@ class LabelBag(nn.Module):
         weights: np.ndarray | None,
         seed: int,
         forms: Sequence[str] = FORMS,
+        groups: np.ndarray | None = None,
     ) -> np.ndarray:
         """Ridge regression; cross-validation chooses penalty and form, and whether pairs count.
 
@@ -350,14 +354,18 @@ class LabelBag(nn.Module):
             weights: count of each.
             seed: seed of the folds.
             forms: forms that it may choose from.
+            groups: group of each, none of which is in two folds; None where each is by itself.
 
         Shapes:
-            y ``[n, outputs]``; weights ``[n]``; output ``[n, outputs]``: for each example what the
-            model says that was fitted to the other folds.
+            y ``[n, outputs]``; weights, groups ``[n]``; output ``[n, outputs]``: for each
+            example what the model says that was fitted to the other folds.
         """
         place = np.arange(len(self.weight)) % self.width
         labels = np.flatnonzero((place < self.num_labels) | (place >= self.num_counts))
-        folds = list(KFold(min(FOLDS, len(y)), shuffle=True, random_state=seed).split(y))
+        different = 0 if groups is None else len(np.unique(groups))
+        kind, number = (GroupKFold, different) if different > 1 else (KFold, len(y))
+        parts: Any = kind(min(FOLDS, number), shuffle=True, random_state=seed)
+        folds = list(parts.split(y, groups=groups))
         count = np.ones(len(y)) if weights is None else weights
         least, best, guess = np.inf, None, np.empty(y.shape)
         rarity = self.rarity_in(forest)
