@@ -11,7 +11,6 @@ what is in either says.
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,15 +18,15 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from scipy.sparse import csr_matrix, hstack
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfTransformer
-from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import KFold
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GroupKFold, KFold
 from sklearn.preprocessing import normalize
 from torch import Tensor, nn
 
 from structnet.estimators.held_out import parted
 from structnet.tensor_tree.counted import Counted, numbers_met, of_two_trees, words_of
+from structnet.tensor_tree.logistic_regression import logistic_regression
 from structnet.tensor_tree.number_sums import NumberSums
 from structnet.tensor_tree.row_space import space_of
 from structnet.trees.examples import TreeExamples
@@ -41,12 +40,11 @@ HARDER = 1.2  # times the error: what logarithms and tf-idf leave is harder for 
 DENSER = 1  # a solver that makes few vectors of its own gains where products are fewer
 FORMS = ("count", "logarithm", "tf-idf")
 LENGTH_1 = ("tf-idf", "share")  # the latter of models saved before there was the former
-# Of classes, with the inverse of scikit-learn's penalty: rows of length 1 are small. But what two
-# trees have in common says more than what is in either, and many small weights drown it.
-CLASS_FORMS = (("logarithm", 1.0), ("tf-idf", 30.0))
+# Of classes, with the penalty: rows of length 1 are small. But what two trees have in common says
+# more than what is in either, and many small weights drown it.
+CLASS_FORMS = (("logarithm", 1.0), ("tf-idf", 1 / 30))
 PAIR_FORMS = (*CLASS_FORMS, ("tf-idf", 1.0))
 ASKED = 1000  # examples by which a form is chosen, so that it takes a second
-ITERATIONS = 200  # of the solver; a few more change nothing that matters here
 ABSENT = -30.0  # the logit of a class that no example to learn from has
 
 
@@ -125,7 +123,7 @@ class LabelBag(nn.Module):
         self.num_types, self.num_labels = num_types, num_types + num_tokens + numbers
         self.num_pairs, self.roots, self.alike = num_pairs, roots, alike
         self.num_counts = self.num_labels + num_pairs + num_values
-        self.strength = dict(CLASS_FORMS).get(form, 1.0)
+        self.penalty = dict(CLASS_FORMS).get(form, 1.0)
         self.take_form(form, torch.ones(self.num_counts))
         self.register_buffer("pairs", torch.zeros(num_pairs, dtype=torch.int64))
         # Left out of the states where there are none: most files hold none.
@@ -276,25 +274,26 @@ class LabelBag(nn.Module):
 
         Args:
             examples: examples of at least two classes.
-            held_out: others to choose the form by; None keeps the form.
+            held_out: others to choose the form by; None keeps the form, and goes on from the
+                weights of now, which may have been fitted to some of these examples.
             seed: seed of the choice of some examples, where there are very many.
         """
         forms = list(PAIR_FORMS if self.alike else CLASS_FORMS)
         if held_out is None:
-            forms = [(self.form, self.strength)]
+            forms = [(self.form, self.penalty)]
         rarity, number = self.rarity_in(examples.forest), len(examples)
         asked = examples
         if number > ASKED and len(forms) > 1:  # of each class at least one
             some, _ = parted(number, 1 - ASKED / number, seed, examples.targets.cpu().numpy())
             asked = examples[some]
         losses = []
-        for form, self.strength in forms:
+        for form, self.penalty in forms:
             self.take_form(form, rarity)
-            self._fit_logistic(asked)
+            self._fit_logistic(asked, goes_on=held_out is None)
             losses.append(0.0 if held_out is None else self.loss(held_out))
         best = forms[int(np.argmin(losses))]
         if best != forms[-1] or asked is not examples:
-            form, self.strength = best
+            form, self.penalty = best
             self.take_form(form, rarity)
             self._fit_logistic(examples)
 
@@ -304,26 +303,31 @@ class LabelBag(nn.Module):
         weights = examples.weights
         return float(np.average(losses.cpu(), weights=None if weights is None else weights.cpu()))
 
-    def _fit_logistic(self, examples: TreeExamples) -> None:
-        model = LogisticRegression(C=self.strength, max_iter=ITERATIONS)
-        x, weights = self.counts(examples.forest), examples.weights
-        space = space_of(x, len(examples.targets.unique()))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(
-                space.coordinates if space else x,
-                examples.targets.cpu().numpy(),
-                None if weights is None else weights.cpu().double().numpy(),
+    def _fit_logistic(self, examples: TreeExamples, goes_on: bool = False) -> None:
+        """Fits the weights; those of now are the beginning if it goes on from a fit like this."""
+        y, count = examples.targets.cpu().numpy(), examples.weights
+        classes, codes = np.unique(y, return_inverse=True)
+        x, known, start = self.counts(examples.forest), len(classes), None
+        space = space_of(x, known)
+        if goes_on and not space and (self.bias[classes] > ABSENT).all():
+            start = np.vstack(
+                [each.cpu().double()[..., classes] for each in (self.weight, self.bias)]
             )
-        coef, bias = model.coef_, model.intercept_
+        w = logistic_regression(
+            space.coordinates if space else x,
+            codes,
+            # Of two classes, each has half of the one vector of weights that is usually penalised.
+            self.penalty * (2 if known == 2 else 1),
+            None if count is None else count.cpu().double().numpy(),
+            start,
+        )
+        coef, bias = w[:-1].T, w[-1]
         if space:
             coef, bias = space.model(coef, bias)
-        if len(coef) == 1:  # of two classes
-            coef, bias = np.concatenate((-coef, coef)) / 2, np.concatenate((-bias, bias)) / 2
         self.weight.zero_()  # it may have been fitted before
         self.bias.fill_(ABSENT)
-        self.weight[:, model.classes_] = torch.from_numpy(coef.T).to(self.weight)
-        self.bias[model.classes_] = torch.from_numpy(bias).to(self.bias)
+        self.weight[:, classes] = torch.from_numpy(coef.T).to(self.weight)
+        self.bias[classes] = torch.from_numpy(bias).to(self.bias)
 
     def fit_numbers(
         self,
@@ -332,6 +336,7 @@ class LabelBag(nn.Module):
         weights: np.ndarray | None,
         seed: int,
         forms: Sequence[str] = FORMS,
+        groups: np.ndarray | None = None,
     ) -> np.ndarray:
         """Ridge regression; cross-validation chooses penalty and form, and whether pairs count.
 
@@ -341,16 +346,20 @@ class LabelBag(nn.Module):
             weights: count of each.
             seed: seed of the folds.
             forms: forms that it may choose from.
+            groups: group of each, none of which is in two folds; None where each is by itself.
 
         Shapes:
-            y ``[n, outputs]``; weights ``[n]``; output ``[n, outputs]``: for each example what the
-            model says that was fitted to the other folds.
+            y ``[n, outputs]``; weights, groups ``[n]``; output ``[n, outputs]``: for each
+            example what the model says that was fitted to the other folds.
         """
         place, shared = np.arange(len(self.weight)) % self.width, self.roots * self.width
         is_label = (place < self.num_labels) | (place >= self.num_counts)
         is_label[shared:] = True  # how alike two trees are
         labels = np.flatnonzero(is_label)
-        folds = list(KFold(min(FOLDS, len(y)), shuffle=True, random_state=seed).split(y))
+        different = 0 if groups is None else len(np.unique(groups))
+        kind, number = (GroupKFold, different) if different > 1 else (KFold, len(y))
+        parts: Any = kind(min(FOLDS, number), shuffle=True, random_state=seed)
+        folds = list(parts.split(y, groups=groups))
         count = np.ones(len(y)) if weights is None else weights
         least, best, guess = np.inf, None, np.empty(y.shape)
         rarity = self.rarity_in(forest)
