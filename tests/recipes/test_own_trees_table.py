@@ -13,7 +13,7 @@ from commands import call, ran, refused
 from structnet.datasets import python_functions
 from structnet.parse import bracketed, python
 from structnet.recipes.tree_lstm import own_trees_tasks
-from structnet.recipes.tree_lstm.own_trees_baselines import around, baseline, counts
+from structnet.recipes.tree_lstm.own_trees_baselines import _counts_of, around, baseline, counts
 from structnet.recipes.tree_lstm.own_trees_table import NAMES, OF_NODES, TASKS, parted, score
 from structnet.recipes.tree_lstm.own_trees_tasks import Task, task
 
@@ -73,6 +73,31 @@ def test_a_masked_tag(treebank: Path) -> None:
     learn, test = parted(of, 0)
     groups = np.array(of.groups)
     assert not set(groups[learn]) & set(groups[test])
+
+
+def test_sentences_that_follow(tmp_path: Path) -> None:
+    path = tmp_path / "many.mrg"
+    for number, part, far in ((1700, 200, 33), (80, 10, 2)):
+        path.write_text("".join(f"( (S (CD {i})) )\n" for i in range(number)))
+        task.cache_clear()
+        of = task("next", path)
+        assert 0.4 < of.y.mean() < 0.6
+        for pair, follows, group in zip(of.trees, of.y, of.groups, strict=True):
+            one, other = (int(tree.children[0].children[0].label) for tree in pair)
+            assert one // part == other // part == group // part
+            assert other - one == 1 if follows else abs(other - one) >= far
+    learn, test = parted(of, 0)
+    groups = np.array(of.groups)
+    assert not set(groups[learn]) & set(groups[test])
+
+
+def test_what_two_trees_have_in_common_is_counted() -> None:
+    one, other = bracketed("(a (b x) x x)"), bracketed("(a x y)")
+    assert _counts_of((one, other), pairs=False) == {
+        "both 1 a": 1, "both 0 x": 1, "apart 1 b": 1, "apart 0 x": 2, "apart 0 y": 1,
+    }  # fmt: skip
+    assert _counts_of((one, other), True)["both a > x"] == 1
+    assert _counts_of(one, False) == counts(one, False)
 
 
 def test_uses_of_names(monkeypatch: pytest.MonkeyPatch) -> None:

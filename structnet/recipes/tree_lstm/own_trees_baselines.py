@@ -29,7 +29,7 @@ def baseline(model: str, seed: int, task: Task, learn: np.ndarray, test: np.ndar
 
     def features(places: np.ndarray) -> list[dict[str, int]]:
         if not task.of_nodes:
-            return [counts(task.trees[i], model == "pairs") for i in places]
+            return [_counts_of(task.trees[i], model == "pairs") for i in places]
         rows = [row for i in places for row in around(task.trees[i], model == "pairs")]
         return [rows[i] for i in np.flatnonzero(task.asked(places))]
 
@@ -51,6 +51,16 @@ def counts(tree: Tree, pairs: bool) -> dict[str, int]:
         if pairs:
             found.update(f"{node.label} > {child.label}" for child in node.children)
     return found
+
+
+def _counts_of(example: Tree | tuple[Tree, Tree], pairs: bool) -> dict[str, int]:
+    """The counts of a tree; of two, what they have in common, and how they differ."""
+    if isinstance(example, Tree):
+        return counts(example, pairs)
+    one, other = (Counter(counts(tree, pairs)) for tree in example)
+    apart = (one - other) + (other - one)
+    found = {f"both {name}": count for name, count in (one & other).items()}
+    return found | {f"apart {name}": count for name, count in apart.items()}
 
 
 def around(tree: Tree, neighbours: bool) -> list[dict[str, int]]:

@@ -36,6 +36,7 @@ OF_PROGRAMS = {
 OF_SENTENCES = {
     "root": "label of a sentence",
     "tag": "tag of a masked word",
+    "next": "is a sentence the next",
     "nouns": "number of nouns",
     "nouns-hidden": "the same, tags hidden",
     "tags": "tags of words",
@@ -171,7 +172,8 @@ def make(choice: Any, runs: Members) -> Table:
         "each label occurs; with pairs: of parent and child too; boosting: scikit-learn's "
         f"HistGradientBoosting on the counts of the {SHOWN} most frequent labels. Of nodes: "
         "logistic regression on a node's label; on that and its neighbours' (two above, those "
-        "beside and below, the next leaves).",
+        "beside and below, the next leaves). Of two trees all these are on how often a label "
+        "occurs in both, and how much more often in one.",
         "Programs: functions of the library of the Python that computed this. Error: root of the "
         "mean square.",
     ]

@@ -8,6 +8,7 @@
 ``value``               the value of a Boolean expression
 ``root``                the hidden label of a sentence
 ``tag``                 the hidden tag of a hidden word; no sentence is on both sides
+``next``                does a sentence stand next to another? no part of the text is on both sides
 ``nouns``               how many nouns a sentence has
 ``nouns-hidden``        the same, with the words' tags hidden
 ``uses``                are names, attributes and the like read, written or deleted?
@@ -50,13 +51,13 @@ class Task(NamedTuple):
     """Trees and what is to be said of them.
 
     Attributes:
-        trees: the trees.
+        trees: the trees, or pairs of trees.
         y: classes, or float64 numbers, ``[n]``; of nodes, lists of their classes in preorder, None
             where there is none, ``[n]``.
         groups: file or sentence of each tree, not to be split; None where each is by itself.
     """
 
-    trees: list[Tree]
+    trees: list[Any]
     y: np.ndarray
     groups: Sequence[Any] | None = None
 
@@ -216,6 +217,23 @@ def _replaced(tree: Tree, place: int, by: Tree) -> Tree:
     return by
 
 
+def _next(trees: list[Tree]) -> Task:
+    """Each sentence with the next, or with one far from it in its part of the text."""
+    part = min(200, max(len(trees) // 8, 4))
+    far = max(part // 6, 2)
+    rng, pairs, y, groups = random.Random(0), [], [], []
+    for i in range(len(trees) - 1):
+        start = i - i % part
+        within = range(start, min(start + part, len(trees)))
+        is_next = rng.random() < 0.5
+        others = [j for j in within if (j == i + 1 if is_next else abs(i - j) >= far)]
+        if others:
+            pairs.append((trees[i], trees[rng.choice(others)]))
+            y.append(is_next)
+            groups.append(start)
+    return Task(pairs, np.array(y), groups)
+
+
 def _nouns(trees: list[Tree], hidden: bool = False) -> Task:
     y = [sum(_is_tag(n) and str(n.label).startswith("NN") for n in t.preorder()) for t in trees]
     if hidden:
@@ -262,6 +280,7 @@ _OF_PROGRAMS: Mapping[str, Callable[[], Task]] = {
 _OF_SENTENCES: Mapping[str, Callable[[list[Tree]], Task]] = {
     "root": _root,
     "tag": _tag,
+    "next": _next,
     "nouns": _nouns,
     "nouns-hidden": lambda trees: _nouns(trees, hidden=True),
     "tags": _tags,
