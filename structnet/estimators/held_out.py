@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from structnet.checks import check_number
 
@@ -14,6 +15,7 @@ def hold_out(
     labels: np.ndarray | None = None,
     *,
     each_class: bool = False,
+    groups: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Which samples to learn from and which to hold out, at random; at least one of each.
 
@@ -25,25 +27,32 @@ def hold_out(
             sample of a class is not held out while there are others.
         each_class: round the share class by class, so that equal classes give equally many, and
             leave a sample of each to learn from; otherwise it is rounded once, for all samples.
+        groups: groups of the samples, such as files, none of which is parted; the shares are then
+            kept as far as whole groups go.
 
     Shapes:
-        labels ``[size]``, numbers from 0; both results ascending places, int64.
+        labels, groups ``[size]``, numbers from 0; both results ascending places, int64.
 
     Raises:
         ValueError: the share is not between 0 and 1, there are too few samples, or fewer would be
-            left to learn from than there are classes.
+            left to learn from than there are classes; or no group can be held out.
 
     Example:
         >>> labels = np.repeat([0, 1], [10, 20])
         >>> learn, held = hold_out(30, 0.2, labels=labels)
         >>> len(learn), labels[held].tolist()
         (24, [0, 0, 1, 1, 1, 1])
+        >>> files = np.repeat(np.arange(10), 3)
+        >>> len(np.unique(files[hold_out(30, 0.2, labels=labels, groups=files)[1]]))
+        2
     """
     check_number("share", share, 0, 1, open=True, owner="hold_out")
     if size < 2:
         raise ValueError(f"too few samples to hold some out: {size}; expected at least 2")
     rng = np.random.default_rng(seed)
-    if labels is not None and each_class:
+    if groups is not None:
+        held = _whole_groups(rng, groups, np.zeros(size, int) if labels is None else labels, share)
+    elif labels is not None and each_class:
         held = _of_each_class(rng, labels, share)
     else:
         count = min(max(round(share * size), 1), size - 1)
@@ -55,12 +64,19 @@ def hold_out(
 
 
 def parted(
-    size: int, share: float, seed: int, labels: np.ndarray | None = None
+    size: int,
+    share: float,
+    seed: int,
+    labels: np.ndarray | None = None,
+    groups: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """As :func:`hold_out`, but None for what is held out where there are too few samples for it.
 
     Shapes:
-        labels ``[size]``; both results ascending places, int64, as of :func:`hold_out`.
+        labels, groups ``[size]``; both results ascending places, int64, as of :func:`hold_out`.
+
+    Raises:
+        ValueError: no group can be held out.
 
     Example:
         >>> parted(3, 0.1, seed=0)
@@ -69,9 +85,41 @@ def parted(
     if size < 4:
         return np.arange(size), None
     try:  # the last sample of a class is not held out
-        return hold_out(size, share, seed, labels)
+        return hold_out(size, share, seed, labels, groups=groups)
     except ValueError:  # there is hardly one sample a class
+        if groups is not None:
+            raise
         return np.arange(size), None
+
+
+def _whole_groups(
+    rng: np.random.Generator, groups: np.ndarray, labels: np.ndarray, share: float
+) -> np.ndarray:
+    """Places of groups, drawn one by one while their classes are due."""
+    counts = csr_matrix((np.ones(len(groups)), (groups, labels)))
+    counts.sum_duplicates()
+    left = np.bincount(labels).astype(float)
+    due, held, free = share * left, [], []
+    # From which share of a group on it is due: if it were half, small classes would give none.
+    least = rng.random(len(left))
+    for group in rng.permutation(np.unique(groups)):
+        part = slice(counts.indptr[group], counts.indptr[group + 1])
+        kinds, number = counts.indices[part], counts.data[part]
+        if (number == left[kinds]).any():  # the last of a class
+            continue
+        free.append((number.sum(), group))
+        if number @ (due[kinds] - least[kinds] * number) > 0:
+            held.append(group)
+            left[kinds] -= number
+            due[kinds] -= number
+    if not free:
+        raise ValueError(
+            f"no whole group can be held out: of {len(np.unique(groups))}, each has a class that "
+            "no other has; expected groups that share their classes, or a validation set"
+            if labels.any()
+            else "no whole group can be held out: all samples are of one; expected at least 2"
+        )
+    return np.flatnonzero(np.isin(groups, held or [min(free)[1]]))
 
 
 def _of_each_class(rng: np.random.Generator, labels: np.ndarray, share: float) -> np.ndarray:

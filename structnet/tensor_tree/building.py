@@ -61,11 +61,14 @@ class Targets:
         samples: the trees of each, as many each.
         answers: ``[n]`` or ``[n, outputs]``; of nodes, a list of classes in preorder a tree.
         weights: count of each sample, ``[n]``; None counts all alike.
+        groups: group of each sample, such as its file, a number from 0, ``[n]``; None where each is
+            by itself. What is held out is held out by whole groups.
     """
 
     samples: Sequence[tuple[Tree, ...]]
     answers: Any
     weights: np.ndarray | None = None
+    groups: np.ndarray | None = None
 
     @property
     def trees(self) -> list[Tree]:
@@ -79,8 +82,10 @@ class Targets:
             answers = answers[places]
         else:
             answers = [answers[i] for i in places]
-        weights = None if self.weights is None else self.weights[places]
-        return Targets([self.samples[i] for i in places], answers, weights)
+        weights, groups = (
+            None if each is None else each[places] for each in (self.weights, self.groups)
+        )
+        return Targets([self.samples[i] for i in places], answers, weights, groups)
 
     def with_others(self, others: Targets) -> Targets:
         """These samples and others of the same kind, whose weights have the same unit."""
@@ -89,10 +94,11 @@ class Targets:
             answers = np.concatenate((answers, others.answers))
         else:
             answers = [*answers, *others.answers]
-        weights = self.weights
-        if weights is not None and others.weights is not None:
-            weights = np.concatenate((weights, others.weights))
-        return Targets([*self.samples, *others.samples], answers, weights)
+        weights, groups = (
+            one if one is None or other is None else np.concatenate((one, other))
+            for one, other in ((self.weights, others.weights), (self.groups, others.groups))
+        )
+        return Targets([*self.samples, *others.samples], answers, weights, groups)
 
     def with_words(self) -> Targets:
         """The same with the words of texts and names below them; see :func:`.with_words`."""
@@ -106,6 +112,8 @@ class Targets:
         for part in (self.answers, mean_one(self.weights)):
             values = part.tolist() if isinstance(part, np.ndarray) else part
             sha.update(json.dumps(values).encode())
+        if self.groups is not None:
+            sha.update(json.dumps(self.groups.tolist()).encode())
         return sha.hexdigest()
 
     def examples(self, question: Question, vocabulary: Vocabulary) -> TreeExamples | NodeExamples:

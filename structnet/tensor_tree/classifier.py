@@ -82,7 +82,12 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
         self.class_weight = class_weight
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, validation: tuple | None = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        validation: tuple | None = None,
+        groups: Any = None,
     ) -> TreeLSTMClassifier:
         """Learns from trees and their classes.
 
@@ -91,6 +96,8 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
             y: a class each, text or numbers; or a row of 0 and 1 each, for several labels.
             sample_weight: count of each sample.
             validation: samples ``(X, y)`` to choose the epoch by, in place of some of these.
+            groups: group of each sample, such as the file that it is of, where new samples will be
+                of other groups; what is held out to choose by is then held out by whole groups.
 
         Raises:
             TypeError: a sample is no tree.
@@ -100,7 +107,9 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
         samples = self._samples(X, least=2)
         labels = plain_labels(y)
         check_lengths(samples, labels)
-        samples, labels, weights = counting(samples, np.asarray(labels), sample_weight)
+        samples, labels, weights, of_groups = counting(
+            samples, np.asarray(labels), sample_weight, groups
+        )
         several = labels.ndim == 2 and labels.shape[1] > 1
         if several:
             codes = indicators(labels)
@@ -131,7 +140,7 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
                 of = encode_labels(np.ravel(plain_labels(answers)), classes)[1]
                 count = None if by_class is None else by_class[of]  # as those to learn from count
             held = Targets(others, of, count)
-        given = Targets(samples, codes, weights)
+        given = Targets(samples, codes, weights, of_groups)
         learn, held = self._parted(given, held, None if several else codes)
         self._fitted(
             "labels" if several else "classes", len(classes), learn, held, validation is not None

@@ -182,7 +182,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         if held is not None:
             return given, held
         size, share = len(given.samples), self.validation_fraction
-        learn, out = parted(size, share, self.seed_, labels)
+        learn, out = parted(size, share, self.seed_, labels, given.groups)
         return given.take(learn), None if out is None else given.take(out)
 
     def _fitted(

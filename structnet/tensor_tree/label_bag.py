@@ -357,9 +357,12 @@ class LabelBag(nn.Module):
         is_label[shared:] = True  # how alike two trees are
         labels = np.flatnonzero(is_label)
         different = 0 if groups is None else len(np.unique(groups))
-        kind, number = (GroupKFold, different) if different > 1 else (KFold, len(y))
-        parts: Any = kind(min(FOLDS, number), shuffle=True, random_state=seed)
-        folds = list(parts.split(y, groups=groups))
+        if different > 1:
+            kind: Any = GroupKFold(min(FOLDS, different), shuffle=True, random_state=seed)
+            folds = list(kind.split(y, groups=groups))
+        else:
+            kind = KFold(min(FOLDS, len(y)), shuffle=True, random_state=seed)
+            folds = list(kind.split(y))
         count = np.ones(len(y)) if weights is None else weights
         least, best, guess = np.inf, None, np.empty(y.shape)
         rarity = self.rarity_in(forest)

@@ -13,7 +13,7 @@ from structnet.estimators.checked import encode_labels
 from structnet.estimators.inputs import plain_labels
 from structnet.tensor_tree.building import Targets
 from structnet.tensor_tree.estimator import TreeLSTMEstimator
-from structnet.tensor_tree.samples import node_labels
+from structnet.tensor_tree.samples import node_labels, numbered
 from structnet.trees.forest import Forest
 
 
@@ -43,13 +43,17 @@ class TreeNodeClassifier(TreeLSTMEstimator):
 
     classes_: np.ndarray
 
-    def fit(self, X: Any, y: Any, validation: tuple | None = None) -> TreeNodeClassifier:
+    def fit(
+        self, X: Any, y: Any, validation: tuple | None = None, groups: Any = None
+    ) -> TreeNodeClassifier:
         """Learns from trees and the classes of their nodes.
 
         Args:
             X: trees.
             y: for each, a class for each of its nodes in preorder; None where there is none.
             validation: samples ``(X, y)`` to choose the epoch by, in place of some of these.
+            groups: group of each sample, such as the file that it is of, where new samples will be
+                of other groups; what is held out to choose by is then held out by whole groups.
 
         Raises:
             TypeError: a sample is no tree.
@@ -68,7 +72,9 @@ class TreeNodeClassifier(TreeLSTMEstimator):
         if validation is not None:
             others, answers = self._validation(validation, samples)
             held = Targets(others, _codes(node_labels(others, answers), classes))
-        learn, held = self._parted(Targets(samples, codes), held)
+        learn, held = self._parted(
+            Targets(samples, codes, groups=numbered(groups, len(samples))), held
+        )
         self._fitted("nodes", len(classes), learn, held, validation is not None)
         self.classes_ = classes
         return self

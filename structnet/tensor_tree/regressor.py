@@ -42,7 +42,12 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
     """
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, validation: tuple | None = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        validation: tuple | None = None,
+        groups: Any = None,
     ) -> TreeLSTMRegressor:
         """Learns from trees and numbers.
 
@@ -51,6 +56,8 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
             y: a number each, or a row of numbers each.
             sample_weight: count of each sample.
             validation: samples ``(X, y)`` to choose the epoch by, in place of some of these.
+            groups: group of each sample, such as the file that it is of, where new samples will be
+                of other groups; what is held out to choose by is then held out by whole groups.
 
         Raises:
             TypeError: a sample is no tree.
@@ -62,7 +69,9 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
         """
         self._begin()
         samples = self._samples(X, least=2)
-        samples, numbers, weights = counting(samples, numbers_of(samples, y), sample_weight)
+        samples, numbers, weights, of_groups = counting(
+            samples, numbers_of(samples, y), sample_weight, groups
+        )
         warn_of_far_targets(numbers, stacklevel=3)
         rows, held = numbers.reshape(len(numbers), -1), None
         if validation is not None:
@@ -74,7 +83,7 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
                     f"{[len(others), *numbers.shape[1:]]}, as of the y to learn from"
                 )
             held = Targets(others, of.reshape(len(others), -1))
-        learn, held = self._parted(Targets(samples, rows, weights), held)
+        learn, held = self._parted(Targets(samples, rows, weights, of_groups), held)
         scale = Standardizer.fitted(learn.answers, learn.weights)
         learn = replace(learn, answers=scale(learn.answers))
         held = held and replace(held, answers=scale(held.answers))

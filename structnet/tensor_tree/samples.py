@@ -74,21 +74,47 @@ def numbers_of(samples: list, y: Any) -> np.ndarray:
 
 
 def counting(
-    samples: list[tuple[Tree, ...]], answers: np.ndarray, sample_weight: Any
-) -> tuple[list[tuple[Tree, ...]], np.ndarray, np.ndarray | None]:
-    """The samples whose weight is above 0, with their answers and weights.
+    samples: list[tuple[Tree, ...]], answers: np.ndarray, sample_weight: Any, groups: Any = None
+) -> tuple[list[tuple[Tree, ...]], np.ndarray, np.ndarray | None, np.ndarray | None]:
+    """The samples whose weight is above 0, with their answers, weights and groups.
 
     Shapes:
-        answers ``[n, ..]``; weights ``[n]``, or None where all count alike.
+        answers ``[n, ..]``; weights ``[n]``, or None where all count alike; groups ``[n]``, or None
+        where each is by itself.
 
     Raises:
-        ValueError: weights that are none, or fewer than two samples that count.
+        ValueError: weights or groups that are none, or fewer than two samples that count.
     """
     weights = check_weights(off_torch(sample_weight), len(samples))
-    kept = counting_places(weights, least=2)
+    of, kept = numbered(groups, len(samples)), counting_places(weights, least=2)
     if weights is None or kept is None:
-        return samples, answers, weights
-    return [samples[i] for i in kept], answers[kept], weights[kept]
+        return samples, answers, weights, of
+    of = None if of is None else of[kept]
+    return [samples[i] for i in kept], answers[kept], weights[kept], of
+
+
+def numbered(groups: Any, size: int) -> np.ndarray | None:
+    """The group of each sample as a number from 0, ``[size]``; None where there are none.
+
+    Raises:
+        ValueError: there is not one a sample.
+
+    Example:
+        >>> numbered(["b.py", "a.py", "b.py"], 3)
+        array([0, 1, 0])
+    """
+    if groups is None:
+        return None
+    groups = off_torch(groups)
+    if isinstance(groups, str) or not hasattr(groups, "__len__") or len(groups) != size:
+        got = len(groups) if hasattr(groups, "__len__") else type(groups).__name__
+        raise ValueError(f"groups must have one entry a sample, {size}. Got {got}.")
+    known: dict[Any, int] = {}
+    for place, group in enumerate(groups):
+        if group is None or group != group:  # as NaN does
+            raise ValueError(f"groups must name the group of each sample. Got {group} at {place}.")
+        known.setdefault(group, len(known))
+    return np.array([known[group] for group in groups])
 
 
 def node_labels(samples: list[tuple[Tree, ...]], y: Any) -> list[list[Any]]:

@@ -166,7 +166,7 @@ def train(
     elif given.bag:
         bag = LabelBag.knowing(examples.forest, **bag_sizes(vocabulary, question))
         mixed = BesideBag(model, bag)
-        to_learn, to_judge = _left_open(mixed, examples, held_out, given.seed)
+        to_learn, to_judge = _left_open(mixed, examples, held_out, given.seed, learn.groups)
     assert given.epochs and given.batch_size and given.weight_decay is not None  # as resolved
     steps = given.epochs * steps_per_epoch(len(examples), given.batch_size)
     history = fit(
@@ -188,11 +188,12 @@ def train(
         with evaluating(mixed):
             mixed.to(device).choose(held_out.to(device))  # type: ignore[arg-type]  # of trees
         if refit and validation is not None:
-            whole = learn.with_others(validation).examples(question, vocabulary)
+            every = learn.with_others(validation)
+            whole = every.examples(question, vocabulary)
             if isinstance(mixed, BesideTable):
                 mixed.table.fit(whole)
             else:
-                _fit_bag(mixed, whole, given.seed)
+                _fit_bag(mixed, whole, given.seed, every.groups)
     return Trained(mixed or model, vocabulary, question, given, history)
 
 
@@ -246,14 +247,14 @@ def _worth_knowing(every: Vocabulary, learn: Targets, question: Question) -> Voc
 
 
 def _left_open(
-    mixed: BesideBag, examples: Any, held_out: Any, seed: int
+    mixed: BesideBag, examples: Any, held_out: Any, seed: int, groups: np.ndarray | None
 ) -> tuple[TreeExamples, TreeExamples | None]:
     """Fits the linear model; the examples with what is left to the tree as their targets.
 
     Of numbers that is what the linear model lacks, as it says it of examples that it has not
     learnt from: of those that it has, it lacks too little.
     """
-    guess = _fit_bag(mixed, examples, seed, held_out)
+    guess = _fit_bag(mixed, examples, seed, groups, held_out)
     if guess is None:
         return examples, held_out
     rest = examples.targets.numpy() - guess
@@ -269,14 +270,16 @@ def _left_open(
     return with_rest(examples, rest), with_rest(held_out, lacking)
 
 
-def _fit_bag(mixed: BesideBag, examples: Any, seed: int, held_out: Any = None) -> np.ndarray | None:
+def _fit_bag(
+    mixed: BesideBag, examples: Any, seed: int, groups: np.ndarray | None, held_out: Any = None
+) -> np.ndarray | None:
     """Fits the linear model; of numbers, what it says of each example without having learnt it."""
     if mixed.kind == "classes":
         mixed.bag.fit_classes(examples, held_out, seed)
         return None
     weights = None if examples.weights is None else examples.weights.double().numpy()
     targets = examples.targets.double().numpy()
-    return mixed.bag.fit_numbers(examples.forest, targets, weights, seed)
+    return mixed.bag.fit_numbers(examples.forest, targets, weights, seed, groups=groups)
 
 
 def judged_by(question: Question) -> dict[str, Any]:

@@ -41,11 +41,12 @@ def words_tell(learn: Targets, validation: Targets | None, question: Question, s
     asked = held is not None or question.kind != "classes"
     if not asked or given.forest.texts is None or len(given.targets.unique(dim=0)) < 2:
         return True
-    with_words = _loss(given, held, vocabulary, question, seed)
+    told = vocabulary, question, seed, learn.groups
+    with_words = _loss(given, held, *told)
     for examples in (given, held):
         if examples is not None:
             examples.forest.texts = None
-    return with_words <= _loss(given, held, vocabulary, question, seed)
+    return with_words <= _loss(given, held, *told)
 
 
 def _some(targets: Targets, seed: int) -> Targets:
@@ -61,6 +62,7 @@ def _loss(
     vocabulary: Vocabulary,
     question: Question,
     seed: int,
+    groups: np.ndarray | None,
 ) -> float:
     """The loss of a linear model on examples that it has not learnt from."""
     weights = None if given.weights is None else given.weights.double().numpy()
@@ -73,5 +75,5 @@ def _loss(
         assert held is not None
         bag.fit_classes(given, held)
         return bag.loss(held)
-    said = bag.fit_numbers(given.forest, targets.astype(np.float64), weights, seed, forms)
+    said = bag.fit_numbers(given.forest, targets.astype(np.float64), weights, seed, forms, groups)
     return float(np.average(((said - targets) ** 2).mean(axis=1), weights=weights))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structnet.estimators.held_out import hold_out
+from structnet.estimators.held_out import hold_out, parted
 
 
 @given(st.lists(st.integers(1, 30), min_size=2, max_size=6), st.floats(0.05, 0.6), st.integers(0))
@@ -71,3 +71,65 @@ def test_a_share_is_between_0_and_1(share: float) -> None:
 def test_one_sample_cannot_be_divided() -> None:
     with pytest.raises(ValueError, match="too few samples to hold some out: 1; expected at least"):
         hold_out(1, 0.5)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 8), st.integers(0, 2)), min_size=2, max_size=80),
+    st.floats(0.05, 0.6),
+    st.integers(0),
+    st.booleans(),
+)
+def test_no_group_is_parted(
+    samples: list[tuple[int, int]], share: float, seed: int, classed: bool
+) -> None:
+    groups, labels = np.array(samples).T
+    labels = np.unique(labels, return_inverse=True)[1] if classed else None
+    kinds = np.zeros(len(groups), int) if labels is None else labels
+    # A group may go if each of its classes is in another one, too.
+    free = [g for g in set(groups) if set(kinds[groups == g]) <= set(kinds[groups != g])]
+    if not free:
+        with pytest.raises(ValueError, match="no whole group can be held out"):
+            hold_out(len(groups), share, seed, labels, groups=groups)
+        return
+    learn, held = hold_out(len(groups), share, seed, labels, groups=groups)
+    assert sorted([*learn, *held]) == list(range(len(groups)))
+    assert len(held) and not set(groups[learn]) & set(groups[held])
+    assert set(kinds[learn]) == set(kinds)
+
+
+@pytest.mark.parametrize("classes", [1, 4])
+@pytest.mark.parametrize("share", [0.1, 0.3])
+def test_whole_groups_keep_the_shares(classes: int, share: float) -> None:
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(200), rng.integers(1, 20, 200))
+    labels = rng.integers(classes, size=200)[groups]  # each of one class, as in folders
+    for seed in range(5):
+        _, held = hold_out(len(groups), share, seed, labels, groups=groups)
+        assert abs(len(held) / len(groups) - share) < 0.03
+        shares = np.bincount(labels[held], minlength=classes) / np.bincount(labels)
+        assert np.abs(shares - share).max() < 0.07
+
+
+def test_small_classes_give_their_share_of_groups_together() -> None:
+    groups = np.arange(400)
+    held = hold_out(400, 0.1, 0, groups // 4, groups=groups)[1]  # 0.4 samples a class
+    assert 25 <= len(held) <= 55 and len(set(held // 4)) == len(held)
+
+
+def test_the_seed_decides_which_groups_go() -> None:
+    groups = np.arange(60) // 3
+    first, same, other = (hold_out(60, 0.2, s, groups=groups)[1].tolist() for s in (0, 0, 1))
+    assert first == same != other
+
+
+def test_of_large_groups_the_smallest_goes_rather_than_none() -> None:
+    groups = np.repeat([0, 1, 2], [40, 30, 50])
+    assert set(groups[hold_out(120, 0.1, 0, groups=groups)[1]]) == {1}
+
+
+def test_groups_that_cannot_be_held_out_are_refused() -> None:
+    for labels in (None, np.arange(30) // 15):
+        groups = np.arange(30) // (30 if labels is None else 15)
+        with pytest.raises(ValueError, match="no whole group can be held out"):
+            parted(30, 0.1, 0, labels, groups)
+    assert parted(3, 0.1, 0, None, np.arange(3))[1] is None

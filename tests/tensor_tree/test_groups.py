@@ -1,0 +1,109 @@
+"""Samples in groups, such as files: what is held out by whole groups."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GroupKFold
+
+from structnet import TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier
+from structnet.tensor_tree import estimator as module
+from structnet.tensor_tree import label_bag
+from structnet.tensor_tree.building import Targets
+
+TOLD: dict[str, Any] = {"epochs": 1, "hidden_size": 4, "random_state": 0}
+NAMES = [f"{i // 6}.py" for i in range(60)]
+
+
+def data(kind: type) -> tuple[list[str], Any]:
+    rng = np.random.default_rng(0)
+    X = [f"(f {' '.join(rng.choice(list('abcd'), 3))})" for _ in range(60)]
+    count = np.array([text.count("a") for text in X])
+    if kind is TreeNodeClassifier:
+        return X, [[None, *(text[i] == "a" for i in (3, 5, 7))] for text in X]
+    return X, count > 0 if kind is TreeLSTMClassifier else count.astype(float)
+
+
+@pytest.fixture
+def parts(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Targets, Targets]]:
+    """What is learnt from, and what is held out, at each training."""
+    found, train = [], module.train
+
+    def recorded(settings: Any, question: Any, learn: Targets, held: Targets, **told: Any) -> Any:
+        found.append((learn, held))
+        return train(settings, question, learn, held, **told)
+
+    monkeypatch.setattr(module, "train", recorded)
+    return found
+
+
+@pytest.mark.parametrize("kind", [TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier])
+def test_no_group_is_both_learnt_from_and_chosen_by(kind: type, parts: list) -> None:
+    X, y = data(kind)
+    kind(**TOLD, bag=kind is TreeLSTMRegressor).fit(X, y, groups=NAMES)
+    ((learn, held),) = parts
+    of = {f"(f {' '.join(str(leaf.label) for leaf in tree.leaves())})" for tree in learn.trees}
+    assert of <= set(X) and len(learn.samples) + len(held.samples) == 60
+    assert not set(learn.groups) & set(held.groups)
+    assert np.bincount(np.concatenate((learn.groups, held.groups))).tolist() == [6] * 10
+
+
+def test_a_sample_of_weight_zero_takes_its_group_along(parts: list) -> None:
+    X, y = data(TreeLSTMRegressor)
+    weight = np.arange(60) % 6 > 0
+    TreeLSTMRegressor(**TOLD).fit(X, y, sample_weight=weight, groups=np.array(NAMES))
+    ((learn, held),) = parts
+    assert np.bincount(np.concatenate((learn.groups, held.groups))).tolist() == [5] * 10
+
+
+def test_folds_of_the_linear_model_part_no_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    class Recorded(GroupKFold):
+        def split(self, X: Any, y: Any = None, groups: Any = None) -> Any:
+            for learn, held in super().split(X, y, groups):
+                asked.append((set(groups[learn]), set(groups[held])))
+                yield learn, held
+
+    monkeypatch.setattr(label_bag, "GroupKFold", Recorded)
+    X, y = data(TreeLSTMRegressor)
+    TreeLSTMRegressor(**TOLD).fit(X, y, groups=NAMES)
+    assert len(asked) == 10  # to learn from, and with what was held out
+    assert not any(learn & held for learn, held in asked)
+    assert len(set.union(*(held for _, held in asked[5:]))) == 10
+    TreeLSTMRegressor(**TOLD).fit(X, y, validation=(X, y), groups=["one"] * 60)
+    assert len(asked) == 10
+
+
+def test_the_held_out_accuracy_is_that_of_other_groups() -> None:
+    """A file's own word tells the class of all that stands in it, and nothing of other files."""
+    rng = np.random.default_rng(0)
+    files = np.arange(600) // 20
+    y = files % 2
+    told = np.where(rng.random(600) < 0.8, y, 1 - y)
+    own = [f"{a}{b}" for a in "pqrst" for b in "uvwxyz"]
+    X = [f"(f {own[file]} {'ab'[says]})" for file, says in zip(files, told, strict=True)]
+    asked = TOLD | {"epochs": 10, "hidden_size": 8, "label_dropout": 0.0}
+    model = TreeLSTMClassifier(**asked).fit(X, y)
+    assert model.history_.best["validation_accuracy"] > 0.95
+    model.fit(X, y, groups=files)
+    assert 0.65 < model.history_.best["validation_accuracy"] < 0.9
+
+
+@pytest.mark.parametrize("groups", [["a"] * 59, "a" * 60, 3, [None] * 60, [float("nan")] * 60])
+def test_groups_that_are_none_are_refused(groups: Any) -> None:
+    X, y = data(TreeLSTMClassifier)
+    with pytest.raises(ValueError, match=r"groups must .* sample"):
+        TreeLSTMClassifier(**TOLD).fit(X, y, groups=groups)
+
+
+def test_a_training_with_other_groups_is_another(tmp_path: Path) -> None:
+    X, y = data(TreeLSTMRegressor)
+    model = TreeLSTMRegressor(**TOLD, folder=tmp_path)
+    held = (X[:6], y[:6])
+    model.fit(X, y, groups=NAMES, validation=held).fit(X, y, groups=NAMES, validation=held)
+    with pytest.raises(Exception, match=r"data"):
+        model.fit(X, y, groups=np.arange(60) % 10, validation=held)
