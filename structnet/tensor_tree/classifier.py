@@ -25,7 +25,8 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
     """A classifier of trees, or of pairs of trees.
 
     With the defaults it is a Child-Sum Tree-LSTM with a vector for each label, read at the root
-    and by its maximum over all nodes, beside a logistic regression on how often each label occurs.
+    and by its maximum over all nodes, beside a logistic regression on how often each label occurs
+    and, of pairs, how alike the two trees are.
 
     Args: those of :class:`TreeLSTMEstimator`, and
         class_weight: what each class counts: a dictionary, "balanced", or None for all alike.
