@@ -24,7 +24,7 @@ class Place(NamedTuple):
     Attributes:
         file: name of the file in its folder; "" where there is but one file.
         line: number of the first line, from 1; 0 where the example is the whole file.
-        group: what the example belongs to with others, such as an author; "" if nobody says so.
+        group: name of what the example is of, with others, such as an author; "" if nobody asks.
 
     Example:
         >>> str(Place(line=3)), str(Place("good/first.mrg", 3))

@@ -23,7 +23,7 @@ from sklearn.preprocessing import normalize
 from torch import Tensor, nn
 
 from structnet.estimators.held_out import parted
-from structnet.tensor_tree.logistic_regression import logistic_regression
+from structnet.tensor_tree.logistic import logistic_regression
 from structnet.tensor_tree.number_sums import NumberSums
 from structnet.tensor_tree.row_space import space_of
 from structnet.trees.examples import TreeExamples

@@ -34,7 +34,8 @@ class TreeFileData:
     Attributes:
         train, validation, test: trees and their targets.
         content: hash of the files.
-        group: what no draw parts, "file" or the name of a column; None if single trees are drawn.
+        group: kind of groups that no draw parts, "file" or the name of a column; None if single
+            trees are drawn.
     """
 
     train: TreeFile
