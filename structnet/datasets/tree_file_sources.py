@@ -325,7 +325,7 @@ def files_of(path: Path, format_: str | None, everywhere: bool = False) -> Folde
     found = sorted(path.glob("**/*" if everywhere else "*/**/*"))
     files = [each for each in found if each.is_file()]
     files = [each for each in files if "/." not in f"/{each.relative_to(path).as_posix()}"]
-    told = {each: of for each in files if (of := format_of_ending(each)) not in (None, LINES)}
+    told = {each: of for each in files if (of := _format_of(each)) not in (None, LINES)}
     formats = list(told.values())
     chosen = format_ or max(dict.fromkeys(formats), key=formats.count, default=None)
     own = [each for each, of in told.items() if of == chosen]
@@ -333,6 +333,15 @@ def files_of(path: Path, format_: str | None, everywhere: bool = False) -> Folde
         own = own or list(told) or files
     kept = set(own)
     return FolderFiles(chosen, own, [each for each in files if each not in kept])
+
+
+def _format_of(file: Path) -> str | None:
+    """The format that a file's ending tells; but of phylogenies software calls NEXUS so, too."""
+    told = format_of_ending(file)
+    if told != "bracketed":
+        return told
+    with file.open(encoding="utf-8-sig", errors="replace") as text:
+        return "newick" if is_nexus(text.read(100)) else told
 
 
 def _folder(path: Path, asked: Asked) -> Found:

@@ -73,6 +73,18 @@ def test_a_column_says_what_belongs_together(tmp_path: Path) -> None:
     assert [fault for _, fault in found.unreadable] == ["it has no of"] * 2
 
 
+def test_a_folder_of_phylogenies_with_the_ending_of_treebanks(tmp_path: Path) -> None:
+    for i in range(12):
+        file = tmp_path / ("yes" if i % 2 else "no") / f"{i}.trees"
+        file.parent.mkdir(exist_ok=True)
+        trees = "tree t = (A,B);\ntree u = (A,(B,C));" if i % 2 else "tree t = ((A,B),C);"
+        file.write_text(f"\n#NEXUS\nbegin trees;\n{trees}\nend;\n")
+    data = loaded(tmp_path, said := [])
+    assert data.train.format == "newick" and len(set.union(*sides(data))) == 12
+    assert "guessed format: newick, by the endings" in said
+    assert sum(map(len, (data.train, data.validation, data.test))) == 18
+
+
 def test_what_has_no_such_groups_is_refused(tmp_path: Path) -> None:
     path = table(tmp_path / "own.tsv")
     with pytest.raises(TreeFileError, match="has no column 'book'; its columns are label, author"):
