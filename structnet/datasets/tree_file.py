@@ -88,6 +88,12 @@ class TreeFile:
         return bool(self.trees) and isinstance(self.trees[0], tuple)
 
     @property
+    def groups(self) -> list[str] | None:
+        """What each example belongs to: a group that was asked for, or a file of several trees."""
+        found = [place.group or place.file for place in self.places]
+        return found if any(found) and len(set(found)) < len(found) else None
+
+    @property
     def told(self) -> dict[str, Any]:
         """How others like it are read: format, target, task, and whether they are pairs."""
         kind = {"format": self.format, "target": self.target, "task": self.task}
@@ -121,6 +127,7 @@ def read_trees(
     pairs: bool = False,
     node_label: str | None = None,
     classes: Collection[str] | None = None,
+    group: str | None = None,
 ) -> TreeFile:
     """The trees of a file, or of a folder, with what is to be predicted of each.
 
@@ -154,6 +161,8 @@ def read_trees(
             "form", "deps", "misc", or "deprel" as by default; the word itself is the token.
         classes: classes that are known. Where targets are not needed, a folder of another name is
             none, and its files have no target.
+        group: name or number of a column that says what belongs together, such as the file or the
+            author of what stands there; of a folder it is the file.
 
     Raises:
         TreeFileError: the file is empty, most of it cannot be read, it has no such column, or no
@@ -179,7 +188,7 @@ def read_trees(
     if node_label is not None:
         check_one_of("node_label", node_label, NODE_LABELS, "read_trees")
     path = Path(path)
-    asked = Asked(format, target, targets_needed, pairs or task == PAIRS, node_label)
+    asked = Asked(format, target, targets_needed, pairs or task == PAIRS, node_label, group)
     found = found_in(path, asked)
     _refuse_mostly_bad(path, found)
     return replace(_checked(path, found, task, targets_needed, classes), node_label=node_label)

@@ -24,6 +24,7 @@ class Place(NamedTuple):
     Attributes:
         file: name of the file in its folder; "" where there is but one file.
         line: number of the first line, from 1; 0 where the example is the whole file.
+        group: name of what the example is of, with others, such as an author; "" if nobody asks.
 
     Example:
         >>> str(Place(line=3)), str(Place("good/first.mrg", 3))
@@ -32,6 +33,7 @@ class Place(NamedTuple):
 
     file: str = ""
     line: int = 0
+    group: str = ""
 
     def __str__(self) -> str:
         return ", ".join([self.file] * bool(self.file) + [f"line {self.line}"] * bool(self.line))
@@ -39,7 +41,7 @@ class Place(NamedTuple):
     @property
     def said(self) -> dict[str, Any]:
         """What is known of it: ``file``, ``line``, or both."""
-        return {name: value for name, value in self._asdict().items() if value}
+        return {name: value for name in ("file", "line") if (value := getattr(self, name))}
 
 
 class Format(NamedTuple):

@@ -49,7 +49,7 @@ class Asked(NamedTuple):
     Attributes:
         format, target, needed: arguments of :func:`.tree_file.read_trees`.
         pairs: is an example said to be two trees?
-        node_label: argument of :func:`.tree_file.read_trees`.
+        node_label, group: arguments of :func:`.tree_file.read_trees`.
     """
 
     format: str | None
@@ -57,6 +57,7 @@ class Asked(NamedTuple):
     needed: bool
     pairs: bool
     node_label: str | None = None
+    group: str | None = None
 
     def options(self, format_: str) -> dict[str, Any]:
         """The arguments of a format's parser.
@@ -121,6 +122,10 @@ def found_in(path: Path, asked: Asked) -> Found:
         OSError: it cannot be read at all.
     """
     if path.is_dir():
+        if asked.group is not None:
+            raise TreeFileError(
+                f"{path} is a folder, whose files are the groups. Got --group {asked.group}"
+            )
         return _folder(path, asked)
     return found_in_text(path, _read(path), asked)
 
@@ -174,6 +179,10 @@ def found_in_text(path: Path, text: str, asked: Asked) -> Found:
     rows = _rows(path, text, LINES if format_ == LINES else ending, format_)
     if rows is not None:
         return _of_rows(rows, asked._replace(format=None if format_ == LINES else format_))
+    if asked.group is not None:
+        raise TreeFileError(
+            f"{path} has no columns: it holds trees and nothing else. Got --group {asked.group}"
+        )
     guesses = []
     if format_ is None:
         # Software of phylogenies gives NEXUS the ending of treebanks.
@@ -220,7 +229,7 @@ def _rows(path: Path, text: str, ending: str | None, format_: str | None) -> Row
 
 
 def _of_rows(rows: Rows, asked: Asked) -> Found:
-    format_, target, needed, pairs, _ = asked
+    format_, target, needed, pairs, _, group = asked
     if not rows.rows:
         place, fault = rows.unreadable[0]
         raise TreeFileError(f"{rows.path}, {place}: {fault}")
@@ -231,14 +240,19 @@ def _of_rows(rows: Rows, asked: Asked) -> Found:
     guesses = [] if format_ else [f"format: {chosen}, by the first lines"]
     column = said
     if target is None:
-        column = choose_target(rows, columns)
+        apart = [*columns, *([] if group is None else [rows.column(group)])]
+        column = choose_target(rows, apart)
         guesses += [] if column is None else [f"target: column {column}"]
     elif said and not needed and (not rows.has(said) or rows.column(said) in columns):
         column = None
     aim = None if column is None else rows.column(column)
     found = Found([], [], [], rows.unreadable, chosen, target or column, guesses)
-    options = asked.options(chosen)
+    options, of = asked.options(chosen), None if group is None else rows.column(group)
     for line, row in zip(rows.lines, rows.rows, strict=True):
+        belongs = "" if of is None or row[of] is None else str(row[of])
+        if of is not None and not belongs:
+            found.unreadable.append((Place(line=line), f"it has no {group}"))
+            continue
         try:
             found.examples.append(
                 tuple(tree_of(row[column], chosen, **options) for column in columns)
@@ -247,7 +261,7 @@ def _of_rows(rows: Rows, asked: Asked) -> Found:
             found.unreadable.append((Place(line=line), one_line(error)))
             continue
         found.targets.append(None if aim is None else row[aim])
-        found.places.append(Place(line=line))
+        found.places.append(Place(line=line, group=belongs))
     return found
 
 
@@ -311,7 +325,7 @@ def files_of(path: Path, format_: str | None, everywhere: bool = False) -> Folde
     found = sorted(path.glob("**/*" if everywhere else "*/**/*"))
     files = [each for each in found if each.is_file()]
     files = [each for each in files if "/." not in f"/{each.relative_to(path).as_posix()}"]
-    told = {each: of for each in files if (of := format_of_ending(each)) not in (None, LINES)}
+    told = {each: of for each in files if (of := _format_of(each)) not in (None, LINES)}
     formats = list(told.values())
     chosen = format_ or max(dict.fromkeys(formats), key=formats.count, default=None)
     own = [each for each, of in told.items() if of == chosen]
@@ -319,6 +333,15 @@ def files_of(path: Path, format_: str | None, everywhere: bool = False) -> Folde
         own = own or list(told) or files
     kept = set(own)
     return FolderFiles(chosen, own, [each for each in files if each not in kept])
+
+
+def _format_of(file: Path) -> str | None:
+    """The format that a file's ending tells; but of phylogenies software calls NEXUS so, too."""
+    told = format_of_ending(file)
+    if told != "bracketed":
+        return told
+    with file.open(encoding="utf-8-sig", errors="replace") as text:
+        return "newick" if is_nexus(text.read(100)) else told
 
 
 def _folder(path: Path, asked: Asked) -> Found:

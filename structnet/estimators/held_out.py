@@ -43,8 +43,9 @@ def hold_out(
         >>> len(learn), labels[held].tolist()
         (24, [0, 0, 1, 1, 1, 1])
         >>> files = np.repeat(np.arange(10), 3)
-        >>> len(np.unique(files[hold_out(30, 0.2, labels=labels, groups=files)[1]]))
-        2
+        >>> learn, held = hold_out(30, 0.2, labels=labels, groups=files)
+        >>> set(files[learn]) & set(files[held])
+        set()
     """
     check_number("share", share, 0, 1, open=True, owner="hold_out")
     if size < 2:

@@ -19,7 +19,10 @@ for _ in range(3):  # comments within comments; a regular expression cannot coun
     COMMENT = rf"\[[^\[\]]*(?:{COMMENT}[^\[\]]*)*\]"
 _BEGIN = re.compile(r"\s*#NEXUS", re.IGNORECASE)
 # A comment, which may hold a block that does not count, or the beginning of one.
-_BLOCK = re.compile(rf"{COMMENT}|(?<![^\s;\]])begin\s+trees\s*;", re.IGNORECASE)
+_SPACE = rf"(?:\s|{COMMENT})"
+_BLOCK = re.compile(
+    rf"{COMMENT}|(?<![^\s;\]])begin{_SPACE}+(?:trees|taxa){_SPACE}*;", re.IGNORECASE
+)
 
 
 def is_nexus(text: str) -> bool:
@@ -35,7 +38,8 @@ def is_nexus(text: str) -> bool:
 def tree_statements(text: str, pieces: Pieces) -> Iterator[tuple[int, str]]:
     """The trees of all blocks of trees in Newick notation, with the lines on which they begin.
 
-    Leaves have the names that the block's table gives them (``TRANSLATE``).
+    Leaves have the names that the block's table gives them (``TRANSLATE``); where there is none,
+    numbers are those of the taxa (``TAXLABELS``), unless a taxon has such a name.
 
     Args:
         text: NEXUS.
@@ -45,6 +49,7 @@ def tree_statements(text: str, pieces: Pieces) -> Iterator[tuple[int, str]]:
         ParseError: an entry of the table is not a short name and a name.
     """
     line, counted = 1, 0
+    taxa: dict[str, str] = {}
     for block in _BLOCK.finditer(text):
         if block[0][0] == "[":
             continue
@@ -58,7 +63,11 @@ def tree_statements(text: str, pieces: Pieces) -> Iterator[tuple[int, str]]:
             at = semicolon and semicolon.end()
             if word in ("end", "endblock"):
                 break
-            if word == "translate":
+            if word == "taxlabels":
+                labels = [piece[0] for piece in rest]
+                taxa = {str(i): label for i, label in enumerate(labels, 1)}
+                taxa |= {label: label for label in labels}  # a name of digits is no number
+            elif word == "translate":
                 names = dict(_entries(text, rest))
             elif word in ("tree", "utree"):
                 equals = (each for each in rest if "=" in each[0] and each[0][0] != "'")
@@ -66,7 +75,7 @@ def tree_statements(text: str, pieces: Pieces) -> Iterator[tuple[int, str]]:
                 begin = sign.start() + sign[0].index("=") + 1 if sign else begin
                 line, counted = line + text.count("\n", counted, begin), begin
                 tree = text[begin:end]
-                tree = _with_names(tree, names, pieces) if names else tree
+                tree = _with_names(tree, names or taxa, pieces) if names or taxa else tree
                 yield line, tree.lstrip(" \t") + ";" * (at is not None)
 
 

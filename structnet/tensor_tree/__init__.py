@@ -32,7 +32,7 @@ Miwa et al.  what stands above nodes                     :class:`TopDownTreeLSTM
 ``predictor``           classes, labels or numbers of trees, classes of nodes
 ``counted``             what is counted in trees
 ``label_bag``           counts of labels and pairs, and a linear model of them
-``logistic_regression`` its weights where it says classes, in few steps
+``logistic``            its weights where it says classes, in few steps
 ``bag_occlusion``       what that says of a tree with each of its subtrees hidden
 ``row_space``           wide rows by as many coordinates as there are rows
 ``label_table``         how often nodes with a label have each class, beside what is said of nodes

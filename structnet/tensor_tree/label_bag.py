@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 from structnet.estimators.held_out import parted
 from structnet.tensor_tree.counted import Counted, numbers_met, of_two_trees, words_of
-from structnet.tensor_tree.logistic_regression import logistic_regression
+from structnet.tensor_tree.logistic import logistic_regression
 from structnet.tensor_tree.number_sums import NumberSums
 from structnet.tensor_tree.row_space import space_of
 from structnet.trees.examples import TreeExamples

@@ -83,6 +83,28 @@ def test_what_is_wrong_is_shown_in_its_place(tmp_path: Path) -> None:
         assert (caught.value.line, caught.value.file) == (line, str(file))
 
 
+TAXA = "#NEXUS\nbegin [of] taxa;\ndimensions ntax=3;\ntaxlabels 'Pan a' B_b [none] C;\nend;\n"
+
+
+def test_numbers_are_those_of_the_taxa_where_no_table_says_otherwise() -> None:
+    def read(trees: str, taxa: str = TAXA) -> list[str]:
+        return list(map(str, parse.newick_many(f"{taxa}begin trees;\n{trees}\nend;\n")))
+
+    named = list(map(str, parse.newick_many("('Pan a',(C,B_b)3);(7,C);")))
+    assert read("tree t = (1,(3,2)3);\ntree u = (7,C);") == named
+    assert read("translate 1 C, 2 x; tree t = (1,(3,2));") == read(
+        "tree t = (C,('3',x));", "#NEXUS\n"
+    )
+    numbers = "#NEXUS\nbegin taxa;\ntaxlabels 3 1 2;\nend;\n"
+    assert read("tree t = (1,(3,2));", numbers) == read("tree t = (1,(3,2));", "#NEXUS\n")
+
+
+@pytest.mark.parametrize("begin", ["begin [x] trees;", "BEGIN[x]trees [y];", "begin\n trees ;"])
+def test_a_block_may_begin_with_comments(begin: str) -> None:
+    text = f"#NEXUS\n{begin}\ntree t = (A,B);\nend;\n"
+    assert list(parse.newick_many(text)) == [parse.newick("(A,B);")]
+
+
 def test_files_without_trees_or_cut_off() -> None:
     assert list(parse.newick_many("#NEXUS\nbegin data;\nend;\n")) == []
     for cut in ("", "translate", "translate 1 a", "tree t = ", "tree t = (1,2)"):

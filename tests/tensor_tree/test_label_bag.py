@@ -23,7 +23,7 @@ from structnet.parse import bracketed
 from structnet.tensor_tree import ChildSumTreeLSTM, TreePredictor, TreeReadout
 from structnet.tensor_tree.building import Targets, bag_sizes
 from structnet.tensor_tree.label_bag import FORMS, PENALTIES, LabelBag
-from structnet.tensor_tree.logistic_regression import SOLVER, logistic_regression
+from structnet.tensor_tree.logistic import SOLVER
 from structnet.tensor_tree.predictor import BesideBag
 from structnet.tensor_tree.row_space import space_of
 from structnet.tensor_tree.training import Trained
@@ -240,35 +240,6 @@ def test_a_class_of_one_example_is_among_those_that_choose_the_form(
         assert (bag(forest).argmax(1) == 1 - rare).all()
 
 
-@pytest.mark.parametrize("few", [False, True])
-def test_a_second_fit_goes_on_from_the_first(monkeypatch: pytest.MonkeyPatch, few: bool) -> None:
-    """Unless it has a class that the first had not, whose weights would be far from the start."""
-    begun, whole = [], logistic_regression
-
-    def recorded(*args: Any) -> np.ndarray:
-        begun.append(args[-1])
-        return whole(*args)
-
-    monkeypatch.setattr("structnet.tensor_tree.label_bag.logistic_regression", recorded)
-    monkeypatch.setattr("structnet.tensor_tree.label_bag.space_of", lambda *_: None)
-    examples, _ = spelled(200, "rare", seed=0)
-    types, tokens = int(examples.forest.types.max()) + 1, int(examples.forest.tokens.max()) + 1
-    sizes = {"num_types": types, "num_tokens": tokens, "num_outputs": 3, "roots": 1}
-    bag = LabelBag.knowing(examples.forest, **sizes, form="tf-idf")
-    most = examples[:180]
-    if few:
-        most.targets[:90] = 2
-        most.targets[90:] = 0
-    bag.fit_classes(most, examples[180:])
-    assert all(start is None for start in begun)
-    first = np.vstack((bag.weight.numpy(), bag.bias.numpy()))
-    bag.fit_classes(examples)
-    if few:
-        assert begun[-1] is None
-    else:
-        np.testing.assert_array_equal(begun[-1], first[:, :2])
-
-
 def test_a_classifier_takes_the_form_that_says_held_out_trees_best() -> None:
     learn, held = spelled(200, "rare", seed=0)
     X, others = ([each.forest.tree(i) for i in range(200)] for each in (learn, held))
@@ -428,7 +399,7 @@ def test_held_out_samples_teach_the_linear_model_in_the_end(
     kind: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     exact = {**SOLVER, "ftol": 0.0, "gtol": 1e-9}  # wherever it begins
-    monkeypatch.setattr("structnet.tensor_tree.logistic_regression.SOLVER", exact)
+    monkeypatch.setattr("structnet.tensor_tree.logistic.SOLVER", exact)
     rng = np.random.default_rng(0)
     X = [f"(f {' '.join(rng.choice(list('abcd'), 3))})" for _ in range(60)]
     y = np.array([text.count("a") + 2 * text.count("b") for text in X])

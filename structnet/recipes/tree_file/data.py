@@ -24,6 +24,8 @@ from structnet.recipes.tree_lstm.trees import DATA_SEED
 from structnet.recipes.words import counted
 from structnet.routing.words import percent
 
+FILES = 5  # of each class, from which one can be held out to test and one to choose by
+
 
 @dataclass(frozen=True)
 class TreeFileData:
@@ -32,12 +34,15 @@ class TreeFileData:
     Attributes:
         train, validation, test: trees and their targets.
         content: hash of the files.
+        group: kind of groups that no draw parts, "file" or the name of a column; None if single
+            trees are drawn.
     """
 
     train: TreeFile
     validation: TreeFile
     test: TreeFile
     content: str
+    group: str | None = None
 
     @property
     def classes(self) -> list[str] | None:
@@ -57,7 +62,8 @@ class TreeFileData:
     def describe(self) -> dict[str, Any]:
         """What the trees are, and all that it takes to read others like them."""
         known = {"classes": self.classes, "baseline": self.baseline, "content": self.content}
-        return {**sizes_of(self), **self.train.told, **known}
+        group = {} if self.group is None else {"group": self.group}
+        return {**sizes_of(self), **self.train.told, **known, **group}
 
 
 def in_order(names: Any) -> list[str]:
@@ -81,18 +87,19 @@ def load_data(settings: TreeFileSettings, say: Say) -> TreeFileData:
         OSError: there is no such file.
     """
     source, path = settings.source, Path(settings.data)
-    data = read_trees(path, source.format, source.target, source.task, node_label=source.node_label)
+    kind = source.format, source.target, source.task
+    data = read_trees(path, *kind, node_label=source.node_label, group=source.group)
     _say_read(data, say)
     _refuse_one_class(data)
     files = [source.test_file, source.validation_file]
     test, validation = (None if file is None else _like(data, file, say) for file in files)
-    learn = data
+    learn, group = data, _group_of(data, source.group)
     if test is None:
-        learn, test = _parted(learn, source.test_fraction)
+        learn, test = _parted(learn, source.test_fraction, group)
     if validation is None:
-        learn, validation = _parted(learn, source.validation_fraction)
+        learn, validation = _parted(learn, source.validation_fraction, group)
     paths = [path, *(file for file in files if file is not None)]
-    found = TreeFileData(learn, validation, test, _hash(paths, source.format, data.format))
+    found = TreeFileData(learn, validation, test, _hash(paths, source.format, data.format), group)
     _say_split(found, source, say)
     return found
 
@@ -189,14 +196,27 @@ def _refuse_one_class(data: TreeFile) -> None:
         )
 
 
-def _parted(data: TreeFile, share: float) -> tuple[TreeFile, TreeFile]:
+def _group_of(data: TreeFile, asked: str | None) -> str | None:
+    """What no draw parts: what was asked for, or the files of a folder, if they are enough."""
+    if asked is not None or data.groups is None:
+        return asked
+    of_class = {(place.file, place.file.split("/")[0]) for place in data.places}
+    files = Counter(name if data.target == FOLDERS else "" for _, name in of_class)
+    return "file" if min(files.values()) >= FILES else None
+
+
+def _parted(data: TreeFile, share: float, group: str | None) -> tuple[TreeFile, TreeFile]:
     """Examples to learn from, and some that are held out, of every class."""
-    labels = None
+    labels, groups = None, None
+    if group is not None and data.groups is not None:
+        groups = np.unique(data.groups, return_inverse=True)[1]
     if data.task == "classification":
         assert data.targets is not None
         labels = np.unique(data.targets, return_inverse=True)[1]
     try:
-        learn, held = hold_out(len(data), share, DATA_SEED, labels, each_class=labels is not None)
+        learn, held = hold_out(
+            len(data), share, DATA_SEED, labels, each_class=labels is not None, groups=groups
+        )
     except ValueError as error:
         raise TreeFileError(f"{data.path}: {error}") from None
     return data[learn.tolist()], replace(data[held.tolist()], unreadable=[])
@@ -206,6 +226,8 @@ def _say_split(data: TreeFileData, source: Source, say: Say) -> None:
     unit = "pairs of trees" if data.train.pairs else "trees"
     drawn = f"; {source.test_fraction:.0%} drawn, seed {DATA_SEED}" * (source.test_file is None)
     say(f"data: {unit}, {sizes_in_words(data)}{drawn}")
+    if data.group is not None and not (source.test_file and source.validation_file):
+        say(f"held out: whole groups; no {data.group} is both in what is drawn and in the rest")
     if data.classes is None:
         say(f"numbers to predict; their mean is {data.baseline:.4g}")
     else:

@@ -43,6 +43,9 @@ class Source:
             deprel)
         test_file: file to test on (default: a share of the trees is drawn, of every class)
         validation_file: file by which the best epoch is chosen (default: a share is drawn)
+        group: column of what a tree is of, such as its file or author, where new trees will be of
+            others: none is both in what is drawn and in the rest (default: of a folder the file,
+            if files have several trees and each class has five files)
         test_fraction: share of the trees that is drawn to test on
         validation_fraction: share of the others that is drawn to choose the epoch by
     """
@@ -53,6 +56,7 @@ class Source:
     node_label: NodeLabel | None = None
     test_file: Path | None = None
     validation_file: Path | None = None
+    group: str | None = None
     test_fraction: float = 0.2
     validation_fraction: float = 0.1
 

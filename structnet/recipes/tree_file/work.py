@@ -44,7 +44,8 @@ def train(settings: TreeFileSettings, data: TreeFileData, run: Run, say: Say) ->
     model = estimator(data.train.task)(**chosen, folder=run.folder, verbose=True)
     held_out = known_part(data.validation, data.classes)
     validation = (held_out.trees, held_out.targets)
-    model.fit(data.train.trees, data.train.targets, validation=validation)
+    groups = data.train.groups if data.group else None
+    model.fit(data.train.trees, data.train.targets, validation=validation, groups=groups)
     model.save(run.model_file)
     parameters = sum(weights.numel() for weights in model.model_.parameters())
     details = {

@@ -7,14 +7,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from random_trees import TOKENS, TYPES, VOCABULARY
 from scipy.optimize import check_grad
 from scipy.sparse import csr_matrix
 from scipy.special import log_softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from structnet.tensor_tree import logistic_regression as module
-from structnet.tensor_tree.logistic_regression import SOLVER, logistic_regression
+from structnet.tensor_tree import logistic as module
+from structnet.tensor_tree.label_bag import LabelBag
+from structnet.tensor_tree.logistic import SOLVER, logistic_regression
+from structnet.trees.examples import TreeExamples
+from structnet.trees.forest import Forest
+from structnet.trees.tree import Tree
 
 EXACT = {**SOLVER, "maxiter": 20_000, "ftol": 0.0, "gtol": 1e-9}
 
@@ -87,3 +92,32 @@ def test_the_slope_is_that_of_the_loss(monkeypatch: pytest.MonkeyPatch) -> None:
     start = np.random.default_rng(0).normal(size=(6, 3))
     np.testing.assert_allclose(logistic_regression(csr_matrix(x), y, 0.3, count, start), start)
     assert max(errors) < 1e-6
+
+
+@pytest.mark.parametrize("new", [False, True])
+def test_a_linear_model_goes_on_from_its_first_fit(
+    monkeypatch: pytest.MonkeyPatch, new: bool
+) -> None:
+    """Unless there is a class that the first had not, whose weights would be far from the start."""
+    begun: list[np.ndarray | None] = []
+
+    def recorded(*args: Any) -> np.ndarray:
+        begun.append(args[-1])
+        return logistic_regression(*args)
+
+    monkeypatch.setattr("structnet.tensor_tree.label_bag.logistic_regression", recorded)
+    monkeypatch.setattr("structnet.tensor_tree.label_bag.space_of", lambda *_: None)
+    trees = [Tree("A", [Tree(TOKENS[i % 3]), Tree(TOKENS[i % 2])]) for i in range(60)]
+    sizes = {"num_types": len(TYPES), "num_tokens": len(TOKENS), "num_outputs": 3, "roots": 1}
+    y = np.arange(60) % 3
+    y[:50] %= 2 if new else 3
+    examples = TreeExamples(Forest.from_trees(trees, VOCABULARY), y)
+    bag = LabelBag.knowing(examples.forest, **sizes, form="logarithm")
+    bag.fit_classes(examples[:50], examples[:50])
+    assert begun == [None] * len(begun)
+    first = np.vstack((bag.weight.numpy(), bag.bias.numpy()))
+    bag.fit_classes(examples)
+    if new:
+        assert begun[-1] is None
+    else:
+        np.testing.assert_array_equal(begun[-1], first)
