@@ -33,7 +33,7 @@ end (``training``), and all that ``choice`` does.
 ``optimisation``      :func:`alternate <structnet.softmax_tree.optimisation.alternate>`: TAO
 ``leaf_update``       a leaf's part of an iteration
 ``decision_update``   a decision node's part of it, nearly all in ``_decision_kernels``
-``solver``            logistic regression with an L1 penalty, by ``_scaling_kernels`` (on features
+``solver``            logistic regression with penalties, by ``_scaling_kernels`` (on features
                       of one size) and ``_solver_kernels``
 ``start``             the trees that training begins with
 ``growth``            subtrees in the place of leaves

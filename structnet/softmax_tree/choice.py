@@ -29,7 +29,11 @@ from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.objective import Objective
 from structnet.softmax_tree.optimisation import alternate
 from structnet.softmax_tree.points import Points
-from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
+from structnet.softmax_tree.settings import (
+    ChosenSettings,
+    GrowthSettings,
+    SoftmaxTreeSettings,
+)
 from structnet.softmax_tree.start import first_draft, most_classes, width
 from structnet.training.progress import Progress
 
@@ -46,6 +50,7 @@ DEEPEST = 1000
 SHALLOW = 4  # decisions on a path of a tree that begins with single features
 ITERATIONS, STEPS, SETTLED = 3, 15, 1e-2  # of a trial, of the solver in it, and where it ends
 PENALTIES = (10.0, 100.0), (0.1, 0.01)  # the kinds are compared with 1
+RIDGES = 1.0, 10.0, 100.0  # beside it, compared with none
 # Deviations of chance by which one kind is better than a simpler one, and a penalty than one that
 # is not so far from 1: a long training overfits with weak ones, which a short one does not show.
 # The latter are of as many samples as are held out of those that are looked at.
@@ -56,7 +61,7 @@ WHOLE = 1e9  # the same, up to which penalties are compared by whole trainings
 COST = 5e8  # sums that a decision tree of single features may take, about a second
 LOOKED = 64  # rows and columns by which the thresholds of a feature are counted
 
-Kind = SoftmaxTreeSettings
+Kind = ChosenSettings
 
 
 def chosen(
@@ -64,7 +69,7 @@ def chosen(
     settings: SoftmaxTreeSettings,
     growth: GrowthSettings | None,
     progress: bool | Progress = False,
-) -> tuple[SoftmaxTreeSettings, GrowthSettings | None]:
+) -> tuple[ChosenSettings, GrowthSettings | None]:
     """Settings without None but for limits.
 
     Args:
@@ -80,7 +85,9 @@ def chosen(
     if growth is not None:
         growth.check_start()
     depth = None if growth is None else growth.start_depth
-    given = settings if growth is None else replace(settings, depth=depth)
+    given = ChosenSettings.of(settings)
+    if growth is not None:
+        given = replace(given, depth=depth)
     open_ = (given.depth, given.k if growth is None else 0, given.start, given.leaf_penalty)
     found = given if None not in open_ else _Search(points, given, growth, progress).best()
     if found.decision_penalty is None:
@@ -121,20 +128,23 @@ class _Part:
             iterations: length of the training; None trains as long as in the end.
         """
         asked = kind, iterations
-        if kind not in self.begun:
-            self.begun[kind] = self._trained(first_draft(self.learn, kind, growth), kind, 1)
         if asked not in self.wrong:
-            draft = self.begun[kind]
-            rest = min(iterations or math.inf, kind.max_iter) - 1
-            if rest > 0:
-                draft = self._trained(draft, kind, int(rest), quick=iterations is not None)
-            self.wrong[asked] = draft.mistakes(self.test)
+            self.wrong[asked] = self._learnt(kind, growth, iterations).mistakes(self.test)
         return self.wrong[asked]
 
     def fewer(self, number: int, seed: int) -> _Part:
         """The same with so many samples to learn from."""
         rows = np.random.default_rng(seed).permutation(len(self.learn))[:number]
         return _Part(self.learn.take(np.sort(rows)), self.test)
+
+    def _learnt(self, kind: Kind, growth: GrowthSettings | None, iterations: int | None) -> Draft:
+        """The tree of a kind after some iterations, in haste, or as it is in the end."""
+        if iterations is None:
+            draft = first_draft(self.learn, kind, growth)
+            return self._trained(draft, kind, kind.max_iter, quick=False)
+        if kind not in self.begun:
+            self.begun[kind] = self._trained(first_draft(self.learn, kind, growth), kind, 1)
+        return self._trained(self.begun[kind], kind, min(iterations, kind.max_iter) - 1)
 
     def _trained(self, draft: Draft, kind: Kind, iterations: int, quick: bool = True) -> Draft:
         tol = kind.tol
@@ -149,7 +159,7 @@ class _Search:
     """The settings that are possible, and how they do."""
 
     points: Points
-    given: SoftmaxTreeSettings
+    given: Kind
     growth: GrowthSettings | None
     progress: Progress
 
@@ -234,6 +244,12 @@ class _Search:
                 found, least = kind, wrong
             if found is not best:
                 break
+        for factor in RIDGES:
+            kind = replace(found, leaf_ridge=factor * self._count)
+            wrong = self._mistakes(kind, iterations=length)
+            if not _exceeds(least, wrong):
+                break
+            found, least = kind, wrong
         return found
 
     def _plain_is_as_good(self, best: Kind) -> bool:
