@@ -6,8 +6,11 @@ each start the depths are walked from the deepest, whose leaves are the narrowes
 least, towards the flat softmax, as long as that does no harm, and then from there: trees of wide
 leaves are tried only where they have a chance. All learn for one iteration, and the best few go on
 from there, on several parts if there are few samples. The kind with the lowest error is then tried
-with stronger and weaker penalties, times the mean weight of a sample, as long as that helps; of
-few samples of a class they learn to the end, as what a penalty does to them shows late. One kind is
+with stronger and weaker penalties, times the mean weight of a sample, as long as that helps, and
+then with a quadratic one besides: an L1 penalty that is strong enough for few samples of classes
+that differ a little in every column drops most of these. Of few samples of a class, the best few
+and the flat softmax learn to the end, as do penalties: what fits them too closely shows late, and
+in haste narrow leaves come further than wide ones. One kind is
 held to be better than another that is simpler only if that is no matter of chance; the plain
 decision tree is the simplest, and a tree of a stronger penalty is simpler. Where few samples of a
 class are looked at, and not all, some of the others are asked beside those that are held out.
@@ -38,7 +41,8 @@ from structnet.softmax_tree.start import first_draft, most_classes, width
 from structnet.training.progress import Progress
 
 LARGEST = 8000  # samples that are looked at, or half of all; more where there are many classes
-EACH = 20  # of a class, then; as few, or fewer, are learnt to the end for a penalty
+EACH = 20  # of a class, then
+SCARCE = 40  # samples of a class, or fewer: they are learnt to the end before it is decided
 HELD_OUT = 0.25
 TESTED = 4  # more for each that is looked at, if there are so many: to be asked costs little
 FEW = 4000  # samples, of which all are looked at; below, the choice is made by several parts
@@ -49,7 +53,7 @@ DEPTHS = (0, 1, 2, 4, 6, 8)
 DEEPEST = 1000
 SHALLOW = 4  # decisions on a path of a tree that begins with single features
 ITERATIONS, STEPS, SETTLED = 3, 15, 1e-2  # of a trial, of the solver in it, and where it ends
-PENALTIES = (10.0, 100.0), (0.1, 0.01)  # the kinds are compared with 1
+PENALTIES = (3.0, 10.0, 100.0), (0.1, 0.01)  # the kinds are compared with 1
 RIDGES = 1.0, 10.0, 100.0  # beside it, compared with none
 # Deviations of chance by which one kind is better than a simpler one, and a penalty than one that
 # is not so far from 1: a long training overfits with weak ones, which a short one does not show.
@@ -57,7 +61,7 @@ RIDGES = 1.0, 10.0, 100.0  # beside it, compared with none
 BETTER, SURE = 0.5, 2.0
 ALPHA, RHO = 0.7, 0.95
 FLAT = 4e10  # sums that a flat softmax may take in a trial, some seconds
-WHOLE = 1e9  # the same, up to which penalties are compared by whole trainings
+WHOLE = 6e10  # the same, up to which trainings are whole that decide, ten seconds each at most
 COST = 5e8  # sums that a decision tree of single features may take, about a second
 LOOKED = 64  # rows and columns by which the thresholds of a feature are counted
 
@@ -167,10 +171,13 @@ class _Search:
         """The settings of the lowest error."""
         tried = self._walked()
         good = sorted(tried, key=lambda kind: tried[kind].mean())[: MORE if self._cheap else GOOD]
+        if self._length is None:
+            good += [kind for kind in tried if not kind.depth and kind not in good]
         best = good[0]
         if len(good) > 1:
             good.sort(key=lambda kind: (kind.depth, kind.start != "centroids"))
-            best = _lowest({kind: self._mistakes(kind) for kind in good})
+            length = self._length
+            best = _lowest({kind: self._mistakes(kind, iterations=length) for kind in good})
         if self._plain_is_as_good(best):
             return self._plain
         told = self.given.leaf_penalty is not None or not best.max_iter
@@ -229,19 +236,20 @@ class _Search:
 
     def _penalised(self, best: Kind) -> Kind:
         """The best kind with the best penalty of its leaves."""
-        few = len(self.points) <= EACH * self.points.num_classes and self._flat <= WHOLE
-        length = None if few else ITERATIONS
+        length = self._length
         found, least = best, self._mistakes(best, iterations=length)
         # What a short training does not show is not by chance: it stays the more rows are asked.
         part = self._parts[0]
         sure = SURE * (len(part.test) / len(part.learn) * (1 / HELD_OUT - 1)) ** 0.5
         for factors in PENALTIES:
-            for factor, by in zip(factors, (BETTER, sure), strict=True):
+            for factor in factors:
+                by = sure if factor < 0.1 else BETTER
                 kind = replace(best, leaf_penalty=factor * self._count)
                 wrong = self._mistakes(kind, iterations=length)
                 if _exceeds(wrong, least) if factor > 1 else not _exceeds(least, wrong, by):
                     break
-                found, least = kind, wrong
+                # Not each a little worse than the one before.
+                found, least = kind, min(least, wrong, key=np.mean)
             if found is not best:
                 break
         for factor in RIDGES:
@@ -266,7 +274,8 @@ class _Search:
         parts = self._parts
         if number < len(part.learn):
             parts = [part.fewer(number, given.seed)]
-        plain, least = (self._mistakes(kind, parts) for kind in (self._plain, best))
+        how = parts, self._length
+        plain, least = (self._mistakes(kind, *how) for kind in (self._plain, best))
         return not _exceeds(plain, least)
 
     def _mistakes(
@@ -324,6 +333,15 @@ class _Search:
         """A decision tree of single features, as it is."""
         k = self.points.num_classes
         return replace(self._kind(DEEPEST, "axes"), k=k, max_iter=0)
+
+    @cached_property
+    def _length(self) -> int | None:
+        """The iterations of a trial that decides; None lets few samples of a class learn them all.
+
+        How a training ends is little like how it begins there.
+        """
+        few = len(self.points) <= SCARCE * self.points.num_classes
+        return None if few and self._flat <= WHOLE else ITERATIONS
 
     @property
     def _count(self) -> float:
