@@ -32,11 +32,7 @@ from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.objective import Objective
 from structnet.softmax_tree.optimisation import alternate
 from structnet.softmax_tree.points import Points
-from structnet.softmax_tree.settings import (
-    ChosenSettings,
-    GrowthSettings,
-    SoftmaxTreeSettings,
-)
+from structnet.softmax_tree.settings import ChosenSettings, GrowthSettings, SoftmaxTreeSettings
 from structnet.softmax_tree.start import first_draft, most_classes, width
 from structnet.training.progress import Progress
 
