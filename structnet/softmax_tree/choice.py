@@ -7,13 +7,13 @@ least, towards the flat softmax, as long as that does no harm, and then from the
 leaves are tried only where they have a chance. All learn for one iteration, and the best few go on
 from there, on several parts if there are few samples. The kind with the lowest error is then tried
 with stronger and weaker penalties, times the mean weight of a sample, as long as that helps, and
-then with a quadratic one besides: an L1 penalty that is strong enough for few samples of classes
-that differ a little in every column drops most of these. Of few samples of a class, the best few
-and the flat softmax learn to the end, as do penalties: what fits them too closely shows late, and
-in haste narrow leaves come further than wide ones. One kind is
-held to be better than another that is simpler only if that is no matter of chance; the plain
-decision tree is the simplest, and a tree of a stronger penalty is simpler. Where few samples of a
-class are looked at, and not all, some of the others are asked beside those that are held out.
+then with a quadratic one instead of most of it: an L1 penalty that is strong enough for few samples
+of classes that differ a little in every column drops most of these. Of few samples of a class, the
+best few, the flat softmax and all penalties learn to the end: what fits too closely shows late, and
+in haste narrow leaves come further than wide ones. One kind is held to be better than another that
+is simpler only if that is no matter of chance; the plain decision tree is the simplest, and a tree
+of a stronger penalty is simpler. Where few samples of a class are looked at, and not all, some of
+the others are asked beside those that are held out.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ DEPTHS = (0, 1, 2, 4, 6, 8)
 DEEPEST = 1000
 SHALLOW = 4  # decisions on a path of a tree that begins with single features
 ITERATIONS, STEPS, SETTLED = 3, 15, 1e-2  # of a trial, of the solver in it, and where it ends
-PENALTIES = (3.0, 10.0, 100.0), (0.1, 0.01)  # the kinds are compared with 1
-RIDGES = 1.0, 10.0, 100.0  # beside it, compared with none
+PENALTIES = (10.0, 100.0), (3.0,), (0.1, 0.01)  # the kinds are compared with 1
+RIDGES, WEAK = (1.0, 10.0, 100.0), 0.1  # instead of a penalty, of which so much stays at most
 # Deviations of chance by which one kind is better than a simpler one, and a penalty than one that
 # is not so far from 1: a long training overfits with weak ones, which a short one does not show.
 # The latter are of as many samples as are held out of those that are looked at.
@@ -248,8 +248,10 @@ class _Search:
                 found, least = kind, min(least, wrong, key=np.mean)
             if found is not best:
                 break
+        assert found.leaf_penalty is not None
+        weak = min(found.leaf_penalty, WEAK * self._count)
         for factor in RIDGES:
-            kind = replace(found, leaf_ridge=factor * self._count)
+            kind = replace(found, leaf_penalty=weak, leaf_ridge=factor * self._count)
             wrong = self._mistakes(kind, iterations=length)
             if not _exceeds(least, wrong):
                 break
