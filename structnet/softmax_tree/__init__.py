@@ -33,12 +33,13 @@ end (``training``), and all that ``choice`` does.
 ``optimisation``      :func:`alternate <structnet.softmax_tree.optimisation.alternate>`: TAO
 ``leaf_update``       a leaf's part of an iteration
 ``decision_update``   a decision node's part of it, nearly all in ``_decision_kernels``
-``solver``            logistic regression with an L1 penalty, by ``_scaling_kernels`` (on features
+``solver``            logistic regression with penalties, by ``_scaling_kernels`` (on features
                       of one size) and ``_solver_kernels``
 ``start``             the trees that training begins with
 ``growth``            subtrees in the place of leaves
 ``settings``          every hyper-parameter and default, once
-``choice``            what the user leaves open, chosen by held-out samples
+``choice``,           what the user leaves open, chosen by held-out samples, and how a kind of
+``trial``             tree does on these
 ``training``          :func:`train`: from data to a tree; ``state``: where it stands, on disk
 ``measures``          error, size and cost in the papers' quantities
 ``networkx_tree``     to networkx with all weights, and back

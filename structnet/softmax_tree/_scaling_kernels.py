@@ -60,16 +60,18 @@ def scale(X, columns, indptr, counts, mean, sd, direction):
 
 
 @free
-def scale_weights(weight, bias, mean, sd, penalty, begin, thresholds):
-    """Weights for scaled rows, the biases last, and the penalty of each of their features.
+def scale_weights(weight, bias, mean, sd, penalty, ridge, begin, thresholds, ridges):
+    """Weights for scaled rows, the biases last, and the penalties of each of their features.
 
-    Shapes: ``[D, k], [k], [D], [D]``, a number -> ``[D + 1, k], [D + 1]``; the last one is left.
+    Shapes: ``[D, k], [k], [D], [D]``, two numbers -> ``[D + 1, k]``, ``[D + 1]`` twice, whose
+    last ones are left.
     """
     features, k = weight.shape
     for c in range(k):
         begin[features, c] = bias[c]
     for d in range(features):
         thresholds[d] = np.float32(penalty) / sd[d]
+        ridges[d] = np.float32(ridge) / sd[d] / sd[d]
         for c in range(k):
             begin[d, c] = weight[d, c] * sd[d]
             begin[features, c] += mean[d] * weight[d, c]

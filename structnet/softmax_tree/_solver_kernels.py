@@ -204,22 +204,24 @@ def steepest(X, columns, indptr, counts, vector):
 
 
 @summing
-def proximal_step(ahead, gradient, curvature, thresholds, new):
-    """A step from some weights down the gradient, and the nearer to 0 by the thresholds.
+def proximal_step(ahead, gradient, curvature, thresholds, ridges, new):
+    """A step from some weights down the gradient, and the nearer to 0 by thresholds and ridges.
 
     Gives by how much the losses' quadratic bound rises on the way, and the penalty at its end.
     """
     rise = penalty = 0.0
     for d in range(len(new)):
         threshold = np.float32(thresholds[d] / curvature)
-        size = np.float32(0)
+        shrunk = np.float32(curvature / (curvature + ridges[d]))
+        size = square = np.float32(0)
         for c in range(new.shape[1]):
             z = ahead[d, c] - gradient[d, c] / np.float32(curvature)
-            new[d, c] = np.copysign(max(abs(z) - threshold, np.float32(0)), z)
+            new[d, c] = np.copysign(max(abs(z) - threshold, np.float32(0)), z) * shrunk
             size += abs(new[d, c])
+            square += new[d, c] * new[d, c]
             way = np.float64(new[d, c] - ahead[d, c])
             rise += way * (gradient[d, c] + curvature / 2 * way)
-        penalty += thresholds[d] * size
+        penalty += thresholds[d] * size + ridges[d] / 2 * square
     return rise, penalty
 
 
@@ -242,12 +244,12 @@ def go_beyond(here, new, pace, ahead):
 
 
 @free
-def fista(X, columns, indptr, y, counts, begin, thresholds, direction, factor, steps):
+def fista(X, columns, indptr, y, counts, begin, thresholds, ridges, direction, factor, steps):
     """Weights that lower the losses, whose curvature by the scores is at most a factor.
 
-    Shapes: X ``[n, D]``, or CSR; y, counts ``[n]``; begin ``[D + 1, k]``; thresholds ``[D + 1]``,
-    the penalty of each feature's weights, 0 of the biases; direction ``[D + 1, 1]``, which the
-    power method begins with.
+    Shapes: X ``[n, D]``, or CSR; y, counts ``[n]``; begin ``[D + 1, k]``; thresholds and ridges
+    ``[D + 1]``, the penalties of each feature's weights, 0 of the biases; direction ``[D + 1, 1]``,
+    which the power method begins with.
     """
     shape = begin.shape[1], len(y)
     curvature = FIRST * factor * steepest(X, columns, indptr, counts, direction)
@@ -262,7 +264,7 @@ def fista(X, columns, indptr, y, counts, begin, thresholds, direction, factor, s
         loss = losses_of(scores_ahead, y, counts, slopes)
         gradient_of(X, columns, indptr, slopes, gradient)
         while True:
-            rise, penalty = proximal_step(ahead, gradient, curvature, thresholds, new)
+            rise, penalty = proximal_step(ahead, gradient, curvature, thresholds, ridges, new)
             scores_of(X, columns, indptr, new, scores_new)
             found = losses_of(scores_new, y, counts, slopes)
             # Where next to nothing is lost, rounding is larger than what is compared.

@@ -6,18 +6,21 @@ each start the depths are walked from the deepest, whose leaves are the narrowes
 least, towards the flat softmax, as long as that does no harm, and then from there: trees of wide
 leaves are tried only where they have a chance. All learn for one iteration, and the best few go on
 from there, on several parts if there are few samples. The kind with the lowest error is then tried
-with stronger and weaker penalties, times the mean weight of a sample, as long as that helps; of
-few samples of a class they learn to the end, as what a penalty does to them shows late. One kind is
-held to be better than another that is simpler only if that is no matter of chance; the plain
-decision tree is the simplest, and a tree of a stronger penalty is simpler. Where few samples of a
-class are looked at, and not all, some of the others are asked beside those that are held out.
+with stronger and weaker penalties, times the mean weight of a sample, as long as that helps, and
+then with a quadratic one instead of most of it: an L1 penalty that is strong enough for few samples
+of classes that differ a little in every column drops most of these. Of few samples of a class, the
+best few, the flat softmax and all penalties learn to the end: what fits too closely shows late, and
+in haste narrow leaves come further than wide ones. One kind is held to be better than another that
+is simpler only if that is no matter of chance; the plain decision tree is the simplest, and a tree
+of a stronger penalty is simpler. Where few samples of a class are looked at, and not all, some of
+the others are asked beside those that are held out.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -25,16 +28,15 @@ import numpy as np
 from scipy.sparse import issparse
 
 from structnet.estimators.held_out import hold_out
-from structnet.softmax_tree.draft import Draft
-from structnet.softmax_tree.objective import Objective
-from structnet.softmax_tree.optimisation import alternate
 from structnet.softmax_tree.points import Points
-from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
-from structnet.softmax_tree.start import first_draft, most_classes, width
+from structnet.softmax_tree.settings import ChosenSettings, GrowthSettings, SoftmaxTreeSettings
+from structnet.softmax_tree.start import most_classes, width
+from structnet.softmax_tree.trial import BETTER, STEPS, Trial, exceeds, lowest
 from structnet.training.progress import Progress
 
 LARGEST = 8000  # samples that are looked at, or half of all; more where there are many classes
-EACH = 20  # of a class, then; as few, or fewer, are learnt to the end for a penalty
+EACH = 20  # of a class, then
+SCARCE = 40  # samples of a class, or fewer: they are learnt to the end before it is decided
 HELD_OUT = 0.25
 TESTED = 4  # more for each that is looked at, if there are so many: to be asked costs little
 FEW = 4000  # samples, of which all are looked at; below, the choice is made by several parts
@@ -44,19 +46,21 @@ CHEAP, MORE = 2e7, 4  # rows x features x classes up to which all kinds are trie
 DEPTHS = (0, 1, 2, 4, 6, 8)
 DEEPEST = 1000
 SHALLOW = 4  # decisions on a path of a tree that begins with single features
-ITERATIONS, STEPS, SETTLED = 3, 15, 1e-2  # of a trial, of the solver in it, and where it ends
-PENALTIES = (10.0, 100.0), (0.1, 0.01)  # the kinds are compared with 1
-# Deviations of chance by which one kind is better than a simpler one, and a penalty than one that
-# is not so far from 1: a long training overfits with weak ones, which a short one does not show.
-# The latter are of as many samples as are held out of those that are looked at.
-BETTER, SURE = 0.5, 2.0
+ITERATIONS = 3  # of a trial
+PENALTIES = (10.0, 100.0), (3.0,), (0.1, 0.01)  # the kinds are compared with 1
+RIDGES, WEAK = (1.0, 10.0, 100.0), 0.1  # instead of a penalty, of which so much stays at most
+# Deviations of chance by which a penalty is better than one that is not so far from 1: a long
+# training overfits with weak ones, which a short one does not show. They are of as many samples as
+# are held out of those that are looked at.
+SURE = 2.0
 ALPHA, RHO = 0.7, 0.95
 FLAT = 4e10  # sums that a flat softmax may take in a trial, some seconds
-WHOLE = 1e9  # the same, up to which penalties are compared by whole trainings
+WHOLE = 6e10  # the same, up to which trainings are whole that decide, ten seconds each at most,
+SPARSE = 16  # and of sparse rows a sum counts as so many: it is a step from one to the next
 COST = 5e8  # sums that a decision tree of single features may take, about a second
 LOOKED = 64  # rows and columns by which the thresholds of a feature are counted
 
-Kind = SoftmaxTreeSettings
+Kind = ChosenSettings
 
 
 def chosen(
@@ -64,7 +68,7 @@ def chosen(
     settings: SoftmaxTreeSettings,
     growth: GrowthSettings | None,
     progress: bool | Progress = False,
-) -> tuple[SoftmaxTreeSettings, GrowthSettings | None]:
+) -> tuple[ChosenSettings, GrowthSettings | None]:
     """Settings without None but for limits.
 
     Args:
@@ -80,7 +84,9 @@ def chosen(
     if growth is not None:
         growth.check_start()
     depth = None if growth is None else growth.start_depth
-    given = settings if growth is None else replace(settings, depth=depth)
+    given = ChosenSettings.of(settings)
+    if growth is not None:
+        given = replace(given, depth=depth)
     open_ = (given.depth, given.k if growth is None else 0, given.start, given.leaf_penalty)
     found = given if None not in open_ else _Search(points, given, growth, progress).best()
     if found.decision_penalty is None:
@@ -99,57 +105,11 @@ def chosen(
 
 
 @dataclass(frozen=True)
-class _Part:
-    """Samples to learn from and to test by, and what is known of them.
-
-    Attributes:
-        begun: the tree of each kind after one iteration.
-        wrong: which held-out samples a kind takes for another class after so many.
-    """
-
-    learn: Points
-    test: Points
-    begun: dict[Kind, Draft] = field(default_factory=dict)
-    wrong: dict[tuple, np.ndarray] = field(default_factory=dict)
-
-    def mistakes(
-        self, kind: Kind, growth: GrowthSettings | None, iterations: int | None
-    ) -> np.ndarray:
-        """Which of the held-out samples a kind takes for another class. ``[tested]``.
-
-        Args:
-            iterations: length of the training; None trains as long as in the end.
-        """
-        asked = kind, iterations
-        if kind not in self.begun:
-            self.begun[kind] = self._trained(first_draft(self.learn, kind, growth), kind, 1)
-        if asked not in self.wrong:
-            draft = self.begun[kind]
-            rest = min(iterations or math.inf, kind.max_iter) - 1
-            if rest > 0:
-                draft = self._trained(draft, kind, int(rest), quick=iterations is not None)
-            self.wrong[asked] = draft.mistakes(self.test)
-        return self.wrong[asked]
-
-    def fewer(self, number: int, seed: int) -> _Part:
-        """The same with so many samples to learn from."""
-        rows = np.random.default_rng(seed).permutation(len(self.learn))[:number]
-        return _Part(self.learn.take(np.sort(rows)), self.test)
-
-    def _trained(self, draft: Draft, kind: Kind, iterations: int, quick: bool = True) -> Draft:
-        tol = kind.tol
-        if quick:
-            kind, tol = replace(kind, solver_steps=min(STEPS, kind.solver_steps)), SETTLED
-        objective = Objective.told(kind, self.learn.num_classes)
-        return alternate(draft, self.learn, objective, min(iterations, kind.max_iter), tol)
-
-
-@dataclass(frozen=True)
 class _Search:
     """The settings that are possible, and how they do."""
 
     points: Points
-    given: SoftmaxTreeSettings
+    given: Kind
     growth: GrowthSettings | None
     progress: Progress
 
@@ -157,10 +117,13 @@ class _Search:
         """The settings of the lowest error."""
         tried = self._walked()
         good = sorted(tried, key=lambda kind: tried[kind].mean())[: MORE if self._cheap else GOOD]
+        if self._length is None:
+            good += [kind for kind in tried if not kind.depth and kind not in good]
         best = good[0]
         if len(good) > 1:
             good.sort(key=lambda kind: (kind.depth, kind.start != "centroids"))
-            best = _lowest({kind: self._mistakes(kind) for kind in good})
+            length = self._length
+            best = lowest({kind: self._mistakes(kind, iterations=length) for kind in good})
         if self._plain_is_as_good(best):
             return self._plain
         told = self.given.leaf_penalty is not None or not best.max_iter
@@ -199,7 +162,7 @@ class _Search:
         if waiting[:1] == [0] and self._flat <= FLAT:
             least = min((before | found).values(), key=np.mean)
             found |= self._until_worse(start, [0], {})
-            if _exceeds(least, found[self._kind(0, start)]):
+            if exceeds(least, found[self._kind(0, start)]):
                 found |= self._until_worse(start, waiting[1:], found)
         return found
 
@@ -213,27 +176,36 @@ class _Search:
             wrong = self._mistakes(kind, iterations=1)
             least = min((before | found).values(), key=np.mean, default=wrong)
             found[kind] = wrong
-            if _exceeds(wrong, least) and not self._cheap:
+            if exceeds(wrong, least) and not self._cheap:
                 break
         return found
 
     def _penalised(self, best: Kind) -> Kind:
         """The best kind with the best penalty of its leaves."""
-        few = len(self.points) <= EACH * self.points.num_classes and self._flat <= WHOLE
-        length = None if few else ITERATIONS
+        length = self._length
         found, least = best, self._mistakes(best, iterations=length)
         # What a short training does not show is not by chance: it stays the more rows are asked.
         part = self._parts[0]
         sure = SURE * (len(part.test) / len(part.learn) * (1 / HELD_OUT - 1)) ** 0.5
         for factors in PENALTIES:
-            for factor, by in zip(factors, (BETTER, sure), strict=True):
+            for factor in factors:
+                by = sure if factor < 0.1 else BETTER
                 kind = replace(best, leaf_penalty=factor * self._count)
                 wrong = self._mistakes(kind, iterations=length)
-                if _exceeds(wrong, least) if factor > 1 else not _exceeds(least, wrong, by):
+                if exceeds(wrong, least) if factor > 1 else not exceeds(least, wrong, by):
                     break
-                found, least = kind, wrong
+                # Not each a little worse than the one before.
+                found, least = kind, min(least, wrong, key=np.mean)
             if found is not best:
                 break
+        assert found.leaf_penalty is not None
+        weak = min(found.leaf_penalty, WEAK * self._count)
+        for factor in RIDGES:
+            kind = replace(found, leaf_penalty=weak, leaf_ridge=factor * self._count)
+            wrong = self._mistakes(kind, iterations=length)
+            if not exceeds(least, wrong):
+                break
+            found, least = kind, wrong
         return found
 
     def _plain_is_as_good(self, best: Kind) -> bool:
@@ -250,11 +222,12 @@ class _Search:
         parts = self._parts
         if number < len(part.learn):
             parts = [part.fewer(number, given.seed)]
-        plain, least = (self._mistakes(kind, parts) for kind in (self._plain, best))
-        return not _exceeds(plain, least)
+        how = parts, self._length
+        plain, least = (self._mistakes(kind, *how) for kind in (self._plain, best))
+        return not exceeds(plain, least)
 
     def _mistakes(
-        self, kind: Kind, parts: list[_Part] | None = None, iterations: int | None = ITERATIONS
+        self, kind: Kind, parts: list[Trial] | None = None, iterations: int | None = ITERATIONS
     ) -> np.ndarray:
         """Which of the held-out samples a kind takes for another class.
 
@@ -269,7 +242,7 @@ class _Search:
         return wrong
 
     @cached_property
-    def _parts(self) -> list[_Part]:
+    def _parts(self) -> list[Trial]:
         """Samples to learn from and to test by, once or several times."""
         seed, points, rest = self.given.seed, self.points, None
         most = min(max(LARGEST, EACH * points.num_classes), max(FEW, len(points) // 2))
@@ -281,7 +254,7 @@ class _Search:
         number = PARTS if len(points) < FEW else 1
         return [self._parted(points, rest, seed + i) for i in range(number)]
 
-    def _parted(self, points: Points, rest: Points | None, seed: int) -> _Part:
+    def _parted(self, points: Points, rest: Points | None, seed: int) -> Trial:
         """A part to learn from and one that is held out, with the rest that is not looked at."""
         labels = points.y
         try:
@@ -289,7 +262,7 @@ class _Search:
         except ValueError:  # there are almost as many classes as samples
             learn, test = hold_out(len(points), HELD_OUT, seed)
         held_out = points.take(test)
-        return _Part(points.take(learn), held_out if rest is None else held_out.joined(rest))
+        return Trial(points.take(learn), held_out if rest is None else held_out.joined(rest))
 
     def _kind(self, depth: int, start: Any) -> Kind:
         """What the user told, and the rest as the kinds are compared."""
@@ -308,6 +281,16 @@ class _Search:
         """A decision tree of single features, as it is."""
         k = self.points.num_classes
         return replace(self._kind(DEEPEST, "axes"), k=k, max_iter=0)
+
+    @cached_property
+    def _length(self) -> int | None:
+        """The iterations of a trial that decides; None lets few samples of a class learn them all.
+
+        How a training ends is little like how it begins there.
+        """
+        few = len(self.points) <= SCARCE * self.points.num_classes
+        sums = self._flat * (SPARSE if issparse(self.points.x) else 1)
+        return None if few and sums <= WHOLE else ITERATIONS
 
     @property
     def _count(self) -> float:
@@ -343,21 +326,6 @@ class _Search:
         some = x[rows][:, columns]
         values = np.sort(some.toarray() if issparse(some) else some, axis=0)
         return float((np.diff(values, axis=0) > 0).mean())
-
-
-def _exceeds(wrong: np.ndarray, other: np.ndarray, by: float = BETTER) -> bool:
-    """Are there more mistakes than others on the same samples, and not by chance?
-
-    Two kinds err on the same samples: what differs is what counts.
-    """
-    noise = (wrong != other).mean() ** 0.5 / len(wrong) ** 0.5
-    return bool(wrong.mean() - other.mean() > by * noise)
-
-
-def _lowest(wrong: dict[Kind, np.ndarray]) -> Kind:
-    """The first of those whose error is, by chance, the lowest."""
-    best = min(wrong.values(), key=np.mean)
-    return next(kind for kind, each in wrong.items() if not _exceeds(each, best))
 
 
 def _name(kind: Kind) -> str:

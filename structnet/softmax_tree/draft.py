@@ -107,11 +107,6 @@ class Draft:
         """The share of points, by their weights, that are taken for another class."""
         return float(np.average(self.mistakes(points), weights=points.weights))
 
-    def penalty(self, decision_penalty: float, leaf_penalty: float) -> float:
-        """``lambda sum ||w_i||_1 + mu sum ||W_j||_1``."""
-        factor = {Hyperplane: decision_penalty, Leaf: leaf_penalty}
-        return sum(factor[type(node)] * node.norm for node in self.nodes)
-
     def pruned(self, points: Points) -> Draft:
         """Without what no point comes to: a decision with one side left gives way to that side."""
         here = self.reach(points)

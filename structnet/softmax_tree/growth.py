@@ -123,8 +123,7 @@ def _tried(
     subtree = min(subtrees, key=lambda each: objective.of(each, points))
     after = objective.loss(subtree, points)
     if growth.ratio_of == "objective":
-        factors = objective.decision_penalty, objective.leaf_penalty
-        before, after = before + alone.penalty(*factors), after + subtree.penalty(*factors)
+        before, after = before + objective.penalty(alone), after + objective.penalty(subtree)
     ratio = after / before
     return Trial(0, 0, len(points), len(leaf.classes), k, before, after, ratio, False), subtree
 

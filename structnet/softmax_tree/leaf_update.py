@@ -27,7 +27,7 @@ def updated_leaf(leaf: Leaf, points: Points, rows: np.ndarray, objective: Object
     if len(new.classes) > 1:
         new = _solved(new, points, used, place[there], objective)
     values = [
-        objective.loss(Draft([()], [each]), points, rows) + objective.leaf_penalty * each.norm
+        objective.loss(Draft([()], [each]), points, rows) + objective.penalty_of(each)
         for each in (leaf, new)
     ]
     return new if values[1] < values[0] else leaf
@@ -63,6 +63,7 @@ def _solved(
         (weight, leaf.bias),
         objective.leaf_penalty,
         objective.solver_steps,
+        objective.leaf_ridge,
     )
     if columns is not None:
         kept = found.any(axis=1)

@@ -71,6 +71,11 @@ class Leaf:
         """``||W||_1``."""
         return float(np.abs(self.weight).sum(dtype=np.float64))
 
+    @property
+    def square(self) -> float:
+        """``||W||^2``."""
+        return float(np.square(self.weight, dtype=np.float64).sum())
+
     def log_probs(self, x: Any) -> np.ndarray:
         """The log-probabilities of its classes for some rows. ``[n, D] -> [n, classes]``."""
         x = x if self.columns is None else x[:, self.columns]

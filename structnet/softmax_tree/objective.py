@@ -6,25 +6,29 @@ from typing import NamedTuple
 
 import numpy as np
 
-from structnet.softmax_tree.draft import Draft
+from structnet.softmax_tree.draft import Draft, Node
+from structnet.softmax_tree.nodes import Leaf
 from structnet.softmax_tree.points import Points
-from structnet.softmax_tree.settings import SoftmaxTreeSettings
+from structnet.softmax_tree.settings import ChosenSettings, SoftmaxTreeSettings
 
 
 class Objective(NamedTuple):
-    """``E = sum_n L(y_n, tree(x_n)) + lambda sum ||w_i||_1 + mu sum ||W_j||_1``.
+    """``E = sum_n L(y_n, tree(x_n)) + lambda sum_i ||w_i||_1 + sum_j P(W_j)``,
+    where a leaf costs ``P(W) = mu ||W||_1 + nu / 2 ||W||^2``.
 
     Attributes:
         decision_penalty: lambda.
         leaf_penalty: mu.
         missing_loss: loss of a sample whose class its leaf lacks.
         solver_steps: most steps of the solver for one node.
+        leaf_ridge: nu.
     """
 
     decision_penalty: float
     leaf_penalty: float
     missing_loss: float
     solver_steps: int
+    leaf_ridge: float = 0.0
 
     @classmethod
     def told(cls, settings: SoftmaxTreeSettings, num_classes: int) -> Objective:
@@ -33,11 +37,22 @@ class Objective(NamedTuple):
         missing = settings.loss_of_missing(num_classes)
         # As floats: for numbers of another kind, loops would be compiled once more.
         penalties = float(settings.decision_penalty), float(settings.leaf_penalty)
-        return cls(*penalties, float(missing), settings.solver_steps)
+        rest = settings.solver_steps, float(ChosenSettings.of(settings).leaf_ridge)
+        return cls(*penalties, float(missing), *rest)
 
     def of(self, draft: Draft, points: Points) -> float:
         """Its value for a tree, from scratch."""
-        return self.loss(draft, points) + draft.penalty(self.decision_penalty, self.leaf_penalty)
+        return self.loss(draft, points) + self.penalty(draft)
+
+    def penalty(self, draft: Draft) -> float:
+        """The penalties of all nodes."""
+        return sum(map(self.penalty_of, draft.nodes))
+
+    def penalty_of(self, node: Node) -> float:
+        """Those of one node."""
+        if isinstance(node, Leaf):
+            return self.leaf_penalty * node.norm + self.leaf_ridge / 2 * node.square
+        return self.decision_penalty * node.norm
 
     def loss(
         self, draft: Draft, points: Points, rows: np.ndarray | None = None, root: int = 0

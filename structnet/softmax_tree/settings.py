@@ -105,6 +105,23 @@ class SoftmaxTreeSettings:
 
 
 @dataclass(frozen=True)
+class ChosenSettings(SoftmaxTreeSettings):
+    """Those of a training, with what is always left to the choice.
+
+    Args:
+        leaf_ridge: nu, the weight of half the squared L2 norm of a leaf's weights; 0 where
+            leaf_penalty is told.
+    """
+
+    leaf_ridge: float = 0.0
+
+    @classmethod
+    def of(cls, settings: SoftmaxTreeSettings) -> ChosenSettings:
+        """The same settings; of those that a user tells nothing is added."""
+        return cls(**vars(settings))
+
+
+@dataclass(frozen=True)
 class GrowthSettings:
     """How a softmax tree grows (Sec. 4 of the paper).
 

@@ -1,6 +1,7 @@
-"""Logistic regression with an L1 penalty: a leaf's, and a decision's.
+"""Logistic regression with L1 and quadratic penalties: a leaf's, and a decision's.
 
     min over W, c of  sum_n a_n log_loss(y_n, softmax(W x_n + c)) + penalty ||W||_1
+        + ridge / 2 ||W||^2
 
 by FISTA: accelerated proximal gradient steps that begin anew whenever the speed points uphill, of a
 length found by backtracking. As scores are linear in the weights, those of a point between two
@@ -31,7 +32,13 @@ Solution = tuple[np.ndarray, np.ndarray]  # weights [D, k] and biases [k], float
 
 
 def multinomial(
-    x: Any, y: np.ndarray, counts: np.ndarray, start: Solution, penalty: float, steps: int
+    x: Any,
+    y: np.ndarray,
+    counts: np.ndarray,
+    start: Solution,
+    penalty: float,
+    steps: int,
+    ridge: float = 0.0,
 ) -> Solution:
     """Weights of a softmax over k classes; of one column, the score of class 1 against class 0.
 
@@ -42,6 +49,7 @@ def multinomial(
         start: weights and biases to begin with.
         penalty: weight of the L1 norm.
         steps: most steps.
+        ridge: weight of half the sum of squares.
 
     Shapes:
         x ``[n, D]``, float32; y, counts ``[n]``; weights ``[D, k]``, biases ``[k]``.
@@ -54,25 +62,27 @@ def multinomial(
         ([[-1.5, 1.5]], [0.0, 0.0])
     """
     rows, (weight, bias) = parts(x), start
-    counts, penalty = in_range(counts, penalty)
+    counts, penalty, ridge = in_range(counts, penalty, ridge)
     mean, sd = np.zeros((2, len(weight)), np.float32)
-    direction, thresholds = np.zeros((2, len(weight) + 1), np.float32)
+    direction, thresholds, ridges = np.zeros((3, len(weight) + 1), np.float32)
     begin = np.empty((len(weight) + 1, len(bias)), np.float32)
     _scaling_kernels.scale(*rows, counts, mean, sd, direction)
-    _scaling_kernels.scale_weights(weight, bias, mean, sd, penalty, begin, thresholds)
-    told = counts, begin, thresholds, direction[:, None], CURVATURE[len(bias) == 1], steps
-    best = _solver_kernels.fista(*rows, y.astype(np.int32), *told)
+    told = penalty, ridge, begin, thresholds, ridges
+    _scaling_kernels.scale_weights(weight, bias, mean, sd, *told)
+    how = direction[:, None], CURVATURE[len(bias) == 1], steps
+    best = _solver_kernels.fista(*rows, y.astype(np.int32), counts, *told[2:], *how)
     found, biases = np.empty_like(begin[:-1]), np.empty_like(begin[-1])
     _scaling_kernels.scale_back(best, mean, sd, found, biases)
     return found, biases
 
 
-def in_range(counts: np.ndarray, penalty: float) -> tuple[np.ndarray, float]:
-    """Counts ``[n]`` divided by a power of two, the largest to .5 to 1, and the penalty with them.
+def in_range(counts: np.ndarray, *penalties: float) -> tuple[Any, ...]:
+    """Counts ``[n]`` divided by a power of two, the largest to .5 to 1, and penalties with them.
 
     It is the same problem; weights of samples may be of any size, and what the solver takes for
     rounding is of theirs.
     """
     shares, exponent = fractions(counts)
     with np.errstate(over="ignore"):
-        return shares.astype(np.float32), min(float(np.ldexp(penalty, -exponent)), HIGHEST)
+        found = (min(float(np.ldexp(penalty, -exponent)), HIGHEST) for penalty in penalties)
+        return shares.astype(np.float32), *found

@@ -14,7 +14,7 @@ from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.growth import Trial
 from structnet.softmax_tree.nodes import Leaf
 from structnet.softmax_tree.points import Points
-from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
+from structnet.softmax_tree.settings import ChosenSettings, GrowthSettings
 from structnet.softmax_tree.tree import SoftmaxTree
 from structnet.training.checkpoint import (
     MALFORMED,
@@ -49,7 +49,7 @@ class State:
         data: facts that tell the data from others, by :func:`facts_of`; {} where nothing is saved.
     """
 
-    settings: SoftmaxTreeSettings
+    settings: ChosenSettings
     growth: GrowthSettings | None
     draft: Draft
     best: Draft | None = None
@@ -110,7 +110,7 @@ class State:
     def _of(cls, trees: Mapping[str, SoftmaxTree], config: Mapping[str, Any]) -> State:
         drafts = {name: _drafted(tree, config["most"][name]) for name, tree in trees.items()}
         return cls(
-            SoftmaxTreeSettings(**config["settings"]),
+            ChosenSettings(**config["settings"]),
             config["growth"] and GrowthSettings(**config["growth"]),
             drafts["draft"],
             drafts.get("best"),

@@ -15,7 +15,7 @@ from structnet.softmax_tree.growth import Trial, trials
 from structnet.softmax_tree.objective import Objective
 from structnet.softmax_tree.optimisation import alternate, updated
 from structnet.softmax_tree.points import Points
-from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
+from structnet.softmax_tree.settings import ChosenSettings, GrowthSettings, SoftmaxTreeSettings
 from structnet.softmax_tree.start import first_draft, same_shape
 from structnet.softmax_tree.state import State, facts_of
 from structnet.softmax_tree.tree import SoftmaxTree
@@ -42,7 +42,7 @@ class Trained:
     tree: SoftmaxTree
     history: History
     trials: list[Trial]
-    settings: SoftmaxTreeSettings
+    settings: ChosenSettings
     growth: GrowthSettings | None = None
     round: int = 0
 
@@ -64,7 +64,7 @@ class Trained:
             SoftmaxTree.from_config(config["tree"]),
             History(config["history"]),
             [Trial(**trial) for trial in config["trials"]],
-            SoftmaxTreeSettings(**config["settings"]),
+            ChosenSettings(**config["settings"]),
             config["growth"] and GrowthSettings(**config["growth"]),
             config.get("round", 0),
         )
@@ -133,9 +133,9 @@ def train(
         state = State.load(file, data)
         begin -= state.history.records[-1]["seconds"]
     else:
-        settings, growth = chosen(points, settings, growth, progress)
-        settings.check_classes(number)
-        state = State(settings, growth, first_draft(points, settings, growth), data=data)
+        found, growth = chosen(points, settings, growth, progress)
+        found.check_classes(number)
+        state = State(found, growth, first_draft(points, found, growth), data=data)
     draft = _Training(points, held_out, state, refit, callbacks, file, progress, begin).run()
     tree = SoftmaxTree.from_draft(draft, points.num_features, number)
     last = state.history.records[-1]
@@ -165,7 +165,7 @@ def retrained(tree: SoftmaxTree, x: Any, y: Any, settings: SoftmaxTreeSettings) 
 
 def leaves_trained(
     x: Any, y: Any, settings: SoftmaxTreeSettings, num_classes: int
-) -> tuple[SoftmaxTree, SoftmaxTreeSettings]:
+) -> tuple[SoftmaxTree, ChosenSettings]:
     """The tree that training would begin with, its leaves alone trained, and the settings chosen.
 
     Args:
@@ -177,13 +177,13 @@ def leaves_trained(
         x ``[n, D]``; y ``[n]``.
     """
     points = Points.made(x, y, num_classes)
-    settings, _ = chosen(points, settings, None)
-    objective = Objective.told(replace(settings, solver_steps=500), num_classes)
-    draft = first_draft(points, settings, None)
+    found, _ = chosen(points, settings, None)
+    objective = Objective.told(replace(found, solver_steps=500), num_classes)
+    draft = first_draft(points, found, None)
     for node, rows in draft.reach(points).items():
         if not draft.children[node]:
             draft.nodes[node] = updated(draft, node, points, rows, objective)
-    return SoftmaxTree.from_draft(draft, points.num_features, num_classes), settings
+    return SoftmaxTree.from_draft(draft, points.num_features, num_classes), found
 
 
 @dataclass

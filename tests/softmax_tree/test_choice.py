@@ -15,10 +15,13 @@ from structnet.softmax_tree import (
     choice,
     optimisation,
     train,
+    trial,
 )
-from structnet.softmax_tree.choice import _exceeds, _Search
+from structnet.softmax_tree.choice import _Search
 from structnet.softmax_tree.leaf_update import updated_leaf
 from structnet.softmax_tree.points import Points
+from structnet.softmax_tree.settings import ChosenSettings
+from structnet.softmax_tree.trial import exceeds
 from structnet.training.progress import Progress
 
 
@@ -28,7 +31,7 @@ def many(classes: int, rows: int, seed: int = 0) -> Points:
 
 
 @pytest.mark.parametrize("growth", [None, GrowthSettings(max_rounds=2)])
-def test_trials_cost_no_more_than_the_training(
+def test_short_trials_cost_at_most_twice_the_training(
     growth: GrowthSettings | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By what the leaves cost, which is nearly all: rows, classes, and steps of the solver.
@@ -43,16 +46,17 @@ def test_trials_cost_no_more_than_the_training(
         return updated_leaf(leaf, points, rows, objective)
 
     monkeypatch.setattr(optimisation, "updated_leaf", counted)
+    monkeypatch.setattr(choice, "SCARCE", 19)  # there are 20 rows of a class
     points = many(400, 8000)
     settings = SoftmaxTreeSettings(tol=1e-4)
     trained = train(points.x, points.y, settings, growth, num_classes=400)
-    assert trained.settings.start is not None and 0 < spent[True] < spent[False]
+    assert trained.settings.start is not None and 0 < spent[True] < 2 * spent[False]
 
 
 def test_wide_leaves_are_tried_only_where_they_have_a_chance(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    search = _Search(many(400, 4000), SoftmaxTreeSettings(), None, Progress(shown=False))
+    search = _Search(many(400, 4000), ChosenSettings(), None, Progress(shown=False))
     monkeypatch.setattr(choice, "FLAT", 0)
     assert min(kind.depth or 0 for kind in search._walked()) > 0 < search.best().depth
 
@@ -63,17 +67,17 @@ def test_rows_that_nothing_learns_from_are_asked_too() -> None:
     looked |= {(50_000, 400): (6000, 34_000), (50_000, 399): (6000, 2000)}
     for (rows, classes), (learn, asked) in looked.items():
         points = Points.made(np.arange(rows)[:, None], np.arange(rows) % classes, classes)
-        search = _Search(points, SoftmaxTreeSettings(), None, Progress(shown=False))
+        search = _Search(points, ChosenSettings(), None, Progress(shown=False))
         part = search._parts[0]
         assert (len(part.learn), len(part.test)) == (learn, asked)
         assert len(np.unique(np.append(part.learn.x, part.test.x))) == learn + asked
 
 
 def test_a_flat_softmax_behind_a_hill_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    search = _Search(many(400, 4000), SoftmaxTreeSettings(), None, Progress(shown=False))
+    search = _Search(many(400, 4000), ChosenSettings(), None, Progress(shown=False))
     wrong = {6: 20, 4: 30, 2: 25, 1: 5, 0: 8}
 
-    def mistakes(self: _Search, kind: SoftmaxTreeSettings, **_: Any) -> Any:
+    def mistakes(self: _Search, kind: ChosenSettings, **_: Any) -> Any:
         return np.arange(50) < wrong[kind.depth or 0]
 
     monkeypatch.setattr(_Search, "_mistakes", mistakes)
@@ -83,36 +87,111 @@ def test_a_flat_softmax_behind_a_hill_is_found(monkeypatch: pytest.MonkeyPatch) 
     assert [kind.depth for kind in search._walk("centroids", wrong, {})] == [6, 4, 0]
 
 
+@pytest.mark.parametrize(("scarce", "taken"), [(10, 0), (9, 4)])
+def test_a_flat_softmax_of_few_rows_that_begins_slowly_is_found(
+    scarce: int, taken: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After one iteration it is the worst, after the last one the best."""
+    search = _Search(many(400, 4000), ChosenSettings(), None, Progress(shown=False))
+
+    def mistakes(
+        self: _Search, kind: ChosenSettings, _: Any = None, iterations: int | None = 3
+    ) -> Any:
+        worse = kind.depth == 1000 or (kind.depth != 4 if iterations else kind.depth != 0)
+        return np.arange(50) < 5 + 10 * worse
+
+    monkeypatch.setattr(_Search, "_mistakes", mistakes)
+    monkeypatch.setattr(choice, "SCARCE", scarce)
+    monkeypatch.setattr(_Search, "_cheap", True)
+    assert search.best().depth == taken
+
+
+def test_penalties_are_held_to_the_best_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """100 is by chance no worse than 10, which is no worse than 1; but it is worse than 1."""
+    search = _Search(many(3, 60), ChosenSettings(), None, Progress(shown=False))
+    wrong = {1: range(10), 10: range(5, 16), 100: range(12)}
+
+    def mistakes(self: _Search, kind: ChosenSettings, **_: Any) -> Any:
+        return np.isin(np.arange(50), wrong.get(int(kind.leaf_penalty or 0), range(50)))
+
+    monkeypatch.setattr(_Search, "_mistakes", mistakes)
+    assert not exceeds(*(mistakes(search, ChosenSettings(leaf_penalty=p)) for p in (100, 10)))
+    assert search._penalised(search._kind(1, "rows")).leaf_penalty == 10
+
+
 @pytest.mark.parametrize("seed", [0, 1])
 def test_few_samples_of_clear_classes_are_given_weak_penalties(seed: int) -> None:
     data = clusters.generate(800, 1, classes=50, features=40, groups=8, modes=1, seed=seed)
     points, progress = Points.made(data.x_train, data.y_train, 50), Progress(shown=False)
-    found = _Search(points, SoftmaxTreeSettings(), None, progress).best()
+    found = _Search(points, ChosenSettings(), None, progress).best()
     assert found.leaf_penalty is not None and found.leaf_penalty < 1 == found.decision_penalty
-    given = _Search(points, SoftmaxTreeSettings(leaf_penalty=2), None, progress).best()
+    given = _Search(points, ChosenSettings(leaf_penalty=2), None, progress).best()
     assert given.leaf_penalty == given.decision_penalty == 2
 
 
 def test_more_mistakes_by_chance() -> None:
     one, other = np.zeros(100, bool), np.zeros(100, bool)
     one[:20], other[15:30] = True, True  # 15 and 10 differ: of 25 that differ, 5 more
-    assert _exceeds(one, other) and not _exceeds(one, other, 2.0)
-    assert not _exceeds(other, one) and not _exceeds(one, one)
+    assert exceeds(one, other) and not exceeds(one, other, 2.0)
+    assert not exceeds(other, one) and not exceeds(one, one)
 
 
 def test_of_penalties_that_are_as_good_the_strongest_is_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    search = _Search(many(3, 60), SoftmaxTreeSettings(), None, Progress(shown=False))
-    for harmful, taken in ((np.inf, 100.0), (100, 10.0), (10, 1.0)):
+    search = _Search(many(3, 60), ChosenSettings(), None, Progress(shown=False))
+    for harmful, taken in ((np.inf, 100.0), (100, 10.0), (10, 3.0), (3, 1.0)):
 
-        def mistakes(
-            self: _Search, kind: SoftmaxTreeSettings, least: float = harmful, **_: Any
-        ) -> Any:
+        def mistakes(self: _Search, kind: ChosenSettings, least: float = harmful, **_: Any) -> Any:
             return np.arange(50) < 10 * ((kind.leaf_penalty or 0) >= least)
 
         monkeypatch.setattr(_Search, "_mistakes", mistakes)
         assert search._penalised(search._kind(1, "rows")).leaf_penalty == taken
+
+
+def test_ridges_grow_as_long_as_that_helps(monkeypatch: pytest.MonkeyPatch) -> None:
+    search = _Search(many(3, 60), ChosenSettings(), None, Progress(shown=False))
+    for best in (0, 1, 10, 100):
+
+        def mistakes(self: _Search, kind: ChosenSettings, best: float = best, **_: Any) -> Any:
+            return np.arange(50) < 10 + abs(np.log(kind.leaf_ridge + 1) - np.log(best + 1))
+
+        monkeypatch.setattr(_Search, "_mistakes", mistakes)
+        found = search._penalised(search._kind(1, "rows"))
+        assert found.leaf_ridge == best and (found.leaf_penalty == 0.1) == (best > 0)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_close_classes_of_few_rows_are_given_a_ridge(seed: int) -> None:
+    """No L1 penalty is right for classes that differ a little in every column."""
+    rng = np.random.default_rng(seed)
+    centres, y = rng.normal(size=(100, 30)), np.arange(3000) % 100
+    x = (centres[y] + 1.5 * rng.normal(size=(3000, 30))).astype(np.float32)
+    chosen = train(x[:1000], y[:1000], num_classes=100)
+    assert chosen.settings.leaf_ridge >= 1
+    settings = SoftmaxTreeSettings(**dict(list(vars(chosen.settings).items())[:-1]))
+    without = train(x[:1000], y[:1000], settings, num_classes=100)
+    assert without.settings.leaf_ridge == 0
+    right = [float((t.tree.classes_of(x[1000:]) == y[1000:]).mean()) for t in (chosen, without)]
+    assert right[0] > right[1] + 0.05
+
+
+def test_whole_trainings_are_as_long_as_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths = []
+    alternate = trial.alternate
+
+    def noted(draft: Any, points: Points, objective: Any, length: int, tol: float) -> Any:
+        lengths.append((objective.solver_steps, length, tol))
+        return alternate(draft, points, objective, length, tol)
+
+    monkeypatch.setattr(trial, "alternate", noted)
+    points = many(50, 400)
+    for told in ({"max_iter": 1, "solver_steps": 50}, {"max_iter": 2, "tol": 0.5}):
+        settings, lengths[:] = SoftmaxTreeSettings(depth=0, start="centroids", **told), []
+        train(points.x, points.y, settings, num_classes=50)
+        whole = (settings.solver_steps, settings.max_iter, settings.tol)
+        short = {(trial.STEPS, n, trial.SETTLED) for n in range(settings.max_iter + 1)}
+        assert whole in lengths and set(lengths) <= {whole} | short
 
 
 @pytest.mark.parametrize("whole", [True, False])
@@ -136,8 +215,8 @@ def test_penalties_of_few_rows_a_class_are_compared_by_whole_trainings(
     trained = train(x[:800], y[:800], SoftmaxTreeSettings(seed=0), num_classes=100)
     assert (None in tried) == whole
     right = float((trained.tree.classes_of(x[800:]) == y[800:]).mean())
-    assert (right > 0.55) == whole
-    monkeypatch.setattr(choice, "EACH", 7)
+    assert right > 0.55
+    monkeypatch.setattr(choice, "SCARCE", 7)
     tried.clear()
     train(x[:800], y[:800], SoftmaxTreeSettings(depth=0, seed=0), num_classes=100)
     assert tried and None not in tried  # there are 8 rows of a class
@@ -148,10 +227,10 @@ def test_the_weakest_penalty_must_spare_more_mistakes_than_chance(
     fewer: int, taken: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By two deviations of as many rows as are held out, a third of those asked: by twelve."""
-    search = _Search(many(400, 6000), SoftmaxTreeSettings(), None, Progress(shown=False))
-    wrong = {1.0: 1000, 10.0: 2000, 0.1: 900, 0.01: 900 - fewer}
+    search = _Search(many(400, 6000), ChosenSettings(), None, Progress(shown=False))
+    wrong = {1.0: 1000, 3.0: 2000, 10.0: 2000, 0.1: 900, 0.01: 900 - fewer}
 
-    def mistakes(self: _Search, kind: SoftmaxTreeSettings, **_: Any) -> Any:
+    def mistakes(self: _Search, kind: ChosenSettings, **_: Any) -> Any:
         return np.arange(3000) < wrong[kind.leaf_penalty or 0]
 
     monkeypatch.setattr(_Search, "_mistakes", mistakes)

@@ -39,10 +39,11 @@ HARSH = [
     (points_of, 4, 1, objective()),
     (duplicates, 3, 5, objective()),
     (points_of, 2, 6, objective(0, 0)),
+    (points_of, 2, 6, objective(ridge=30)),
     (lambda: points_of(sparse=True), 3, 1, objective(decision=30, steps=3)),
 ]
 NAMES = ["digits", "clusters", "sparse", "lambda 300", "3 steps", "k 1", "duplicates", "no penalty",
-         "sparse, harsh"]  # fmt: skip
+         "ridge", "sparse, harsh"]  # fmt: skip
 
 
 @pytest.mark.parametrize(("make", "depth", "k", "aim"), HARSH, ids=NAMES)

@@ -44,14 +44,17 @@ def zeros(x: np.ndarray, columns: int) -> Solution:
     return np.zeros((x.shape[1], columns), np.float32), np.zeros(columns, np.float32)
 
 
-def value(x: np.ndarray, y: np.ndarray, counts: np.ndarray, found: Solution) -> float:
+def value(
+    x: np.ndarray, y: np.ndarray, counts: np.ndarray, found: Solution, ridge: float = 0
+) -> float:
     """The objective, of weights for each class, in double precision."""
     scores = x.astype(np.float64) @ found[0] + found[1]
     losses = logsumexp(scores, axis=1) - scores[np.arange(len(y)), y]
-    return float(counts @ losses + PENALTY * np.abs(found[0]).sum())
+    penalty = PENALTY * np.abs(found[0]).sum() + ridge / 2 * np.square(found[0]).sum()
+    return float(counts @ losses + penalty)
 
 
-def least(x: np.ndarray, y: np.ndarray, counts: np.ndarray, columns: int) -> float:
+def least(x: np.ndarray, y: np.ndarray, counts: np.ndarray, columns: int, ridge: float) -> float:
     """The lowest value, by L-BFGS on weights as differences of two that are not negative."""
     x = np.column_stack([x.astype(np.float64), np.ones(len(x))])
     hot, shape = np.eye(max(2, columns))[y][:, -columns:], (2, x.shape[1], columns)
@@ -63,7 +66,8 @@ def least(x: np.ndarray, y: np.ndarray, counts: np.ndarray, columns: int) -> flo
         found = as_classes(weights[:-1], weights[-1])
         probs = softmax(x[:, :-1] @ found[0] + found[1], axis=1)[:, -columns:]
         slope = x.T @ (counts[:, None] * (probs - hot))
-        loss = value(x[:, :-1], y, counts, found) - PENALTY * np.abs(weights[:-1]).sum()
+        slope[:-1] += ridge * weights[:-1]
+        loss = value(x[:, :-1], y, counts, found, ridge) - PENALTY * np.abs(weights[:-1]).sum()
         total = loss + penalties.ravel() @ parts
         return total, (np.stack([slope, -slope]) + penalties).ravel()
 
@@ -79,15 +83,15 @@ def as_classes(weights: np.ndarray, biases: np.ndarray) -> Solution:
     return np.column_stack([0 * weights, weights]), np.append(0, biases)
 
 
-@pytest.mark.parametrize("columns", [1, 2, 5])
-def test_the_lowest_value(columns: int) -> None:
+@pytest.mark.parametrize(("columns", "ridge"), [(1, 0), (2, 0), (5, 0), (1, 30), (5, 30)])
+def test_the_lowest_value(columns: int, ridge: float) -> None:
     x, y, counts = problem(max(2, columns))
-    best, found = least(x, y, counts, columns), []
+    best, found = least(x, y, counts, columns, ridge), []
     for rows in (x, csr_matrix(x)):
         given: Any = (counts, zeros(x, columns), PENALTY, 500)
-        solved = multinomial(rows.copy(), y, *given)
+        solved = multinomial(rows.copy(), y, *given, ridge)
         assert solved[0].dtype == np.float32
-        found.append(value(x, y, counts, as_classes(*solved)))
+        found.append(value(x, y, counts, as_classes(*solved), ridge))
     # It ends where five steps gain 5e-4; of sparse rows, the constant feature stays where it is.
     assert best * (1 - 1e-6) <= found[0] <= best * 1.002 and best <= found[1] <= best * 1.02
 

@@ -35,9 +35,13 @@ def points_of(number: int = 300, sparse: bool = False, **how: int) -> Points:
 
 
 def objective(
-    decision: float = 1.0, leaf: float = 1.0, classes: int = 12, steps: int = 20
+    decision: float = 1.0,
+    leaf: float = 1.0,
+    classes: int = 12,
+    steps: int = 20,
+    ridge: float = 0.0,
 ) -> Objective:
-    return Objective(decision, leaf, 2 * math.log(classes), steps)
+    return Objective(decision, leaf, 2 * math.log(classes), steps, ridge)
 
 
 # ---- the oracle
@@ -68,4 +72,6 @@ def value_of(draft: Draft, points: Points, objective: Objective) -> float:
         is_plane = isinstance(node, Hyperplane)
         factor = objective.decision_penalty if is_plane else objective.leaf_penalty
         total += factor * np.abs(np.float64(node.weight)).sum()
+        if not is_plane:
+            total += objective.leaf_ridge / 2 * (np.float64(node.weight) ** 2).sum()
     return total
