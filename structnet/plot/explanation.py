@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from structnet.plot.palette import shaded
@@ -32,7 +33,9 @@ class Explained(Protocol):
         ...
 
 
-def plot_explanation(explained: Explained, ax: Axes | None = None, **options: object) -> Axes:
+def plot_explanation(
+    explained: Explained | Sequence[Explained], ax: Axes | None = None, **options: object
+) -> Axes:
     """Draws a tree with each node in the colour of what hiding its subtree does.
 
     Orange is for the answer, blue against it; the stronger the colour, the more the score falls or
@@ -40,7 +43,8 @@ def plot_explanation(explained: Explained, ax: Axes | None = None, **options: ob
     white.
 
     Args:
-        explained: the explanation of an estimator, such as ``TreeLSTMClassifier.explain``.
+        explained: the explanation of an estimator, such as ``TreeLSTMClassifier.explain``; of
+            samples of several trees, which stand side by side, one for each.
         ax: the axes to draw on.
         options: arguments of :func:`structnet.plot.plot_tree`, but for ``colors``.
 
@@ -53,18 +57,22 @@ def plot_explanation(explained: Explained, ax: Axes | None = None, **options: ob
         >>> plot_explanation(told, Figure().add_subplot()).get_title().split(",")[0]
         'spam: 2.1'
     """
-    values = explained.values()
-    most = max((abs(v) for key, v in values.items() if key != id(explained.tree)), default=0.0)
+    each = explained if isinstance(explained, Sequence) else [explained]
+    roots = {id(of.tree) for of in each}
+    values = {key: value for of in each for key, value in of.values().items()}
+    most = max((abs(v) for key, v in values.items() if key not in roots), default=0.0)
 
     def color(node: Tree) -> str | None:
         value = values.get(id(node), 0.0)  # what is collapsed has none
-        if node is explained.tree or not most:
+        if id(node) in roots or not most:
             return "#FFFFFF"
         return shaded(FOR if value > 0 else AGAINST, min(abs(value) / most, 1.0))
 
-    ax = plot_tree(explained.tree, ax, colors=color, **options)  # type: ignore[arg-type]  # as given
+    trees = [of.tree for of in each]
+    shown = trees if len(trees) > 1 else trees[0]
+    ax = plot_tree(shown, ax, colors=color, **options)  # type: ignore[arg-type]  # as given
     ax.set_title(
-        f"{explained.heading}, which falls by up to {most:.3g}\n"
+        f"{each[0].heading}, which falls by up to {most:.3g}\n"
         "where the orange is hidden, and rises where the blue is",
         fontsize=11,
     )

@@ -24,7 +24,7 @@ class Trial:
 
     Attributes:
         begun: the tree of each kind after one iteration.
-        wrong: which held-out samples a kind takes for another class after so many.
+        wrong: mask of the held-out samples that a kind takes for another class after so many.
     """
 
     learn: Points
@@ -75,12 +75,19 @@ def exceeds(wrong: np.ndarray, other: np.ndarray, by: float = BETTER) -> bool:
     """Are there more mistakes than others on the same samples, and not by chance?
 
     Two kinds err on the same samples: what differs is what counts.
+
+    Shapes:
+        wrong, other ``[tested]``, bool.
     """
     noise = (wrong != other).mean() ** 0.5 / len(wrong) ** 0.5
     return bool(wrong.mean() - other.mean() > by * noise)
 
 
 def lowest(wrong: Mapping[ChosenSettings, np.ndarray]) -> ChosenSettings:
-    """The first of those whose error is, by chance, the lowest."""
+    """The first of those whose error is, by chance, the lowest.
+
+    Shapes:
+        each of wrong ``[tested]``, bool.
+    """
     best = min(wrong.values(), key=np.mean)
     return next(kind for kind, each in wrong.items() if not exceeds(each, best))

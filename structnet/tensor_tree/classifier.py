@@ -168,15 +168,15 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
         several = self.trained_.question.kind == "labels"
         return (nn.functional.logsigmoid(found) if several else found.log_softmax(-1)).numpy()
 
-    def explain(self, x: Any, target: Any = None) -> TreeExplanation:
+    def explain(self, x: Any, target: Any = None) -> TreeExplanation | tuple[TreeExplanation, ...]:
         """How much each part of a tree matters to the log-odds of a class, ``log p / (1 - p)``.
 
         Args:
-            x: a tree.
+            x: a tree; or the trees of a sample, each of which is explained while the others stay.
             target: class of ``classes_``; by default the likeliest one.
 
         Raises:
-            ValueError: no such class, or samples are of several trees.
+            ValueError: no such class, or samples are of another number of trees.
 
         Example:
             >>> from structnet import TreeLSTMClassifier
@@ -185,9 +185,9 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
             >>> model.explain("(f x b)").top(1)[0][0]
             <Tree b>
         """
-        tree = self._one(x)
+        sample = self._sample(x)
         if target is None:
-            target = self.classes_[self._outputs([tree])[0].argmax()]
+            target = self.classes_[self._outputs([sample])[0].argmax()]
         if target not in self.classes_:
             raise wrong("target", f"one of {self.classes_.tolist()}", target, "explain")
         column = self.classes_.tolist().index(target)
@@ -199,4 +199,4 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
             others = [i for i in range(outputs.shape[1]) if i != column]
             return outputs[:, column] - outputs[:, others].logsumexp(-1)
 
-        return explain(self.model_, self.trained_.vocabulary, tree, scored, target)
+        return explain(self.model_, self.trained_.vocabulary, sample, scored, target)

@@ -44,14 +44,14 @@ class Counted(NamedTuple):
 
 
 def numbers_met(forest: Forest, order: Preorder) -> Counted:
-    """All numbers in all trees, by their tokens."""
+    """All numbers in all trees, by their tokens. ``[m]``."""
     tokens = forest.tokens[order.nodes]
     entry = np.flatnonzero(tokens >= FIRST)
     return Counted(entry, np.full(len(entry), NONE), tokens[entry])
 
 
 def of_two_trees(order: Preorder, met: Counted) -> Tensor:
-    """The codes that at least two trees have, ascending."""
+    """The codes that at least two trees have, ascending. ``[codes]``."""
     both = np.unique(np.stack((met.code, order.trees[met.entry])), axis=1)[0]
     code, count = np.unique(both, return_counts=True)
     return torch.from_numpy(code[count >= 2])

@@ -266,17 +266,19 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         check_is_fitted(self)
         return torch.cat([found for _, found in self._answers(X, self.model_)])
 
-    def _one(self, x: Any) -> Tree:
-        """A sample of one tree.
+    def _sample(self, x: Any) -> tuple[Tree, ...]:
+        """The trees of a sample, as the model reads them.
 
         Raises:
-            ValueError: samples are several trees.
+            ValueError: they are not as many as those that were learnt from.
         """
         check_is_fitted(self)
         sample = as_sample(x, 0)
-        if self.trained_.question.roots > 1 or len(sample) > 1:
-            raise ValueError("explain is for samples of one tree; this one is of several")
-        return self._read(sample[0])
+        roots = self.trained_.question.roots
+        if len(sample) != roots:
+            number = "one tree" if roots == 1 else f"{roots} trees"
+            raise ValueError(f"explain needs a sample of {number}, as in fit; got {len(sample)}")
+        return tuple(map(self._read, sample))
 
     def _read(self, tree: Tree) -> Tree:
         """A tree as the model reads it."""

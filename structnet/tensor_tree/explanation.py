@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,18 +93,22 @@ class TreeExplanation:
 def explain(
     model: nn.Module,
     vocabulary: Vocabulary,
-    tree: Tree,
+    sample: Sequence[Tree],
     scored: Callable[[Tensor], Tensor],
     answer: Any,
-) -> TreeExplanation:
+) -> TreeExplanation | tuple[TreeExplanation, ...]:
     """Asks a model about a tree, and about the same tree with each of its subtrees hidden.
 
     Args:
         model: a model that gives outputs for a forest, with an unknown label in its vocabulary.
         vocabulary: the numbers of its labels.
-        tree: the tree.
+        sample: the tree; or several that are one example, in each of which parts are hidden while
+            the others stay whole.
         scored: gives the score from the outputs.
         answer: class that the score is of; None of numbers.
+
+    Returns:
+        of several trees, an explanation for each.
 
     Shapes:
         of ``scored``: ``[n, outputs]`` -> ``[n]``.
@@ -112,22 +116,35 @@ def explain(
     Reference: Zeiler and Fergus, ECCV 2014 (occlusion); Simonyan, Vedaldi and Zisserman, ICLR 2014
     workshop (gradients).
     """
-    tree, device = _apart(tree), next(model.parameters()).device
+    trees, device = [_apart(tree) for tree in sample], next(model.parameters()).device
+    hidden = vocabulary.encode(HIDDEN)[1]
+    found = []
     with evaluating(model):
-        whole = Forest.from_trees([tree], vocabulary).to(device)
+        whole = Forest.from_trees(trees, vocabulary).to(device)
         score = scored(model(whole)).item()
-        encoded = model.tree if isinstance(model, BesideBag) else model
-        variants = (forest.to(device) for forest in hidden_one_by_one(tree, vocabulary))
-        outputs = torch.cat([encoded(forest) for forest in variants])
-        if isinstance(model, BesideBag):  # of counts, that would take the square of the nodes
-            of_bag = said_without_each(model.bag, whole, vocabulary.encode(HIDDEN)[1])
-            outputs = model.mixed(outputs, of_bag.to(outputs))
-        without = scored(outputs).tolist()
-        gradient = _gradient(model, vocabulary, tree, scored)
-    return TreeExplanation(tree, answer, score, score - np.array(without), gradient)
+        gradients = _gradients(model, vocabulary, trees, scored)
+        for i, tree in enumerate(trees):
+            variants = hidden_one_by_one(tree, vocabulary, MOST, trees[:i], trees[i + 1 :])
+            forests = (forest.to(device) for forest in variants)
+            if isinstance(model, BesideBag) and len(trees) == 1:
+                outputs = torch.cat([model.tree(forest) for forest in forests])
+                # Of counts of the variants, that would take the square of the nodes.
+                of_bag = said_without_each(model.bag, whole, hidden)
+                outputs = model.mixed(outputs, of_bag.to(outputs))
+            else:
+                outputs = torch.cat([model(forest) for forest in forests])
+            without = np.array(scored(outputs).tolist())
+            found.append(TreeExplanation(tree, answer, score, score - without, gradients[i]))
+    return tuple(found) if len(found) > 1 else found[0]
 
 
-def hidden_one_by_one(tree: Tree, vocabulary: Vocabulary, most: int = MOST) -> Iterator[Forest]:
+def hidden_one_by_one(
+    tree: Tree,
+    vocabulary: Vocabulary,
+    most: int = MOST,
+    before: Sequence[Tree] = (),
+    behind: Sequence[Tree] = (),
+) -> Iterator[Forest]:
     """Forests of the tree with each of its subtrees and words hidden in turn, in preorder.
 
     A node has a copy only where something below it is hidden, so that a model computes anew what
@@ -136,7 +153,9 @@ def hidden_one_by_one(tree: Tree, vocabulary: Vocabulary, most: int = MOST) -> I
     Args:
         tree: the tree.
         vocabulary: the numbers of its labels, and one of what is unknown.
-        most: edges of the copies of a forest's trees but for the first, and a few for each node.
+        most: edges of the copies of a forest's trees but for the first, and a few for each node;
+            with trees beside them, nodes of these, too.
+        before, behind: trees that are one example with it, and stand beside each variant.
 
     Example:
         >>> tree = Tree("f", [Tree("x"), Tree("y")])
@@ -145,7 +164,8 @@ def hidden_one_by_one(tree: Tree, vocabulary: Vocabulary, most: int = MOST) -> I
         >>> [str(forest.tree(i)) for i in range(3)], forest.num_nodes
         (['<unknown>', '(f <unknown> y)', '(f x <unknown>)'], 6)
     """
-    at, by, trees = [], [], [tree, HIDDEN]  # which node, and the tree in its place
+    at, by, trees = [], [], [tree, HIDDEN, *before, *behind]  # which node, and what instead
+    others = range(2, len(trees))
     for place, node in enumerate(own_nodes(tree)):
         at.append(place)
         by.append(1)
@@ -157,12 +177,15 @@ def hidden_one_by_one(tree: Tree, vocabulary: Vocabulary, most: int = MOST) -> I
                 trees.append(Text(node.label, [*words[:i], HIDDEN, *words[i + 1 :]]))
     whole = Forest.from_trees(trees, vocabulary, share=False)
     places, instead = np.array(at), np.array(by)
-    number = np.cumsum(_copied(tree)) // most  # of the forest of each
+    size = sum(each.size for each in (tree, *before, *behind)) if others else 0
+    number = np.cumsum(np.array(_copied(tree)) + size) // most  # of the forest of each
     for start, end in itertools.pairwise([0, *np.flatnonzero(np.diff(number)) + 1, len(number)]):
         # Without the texts of other forests: a page of n words has n of them.
         used, which = np.unique(instead[start:end], return_inverse=True)
-        part = whole[[0, *used]]
-        yield each_replaced(part, part.preorder().nodes[places[start:end]], which + 1)
+        part = whole[[0, *others, *used]]
+        nodes, number_before = part.preorder().nodes[places[start:end]], 1 + len(before)
+        beside = range(1, number_before), range(number_before, 1 + len(others))
+        yield each_replaced(part, nodes, which + 1 + len(others), *beside)
 
 
 def _copied(tree: Tree) -> list[int]:
@@ -186,13 +209,14 @@ def _apart(tree: Tree) -> Tree:
     )
 
 
-def _gradient(
-    model: nn.Module, vocabulary: Vocabulary, tree: Tree, scored: Callable[[Tensor], Tensor]
-) -> np.ndarray | None:
+def _gradients(
+    model: nn.Module, vocabulary: Vocabulary, trees: list[Tree], scored: Callable[[Tensor], Tensor]
+) -> Sequence[np.ndarray | None]:
+    """Gradient times input of each node of each tree, in preorder; None without such inputs."""
     encoders = [part for part in model.modules() if isinstance(part, ChildSumTreeLSTM)]
     if not encoders:
-        return None
-    forest = Forest.from_trees([tree], vocabulary, share=False)
+        return [None] * len(trees)
+    forest = Forest.from_trees(trees, vocabulary, share=False)
     device = next(model.parameters()).device
     kept: list[Tensor] = []
 
@@ -227,4 +251,5 @@ def _gradient(
     # Words stand behind their text, in their order.
     place = np.empty(n, np.int64)
     place[forest.preorder().nodes] = np.arange(n)
-    return found[np.argsort(place[np.concatenate((np.arange(n), owner))], kind="stable")]
+    found = found[np.argsort(place[np.concatenate((np.arange(n), owner))], kind="stable")]
+    return np.split(found, np.cumsum([tree.size for tree in trees])[:-1])

@@ -88,7 +88,7 @@ class LabelBag(nn.Module):
             up their values, too, by themselves and by the label of the node that they are below.
         num_values: numbers that are counted each by itself, too, as a port or a size may be a name
             more than a value; :meth:`knowing` finds which.
-        alike: of two trees an example, say how alike they are, too: the cosines of the angles
+        alike: count how alike the two trees of an example are, too: the cosines of the angles
             between their counts, as "tf-idf", of inner labels, of tokens, of pairs, and of all.
 
     Shapes:

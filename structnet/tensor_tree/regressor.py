@@ -96,24 +96,24 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
         found = self._outputs(X).double().numpy()
         return self.scale_.inverse(found).reshape(len(found), *self.target_shape_)
 
-    def explain(self, x: Any, column: int = 0) -> TreeExplanation:
+    def explain(self, x: Any, column: int = 0) -> TreeExplanation | tuple[TreeExplanation, ...]:
         """How much each part of a tree matters to a number.
 
         Args:
-            x: a tree.
+            x: a tree; or the trees of a sample, each of which is explained while the others stay.
             column: place of the number, where there are several.
 
         Raises:
-            ValueError: no such column, or samples are of several trees.
+            ValueError: no such column, or samples are of another number of trees.
         """
-        tree, columns = self._one(x), len(self.scale_.mean)
+        sample, columns = self._sample(x), len(self.scale_.mean)
         if column not in range(columns):
             raise wrong("column", f"an int from 0 to {columns - 1}", column, "explain")
         mean, sd = float(self.scale_.mean[column]), float(self.scale_.sd[column])
         return explain(
             self.model_,
             self.trained_.vocabulary,
-            tree,
+            sample,
             lambda outputs: outputs[:, column].double() * sd + mean,
             None,
         )

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from structnet.trees.forest import Forest
 from structnet.trees.vocabulary import NONE
 
 
-def each_replaced(forest: Forest, nodes: np.ndarray, by: np.ndarray) -> Forest:
+def each_replaced(
+    forest: Forest,
+    nodes: np.ndarray,
+    by: np.ndarray,
+    before: Sequence[int] = (),
+    behind: Sequence[int] = (),
+) -> Forest:
     """The first tree of a forest, once for each of some nodes, there replaced by another tree.
 
     What is below and beside the way down to the node is shared by all of them; only the nodes on
@@ -18,9 +26,10 @@ def each_replaced(forest: Forest, nodes: np.ndarray, by: np.ndarray) -> Forest:
         forest: trees in which no subtree is shared.
         nodes: nodes of the first tree.
         by: number of the forest's tree that stands there instead, of each.
+        before, behind: numbers of trees that stand before and behind each, as those of its example.
 
     Shapes:
-        nodes, by ``[n]`` -> a forest of n trees.
+        nodes, by ``[n]`` -> a forest of n trees, and of as many of each of the others.
 
     Example:
         >>> from structnet.trees.tree import Tree
@@ -56,6 +65,9 @@ def each_replaced(forest: Forest, nodes: np.ndarray, by: np.ndarray) -> Forest:
     source = np.arange(offsets[-1]) - np.repeat(shift, sizes[of])
     children = forest.children[source]
     children[np.concatenate(edges) + shift[n:]] = np.concatenate(below)
+    others = (np.tile(forest.roots[list(each)], (len(roots), 1)) for each in (before, behind))
+    first, last = others
+    roots = np.hstack((first, roots[:, None], last)).ravel()
     arrays = forest.types[of], forest.tokens[of], offsets, children, forest.pos[source], roots
     texts = forest.texts and forest.texts.take(of)
     return Forest._sorted(arrays, forest.arity, forest.vocabulary, texts).to(forest.device)

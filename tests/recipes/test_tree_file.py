@@ -67,7 +67,7 @@ def test_the_run_folder(trained: Trained) -> None:
     pictures = {"history.png", "tree.png"} | (
         {"confusion.png"} if trained.kind != "numbers" else set()
     )
-    pictures |= {"why.png"} if trained.kind in ("classes", "numbers") else set()
+    pictures |= {"why.png"} if trained.kind in ("classes", "numbers", "pairs") else set()
     assert names >= pictures | {
         "config.json",
         "history.jsonl",

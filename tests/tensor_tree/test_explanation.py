@@ -195,10 +195,47 @@ def test_what_cannot_be_explained_is_refused(model: TreeLSTMClassifier):
         model.explain("(S good)", "ugly")
     pairs = [("(f x)", "(f y)"), ("(f y)", "(f y)")] * 3
     of_pairs = TreeLSTMClassifier(epochs=1, random_state=0).fit(pairs, [0, 1] * 3)
-    with pytest.raises(
-        ValueError, match="explain is for samples of one tree; this one is of several"
-    ):
-        of_pairs.explain(pairs[0])
+    with pytest.raises(ValueError, match="a sample of 2 trees, as in fit; got 1"):
+        of_pairs.explain(pairs[0][0])
+    with pytest.raises(ValueError, match="a sample of one tree, as in fit; got 2"):
+        model.explain(pairs[0])
+
+
+@pytest.mark.parametrize("roots", [2, 3])
+@pytest.mark.parametrize("kind", [TreeLSTMClassifier, TreeLSTMRegressor])
+@pytest.mark.parametrize("most", [1, 2**19])
+def test_each_tree_of_a_sample_is_explained(
+    kind: type, roots: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("structnet.tensor_tree.explanation.MOST", most)
+    rng = random.Random(0)
+    X = [tuple(planted(rng, rng.choice(NOISE)) for _ in range(roots)) for _ in range(60)]
+    y = ["u" in str(one) for one, *_ in X]
+    bag = kind is TreeLSTMClassifier  # so little is learnt that of numbers it is all there is
+    model = kind(epochs=2, hidden_size=8, words=False, bag=bag, random_state=0)
+    model.fit(X, np.array(y) + 0)
+
+    def score(sample: tuple[Tree, ...]) -> float:
+        if kind is TreeLSTMRegressor:
+            return model.predict([sample])[0]
+        return np.subtract(*model.predict_log_proba([sample])[0][::-1])
+
+    told = {} if kind is TreeLSTMRegressor else {"target": 1}
+    explained = model.explain(X[0], **told)
+    assert len(explained) == roots
+    for place, (tree, of) in enumerate(zip(X[0], explained, strict=True)):
+        assert of.tree == tree and of.score == pytest.approx(score(X[0]), abs=1e-4)
+        others = [
+            score((*X[0][:place], without(tree, i), *X[0][place + 1 :])) for i in range(tree.size)
+        ]
+        np.testing.assert_allclose(of.occlusion, of.score - np.array(others), atol=1e-4)
+        assert np.abs(of.occlusion).max() > 1e-3
+        assert of.gradient.shape == (tree.size,) and np.abs(of.gradient).max() > 0
+    ax = plot_explanation(explained, Figure(figsize=(12, 4)).add_subplot())
+    boxes = [t.get_bbox_patch() for t in ax.texts if t.get_bbox_patch()]
+    assert len(boxes) == 8 * roots
+    white = sum(to_rgb(box.get_facecolor()) == (1, 1, 1) for box in boxes)
+    assert roots <= white < len(boxes)
 
 
 def test_the_text_lists_what_matters(model: TreeLSTMClassifier):

@@ -6,12 +6,12 @@ import copy
 import itertools
 import random
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from label_counts import SIZES, below, counted, label_of
 from random_trees import TOKENS, TYPES, VOCABULARY, random_trees, with_texts
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -21,48 +21,15 @@ from structnet import TreeLSTMClassifier, TreeLSTMRegressor
 from structnet.estimators.held_out import parted
 from structnet.parse import bracketed
 from structnet.tensor_tree import ChildSumTreeLSTM, TreePredictor, TreeReadout
-from structnet.tensor_tree.building import Targets, bag_sizes
+from structnet.tensor_tree.building import Targets
 from structnet.tensor_tree.label_bag import FORMS, PENALTIES, LabelBag
 from structnet.tensor_tree.logistic import SOLVER
 from structnet.tensor_tree.predictor import BesideBag
 from structnet.tensor_tree.row_space import space_of
-from structnet.tensor_tree.training import Trained
 from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest
-from structnet.trees.label_words import Text
 from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary
-
-SIZES = {"num_types": len(TYPES), "num_tokens": len(TOKENS)}
-
-
-def label_of(node: Tree) -> int:
-    kind, token = VOCABULARY.encode(node)
-    return kind if kind >= 0 else len(TYPES) + token
-
-
-def below(node: Tree) -> list[Tree]:
-    """The children of a node, and the words of those that are texts."""
-    if isinstance(node, Text):
-        return []
-    words = [child.children for child in node.children if isinstance(child, Text)]
-    return [*node.children, *itertools.chain(*words)]
-
-
-def counted(trees: list[Tree], pairs: list[int]) -> np.ndarray:
-    """The counts by the definition, ``[n, labels + pairs]``."""
-    rows = np.zeros((len(trees), 5 + len(pairs)))
-    for row, tree in zip(rows, trees, strict=True):
-        for node in tree.preorder():
-            for number in VOCABULARY.encode(node)[:1]:
-                row[number] += number >= 0
-            token = VOCABULARY.encode(node)[1]
-            row[2 + token] += token >= 0
-            for child in below(node):
-                code = label_of(node) * 5 + label_of(child)
-                if code in pairs:
-                    row[5 + pairs.index(code)] += 1
-    return rows
 
 
 @pytest.mark.parametrize("texts", [False, True])
@@ -115,60 +82,6 @@ def test_the_trees_of_a_pair_have_columns_of_their_own():
     expected = np.zeros((2, 10))
     expected[0, [x, 5 + y]] = expected[1, [y, 5 + y]] = 1
     assert bag.counts(forest).toarray().tolist() == expected.tolist()
-
-
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("numbers", [False, True])
-def test_how_alike_the_trees_of_a_pair_are_is_counted_too(form: str, numbers: bool) -> None:
-    trees = [tree for seed in range(20) for tree in random_trees(random.Random(seed))][:100]
-    forest = Forest.from_trees(trees, VOCABULARY)
-    sizes = {**SIZES, "num_outputs": 1, "roots": 2, "numbers": numbers}
-    bag = LabelBag.knowing(forest, **sizes, form=form, alike=True)
-    alone = LabelBag.knowing(forest, **sizes, form=form)
-    for each in (bag, alone):
-        each.take_form(form, bag.rarity_in(forest))
-    found = bag.counts(forest).toarray()
-    assert found.shape == (50, len(bag.weight)) and len(bag.weight) == len(alone.weight) + 4
-    assert (found[:, :-4] == alone.counts(forest).toarray()).all()
-
-    parents, children = np.divmod(bag.pairs.numpy(), bag.num_labels)
-    rows = np.log1p(counted(trees, (5 * parents + children).tolist()))
-    met = (rows > 0).sum(0)
-    rows *= 1 + np.log((1 + len(trees)) / (1 + met))
-    for column, block in enumerate((slice(0, 2), slice(2, 5), slice(5, None), slice(None))):
-        left, right = rows[0::2, block], rows[1::2, block]
-        lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
-        cosine = np.divide((left * right).sum(1), lengths, where=lengths > 0, out=np.zeros(50))
-        np.testing.assert_allclose(found[:, column - 4], cosine, atol=1e-12)
-    assert (found[:, -4:] > 0).any(0).all() and (found[:, -4:] < 0.999).any(0).all()
-
-
-@pytest.mark.parametrize("kind", [TreeLSTMClassifier, TreeLSTMRegressor])
-def test_a_model_of_pairs_says_how_alike_they_are(kind: type, tmp_path: Path) -> None:
-    rng = random.Random(0)
-
-    def document(words: list[str]) -> Tree:
-        return Tree("all", [Tree(rng.choice(words)) for _ in range(8)])
-
-    topics = [[f"{topic}{i}" for i in range(8)] for topic in range(20)]
-    X, y = [], []
-    for i in range(300):
-        one, other = rng.sample(topics, 2)
-        X.append((document(one), document(one if i % 2 else other)))
-        y.append(i % 2)
-    how = {"hidden_size": 4, "epochs": 1, "numbers": False, "random_state": 0}
-    model = kind(**how).fit(X[:240], y[:240])
-    assert ((model.predict(X[240:]) > 0.5) == y[240:]).mean() > 0.95
-    model.save(tmp_path / "model.pt")
-    again = kind.load(tmp_path / "model.pt")
-    assert (again.predict(X[240:]) == model.predict(X[240:])).all()
-    # A model saved before pairs were compared has no such columns, and is read as it was.
-    trained = model.trained_
-    trained.model.bag = LabelBag(**{**bag_sizes(trained.vocabulary, trained.question), "alike": 0})
-    before = trained.config()
-    del before["alike"]
-    rows = Trained.from_config(before).model.bag.weight
-    assert len(rows) == 2 * trained.model.bag.width
 
 
 @pytest.mark.parametrize("classes", [[0, 1], [0, 1, 3]])

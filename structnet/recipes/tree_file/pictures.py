@@ -99,7 +99,7 @@ class _Said(NamedTuple):
 
 
 def draw_reasons(model: Opened, examples: TreeFile) -> Axes:
-    """The first tree with how much each part of it matters to what the model says."""
+    """The first example with how much each part of it matters to what the model says."""
     return plot_explanation(model.estimator.explain(examples.trees[0]))
 
 

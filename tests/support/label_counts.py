@@ -1,0 +1,42 @@
+"""How often labels, and pairs of them, occur in trees: by the definition."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from random_trees import TOKENS, TYPES, VOCABULARY
+
+from structnet import Tree
+from structnet.trees.label_words import Text
+
+SIZES = {"num_types": len(TYPES), "num_tokens": len(TOKENS)}
+
+
+def label_of(node: Tree) -> int:
+    kind, token = VOCABULARY.encode(node)
+    return kind if kind >= 0 else len(TYPES) + token
+
+
+def below(node: Tree) -> list[Tree]:
+    """The children of a node, and the words of those that are texts."""
+    if isinstance(node, Text):
+        return []
+    words = [child.children for child in node.children if isinstance(child, Text)]
+    return [*node.children, *itertools.chain(*words)]
+
+
+def counted(trees: list[Tree], pairs: list[int]) -> np.ndarray:
+    """The counts by the definition, ``[n, labels + pairs]``."""
+    rows = np.zeros((len(trees), 5 + len(pairs)))
+    for row, tree in zip(rows, trees, strict=True):
+        for node in tree.preorder():
+            for number in VOCABULARY.encode(node)[:1]:
+                row[number] += number >= 0
+            token = VOCABULARY.encode(node)[1]
+            row[2 + token] += token >= 0
+            for child in below(node):
+                code = label_of(node) * 5 + label_of(child)
+                if code in pairs:
+                    row[5 + pairs.index(code)] += 1
+    return rows

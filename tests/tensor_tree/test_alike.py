@@ -1,0 +1,71 @@
+"""Pairs of trees, of which the linear model counts how alike they are."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from label_counts import SIZES, counted
+from random_trees import VOCABULARY, random_trees
+
+from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor
+from structnet.tensor_tree.building import bag_sizes
+from structnet.tensor_tree.label_bag import FORMS, LabelBag
+from structnet.tensor_tree.training import Trained
+from structnet.trees.forest import Forest
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("numbers", [False, True])
+def test_how_alike_the_trees_of_a_pair_are_is_counted_too(form: str, numbers: bool) -> None:
+    trees = [tree for seed in range(20) for tree in random_trees(random.Random(seed))][:100]
+    forest = Forest.from_trees(trees, VOCABULARY)
+    sizes = {**SIZES, "num_outputs": 1, "roots": 2, "numbers": numbers}
+    bag = LabelBag.knowing(forest, **sizes, form=form, alike=True)
+    alone = LabelBag.knowing(forest, **sizes, form=form)
+    for each in (bag, alone):
+        each.take_form(form, bag.rarity_in(forest))
+    found = bag.counts(forest).toarray()
+    assert found.shape == (50, len(bag.weight)) and len(bag.weight) == len(alone.weight) + 4
+    assert (found[:, :-4] == alone.counts(forest).toarray()).all()
+
+    parents, children = np.divmod(bag.pairs.numpy(), bag.num_labels)
+    rows = np.log1p(counted(trees, (5 * parents + children).tolist()))
+    met = (rows > 0).sum(0)
+    rows *= 1 + np.log((1 + len(trees)) / (1 + met))
+    for column, block in enumerate((slice(0, 2), slice(2, 5), slice(5, None), slice(None))):
+        left, right = rows[0::2, block], rows[1::2, block]
+        lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
+        cosine = np.divide((left * right).sum(1), lengths, where=lengths > 0, out=np.zeros(50))
+        np.testing.assert_allclose(found[:, column - 4], cosine, atol=1e-12)
+    assert (found[:, -4:] > 0).any(0).all() and (found[:, -4:] < 0.999).any(0).all()
+
+
+@pytest.mark.parametrize("kind", [TreeLSTMClassifier, TreeLSTMRegressor])
+def test_a_model_of_pairs_says_how_alike_they_are(kind: type, tmp_path: Path) -> None:
+    rng = random.Random(0)
+
+    def document(words: list[str]) -> Tree:
+        return Tree("all", [Tree(rng.choice(words)) for _ in range(8)])
+
+    topics = [[f"{topic}{i}" for i in range(8)] for topic in range(20)]
+    X, y = [], []
+    for i in range(300):
+        one, other = rng.sample(topics, 2)
+        X.append((document(one), document(one if i % 2 else other)))
+        y.append(i % 2)
+    how = {"hidden_size": 4, "epochs": 1, "numbers": False, "random_state": 0}
+    model = kind(**how).fit(X[:240], y[:240])
+    assert ((model.predict(X[240:]) > 0.5) == y[240:]).mean() > 0.95
+    model.save(tmp_path / "model.pt")
+    again = kind.load(tmp_path / "model.pt")
+    assert (again.predict(X[240:]) == model.predict(X[240:])).all()
+    # A model saved before pairs were compared has no such columns, and is read as it was.
+    trained = model.trained_
+    trained.model.bag = LabelBag(**{**bag_sizes(trained.vocabulary, trained.question), "alike": 0})
+    before = trained.config()
+    del before["alike"]
+    rows = Trained.from_config(before).model.bag.weight
+    assert len(rows) == 2 * trained.model.bag.width
