@@ -80,7 +80,7 @@ class NeuralTreeSettings:
         1e-3, no weight decay, a patience of 5, new solvers from scratch, one router at a time, any
         gain at all, the better of split and deepening, all epochs of refinement, and no branch cut.
         The defaults here are for tables of hundreds or thousands of rows; runs on the paper's data
-        sets have the paper's, but for ``prune`` and ``gain_errors``, and SARCOS's weight decay.
+        sets have the paper's, but for ``prune``, and SARCOS's ``gain_errors`` and weight decay.
 
     Example:
         >>> NeuralTreeSettings(max_leaves=8).learning_rate
