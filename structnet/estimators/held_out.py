@@ -27,8 +27,10 @@ def hold_out(
             sample of a class is not held out while there are others.
         each_class: round the share class by class, so that equal classes give equally many, and
             leave a sample of each to learn from; otherwise it is rounded once, for all samples.
+            Of groups it changes nothing.
         groups: groups of the samples, such as files, none of which is parted; the shares are then
-            kept as far as whole groups go.
+            kept as far as whole groups go, those of classes too, and a group of more than half of
+            all samples is not held out.
 
     Shapes:
         labels, groups ``[size]``, numbers from 0; both results ascending places, int64.
@@ -106,7 +108,7 @@ def _whole_groups(
     for group in rng.permutation(np.unique(groups)):
         part = slice(counts.indptr[group], counts.indptr[group + 1])
         kinds, number = counts.indices[part], counts.data[part]
-        if (number == left[kinds]).any():  # the last of a class
+        if (number == left[kinds]).any() or 2 * number.sum() > len(groups):  # last of a class
             continue
         free.append((number.sum(), group))
         if number @ (due[kinds] - least[kinds] * number) > 0:
@@ -114,10 +116,12 @@ def _whole_groups(
             left[kinds] -= number
             due[kinds] -= number
     if not free:
+        known = len(np.unique(groups))
         raise ValueError(
-            f"no whole group can be held out: of {len(np.unique(groups))}, each has a class that "
-            "no other has; expected groups that share their classes, or a validation set"
-            if labels.any()
+            f"no whole group can be held out: of {known}, each has more than half of the samples, "
+            "or a class that no other has; expected groups that share their classes, or a "
+            "validation set"
+            if known > 1
             else "no whole group can be held out: all samples are of one; expected at least 2"
         )
     return np.flatnonzero(np.isin(groups, held or [min(free)[1]]))

@@ -61,7 +61,7 @@ def tree_statements(text: str, pieces: Pieces) -> Iterator[tuple[int, str]]:
             end = rest[-1].end() if rest else begin
             semicolon = next(pieces(text, end), None)
             at = semicolon and semicolon.end()
-            if word in ("end", "endblock"):
+            if word in ("end", "endblock", "begin"):  # some leave out the end
                 break
             if word == "taxlabels":
                 labels = [piece[0] for piece in rest]

@@ -218,8 +218,12 @@ class LabelBag(nn.Module):
         data = self.in_form(counts.data, counts.indices % self.width, "tf-idf")
         rows = csr_matrix((data, counts.indices, counts.indptr), counts.shape)
         left, right = rows[:, : self.width], rows[:, self.width :]
-        found = (normalize(left[:, b]).multiply(normalize(right[:, b])) for b in self.blocks)
-        return np.concatenate([each.sum(axis=1) for each in found], axis=1)
+        found = np.zeros((len(self.blocks), rows.shape[0]))
+        for cosine, block in zip(found, self.blocks, strict=True):
+            if block.stop > (block.start or 0):  # of leaves alone there are no pairs
+                sides = (normalize(side[:, block]) for side in (left, right))
+                cosine[:] = np.ravel(next(sides).multiply(next(sides)).sum(axis=1))
+        return found.T
 
     def _words(self, tokens: np.ndarray) -> np.ndarray:
         """Tokens with one for all numbers, the last."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -106,15 +107,18 @@ def numbered(groups: Any, size: int) -> np.ndarray | None:
     if groups is None:
         return None
     groups = off_torch(groups)
-    if isinstance(groups, str) or not hasattr(groups, "__len__") or len(groups) != size:
-        got = len(groups) if hasattr(groups, "__len__") else type(groups).__name__
-        raise ValueError(f"groups must have one entry a sample, {size}. Got {got}.")
+    listed = groups.tolist() if hasattr(groups, "tolist") else groups
+    if not isinstance(listed, (list, tuple)):
+        raise ValueError(f"groups must be a list or an array. Got {type(groups).__name__}.")
+    if len(listed) != size:
+        raise ValueError(f"groups must have one entry a sample, {size}. Got {len(listed)}.")
     known: dict[Any, int] = {}
-    for place, group in enumerate(groups):
-        if group is None or group != group:  # as NaN does
+    for place, group in enumerate(listed):
+        # NaN is not itself; a list would be a row of several.
+        if group is None or group != group or not isinstance(group, Hashable):
             raise ValueError(f"groups must name the group of each sample. Got {group} at {place}.")
         known.setdefault(group, len(known))
-    return np.array([known[group] for group in groups])
+    return np.array([known[group] for group in listed])
 
 
 def node_labels(samples: list[tuple[Tree, ...]], y: Any) -> list[list[Any]]:

@@ -85,8 +85,9 @@ def test_no_group_is_parted(
     groups, labels = np.array(samples).T
     labels = np.unique(labels, return_inverse=True)[1] if classed else None
     kinds = np.zeros(len(groups), int) if labels is None else labels
-    # A group may go if each of its classes is in another one, too.
+    # A group may go if each of its classes is in another one, too, and half of all is not in it.
     free = [g for g in set(groups) if set(kinds[groups == g]) <= set(kinds[groups != g])]
+    free = [g for g in free if 2 * (groups == g).sum() <= len(groups)]
     if not free:
         with pytest.raises(ValueError, match="no whole group can be held out"):
             hold_out(len(groups), share, seed, labels, groups=groups)
@@ -127,7 +128,17 @@ def test_of_large_groups_the_smallest_goes_rather_than_none() -> None:
     assert set(groups[hold_out(120, 0.1, 0, groups=groups)[1]]) == {1}
 
 
+@pytest.mark.parametrize("sizes", [[99, 1], [380, 10, 10], [1000, 1, 1, 1, 1]])
+def test_a_group_of_more_than_half_is_learnt_from(sizes: list[int]) -> None:
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    for seed in range(50):
+        assert 0 not in groups[hold_out(len(groups), 0.2, seed, groups=groups)[1]]
+
+
 def test_groups_that_cannot_be_held_out_are_refused() -> None:
+    with pytest.raises(ValueError, match="all samples are of one; expected at least 2"):
+        hold_out(4, 0.5, 0, np.array([0, 0, 1, 1]), groups=np.zeros(4, int))
+
     for labels in (None, np.arange(30) // 15):
         groups = np.arange(30) // (30 if labels is None else 15)
         with pytest.raises(ValueError, match="no whole group can be held out"):

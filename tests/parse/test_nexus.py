@@ -105,6 +105,11 @@ def test_a_block_may_begin_with_comments(begin: str) -> None:
     assert list(parse.newick_many(text)) == [parse.newick("(A,B);")]
 
 
+def test_a_block_without_an_end_ends_where_another_begins() -> None:
+    text = "#NEXUS\nbegin taxa;\ntaxlabels A B;\nbegin trees;\ntree t = (1,2);\nend;\n"
+    assert list(parse.newick_many(text)) == list(parse.newick_many("(A,B);"))
+
+
 def test_files_without_trees_or_cut_off() -> None:
     assert list(parse.newick_many("#NEXUS\nbegin data;\nend;\n")) == []
     for cut in ("", "translate", "translate 1 a", "tree t = ", "tree t = (1,2)"):

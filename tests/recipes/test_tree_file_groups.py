@@ -61,6 +61,17 @@ def test_few_files_or_files_of_one_tree_are_no_groups(
         assert sides(data)[0] == set.union(*sides(data))
 
 
+def test_single_trees_are_drawn_where_whole_files_cannot_be(tmp_path: Path) -> None:
+    for name in ("no", "yes"):
+        for i in range(5):
+            file = tmp_path / name / f"{i}.mrg"
+            file.parent.mkdir(exist_ok=True)
+            file.write_text("(S (A x))\n" * (2 if i else 200))
+    data = loaded(tmp_path, said := [])
+    assert data.group is None and "group" not in data.describe()
+    assert any("single trees are held out, though files have several" in line for line in said)
+
+
 def test_a_column_says_what_belongs_together(tmp_path: Path) -> None:
     data = loaded(table(tmp_path / "own.tsv"), said := [], group="author")
     assert data.train.target == "label"  # and the author could not be it

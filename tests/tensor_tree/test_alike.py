@@ -14,6 +14,7 @@ from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor
 from structnet.tensor_tree.building import bag_sizes
 from structnet.tensor_tree.label_bag import FORMS, LabelBag
 from structnet.tensor_tree.training import Trained
+from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest
 
 
@@ -69,3 +70,21 @@ def test_a_model_of_pairs_says_how_alike_they_are(kind: type, tmp_path: Path) ->
     del before["alike"]
     rows = Trained.from_config(before).model.bag.weight
     assert len(rows) == 2 * trained.model.bag.width
+
+
+@pytest.mark.parametrize("kind", [TreeLSTMClassifier, TreeLSTMRegressor])
+def test_pairs_of_leaves_have_no_edges_to_compare(kind: type) -> None:
+    X = [(Tree("a"), Tree("b")), (Tree("a"), Tree("a"))] * 20
+    model = kind(epochs=2, hidden_size=4, random_state=0).fit(X, [0, 1] * 20)
+    assert (np.round(model.predict(X)) == [0, 1] * 20).all()
+
+
+def test_pairs_have_a_stronger_penalty_to_choose() -> None:
+    bag = LabelBag(**SIZES, num_outputs=2, roots=2, form="logarithm", alike=True)
+    rng = random.Random(0)
+    trees = [tree for seed in range(60) for tree in random_trees(random.Random(seed))]
+    y = np.array([rng.random() < 0.5 for _ in range(len(trees) // 2)]).astype(int)  # by chance
+    examples = TreeExamples(Forest.from_trees(trees[: 2 * len(y)], VOCABULARY), y)
+    cut = len(y) * 3 // 4
+    bag.fit_classes(examples[:cut], examples[cut:])
+    assert (bag.form, bag.penalty) == ("tf-idf", 1.0)

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from sklearn.model_selection import GroupKFold
 
-from structnet import TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier
+from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier
 from structnet.tensor_tree import estimator as module
 from structnet.tensor_tree import label_bag
 from structnet.tensor_tree.building import Targets
+from structnet.tensor_tree.samples import numbered
 
 TOLD: dict[str, Any] = {"epochs": 1, "hidden_size": 4, "random_state": 0}
 NAMES = [f"{i // 6}.py" for i in range(60)]
@@ -78,6 +80,25 @@ def test_folds_of_the_linear_model_part_no_group(monkeypatch: pytest.MonkeyPatch
     assert len(asked) == 10
 
 
+@pytest.mark.parametrize("kind", [list, np.array, torch.tensor])
+def test_groups_are_numbered_as_they_come(kind: Any) -> None:
+    assert numbered(kind([7, 3, 7]), 3).tolist() == [0, 1, 0]
+
+
+def test_words_are_asked_by_folds_that_part_no_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    fit = label_bag.LabelBag.fit_numbers
+
+    def noted(self: Any, *given: Any, **told: Any) -> Any:
+        asked.append(told.get("groups", given[-1]))
+        return fit(self, *given, **told)
+
+    monkeypatch.setattr(label_bag.LabelBag, "fit_numbers", noted)
+    texts = [Tree("f", [Tree(f"some words of {i}"), Tree("x")]) for i in range(60)]
+    TreeLSTMRegressor(**TOLD).fit(texts, np.arange(60.0), groups=NAMES)
+    assert len(asked) == 4 and all(len(np.unique(groups)) > 5 for groups in asked)
+
+
 def test_the_held_out_accuracy_is_that_of_other_groups() -> None:
     """A file's own word tells the class of all that stands in it, and nothing of other files."""
     rng = np.random.default_rng(0)
@@ -93,10 +114,13 @@ def test_the_held_out_accuracy_is_that_of_other_groups() -> None:
     assert 0.65 < model.history_.best["validation_accuracy"] < 0.9
 
 
-@pytest.mark.parametrize("groups", [["a"] * 59, "a" * 60, 3, [None] * 60, [float("nan")] * 60])
+@pytest.mark.parametrize(
+    "groups",
+    [["a"] * 59, "a" * 60, 3, np.array(3), [None] * 60, [float("nan")] * 60, [["a"]] * 60],
+)
 def test_groups_that_are_none_are_refused(groups: Any) -> None:
     X, y = data(TreeLSTMClassifier)
-    with pytest.raises(ValueError, match=r"groups must .* sample"):
+    with pytest.raises(ValueError, match=r"groups must (be a list|.* sample)"):
         TreeLSTMClassifier(**TOLD).fit(X, y, groups=groups)
 
 

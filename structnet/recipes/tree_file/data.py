@@ -24,7 +24,7 @@ from structnet.recipes.tree_lstm.trees import DATA_SEED
 from structnet.recipes.words import counted
 from structnet.routing.words import percent
 
-FILES = 5  # of each class, from which one can be held out to test and one to choose by
+FILES = 5  # of each class: fewer say too little of others, where whole ones are held out
 
 
 @dataclass(frozen=True)
@@ -93,11 +93,15 @@ def load_data(settings: TreeFileSettings, say: Say) -> TreeFileData:
     _refuse_one_class(data)
     files = [source.test_file, source.validation_file]
     test, validation = (None if file is None else _like(data, file, say) for file in files)
-    learn, group = data, _group_of(data, source.group)
-    if test is None:
-        learn, test = _parted(learn, source.test_fraction, group)
-    if validation is None:
-        learn, validation = _parted(learn, source.validation_fraction, group)
+    group = _group_of(data, source.group)
+    try:
+        learn, validation, test = _drawn(data, validation, test, source, group)
+    except TreeFileError as error:
+        if group is None or source.group is not None:
+            raise
+        say(f"note: single trees are held out, though files have several. {error}")
+        group = None
+        learn, validation, test = _drawn(data, validation, test, source, group)
     paths = [path, *(file for file in files if file is not None)]
     found = TreeFileData(learn, validation, test, _hash(paths, source.format, data.format), group)
     _say_split(found, source, say)
@@ -205,8 +209,26 @@ def _group_of(data: TreeFile, asked: str | None) -> str | None:
     return "file" if min(files.values()) >= FILES else None
 
 
-def _parted(data: TreeFile, share: float, group: str | None) -> tuple[TreeFile, TreeFile]:
-    """Examples to learn from, and some that are held out, of every class."""
+def _drawn(
+    data: TreeFile,
+    validation: TreeFile | None,
+    test: TreeFile | None,
+    source: Source,
+    group: str | None,
+) -> tuple[TreeFile, TreeFile, TreeFile]:
+    """Examples to learn from, to choose by and to test on; those that are not given are drawn."""
+    learn = data
+    if test is None:
+        learn, test = _parted(learn, source.test_fraction, group, "to test on")
+    if validation is None:
+        learn, validation = _parted(learn, source.validation_fraction, group, "to choose by")
+    return learn, validation, test
+
+
+def _parted(
+    data: TreeFile, share: float, group: str | None, what: str
+) -> tuple[TreeFile, TreeFile]:
+    """Examples to learn from, and some that are held out: of every class, if single ones are."""
     labels, groups = None, None
     if group is not None and data.groups is not None:
         groups = np.unique(data.groups, return_inverse=True)[1]
@@ -218,7 +240,7 @@ def _parted(data: TreeFile, share: float, group: str | None) -> tuple[TreeFile, 
             len(data), share, DATA_SEED, labels, each_class=labels is not None, groups=groups
         )
     except ValueError as error:
-        raise TreeFileError(f"{data.path}: {error}") from None
+        raise TreeFileError(f"{data.path}, those {what}: {error}") from None
     return data[learn.tolist()], replace(data[held.tolist()], unreadable=[])
 
 

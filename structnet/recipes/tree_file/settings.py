@@ -41,7 +41,8 @@ class Source:
             (default: regression for numbers, unless they are a few whole ones)
         node_label: column of CoNLL-U that labels a word's node, beside the word itself (default:
             deprel)
-        test_file: file to test on (default: a share of the trees is drawn, of every class)
+        test_file: file to test on (default: a share of the trees is drawn, of every class; or of
+            whole files or groups, see --group)
         validation_file: file by which the best epoch is chosen (default: a share is drawn)
         group: column of what a tree is of, such as its file or author, where new trees will be of
             others: none is both in what is drawn and in the rest (default: of a folder the file,
