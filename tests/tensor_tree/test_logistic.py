@@ -121,3 +121,20 @@ def test_a_linear_model_goes_on_from_its_first_fit(
         assert begun[-1] is None
     else:
         np.testing.assert_array_equal(begun[-1], first)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_penalty_of_counts_is_the_usual_one(
+    monkeypatch: pytest.MonkeyPatch, classes: int
+) -> None:
+    monkeypatch.setattr(module, "SOLVER", EXACT)
+    rng = np.random.default_rng(classes)
+    words = [rng.choice(list(TOKENS), 3).tolist() for _ in range(200)]
+    forest = Forest.from_trees([Tree("A", map(Tree, each)) for each in words], VOCABULARY)
+    y = rng.permutation(np.arange(200) % classes)
+    sizes = {"num_types": len(TYPES), "num_tokens": len(TOKENS), "num_outputs": classes}
+    bag = LabelBag.knowing(forest, **sizes, roots=1, form="logarithm")
+    bag.fit_classes(TreeExamples(forest, y))
+    model = LogisticRegression(C=1, tol=1e-10, max_iter=9999).fit(bag.counts(forest), y)
+    found = model.predict_log_proba(bag.counts(forest))
+    np.testing.assert_allclose(bag(forest).log_softmax(1).numpy(), found, atol=1e-4)
