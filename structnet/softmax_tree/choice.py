@@ -55,8 +55,9 @@ RIDGES, WEAK = (1.0, 10.0, 100.0), 0.1  # instead of a penalty, of which so much
 SURE = 2.0
 ALPHA, RHO = 0.7, 0.95
 FLAT = 4e10  # sums that a flat softmax may take in a trial, some seconds
-WHOLE = 6e10  # the same, up to which trainings are whole that decide, ten seconds each at most,
-SPARSE = 16  # and of sparse rows a sum counts as so many: it is a step from one to the next
+# The same, up to which trainings are whole that decide: ten seconds at most for each of the eight
+# or more that a choice takes. Of sparse rows a sum counts as so many: it is a step to the next.
+WHOLE, SPARSE = 6e10, 16
 COST = 5e8  # sums that a decision tree of single features may take, about a second
 LOOKED = 64  # rows and columns by which the thresholds of a feature are counted
 
@@ -332,4 +333,5 @@ def _name(kind: Kind) -> str:
     """A kind in a few words."""
     if not kind.max_iter:
         return "tried a decision tree"
-    return f"tried depth {kind.depth} from {kind.start}, penalty {kind.leaf_penalty:g}"
+    ridge = f", ridge {kind.leaf_ridge:g}" if kind.leaf_ridge else ""
+    return f"tried depth {kind.depth} from {kind.start}, penalty {kind.leaf_penalty:g}{ridge}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -169,11 +170,43 @@ def test_close_classes_of_few_rows_are_given_a_ridge(seed: int) -> None:
     x = (centres[y] + 1.5 * rng.normal(size=(3000, 30))).astype(np.float32)
     chosen = train(x[:1000], y[:1000], num_classes=100)
     assert chosen.settings.leaf_ridge >= 1
-    settings = SoftmaxTreeSettings(**dict(list(vars(chosen.settings).items())[:-1]))
+    settings = SoftmaxTreeSettings(
+        **{f.name: getattr(chosen.settings, f.name) for f in fields(SoftmaxTreeSettings)}
+    )
     without = train(x[:1000], y[:1000], settings, num_classes=100)
     assert without.settings.leaf_ridge == 0
     right = [float((t.tree.classes_of(x[1000:]) == y[1000:]).mean()) for t in (chosen, without)]
     assert right[0] > right[1] + 0.05
+
+
+def test_ridges_are_told_in_the_mean_weight(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = many(3, 60)
+    search = _Search(
+        replace(points, weights=100 * points.weights), ChosenSettings(), None, Progress(shown=False)
+    )
+    ridges = set()
+
+    def mistakes(self: _Search, kind: ChosenSettings, **_: Any) -> Any:
+        ridges.add(kind.leaf_ridge)
+        return np.arange(50) < 10 + 5 * (kind.leaf_ridge > 100) - 5 * (kind.leaf_ridge == 100)
+
+    monkeypatch.setattr(_Search, "_mistakes", mistakes)
+    found = search._penalised(search._kind(1, "rows"))
+    assert ridges == {0, 100, 1000} and (found.leaf_penalty, found.leaf_ridge) == (10, 100)
+
+
+def test_a_trial_says_its_ridge() -> None:
+    kind = ChosenSettings(depth=0, start="rows", leaf_penalty=0.1)
+    assert choice._name(kind) == "tried depth 0 from rows, penalty 0.1"
+    assert choice._name(replace(kind, leaf_ridge=10)).endswith("penalty 0.1, ridge 10")
+
+
+def test_ridges_that_are_none_are_refused() -> None:
+    for ridge in (-1, np.nan, "x", None):
+        with pytest.raises(ValueError, match=rf"The 'leaf_ridge' parameter .* Got .?{ridge}.? "):
+            ChosenSettings(leaf_ridge=ridge)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="The 'depth' parameter"):
+        ChosenSettings(depth=-1)
 
 
 def test_whole_trainings_are_as_long_as_told(monkeypatch: pytest.MonkeyPatch) -> None:
