@@ -62,8 +62,9 @@ def test_wide_leaves_are_tried_only_where_they_have_a_chance(
     assert min(kind.depth or 0 for kind in search._walked()) > 0 < search.best().depth
 
 
-def test_rows_that_nothing_learns_from_are_asked_too() -> None:
+def test_rows_that_nothing_learns_from_are_asked_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four for each that is looked at, where that are at most 20 of a class, and not all."""
+    monkeypatch.setattr(choice, "WHOLE", 0)
     looked = {(3000, 400): (2250, 750), (6000, 400): (3000, 3000), (6000, 199): (3000, 1000)}
     looked |= {(50_000, 400): (6000, 34_000), (50_000, 399): (6000, 2000)}
     for (rows, classes), (learn, asked) in looked.items():
@@ -72,6 +73,39 @@ def test_rows_that_nothing_learns_from_are_asked_too() -> None:
         part = search._parts[0]
         assert (len(part.learn), len(part.test)) == (learn, asked)
         assert len(np.unique(np.append(part.learn.x, part.test.x))) == learn + asked
+
+
+@pytest.mark.parametrize(("rows", "classes", "parts"), [(3999, 200, 3), (20_000, 500, 1)])
+def test_all_rows_are_looked_at_where_trainings_are_whole(
+    rows: int, classes: int, parts: int
+) -> None:
+    points = Points.made(np.arange(rows)[:, None], np.arange(rows) % classes, classes)
+    search = _Search(points, ChosenSettings(), None, Progress(shown=False))
+    sizes = [len(part.learn) + len(part.test) for part in search._parts]
+    assert search._length is None and sizes == [rows] * parts
+
+
+def test_half_of_the_rows_are_looked_at_where_all_take_too_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    points = Points.made(np.arange(20_000)[:, None], np.arange(20_000) % 500, 500)
+    search = _Search(points, ChosenSettings(), None, Progress(shown=False))
+    sums = 0.75 * search._flat(points.x)
+    for share, rows, length in ((1.01, 20_000, None), (0.99, 10_000, None), (0.49, 10_000, 3)):
+        monkeypatch.setattr(choice, "WHOLE", share * sums)
+        search = _Search(points, ChosenSettings(), None, Progress(shown=False))
+        assert (len(search._parts[0].learn), search._length) == (0.75 * rows, length)
+
+
+def test_steps_to_sparse_entries_cost_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of as many entries, trainings of sparse rows are whole up to a sixteenth of the sums."""
+    full = many(50, 400)
+    sparse = replace(full, x=csr_matrix(full.x))
+    sums = 2 * full.x.size * 0.75 * 50 * trial.STEPS
+    told = ChosenSettings(), None, Progress(shown=False)
+    for factor, lengths in ((0.9, (3, 3)), (1.1, (None, 3)), (15, (None, 3)), (17, (None, None))):
+        monkeypatch.setattr(choice, "WHOLE", factor * sums)
+        assert tuple(_Search(p, *told)._length for p in (full, sparse)) == lengths
 
 
 def test_a_flat_softmax_behind_a_hill_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,6 +294,7 @@ def test_the_weakest_penalty_must_spare_more_mistakes_than_chance(
     fewer: int, taken: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By two deviations of as many rows as are held out, a third of those asked: by twelve."""
+    monkeypatch.setattr(choice, "WHOLE", 0)  # half of the rows are looked at, and a part of others
     search = _Search(many(400, 6000), ChosenSettings(), None, Progress(shown=False))
     wrong = {1.0: 1000, 3.0: 2000, 10.0: 2000, 0.1: 900, 0.01: 900 - fewer}
 
