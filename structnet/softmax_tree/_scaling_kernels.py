@@ -11,6 +11,7 @@ import numpy as np
 from structnet.softmax_tree._kernels import free
 
 CONSTANT = 1e-6  # share of a feature's mean by which rounding alone makes it deviate
+STIFF = np.float32(1e36)  # a ridge that leaves no weight to a feature, and that a float holds
 
 
 @free
@@ -71,7 +72,7 @@ def scale_weights(weight, bias, mean, sd, penalty, ridge, begin, thresholds, rid
         begin[features, c] = bias[c]
     for d in range(features):
         thresholds[d] = np.float32(penalty) / sd[d]
-        ridges[d] = np.float32(ridge) / sd[d] / sd[d]
+        ridges[d] = min(np.float32(ridge) / sd[d] / sd[d], STIFF)
         for c in range(k):
             begin[d, c] = weight[d, c] * sd[d]
             begin[features, c] += mean[d] * weight[d, c]

@@ -9,11 +9,11 @@ from there, on several parts if there are few samples. The kind with the lowest 
 with stronger and weaker penalties, times the mean weight of a sample, as long as that helps, and
 then with a quadratic one instead of most of it: an L1 penalty that is strong enough for few samples
 of classes that differ a little in every column drops most of these. Of few samples of a class, the
-best few, the flat softmax and all penalties learn to the end: what fits too closely shows late, and
-in haste narrow leaves come further than wide ones. One kind is held to be better than another that
-is simpler only if that is no matter of chance; the plain decision tree is the simplest, and a tree
-of a stronger penalty is simpler. Where few samples of a class are looked at, and not all, some of
-the others are asked beside those that are held out.
+best few, the flat softmax and all penalties learn to the end, if possible from all samples: what
+fits too closely shows late, and in haste narrow leaves come further than wide ones. One kind is
+held to be better than another that is simpler only if that is no matter of chance; the plain
+decision tree is the simplest, and a tree of a stronger penalty is simpler. Where few samples of a
+class are looked at, and not all, some of the others are asked beside those that are held out.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ from structnet.softmax_tree.start import most_classes, width
 from structnet.softmax_tree.trial import BETTER, STEPS, Trial, exceeds, lowest
 from structnet.training.progress import Progress
 
-LARGEST = 8000  # samples that are looked at, or half of all; more where there are many classes
+# Samples that are looked at, or half of all; more where there are many classes, and all where few
+# of a class can be learnt to the end: of half of them, another penalty is the best.
+LARGEST = 8000
 EACH = 20  # of a class, then
 SCARCE = 40  # samples of a class, or fewer: they are learnt to the end before it is decided
 HELD_OUT = 0.25
@@ -55,8 +57,9 @@ RIDGES, WEAK = (1.0, 10.0, 100.0), 0.1  # instead of a penalty, of which so much
 SURE = 2.0
 ALPHA, RHO = 0.7, 0.95
 FLAT = 4e10  # sums that a flat softmax may take in a trial, some seconds
-WHOLE = 6e10  # the same, up to which trainings are whole that decide, ten seconds each at most,
-SPARSE = 16  # and of sparse rows a sum counts as so many: it is a step from one to the next
+# The same, up to which trainings are whole that decide: ten seconds at most for each of the eight
+# or more that a choice takes. Of sparse rows a sum counts as so many: it is a step to the next.
+WHOLE, SPARSE = 6e10, 16
 COST = 5e8  # sums that a decision tree of single features may take, about a second
 LOOKED = 64  # rows and columns by which the thresholds of a feature are counted
 
@@ -159,7 +162,7 @@ class _Search:
         waiting = sorted(depths)
         found = self._until_worse(start, reversed(waiting), before)
         waiting = waiting[: -len(found)]
-        if waiting[:1] == [0] and self._flat <= FLAT:
+        if waiting[:1] == [0] and self._flat(self._parts[0].learn.x) <= FLAT:
             least = min((before | found).values(), key=np.mean)
             found |= self._until_worse(start, [0], {})
             if exceeds(least, found[self._kind(0, start)]):
@@ -245,7 +248,7 @@ class _Search:
     def _parts(self) -> list[Trial]:
         """Samples to learn from and to test by, once or several times."""
         seed, points, rest = self.given.seed, self.points, None
-        most = min(max(LARGEST, EACH * points.num_classes), max(FEW, len(points) // 2))
+        most = self._most
         if len(points) > most:
             rows = np.random.default_rng(seed).permutation(len(points))
             if most <= EACH * points.num_classes:
@@ -288,9 +291,22 @@ class _Search:
 
         How a training ends is little like how it begins there.
         """
-        few = len(self.points) <= SCARCE * self.points.num_classes
-        sums = self._flat * (SPARSE if issparse(self.points.x) else 1)
-        return None if few and sums <= WHOLE else ITERATIONS
+        return None if self._whole(self._most) else ITERATIONS
+
+    @cached_property
+    def _most(self) -> int:
+        """The samples that are looked at, at most."""
+        number, classes = len(self.points), self.points.num_classes
+        if self._whole(number):
+            return number
+        return min(max(LARGEST, EACH * classes), max(FEW, number // 2), number)
+
+    def _whole(self, number: int) -> bool:
+        """Are samples of a class few, and can so many in all be learnt to the end in a trial?"""
+        points = self.points
+        sums = self._flat(points.x) * number / len(points) * (1 - HELD_OUT)
+        sums *= SPARSE if issparse(points.x) else 1
+        return len(points) <= SCARCE * points.num_classes and sums <= WHOLE
 
     @property
     def _count(self) -> float:
@@ -301,12 +317,9 @@ class _Search:
     def _cheap(self) -> bool:
         return len(self.points) * self.points.num_features * self.points.num_classes <= CHEAP
 
-    @property
-    def _flat(self) -> float:
-        """About how many sums it takes to try a flat softmax."""
-        x = self._parts[0].learn.x
-        size = x.nnz if issparse(x) else x.size
-        return float(2 * size * self.points.num_classes * STEPS)
+    def _flat(self, x: Any) -> float:
+        """About how many sums it takes to try a flat softmax of some rows."""
+        return 2.0 * _entries(x) * self.points.num_classes * STEPS
 
     def _sums(self, depth: float) -> float:
         """About how many sums it takes to grow a decision tree of single features so deep.
@@ -314,9 +327,8 @@ class _Search:
         Each threshold between two rows of different values takes one a class.
         """
         x = self._parts[0].learn.x
-        size = x.nnz if issparse(x) else x.size
         each = self._thresholds * self.points.num_classes + math.log2(x.shape[0] + 1)
-        return size * depth * each
+        return _entries(x) * depth * each
 
     @cached_property
     def _thresholds(self) -> float:
@@ -328,8 +340,14 @@ class _Search:
         return float((np.diff(values, axis=0) > 0).mean())
 
 
+def _entries(x: Any) -> int:
+    """The entries of rows that are held, without the zeros of sparse ones."""
+    return x.nnz if issparse(x) else x.size
+
+
 def _name(kind: Kind) -> str:
     """A kind in a few words."""
     if not kind.max_iter:
         return "tried a decision tree"
-    return f"tried depth {kind.depth} from {kind.start}, penalty {kind.leaf_penalty:g}"
+    ridge = f", ridge {kind.leaf_ridge:g}" if kind.leaf_ridge else ""
+    return f"tried depth {kind.depth} from {kind.start}, penalty {kind.leaf_penalty:g}{ridge}"

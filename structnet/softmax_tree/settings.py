@@ -28,7 +28,10 @@ class SoftmaxTreeSettings:
         k: most classes of a leaf.
         decision_penalty: lambda, the weight of the L1 norm of a decision node's weights; the
             objective is a sum over samples.
-        leaf_penalty: mu, the same for the weights of a leaf.
+        leaf_penalty: mu, the same for the weights of a leaf. Where it is left open, a quadratic
+            penalty may be chosen beside it, ``model.trained_.settings.leaf_ridge``, the weight of
+            half the squared L2 norm; ``train(x, y, model.trained_.settings)`` repeats what was
+            chosen.
         missing_loss: loss of a sample whose class its leaf lacks; by default 2 log K. Below log K
             training collapses into few classes.
         max_iter: most iterations over all nodes.
@@ -109,15 +112,28 @@ class ChosenSettings(SoftmaxTreeSettings):
     """Those of a training, with what is always left to the choice.
 
     Args:
-        leaf_ridge: nu, the weight of half the squared L2 norm of a leaf's weights; 0 where
-            leaf_penalty is told.
+        leaf_ridge: nu, the weight of half the squared L2 norm of a leaf's weights; it is chosen
+            where leaf_penalty is left open, and else it stays as it is.
+
+    Raises:
+        ValueError: a value is out of its range.
+
+    Example:
+        >>> ChosenSettings(leaf_ridge=-1)
+        Traceback (most recent call last):
+        ValueError: The 'leaf_ridge' parameter must be a number in the range [0, inf). Got -1
+        instead.
     """
 
     leaf_ridge: float = 0.0
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("leaf_ridge", self.leaf_ridge, 0)
+
     @classmethod
     def of(cls, settings: SoftmaxTreeSettings) -> ChosenSettings:
-        """The same settings; of those that a user tells nothing is added."""
+        """The same settings, with a ridge of 0 if they are those that a user tells."""
         return cls(**vars(settings))
 
 

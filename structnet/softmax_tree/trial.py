@@ -38,7 +38,8 @@ class Trial:
         """Which of the held-out samples a kind takes for another class. ``[tested]``.
 
         Args:
-            iterations: length of the training; None trains as long as in the end.
+            iterations: length of the training; None is that of the end, where a tree that grows
+                stays as it begins.
         """
         asked = kind, iterations
         if asked not in self.wrong:

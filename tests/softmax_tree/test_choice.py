@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -61,8 +62,9 @@ def test_wide_leaves_are_tried_only_where_they_have_a_chance(
     assert min(kind.depth or 0 for kind in search._walked()) > 0 < search.best().depth
 
 
-def test_rows_that_nothing_learns_from_are_asked_too() -> None:
+def test_rows_that_nothing_learns_from_are_asked_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four for each that is looked at, where that are at most 20 of a class, and not all."""
+    monkeypatch.setattr(choice, "WHOLE", 0)
     looked = {(3000, 400): (2250, 750), (6000, 400): (3000, 3000), (6000, 199): (3000, 1000)}
     looked |= {(50_000, 400): (6000, 34_000), (50_000, 399): (6000, 2000)}
     for (rows, classes), (learn, asked) in looked.items():
@@ -71,6 +73,39 @@ def test_rows_that_nothing_learns_from_are_asked_too() -> None:
         part = search._parts[0]
         assert (len(part.learn), len(part.test)) == (learn, asked)
         assert len(np.unique(np.append(part.learn.x, part.test.x))) == learn + asked
+
+
+@pytest.mark.parametrize(("rows", "classes", "parts"), [(3999, 200, 3), (20_000, 500, 1)])
+def test_all_rows_are_looked_at_where_trainings_are_whole(
+    rows: int, classes: int, parts: int
+) -> None:
+    points = Points.made(np.arange(rows)[:, None], np.arange(rows) % classes, classes)
+    search = _Search(points, ChosenSettings(), None, Progress(shown=False))
+    sizes = [len(part.learn) + len(part.test) for part in search._parts]
+    assert search._length is None and sizes == [rows] * parts
+
+
+def test_half_of_the_rows_are_looked_at_where_all_take_too_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    points = Points.made(np.arange(20_000)[:, None], np.arange(20_000) % 500, 500)
+    search = _Search(points, ChosenSettings(), None, Progress(shown=False))
+    sums = 0.75 * search._flat(points.x)
+    for share, rows, length in ((1.01, 20_000, None), (0.99, 10_000, None), (0.49, 10_000, 3)):
+        monkeypatch.setattr(choice, "WHOLE", share * sums)
+        search = _Search(points, ChosenSettings(), None, Progress(shown=False))
+        assert (len(search._parts[0].learn), search._length) == (0.75 * rows, length)
+
+
+def test_steps_to_sparse_entries_cost_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of as many entries, trainings of sparse rows are whole up to a sixteenth of the sums."""
+    full = many(50, 400)
+    sparse = replace(full, x=csr_matrix(full.x))
+    sums = 2 * full.x.size * 0.75 * 50 * trial.STEPS
+    told = ChosenSettings(), None, Progress(shown=False)
+    for factor, lengths in ((0.9, (3, 3)), (1.1, (None, 3)), (15, (None, 3)), (17, (None, None))):
+        monkeypatch.setattr(choice, "WHOLE", factor * sums)
+        assert tuple(_Search(p, *told)._length for p in (full, sparse)) == lengths
 
 
 def test_a_flat_softmax_behind_a_hill_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,11 +204,43 @@ def test_close_classes_of_few_rows_are_given_a_ridge(seed: int) -> None:
     x = (centres[y] + 1.5 * rng.normal(size=(3000, 30))).astype(np.float32)
     chosen = train(x[:1000], y[:1000], num_classes=100)
     assert chosen.settings.leaf_ridge >= 1
-    settings = SoftmaxTreeSettings(**dict(list(vars(chosen.settings).items())[:-1]))
+    settings = SoftmaxTreeSettings(
+        **{f.name: getattr(chosen.settings, f.name) for f in fields(SoftmaxTreeSettings)}
+    )
     without = train(x[:1000], y[:1000], settings, num_classes=100)
     assert without.settings.leaf_ridge == 0
     right = [float((t.tree.classes_of(x[1000:]) == y[1000:]).mean()) for t in (chosen, without)]
     assert right[0] > right[1] + 0.05
+
+
+def test_ridges_are_told_in_the_mean_weight(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = many(3, 60)
+    search = _Search(
+        replace(points, weights=100 * points.weights), ChosenSettings(), None, Progress(shown=False)
+    )
+    ridges = set()
+
+    def mistakes(self: _Search, kind: ChosenSettings, **_: Any) -> Any:
+        ridges.add(kind.leaf_ridge)
+        return np.arange(50) < 10 + 5 * (kind.leaf_ridge > 100) - 5 * (kind.leaf_ridge == 100)
+
+    monkeypatch.setattr(_Search, "_mistakes", mistakes)
+    found = search._penalised(search._kind(1, "rows"))
+    assert ridges == {0, 100, 1000} and (found.leaf_penalty, found.leaf_ridge) == (10, 100)
+
+
+def test_a_trial_says_its_ridge() -> None:
+    kind = ChosenSettings(depth=0, start="rows", leaf_penalty=0.1)
+    assert choice._name(kind) == "tried depth 0 from rows, penalty 0.1"
+    assert choice._name(replace(kind, leaf_ridge=10)).endswith("penalty 0.1, ridge 10")
+
+
+def test_ridges_that_are_none_are_refused() -> None:
+    for ridge in (-1, np.nan, "x", None):
+        with pytest.raises(ValueError, match=rf"The 'leaf_ridge' parameter .* Got .?{ridge}.? "):
+            ChosenSettings(leaf_ridge=ridge)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="The 'depth' parameter"):
+        ChosenSettings(depth=-1)
 
 
 def test_whole_trainings_are_as_long_as_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,6 +294,7 @@ def test_the_weakest_penalty_must_spare_more_mistakes_than_chance(
     fewer: int, taken: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By two deviations of as many rows as are held out, a third of those asked: by twelve."""
+    monkeypatch.setattr(choice, "WHOLE", 0)  # half of the rows are looked at, and a part of others
     search = _Search(many(400, 6000), ChosenSettings(), None, Progress(shown=False))
     wrong = {1.0: 1000, 3.0: 2000, 10.0: 2000, 0.1: 900, 0.01: 900 - fewer}
 

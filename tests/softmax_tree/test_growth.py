@@ -12,6 +12,7 @@ from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.growth import trials
 from structnet.softmax_tree.optimisation import alternate
 from structnet.softmax_tree.points import Points
+from structnet.softmax_tree.settings import ChosenSettings
 from structnet.softmax_tree.start import complete_draft, first_draft
 from structnet.training.progress import Progress
 
@@ -124,7 +125,7 @@ def test_what_growth_began_with_is_recorded() -> None:
 
 def test_what_is_chosen_is_what_is_trained() -> None:
     points, growth = points_of(300), GrowthSettings(start_k=2)
-    search = _Search(points, SETTINGS, growth, Progress(shown=False))
+    search = _Search(points, ChosenSettings.of(SETTINGS), growth, Progress(shown=False))
     part = search._parts[-1]
     right = ~search._mistakes(search._kind(0, "centroids"), [part])
     assert 0 < len(set(part.test.y[right])) <= 2 < points.num_classes

@@ -126,6 +126,17 @@ def test_what_single_precision_cannot_tell_from_a_constant_is_not_learned() -> N
     assert np.abs(few).max() < 1 < 1e5 < np.abs(many).max()
 
 
+@pytest.mark.parametrize("form", [np.asarray, csr_matrix])
+def test_a_ridge_on_a_feature_that_hardly_deviates(form: Any) -> None:
+    """Its quadratic penalty is beyond single precision; the others are learned beside it."""
+    x, y, counts = problem(3)
+    for tiny in (1e-18, 1e-25, 1e-36):
+        rows = x * np.array([tiny] + [1] * (x.shape[1] - 1), np.float32)
+        given: Any = (counts, zeros(x, 3), 0.1, 100, 10)
+        weights, _ = multinomial(form(rows), y, *given)
+        assert np.abs(weights[0]).max() < 1e-6 < 0.1 < np.abs(weights[1:]).max()
+
+
 def test_losses_and_slopes() -> None:
     rng = np.random.default_rng(0)
     scores = (20 * rng.normal(size=(4, 700))).astype(np.float32)  # more rows than a block

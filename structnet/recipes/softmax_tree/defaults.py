@@ -190,7 +190,7 @@ def _chosen(model: Any) -> dict[str, Any]:
     if not hasattr(model, "trained_"):
         return {}
     settings = model.trained_.settings
-    names = ("depth", "k", "start", "leaf_penalty", "decision_penalty", "max_iter")
+    names = ("depth", "k", "start", "leaf_penalty", "leaf_ridge", "decision_penalty", "max_iter")
     found = {name: getattr(settings, name) for name in names}
     return found | {"leaves": len(model.tree_.topology.leaves)}
 
