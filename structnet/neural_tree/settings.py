@@ -68,8 +68,8 @@ class NeuralTreeSettings:
         cache_bytes: size of the largest cache of what reaches a leaf, in bytes; without one the
             tree above is run at every step.
         prune: share of the training samples that each branch must have. A split that leaves one
-            less is not taken, and a branch that comes to less in refinement is cut in the end;
-            None asks for none.
+            less is not taken, and a branch that comes to less in refinement is cut in the end,
+            unless validation loses by that more than by chance; None asks for none.
         seed: number that everything random follows from.
 
     Raises:

@@ -9,12 +9,14 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
 from structnet.neural_tree.growth.beginning import check_beginning
-from structnet.neural_tree.growth.decision import Decision
+from structnet.neural_tree.growth.decision import Decision, gained
 from structnet.neural_tree.growth.growth import Growth
+from structnet.neural_tree.growth.measures import of_each
 from structnet.neural_tree.likelihood import GaussianMixture, Likelihood
 from structnet.neural_tree.linear import fit_linear, is_linear_model
 from structnet.neural_tree.primitives import Primitives
@@ -24,10 +26,11 @@ from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples, as_samples
 from structnet.training.history import History
-from structnet.training.metrics import accuracy, evaluate
+from structnet.training.metrics import accuracy
 from structnet.training.progress import Progress
 from structnet.training.seeding import random_states_kept
 
+SELDOM = 0.1  # times the share that a branch must have, where it is missed without
 FOR_EACH = 10  # number of an input, samples that keep a Gaussian from going through all
 
 
@@ -294,19 +297,25 @@ def _pruned(
     validation: Samples,
     device: str | torch.device,
 ) -> NeuralTree:
-    """The tree without the branches that too few samples take.
+    """The tree without the branches that too few samples take, as far as they are not missed.
 
-    Where routers stay undecided, a branch on hardly any greedy path may carry much of the mixture:
-    if that is missed, only branches are cut that are improbable as well.
+    Where routers stay undecided, a branch on hardly any greedy path may carry much of the mixture;
+    where they are decided, one of few samples may be the only one that knows them. If validation
+    says so, only branches are cut that are improbable as well, or that hardly any sample takes.
     """
     assert settings.prune is not None
-    found = prune(tree, train, settings.prune)
-    before, after = (evaluate(each, validation, device=device)["loss"] for each in (tree, found))
-    return (
-        found
-        if after <= before + settings.min_gain
-        else prune(tree, train, settings.prune, "multi")
-    )
+
+    def losses(each: NeuralTree) -> np.ndarray:
+        return of_each(each.losses, each, validation, device)
+
+    before, counts = losses(tree), validation.counts()
+    for least in (settings.prune, settings.prune * SELDOM):
+        for path in ("greedy", "multi"):
+            found = prune(tree, train, least, path)
+            gain, error = gained(before, losses(found), counts)
+            if gain >= -max(settings.min_gain, error):
+                return found
+    return tree
 
 
 def _so_far(growth: Growth, refined: Iterable[dict] = (), last: Iterable[dict] = ()) -> Trained:

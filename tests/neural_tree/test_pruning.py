@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from structnet.neural_tree import Growth, NeuralTree, NeuralTreeSettings, presets
 from structnet.neural_tree.pretrained import from_sequential
 from structnet.neural_tree.pruning import prune
+from structnet.neural_tree.training import _pruned
 from structnet.routing import Samples
 from structnet.routing.report import export_text, summary
 from structnet.routing.visits import shares
@@ -245,3 +246,28 @@ def test_a_network_that_does_not_fit(
 ) -> None:
     with pytest.raises(error, match=message):
         from_sequential(sequential, presets.mlp(num_outputs=3), shape=(4,))
+
+
+@pytest.mark.parametrize("needed", [True, False])
+@pytest.mark.parametrize("few", [8, 0])
+def test_a_rare_branch_stays_where_it_is_missed(needed: bool, few: int) -> None:
+    """Few samples are of a class of their own, or of the one of all others."""
+    torch.manual_seed(0)
+    tree = NeuralTree(presets.mlp(num_outputs=2, width=4), shape=(2,))
+    left, right = tree.split(0)
+    tree.nodes[0].transformers, tree.nodes[0].router = nn.Sequential(), nn.Linear(2, 1)
+    for leaf in (left, right):
+        tree.nodes[leaf].solver = nn.Linear(2, 2)
+    with torch.no_grad():
+        tree.nodes[0].router.weight.copy_(torch.tensor([[-50.0, 0.0]]))  # to the left below 0
+        tree.nodes[0].router.bias.zero_()
+        for leaf, answer in ((left, 0), (right, int(needed))):
+            tree.nodes[leaf].solver.weight.zero_()
+            tree.nodes[leaf].solver.bias.copy_(torch.tensor([4.0, -4.0]) * (1 - 2 * answer))
+    x = torch.rand(1000, 2) + 0.5
+    x[few:, 0] *= -1
+    samples = Samples(x, (x[:, 0] > 0).long() * needed)
+    assert prune(tree, samples, 0.01).num_leaves == 1
+    settings = NeuralTreeSettings(prune=0.01)
+    kept = _pruned(tree, settings, samples, samples, "cpu").num_leaves
+    assert kept == (2 if needed and few else 1)
