@@ -30,8 +30,7 @@ class SoftmaxTreeSettings:
             objective is a sum over samples.
         leaf_penalty: mu, the same for the weights of a leaf. Where it is left open, a quadratic
             penalty may be chosen beside it, ``model.trained_.settings.leaf_ridge``, the weight of
-            half the squared L2 norm; ``train(x, y, model.trained_.settings)`` repeats what was
-            chosen.
+            half the squared L2 norm; :func:`.train` takes these settings with all that was chosen.
         missing_loss: loss of a sample whose class its leaf lacks; by default 2 log K. Below log K
             training collapses into few classes.
         max_iter: most iterations over all nodes.
