@@ -39,7 +39,7 @@ end (``training``), and all that ``choice`` does.
 ``growth``            subtrees in the place of leaves
 ``settings``          every hyper-parameter and default, once
 ``choice``,           what the user leaves open, chosen by held-out samples, and how a kind of
-``trial``             tree does on these
+``fold``              tree does on these
 ``training``          :func:`train`: from data to a tree; ``state``: where it stands, on disk
 ``measures``          error, size and cost in the papers' quantities
 ``networkx_tree``     to networkx with all weights, and back

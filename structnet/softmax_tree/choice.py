@@ -28,10 +28,10 @@ import numpy as np
 from scipy.sparse import issparse
 
 from structnet.estimators.held_out import hold_out
+from structnet.softmax_tree.fold import BETTER, STEPS, Fold, exceeds, lowest
 from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import ChosenSettings, GrowthSettings, SoftmaxTreeSettings
 from structnet.softmax_tree.start import most_classes, width
-from structnet.softmax_tree.trial import BETTER, STEPS, Trial, exceeds, lowest
 from structnet.training.progress import Progress
 
 # Samples that are looked at, or half of all; more where there are many classes, and all where few
@@ -230,7 +230,7 @@ class _Search:
         return not exceeds(plain, least)
 
     def _mistakes(
-        self, kind: Kind, parts: list[Trial] | None = None, iterations: int | None = ITERATIONS
+        self, kind: Kind, parts: list[Fold] | None = None, iterations: int | None = ITERATIONS
     ) -> np.ndarray:
         """Which of the held-out samples a kind takes for another class.
 
@@ -245,7 +245,7 @@ class _Search:
         return wrong
 
     @cached_property
-    def _parts(self) -> list[Trial]:
+    def _parts(self) -> list[Fold]:
         """Samples to learn from and to test by, once or several times."""
         seed, points, rest = self.given.seed, self.points, None
         most = self._most
@@ -257,7 +257,7 @@ class _Search:
         number = PARTS if len(points) < FEW else 1
         return [self._parted(points, rest, seed + i) for i in range(number)]
 
-    def _parted(self, points: Points, rest: Points | None, seed: int) -> Trial:
+    def _parted(self, points: Points, rest: Points | None, seed: int) -> Fold:
         """A part to learn from and one that is held out, with the rest that is not looked at."""
         labels = points.y
         try:
@@ -265,7 +265,7 @@ class _Search:
         except ValueError:  # there are almost as many classes as samples
             learn, test = hold_out(len(points), HELD_OUT, seed)
         held_out = points.take(test)
-        return Trial(points.take(learn), held_out if rest is None else held_out.joined(rest))
+        return Fold(points.take(learn), held_out if rest is None else held_out.joined(rest))
 
     def _kind(self, depth: int, start: Any) -> Kind:
         """What the user told, and the rest as the kinds are compared."""

@@ -67,10 +67,10 @@ def multinomial(
     direction, thresholds, ridges = np.zeros((3, len(weight) + 1), np.float32)
     begin = np.empty((len(weight) + 1, len(bias)), np.float32)
     _scaling_kernels.scale(*rows, counts, mean, sd, direction)
-    told = penalty, ridge, begin, thresholds, ridges
-    _scaling_kernels.scale_weights(weight, bias, mean, sd, *told)
+    scaled = begin, thresholds, ridges
+    _scaling_kernels.scale_weights(weight, bias, mean, sd, penalty, ridge, *scaled)
     how = direction[:, None], CURVATURE[len(bias) == 1], steps
-    best = _solver_kernels.fista(*rows, y.astype(np.int32), counts, *told[2:], *how)
+    best = _solver_kernels.fista(*rows, y.astype(np.int32), counts, *scaled, *how)
     found, biases = np.empty_like(begin[:-1]), np.empty_like(begin[-1])
     _scaling_kernels.scale_back(best, mean, sd, found, biases)
     return found, biases

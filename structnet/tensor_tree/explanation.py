@@ -117,7 +117,9 @@ def explain(
     workshop (gradients).
     """
     trees, device = [_apart(tree) for tree in sample], next(model.parameters()).device
-    hidden = vocabulary.encode(HIDDEN)[1]
+    # Of one tree what is counted is asked by itself: of all variants, it would take their square.
+    apart = model if isinstance(model, BesideBag) and len(trees) == 1 else None
+    asked = model if apart is None else apart.tree
     found = []
     with evaluating(model):
         whole = Forest.from_trees(trees, vocabulary).to(device)
@@ -126,13 +128,10 @@ def explain(
         for i, tree in enumerate(trees):
             variants = hidden_one_by_one(tree, vocabulary, MOST, trees[:i], trees[i + 1 :])
             forests = (forest.to(device) for forest in variants)
-            if isinstance(model, BesideBag) and len(trees) == 1:
-                outputs = torch.cat([model.tree(forest) for forest in forests])
-                # Of counts of the variants, that would take the square of the nodes.
-                of_bag = said_without_each(model.bag, whole, hidden)
-                outputs = model.mixed(outputs, of_bag.to(outputs))
-            else:
-                outputs = torch.cat([model(forest) for forest in forests])
+            outputs = torch.cat([asked(forest) for forest in forests])
+            if apart is not None:
+                of_bag = said_without_each(apart.bag, whole, vocabulary.encode(HIDDEN)[1])
+                outputs = apart.mixed(outputs, of_bag.to(outputs))
             without = np.array(scored(outputs).tolist())
             found.append(TreeExplanation(tree, answer, score, score - without, gradients[i]))
     return tuple(found) if len(found) > 1 else found[0]

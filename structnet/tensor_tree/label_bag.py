@@ -121,7 +121,7 @@ class LabelBag(nn.Module):
     ):
         super().__init__()
         self.num_types, self.num_labels = num_types, num_types + num_tokens + numbers
-        self.num_pairs, self.roots, self.alike = num_pairs, roots, alike
+        self.roots, self.alike = roots, alike
         self.num_counts = self.num_labels + num_pairs + num_values
         self.penalty = dict(CLASS_FORMS).get(form, 1.0)
         self.take_form(form, torch.ones(self.num_counts))
@@ -156,9 +156,8 @@ class LabelBag(nn.Module):
     @property
     def blocks(self) -> tuple[slice, ...]:
         """The columns of inner labels, tokens, pairs, and all counts: each may be alike."""
-        pairs = self.num_labels + self.num_pairs
-        ends = (0, self.num_types, self.num_labels, pairs)
-        return (*(slice(*each) for each in itertools.pairwise(ends)), slice(self.num_counts))
+        ends = (0, self.num_types, self.num_labels, self.num_labels + len(self.pairs))
+        return (*(slice(*each) for each in itertools.pairwise(ends)), slice(0, self.num_counts))
 
     def take_form(self, form: str, rarity: Tensor) -> None:
         """Counts in this form from now on; ``rarity`` is kept where it is used."""
@@ -220,9 +219,9 @@ class LabelBag(nn.Module):
         left, right = rows[:, : self.width], rows[:, self.width :]
         found = np.zeros((len(self.blocks), rows.shape[0]))
         for cosine, block in zip(found, self.blocks, strict=True):
-            if block.stop > (block.start or 0):  # of leaves alone there are no pairs
-                sides = (normalize(side[:, block]) for side in (left, right))
-                cosine[:] = np.ravel(next(sides).multiply(next(sides)).sum(axis=1))
+            if block.stop > block.start:  # of leaves alone there are no pairs
+                one, other = (normalize(side[:, block]) for side in (left, right))
+                cosine[:] = np.ravel(one.multiply(other).sum(axis=1))
         return found.T
 
     def _words(self, tokens: np.ndarray) -> np.ndarray:

@@ -106,7 +106,6 @@ def numbered(groups: Any, size: int) -> np.ndarray | None:
     """
     if groups is None:
         return None
-    groups = off_torch(groups)
     listed = groups.tolist() if hasattr(groups, "tolist") else groups
     if not isinstance(listed, (list, tuple)):
         raise ValueError(f"groups must be a list or an array. Got {type(groups).__name__}.")

@@ -65,8 +65,7 @@ def each_replaced(
     source = np.arange(offsets[-1]) - np.repeat(shift, sizes[of])
     children = forest.children[source]
     children[np.concatenate(edges) + shift[n:]] = np.concatenate(below)
-    others = (np.tile(forest.roots[list(each)], (len(roots), 1)) for each in (before, behind))
-    first, last = others
+    first, last = (np.tile(forest.roots[list(each)], (len(roots), 1)) for each in (before, behind))
     roots = np.hstack((first, roots[:, None], last)).ravel()
     arrays = forest.types[of], forest.tokens[of], offsets, children, forest.pos[source], roots
     texts = forest.texts and forest.texts.take(of)

@@ -14,15 +14,15 @@ from structnet.softmax_tree import (
     GrowthSettings,
     SoftmaxTreeSettings,
     choice,
+    fold,
     optimisation,
     train,
-    trial,
 )
 from structnet.softmax_tree.choice import _Search
+from structnet.softmax_tree.fold import exceeds
 from structnet.softmax_tree.leaf_update import updated_leaf
 from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import ChosenSettings
-from structnet.softmax_tree.trial import exceeds
 from structnet.training.progress import Progress
 
 
@@ -101,7 +101,7 @@ def test_steps_to_sparse_entries_cost_more(monkeypatch: pytest.MonkeyPatch) -> N
     """Of as many entries, trainings of sparse rows are whole up to a sixteenth of the sums."""
     full = many(50, 400)
     sparse = replace(full, x=csr_matrix(full.x))
-    sums = 2 * full.x.size * 0.75 * 50 * trial.STEPS
+    sums = 2 * full.x.size * 0.75 * 50 * fold.STEPS
     told = ChosenSettings(), None, Progress(shown=False)
     for factor, lengths in ((0.9, (3, 3)), (1.1, (None, 3)), (15, (None, 3)), (17, (None, None))):
         monkeypatch.setattr(choice, "WHOLE", factor * sums)
@@ -245,19 +245,19 @@ def test_ridges_that_are_none_are_refused() -> None:
 
 def test_whole_trainings_are_as_long_as_told(monkeypatch: pytest.MonkeyPatch) -> None:
     lengths = []
-    alternate = trial.alternate
+    alternate = fold.alternate
 
     def noted(draft: Any, points: Points, objective: Any, length: int, tol: float) -> Any:
         lengths.append((objective.solver_steps, length, tol))
         return alternate(draft, points, objective, length, tol)
 
-    monkeypatch.setattr(trial, "alternate", noted)
+    monkeypatch.setattr(fold, "alternate", noted)
     points = many(50, 400)
     for told in ({"max_iter": 1, "solver_steps": 50}, {"max_iter": 2, "tol": 0.5}):
         settings, lengths[:] = SoftmaxTreeSettings(depth=0, start="centroids", **told), []
         train(points.x, points.y, settings, num_classes=50)
         whole = (settings.solver_steps, settings.max_iter, settings.tol)
-        short = {(trial.STEPS, n, trial.SETTLED) for n in range(settings.max_iter + 1)}
+        short = {(fold.STEPS, n, fold.SETTLED) for n in range(settings.max_iter + 1)}
         assert whole in lengths and set(lengths) <= {whole} | short
 
 

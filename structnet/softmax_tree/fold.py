@@ -19,7 +19,7 @@ BETTER = 0.5  # deviations of chance by which one kind is better than a simpler 
 
 
 @dataclass(frozen=True)
-class Trial:
+class Fold:
     """Samples to learn from and to test by, and what is known of them.
 
     Attributes:
@@ -46,10 +46,10 @@ class Trial:
             self.wrong[asked] = self._learnt(kind, growth, iterations).mistakes(self.test)
         return self.wrong[asked]
 
-    def fewer(self, number: int, seed: int) -> Trial:
+    def fewer(self, number: int, seed: int) -> Fold:
         """The same with so many samples to learn from."""
         rows = np.random.default_rng(seed).permutation(len(self.learn))[:number]
-        return Trial(self.learn.take(np.sort(rows)), self.test)
+        return Fold(self.learn.take(np.sort(rows)), self.test)
 
     def _learnt(
         self, kind: ChosenSettings, growth: GrowthSettings | None, iterations: int | None
