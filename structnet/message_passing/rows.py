@@ -26,15 +26,9 @@ def with_own_rows(forest: Forest, places: int = 1) -> Forest:
         >>> rows.types.tolist(), rows.tokens.tolist(), rows.pos.tolist()
         ([0, 0, 0], [0, 1, 2], [0, 1, 1])
     """
-    return Forest.__new__(Forest)._hold(
-        np.zeros_like(forest.types),
-        np.arange(forest.num_nodes),
-        forest.height,
-        forest.offsets,
-        forest.children,
-        np.minimum(forest.pos, places - 1),
-        forest.roots,
-        places,
-        None,
-        forest.device,
+    arrays = forest.arrays._replace(
+        types=np.zeros_like(forest.types),
+        tokens=np.arange(forest.num_nodes),
+        pos=np.minimum(forest.pos, places - 1),
     )
+    return Forest.of(arrays, places, None, forest.device)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from structnet.checks import check_integer
@@ -13,30 +15,34 @@ from structnet.trees.vocabulary import NONE
 MAX_PLACE = 2**31 - 1
 
 
-def check_arrays(
-    types: np.ndarray,
-    tokens: np.ndarray,
-    height: np.ndarray,
-    offsets: np.ndarray,
-    children: np.ndarray,
-    pos: np.ndarray,
-    roots: np.ndarray,
-    arity: int,
-) -> None:
-    """Check that arrays are those of a :class:`~structnet.trees.forest.Forest`, in linear time.
+class ForestArrays(NamedTuple):
+    """The nodes of a :class:`~structnet.trees.forest.Forest`, which says what each array holds.
 
     Shapes:
         types, tokens, height: ``[num_nodes]``; offsets: ``[num_nodes + 1]``.
         children, pos: ``[num_edges]``; roots: ``[len(forest)]``.
+    """
+
+    types: np.ndarray
+    tokens: np.ndarray
+    height: np.ndarray
+    offsets: np.ndarray
+    children: np.ndarray
+    pos: np.ndarray
+    roots: np.ndarray
+
+
+def check_arrays(arrays: ForestArrays, arity: int) -> None:
+    """Check that arrays are those of a forest, in linear time.
 
     Raises:
         GraphError: they are not.
         ValueError: an arity that is no int, or negative.
     """
     check_integer("arity", arity, 0, owner="Forest")
-    lists = {"offsets": offsets, "children": children, "pos": pos, "roots": roots}
-    for name, array in {"types": types, "tokens": tokens, "height": height, **lists}.items():
+    for name, array in arrays._asdict().items():
         _check_kind(name, array)
+    types, tokens, height, offsets, children, pos, roots = arrays
     n, edges = len(types), len(children)
     for name, array, length in (
         ("tokens", tokens, n), ("height", height, n), ("offsets", offsets, n + 1),
@@ -51,7 +57,7 @@ def check_arrays(
     check_numbers("a forest's 'children'", children, 0, n - 1)
     check_numbers("a forest's 'roots'", roots, 0, n - 1)
     check_numbers("a forest's 'pos'", pos, 0, min(arity - 1, MAX_PLACE))
-    _check_order(types, height, offsets, children, pos)
+    _check_order(arrays)
 
 
 def check_numbers(name: str, array: np.ndarray, least: int, most: int | None = None) -> None:
@@ -76,14 +82,9 @@ def _check_kind(name: str, array: np.ndarray) -> None:
         raise GraphError(f"a forest's {name!r} must be one row of int64 in numpy; got {kind}")
 
 
-def _check_order(
-    types: np.ndarray,
-    height: np.ndarray,
-    offsets: np.ndarray,
-    children: np.ndarray,
-    pos: np.ndarray,
-) -> None:
+def _check_order(arrays: ForestArrays) -> None:
     """Children before parents and in the order of places; nodes by height, then type."""
+    types, _, height, offsets, children, pos, _ = arrays
     parent = np.repeat(np.arange(len(types)), np.diff(offsets))
     late = children >= parent
     if late.any():

@@ -16,7 +16,7 @@ import torch
 from structnet.checks import check_memory
 from structnet.errors import GraphError
 from structnet.trees import _kernels
-from structnet.trees.arrays import MAX_PLACE, check_arrays, check_numbers
+from structnet.trees.arrays import MAX_PLACE, ForestArrays, check_arrays, check_numbers
 from structnet.trees.label_words import Text
 from structnet.trees.memory import collector_paused
 from structnet.trees.number_tokens import FIRST, values_of
@@ -103,30 +103,42 @@ class Forest:
         vocabulary: Vocabulary | None = None,
         device: str | torch.device = "cpu",
     ):
-        check_arrays(types, tokens, height, offsets, children, pos, roots, arity)
-        self._hold(types, tokens, height, offsets, children, pos, roots, arity, vocabulary, device)
+        arrays = ForestArrays(types, tokens, height, offsets, children, pos, roots)
+        check_arrays(arrays, arity)
+        self._hold(arrays, arity, vocabulary, device)
 
     def _hold(
         self,
-        types: np.ndarray,
-        tokens: np.ndarray,
-        height: np.ndarray,
-        offsets: np.ndarray,
-        children: np.ndarray,
-        pos: np.ndarray,
-        roots: np.ndarray,
+        arrays: ForestArrays,
+        arity: int,
+        vocabulary: Vocabulary | None,
+        device: str | torch.device,
+        texts: Texts | None = None,
+    ) -> None:
+        self.types, self.tokens, self.height = arrays.types, arrays.tokens, arrays.height
+        self.offsets, self.children, self.pos = arrays.offsets, arrays.children, arrays.pos
+        self.roots, self.arity, self.vocabulary = arrays.roots, arity, vocabulary
+        self.texts, self.device = texts, torch.device(device)
+        self._graph: DGLGraph | None = None
+
+    @classmethod
+    def of(
+        cls,
+        arrays: ForestArrays,
         arity: int,
         vocabulary: Vocabulary | None,
         device: str | torch.device = "cpu",
         texts: Texts | None = None,
     ) -> Forest:
-        """Take over arrays that are known to be a forest: minibatches are cut all the time."""
-        self.types, self.tokens, self.height = types, tokens, height
-        self.offsets, self.children, self.pos, self.roots = offsets, children, pos, roots
-        self.arity, self.vocabulary, self.texts = arity, vocabulary, texts
-        self.device = torch.device(device)
-        self._graph: DGLGraph | None = None
-        return self
+        """The forest of arrays that need no check: minibatches are cut all the time."""
+        forest = cls.__new__(cls)
+        forest._hold(arrays, arity, vocabulary, device, texts)
+        return forest
+
+    @property
+    def arrays(self) -> ForestArrays:
+        """The nodes, not copied."""
+        return ForestArrays(*(getattr(self, name) for name in ForestArrays._fields))
 
     @classmethod
     def from_trees(
@@ -210,10 +222,8 @@ class Forest:
         height = _kernels.heights(offsets, children)
         order = np.lexsort((types, height))
         types, tokens, offsets, children, pos, roots = renumbered(order, *arrays)
-        height = height[order]
-        arrays = (types, tokens, height, offsets, children, pos, roots)
-        texts = texts and texts.take(order)
-        return cls.__new__(cls)._hold(*arrays, arity, vocabulary, texts=texts)
+        nodes = ForestArrays(types, tokens, height[order], offsets, children, pos, roots)
+        return cls.of(nodes, arity, vocabulary, texts=texts and texts.take(order))
 
     def __len__(self) -> int:
         return len(self.roots)
@@ -239,11 +249,9 @@ class Forest:
             nodes, np.asarray(roots, np.int64), self.offsets, self.children
         )
         of_nodes = (self.types[nodes], self.tokens[nodes], self.height[nodes])
-        lists = (offsets, children, self.pos[edges], new_roots)
-        return Forest.__new__(Forest)._hold(
-            *of_nodes, *lists, self.arity, self.vocabulary, self.device,
-            self.texts and self.texts.take(nodes),
-        )  # fmt: skip
+        arrays = ForestArrays(*of_nodes, offsets, children, self.pos[edges], new_roots)
+        texts = self.texts and self.texts.take(nodes)
+        return Forest.of(arrays, self.arity, self.vocabulary, self.device, texts)
 
     def sizes(self) -> np.ndarray:
         """How many nodes each tree has, shared ones as often as they stand there.

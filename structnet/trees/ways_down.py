@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from structnet.trees import _kernels
+from structnet.trees.arrays import ForestArrays
 from structnet.trees.forest import Forest, Preorder
 from structnet.trees.vocabulary import NONE
 
@@ -67,18 +68,11 @@ def upside_down(forest: Forest, order: Preorder | None = None) -> WaysDown:
     nodes, edge = entries[entry], edge[entry]
     has = edge >= 0
     pos = forest.pos[edge[has]]
-    ways = Forest.__new__(Forest)._hold(
-        forest.types[nodes],
-        forest.tokens[nodes],
-        depth[entry],
-        np.concatenate(([0], np.cumsum(has))),
-        roots[parent[entry[has]]],
-        pos,
-        roots,
-        int(pos.max(initial=-1)) + 1,
-        forest.vocabulary,
-        forest.device,
-    )
+    offsets, children = np.concatenate(([0], np.cumsum(has))), roots[parent[entry[has]]]
+    of_nodes = forest.types[nodes], forest.tokens[nodes], depth[entry]
+    arrays = ForestArrays(*of_nodes, offsets, children, pos, roots)
+    arity = int(pos.max(initial=-1)) + 1
+    ways = Forest.of(arrays, arity, forest.vocabulary, forest.device)
     return WaysDown(ways, nodes, *(beside[edge] for beside in _beside(forest)))
 
 

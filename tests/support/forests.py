@@ -8,11 +8,12 @@ import numpy as np
 import torch
 from random_trees import VOCABULARY
 
+from structnet.trees.arrays import ForestArrays
 from structnet.trees.forest import Forest
 from structnet.trees.schema import dgl
 from structnet.trees.tree import Tree
 
-FIELDS = ("types", "tokens", "height", "offsets", "children", "pos", "roots")
+FIELDS = ForestArrays._fields
 PAIR = [Tree("A", [Tree("x"), Tree("y")]), Tree("B", [Tree("A", [Tree("x"), Tree("y")])])]
 
 

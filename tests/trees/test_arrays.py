@@ -19,7 +19,7 @@ EDGES = [-(2**63), -2, -1, 0, 1, 2, 2**31, 2**62, 2**63 - 1]
 
 
 def arrays_of(forest: Forest) -> dict[str, np.ndarray]:
-    return {name: getattr(forest, name).copy() for name in FIELDS}
+    return {name: array.copy() for name, array in forest.arrays._asdict().items()}
 
 
 @given(tree_lists)

@@ -37,10 +37,7 @@ def test_the_way_to_each_node(inner_tokens: bool, share: bool):
         trees = random_trees(random.Random(seed), inner_tokens)
         forest = Forest.from_trees(trees, VOCABULARY, share)
         ways, nodes, left, right = upside_down(forest)
-        check_arrays(
-            ways.types, ways.tokens, ways.height, ways.offsets, ways.children, ways.pos,
-            ways.roots, ways.arity,
-        )  # fmt: skip
+        check_arrays(ways.arrays, ways.arity)
         subtrees = [node for tree in trees for node in tree.preorder()]
         tree_at = dict(zip(forest.preorder().nodes.tolist(), subtrees, strict=True))
         expected = [way for tree in trees for way in ways_of(tree)]
