@@ -34,9 +34,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         status = _status_of([word for word in words if word != "--debug"], "--debug" in words)
         print(end="", flush=True)  # unlike sys.stdout.flush, where there is no output either
-    except BrokenPipeError:  # whoever reads along has seen enough
+    except OSError as error:
+        seen_enough = isinstance(error, BrokenPipeError)  # whoever reads along
+        if "--debug" in words and not seen_enough:
+            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left to write
-        return CLOSED
+        return CLOSED if seen_enough else _end("", FAILURE, f"error: the output: {error.strerror}")
     return status
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from commands import call
 from fresh_python import ROOT, python
 
-from structnet.cli import CLOSED, main
+from structnet.cli import CLOSED, FAILURE, main
 from structnet.recipes import RECIPES
 from structnet.recipes.execution import speaker
 
@@ -78,3 +79,16 @@ def test_who_stops_reading_hears_no_complaint(words: list[str]) -> None:
         done.stdout.close()
         assert done.stderr.read() == b""
     assert done.returncode == CLOSED
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a file that is always full")
+def test_an_output_that_is_full() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "structnet", "--version"],
+            cwd=ROOT,
+            stdout=full,
+            stderr=subprocess.PIPE,
+        )
+    assert done.returncode == FAILURE
+    assert done.stderr.decode() == "structnet: error: the output: No space left on device\n"
