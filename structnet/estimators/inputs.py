@@ -6,6 +6,7 @@ get them as CSR, whatever the format they come in.
 
 from __future__ import annotations
 
+import datetime
 from numbers import Real
 from typing import Any
 
@@ -24,6 +25,7 @@ FLOATS = (np.float64, np.float32)
 OF_X = {"dtype": FLOATS, "allow_nd": True, "ensure_all_finite": False}
 MISSING = ": put SimpleImputer(add_indicator=True) before it in a pipeline"
 AXES = {2: ("row", "column"), 4: ("sample", "channel", "row", "column")}
+DATES = (datetime.date, datetime.timedelta)  # those of pandas, too
 KINDS = (str, (bool, np.bool_), Real)  # of labels; True is a Real too, so the order counts
 
 
@@ -151,10 +153,10 @@ def _check_image_shape(estimator: BaseEstimator, X: Any) -> None:
 
 
 def _check_numeric(X: Any) -> list | None:
-    """Refuses text among the inputs, and says what makes numbers of it; the columns' names, if any.
+    """Refuses text and dates, and says what makes numbers of them; the columns' names, if any.
 
     Raises:
-        ValueError: there is text.
+        ValueError: there are some.
     """
     names = None if getattr(X, "columns", None) is None else list(X.columns)  # of a data frame
     try:
@@ -169,16 +171,19 @@ def _check_numeric(X: Any) -> list | None:
     if values.ndim != 2 or values.dtype.kind not in "OUS":
         return names
     for column, each in enumerate(values.T):
-        found = next(
-            (value for value in each if isinstance(value, str) and not _number(value)), None
-        )
-        if found is not None:
-            place = f"{column} (counted from 0)" if names is None else repr(names[column])
-            raise ValueError(
-                f"Input X contains text: {found!r} in column {place}; expected numbers: put a "
-                "ColumnTransformer with OneHotEncoder(handle_unknown='ignore') for such columns "
-                "before it in a pipeline"
-            )
+        place = f"{column} (counted from 0)" if names is None else repr(names[column])
+        for value in each:
+            if isinstance(value, str) and not _number(value):
+                raise ValueError(
+                    f"Input X contains text: {value!r} in column {place}; expected numbers: put a "
+                    "ColumnTransformer with OneHotEncoder(handle_unknown='ignore') for such "
+                    "columns before it in a pipeline"
+                )
+            if isinstance(value, DATES):
+                raise ValueError(
+                    f"Input X contains dates: {value} in column {place}; expected numbers, such as "
+                    "the days since the first, the month or the day of the week"
+                )
     return names
 
 

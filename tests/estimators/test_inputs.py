@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import numpy as np
 import pytest
 import torch
@@ -17,6 +19,7 @@ from structnet.neural_tree.estimator import NeuralTreeClassifier
     [
         ((np.where(X4 == 3, np.nan, X4), Y4), "contains NaN"),
         ((X4.reshape(6, 2, 1), Y4), r"images .* Got an array of shape \[6, 2, 1\]"),
+        ((np.array([[1.5, date(2026, 1, 31)]] * 6), Y4), "dates: 2026-01-31 in column 1 .* days"),
         ((X4, Y4[:5]), "inconsistent numbers of samples"),
         ((X4, np.zeros(6)), "one class alone, 0.0"),
         ((X4[:1], Y4[:1]), "1 sample"),
