@@ -88,9 +88,11 @@ def same_shape(draft: Draft, points: Points, seed: int) -> Draft:
             counts = points.counts(here)
             new.nodes[node] = first_leaf(counts, k, points.num_features, points.sparse)
             continue
+        assert isinstance(old, Hyperplane)
+        if old.columns is not None and not points.sparse:  # as others here
+            old = Hyperplane(old.full(points.num_features), old.bias)
         plane = _plane(points, here, "centroids", rng) or old
         new.nodes[node] = plane
-        assert isinstance(plane, Hyperplane)
         right = plane.goes_right(points, here)
         reach |= dict(zip(below, (here[~right], here[right]), strict=True))
     return new

@@ -16,6 +16,7 @@ from structnet.softmax_tree.objective import Objective
 from structnet.softmax_tree.optimisation import alternate, updated
 from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import ChosenSettings, GrowthSettings, SoftmaxTreeSettings
+from structnet.softmax_tree.smoothing import smoothed
 from structnet.softmax_tree.start import first_draft, same_shape
 from structnet.softmax_tree.state import State, facts_of
 from structnet.softmax_tree.tree import SoftmaxTree
@@ -205,14 +206,16 @@ class _Training:
         while not state.chosen:
             self._optimise(self.points)
             if growth is None:
-                return state.draft
+                return smoothed(state.draft, self.points)
             self._compare()
             if state.since == PATIENCE or state.round == growth.max_rounds or not self._grow():
                 assert state.best is not None
                 state.begin(state.best, grown=False)
+        points = self.points
         if self.refit and self.validation is not None:
-            self._optimise(self.points.joined(self.validation))
-        return state.draft
+            points = points.joined(self.validation)
+            self._optimise(points)
+        return smoothed(state.draft, points)
 
     @cached_property
     def _objective(self) -> Objective:

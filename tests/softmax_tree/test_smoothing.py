@@ -1,0 +1,75 @@
+"""Leaves of one class know the classes around them: by hand, and beside scikit-learn's tree."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.datasets import make_gaussian_quantiles
+from sklearn.metrics import log_loss
+from sklearn.tree import DecisionTreeClassifier
+
+from structnet.softmax_tree import SoftmaxTreeClassifier, SoftmaxTreeSettings, train
+from structnet.softmax_tree.nodes import Leaf
+
+PLAIN = {"depth": 1000, "start": "axes", "max_iter": 0, "decision_penalty": 1.0}
+
+
+def plain(x: np.ndarray, y: np.ndarray, k: int, weights: np.ndarray | None = None):
+    settings = SoftmaxTreeSettings(**PLAIN, k=k, leaf_penalty=1.0)
+    return train(x, y, settings, weights=weights)
+
+
+def test_by_hand() -> None:
+    x, y = np.array([[1.0], [2.0], [3.0]]), [0, 0, 1]
+    found = plain(x, y, 2).tree.predict_proba(x).numpy()
+    left, right = (2 + 2 / 3) / 3, (1 + 1 / 3) / 2  # beside their own, one as at the root
+    np.testing.assert_allclose(found[:, 0], [left, left, 1 - right], rtol=1e-6)
+    np.testing.assert_allclose(plain(x, y, 1).tree.predict_proba(x), [[1, 0], [1, 0], [0, 1]])
+
+
+def beside_scikit_learn(x: np.ndarray, y: np.ndarray, asked: np.ndarray) -> np.ndarray:
+    """The m-estimate in the leaves of its own tree, from the mean of the shares above."""
+    model = DecisionTreeClassifier(random_state=0).fit(x, y)
+    reach = model.decision_path(x).toarray()
+    counts = reach.T @ np.eye(y.max() + 1)[y]  # [nodes, classes]
+    found = []
+    for path in model.decision_path(asked).toarray():
+        *above, leaf = np.flatnonzero(path)
+        share = counts[leaf] + (counts[above] / counts[above].sum(1, keepdims=True)).mean(0)
+        found.append(share / share.sum())
+    return np.array(found)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_decision_tree_is_as_sure_as_its_samples_allow(sparse: bool) -> None:
+    x, y = make_gaussian_quantiles(n_samples=600, n_features=5, n_classes=4, random_state=0)
+    x = x.astype(np.float32)
+    given = csr_matrix(x) if sparse else x
+    tree = plain(given[:400], y[:400], 4).tree
+    found = tree.predict_proba(given[400:]).numpy()
+    np.testing.assert_allclose(found, beside_scikit_learn(x[:400], y[:400], x[400:]), rtol=1e-5)
+    own = DecisionTreeClassifier(random_state=0).fit(x[:400], y[:400])
+    assert (found.argmax(1) == own.predict(x[400:])).all()
+    sure = log_loss(y[400:], own.predict_proba(x[400:]))
+    assert log_loss(y[400:], found) < sure / 4
+    weights = tree.weights.shape[0]  # a bias a node and class, and a weight a decision
+    assert weights == 2 * (len(tree.topology.leaves) - 1) + 4 * len(tree.topology.leaves)
+
+
+def test_samples_that_count_little_are_not_outvoted() -> None:
+    x, y = np.array([[1.0], [2.0], [3.0], [4.0]]), [0, 0, 0, 1]
+    tree = plain(x, y, 2, weights=np.array([1.0, 1.0, 1.0, 1e-3])).tree
+    assert tree.predict(x).tolist() == y
+
+
+def test_a_trained_tree_keeps_the_weights_of_its_other_leaves() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 2))
+    y = np.where(x[:, 0] < 0, 0, 1 + (x[:, 1] > 0))
+    model = SoftmaxTreeClassifier(depth=1, k=3, random_state=0).fit(x, y)
+    leaves = [node for node in model.tree_.draft().nodes if isinstance(node, Leaf)]
+    known = {len(leaf.classes): leaf.norm for leaf in leaves}
+    assert known.keys() == {2, 3} and known[2] > 0 == known[3]
+    right = model.apply(x) != model.apply(x[y == 0])[0]
+    assert (model.predict_proba(x[~right]) > 0).all() and model.score(x, y) > 0.98
