@@ -30,8 +30,13 @@ from scipy.sparse import issparse
 from structnet.estimators.held_out import hold_out
 from structnet.softmax_tree.fold import BETTER, STEPS, Fold, exceeds, lowest
 from structnet.softmax_tree.points import Points
-from structnet.softmax_tree.settings import ChosenSettings, GrowthSettings, SoftmaxTreeSettings
-from structnet.softmax_tree.start import most_classes, width
+from structnet.softmax_tree.settings import (
+    ChosenGrowth,
+    ChosenSettings,
+    GrowthSettings,
+    SoftmaxTreeSettings,
+)
+from structnet.softmax_tree.start import WIDE, most_classes, width
 from structnet.training.progress import Progress
 
 # Samples that are looked at, or half of all; more where there are many classes, and all where few
@@ -84,25 +89,21 @@ def chosen(
         ValueError: growth would begin beyond its limits.
     """
     progress = Progress.of(progress)
-    if growth is not None:
-        growth.check_start()
-    depth = None if growth is None else growth.start_depth
     given = ChosenSettings.of(settings)
     if growth is not None:
-        given = replace(given, depth=depth)
+        growth.check_start()
+        least = WIDE if growth.alpha is None else 1
+        growth = ChosenGrowth(**vars(growth), least_k=least)
+        growth = replace(growth, alpha=growth.alpha or ALPHA, rho=growth.rho or RHO)
+        given = replace(given, depth=growth.start_depth)
     open_ = (given.depth, given.k if growth is None else 0, given.start, given.leaf_penalty)
     found = given if None not in open_ else _Search(points, given, growth, progress).best()
     if found.decision_penalty is None:
         found = replace(found, decision_penalty=found.leaf_penalty)
     if growth is None:
         return found, None
-    grown = replace(
-        growth,
-        alpha=ALPHA if growth.alpha is None else growth.alpha,
-        rho=RHO if growth.rho is None else growth.rho,
-        start_depth=found.depth,
-    )
     assert found.depth is not None
+    grown = replace(growth, start_depth=found.depth)
     grown = replace(grown, start_k=most_classes(grown, points.num_classes, found.depth))
     return replace(found, depth=None, k=None), grown
 
@@ -238,7 +239,7 @@ class _Search:
         """
         growth = self.growth
         if growth is not None:
-            growth = replace(growth, start_depth=kind.depth, alpha=growth.alpha or ALPHA)
+            growth = replace(growth, start_depth=kind.depth)
         parts = parts or self._parts[: 1 if iterations == 1 else PARTS]
         wrong = np.concatenate([part.mistakes(kind, growth, iterations) for part in parts])
         self.progress.say_when_due(f"{_name(kind)}: {wrong.mean():.1%} wrong held out", last=False)

@@ -105,9 +105,7 @@ def _tried(
     growth: GrowthSettings,
 ) -> tuple[Trial, Draft] | None:
     """A subtree for a leaf and its points; None if there is nothing to gain or to part."""
-    assert growth.alpha is not None
-    classes = len(leaf.classes) if growth.k_from == "actual" else leaf.k
-    k = min(math.floor(growth.alpha * classes), classes - 1)
+    k = growth.narrowed(len(leaf.classes), leaf.k)
     alone = Draft([()], [leaf])
     before = objective.loss(alone, points)
     if k < 1 or not before:

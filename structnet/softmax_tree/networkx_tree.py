@@ -72,6 +72,8 @@ def _tree_of(digraph: nx.DiGraph) -> SoftmaxTree:
         }
         below = sorted(digraph.out_edges(number, data="pos"), key=lambda edge: edge[2])
         children.append(tuple(child for _, child, _ in below))
+        if not below:
+            own["weight"] = own["weight"].reshape(-1, len(own["classes"]))  # of no features, too
         nodes.append(Hyperplane(**own) if below else Leaf(**own))
     told = digraph.graph
     return SoftmaxTree.from_draft(Draft(children, nodes), told["num_features"], told["num_classes"])

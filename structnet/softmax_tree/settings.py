@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from structnet.checks import check_integer, check_number, check_one_of, wrong
 
@@ -180,6 +180,7 @@ class GrowthSettings:
     max_leaves: int | None = None
     max_rounds: int = 10
     min_samples: int = 10
+    least_k: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         check_number("alpha", self.alpha, 0, 1, open=True, optional=True)
@@ -209,6 +210,17 @@ class GrowthSettings:
             depth if self.max_leaves is None else min(depth, int(self.max_leaves).bit_length() - 1)
         )
 
+    def narrowed(self, classes: int, k: int) -> int:
+        """The most classes of the leaves in place of one that has so many of k that it may have.
+
+        Example:
+            >>> GrowthSettings(alpha=0.5).narrowed(10, 20), GrowthSettings(alpha=0.9).narrowed(2, 2)
+            (5, 1)
+        """
+        assert self.alpha is not None
+        classes = classes if self.k_from == "actual" else k
+        return min(math.floor(self.alpha * classes), classes - 1)
+
     def check_start(self) -> None:
         """Refuses a tree to begin with that may be beyond the limits.
 
@@ -220,3 +232,23 @@ class GrowthSettings:
                 f"growth begins at the depth {self.start_depth}; expected at most {self.deepest}, "
                 f"which max_depth={self.max_depth} and max_leaves={self.max_leaves} allow"
             )
+
+
+@dataclass(frozen=True)
+class ChosenGrowth(GrowthSettings):
+    """Those of a training, with what is always left to the choice.
+
+    Args:
+        least_k: classes that a leaf may have at least, if there are so many; 1 where alpha is told.
+            Of few classes, narrow leaves save nothing, and know too little to be of use.
+
+    Example:
+        >>> ChosenGrowth(alpha=0.7, least_k=10).narrowed(5, 5)
+        5
+    """
+
+    least_k: int = 1  # type: ignore[misc]  # a field, for the constant
+
+    def narrowed(self, classes: int, k: int) -> int:
+        """As in other growth, but no fewer than ``least_k``."""
+        return max(super().narrowed(classes, k), min(self.least_k, k))

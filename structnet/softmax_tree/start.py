@@ -27,6 +27,9 @@ MEANS_STEPS = 10
 LARGEST = 100  # weights of a first hyperplane on sparse rows
 
 
+WIDE = 10  # classes that a leaf may have at the least, where nothing is known
+
+
 def width(num_classes: int, depth: int) -> int:
     """Classes of a leaf where nothing is known: four times those that fall to each leaf.
 
@@ -34,7 +37,7 @@ def width(num_classes: int, depth: int) -> int:
         >>> width(1000, 0), width(1000, 5), width(3, 5)
         (1000, 125, 3)
     """
-    return min(num_classes, max(10, math.ceil(4 * num_classes / 2**depth)))
+    return min(num_classes, max(WIDE, math.ceil(4 * num_classes / 2**depth)))
 
 
 def first_draft(
@@ -69,8 +72,10 @@ def most_classes(growth: GrowthSettings, num_classes: int, depth: int) -> int:
     k = math.floor(min((alpha if start else 1.0) * num_classes, least))
     if growth.start_k is not None:
         k = min(growth.start_k, num_classes)
+    else:
+        k = max(k, min(growth.least_k, num_classes))
     for _ in range(start, depth, growth.step):
-        k = math.floor(alpha * k)
+        k = growth.narrowed(k, k)
     return max(1, k)
 
 

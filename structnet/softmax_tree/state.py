@@ -14,7 +14,7 @@ from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.growth import Trial
 from structnet.softmax_tree.nodes import Leaf
 from structnet.softmax_tree.points import Points
-from structnet.softmax_tree.settings import ChosenSettings, GrowthSettings
+from structnet.softmax_tree.settings import ChosenGrowth, ChosenSettings, GrowthSettings
 from structnet.softmax_tree.tree import SoftmaxTree
 from structnet.training.checkpoint import (
     MALFORMED,
@@ -111,7 +111,7 @@ class State:
         drafts = {name: _drafted(tree, config["most"][name]) for name, tree in trees.items()}
         return cls(
             ChosenSettings(**config["settings"]),
-            config["growth"] and GrowthSettings(**config["growth"]),
+            config["growth"] and ChosenGrowth(**config["growth"]),
             drafts["draft"],
             drafts.get("best"),
             **config["progress"],

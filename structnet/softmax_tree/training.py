@@ -15,7 +15,12 @@ from structnet.softmax_tree.growth import Trial, trials
 from structnet.softmax_tree.objective import Objective
 from structnet.softmax_tree.optimisation import alternate, updated
 from structnet.softmax_tree.points import Points
-from structnet.softmax_tree.settings import ChosenSettings, GrowthSettings, SoftmaxTreeSettings
+from structnet.softmax_tree.settings import (
+    ChosenGrowth,
+    ChosenSettings,
+    GrowthSettings,
+    SoftmaxTreeSettings,
+)
 from structnet.softmax_tree.smoothing import smoothed
 from structnet.softmax_tree.start import first_draft, same_shape
 from structnet.softmax_tree.state import State, facts_of
@@ -66,7 +71,7 @@ class Trained:
             History(config["history"]),
             [Trial(**trial) for trial in config["trials"]],
             ChosenSettings(**config["settings"]),
-            config["growth"] and GrowthSettings(**config["growth"]),
+            config["growth"] and ChosenGrowth(**config["growth"]),
             config.get("round", 0),
         )
 

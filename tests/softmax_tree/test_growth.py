@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from softmax_trees import clusters, objective, points_of
@@ -12,8 +15,9 @@ from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.growth import trials
 from structnet.softmax_tree.optimisation import alternate
 from structnet.softmax_tree.points import Points
-from structnet.softmax_tree.settings import ChosenSettings
-from structnet.softmax_tree.start import complete_draft, first_draft
+from structnet.softmax_tree.settings import ChosenGrowth, ChosenSettings
+from structnet.softmax_tree.start import complete_draft, first_draft, most_classes
+from structnet.softmax_tree.training import Trained
 from structnet.training.progress import Progress
 
 SETTINGS = SoftmaxTreeSettings(
@@ -124,8 +128,32 @@ def test_what_growth_began_with_is_recorded() -> None:
 
 
 def test_what_is_chosen_is_what_is_trained() -> None:
-    points, growth = points_of(300), GrowthSettings(start_k=2)
+    points, growth = points_of(300), GrowthSettings(alpha=0.7, start_k=2)
     search = _Search(points, ChosenSettings.of(SETTINGS), growth, Progress(shown=False))
     part = search._parts[-1]
     right = ~search._mistakes(search._kind(0, "centroids"), [part])
     assert 0 < len(set(part.test.y[right])) <= 2 < points.num_classes
+
+
+def test_few_classes_stay_together_unless_alpha_is_told() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(400, 2))
+    y = (x[:, 0] * x[:, 1] > 0).astype(int) + 2 * (rng.random(400) < 0.1)
+    found = {}
+    for alpha in (None, 0.7):
+        growth = GrowthSettings(alpha=alpha, rho=0.95, start_depth=0)
+        found[alpha] = train(x[:300], y[:300], SETTINGS, growth, validation=(x[300:], y[300:]))
+    assert {trial.k for trial in found[None].trials} == {4}
+    assert {trial.k for trial in found[0.7].trials} <= {1, 2}
+    chosen, told = found[None].growth, found[0.7].growth
+    assert (chosen.least_k, chosen.start_k, told.least_k) == (10, 4, 1)
+    again = Trained.from_config(json.loads(json.dumps(found[None].config())))
+    assert again.growth == chosen
+    assert (found[None].tree.predict_proba(x) > 0).all()
+
+
+def test_no_leaf_has_more_classes_than_the_user_lets_growth_begin_with() -> None:
+    growth = ChosenGrowth(alpha=0.7, start_depth=0, start_k=3, least_k=10)
+    assert most_classes(growth, 20, 0) == most_classes(growth, 20, 4) == 3
+    assert most_classes(replace(growth, start_k=None, start_depth=4), 20, 9) == 10
+    assert growth.narrowed(3, 8) == 8 and growth.narrowed(30, 40) == 21

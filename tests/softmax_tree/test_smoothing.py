@@ -9,7 +9,13 @@ from sklearn.datasets import make_gaussian_quantiles
 from sklearn.metrics import log_loss
 from sklearn.tree import DecisionTreeClassifier
 
-from structnet.softmax_tree import SoftmaxTreeClassifier, SoftmaxTreeSettings, train
+from structnet.softmax_tree import (
+    SoftmaxTreeClassifier,
+    SoftmaxTreeSettings,
+    train,
+    tree_from_networkx,
+    with_weights,
+)
 from structnet.softmax_tree.nodes import Leaf
 
 PLAIN = {"depth": 1000, "start": "axes", "max_iter": 0, "decision_penalty": 1.0}
@@ -53,6 +59,7 @@ def test_a_decision_tree_is_as_sure_as_its_samples_allow(sparse: bool) -> None:
     assert (found.argmax(1) == own.predict(x[400:])).all()
     sure = log_loss(y[400:], own.predict_proba(x[400:]))
     assert log_loss(y[400:], found) < sure / 4
+    assert (tree_from_networkx(with_weights(tree)).predict_proba(x).numpy()[400:] == found).all()
     weights = tree.weights.shape[0]  # a bias a node and class, and a weight a decision
     assert weights == 2 * (len(tree.topology.leaves) - 1) + 4 * len(tree.topology.leaves)
 

@@ -33,7 +33,7 @@ from structnet.routing import Samples
 from structnet.routing.explanation import explain
 from structnet.routing.report import text_of
 from structnet.softmax_tree import SoftmaxTree, measured
-from structnet.softmax_tree.settings import GrowthSettings
+from structnet.softmax_tree.settings import ChosenGrowth
 from structnet.softmax_tree.training import Trained
 from structnet.training.checkpoint import load_model
 
@@ -126,7 +126,7 @@ def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> 
     found: Pictures = {"errors.png": lambda: draw_errors(run.history)}
     if run.model_file.exists():
         told = (run.result or {}).get("details", {}).get("growth")
-        growth = GrowthSettings(**told) if told else None
+        growth = ChosenGrowth(**told) if told else None
         tree = open(run, Place())[1]
         # Read before anything is drawn: where the data are gone, nothing is left half done.
         reading = (data or _own_data(run, place)).reading(tree)
