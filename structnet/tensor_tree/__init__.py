@@ -37,6 +37,7 @@ Miwa et al.  what stands above nodes                     :class:`TopDownTreeLSTM
 ``row_space``           wide rows by as many coordinates as there are rows
 ``label_table``         how often nodes with a label have each class, beside what is said of nodes
 ``rare_labels``         which labels of few trees are worth a vector of their own
+``cell_choice``         which cells are worth a training, and which of them is the best
 ``word_choice``         whether the words of texts at leaves say anything of the answers
 ``settings``            the hyper-parameters of a model of users' trees
 ``building``            a model for the labels of trees and for what is to be said of them

@@ -251,6 +251,7 @@ def _encoder(
             label_dropout=settings.label_dropout or 0.0,
             numbers=vocabulary.numbers,
         )
+    assert settings.cell is not None  # as resolved
     aggregator: Any = AGGREGATORS[settings.cell]
     if aggregator.ranked:
         aggregator = partial(aggregator, rank=settings.rank or RANK)

@@ -52,7 +52,7 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
         self,
         *,
         class_weight: Any = None,
-        cell: str = TreeLSTMSettings.cell,
+        cell: str | None = TreeLSTMSettings.cell,
         hidden_size: int = TreeLSTMSettings.hidden_size,
         rank: int | None = TreeLSTMSettings.rank,
         pools: Sequence[str] | None = TreeLSTMSettings.pools,

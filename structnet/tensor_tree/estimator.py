@@ -61,7 +61,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
     def __init__(
         self,
         *,
-        cell: str = TreeLSTMSettings.cell,
+        cell: str | None = TreeLSTMSettings.cell,
         hidden_size: int = TreeLSTMSettings.hidden_size,
         rank: int | None = TreeLSTMSettings.rank,
         pools: Sequence[str] | None = TreeLSTMSettings.pools,

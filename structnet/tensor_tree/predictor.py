@@ -92,19 +92,7 @@ class TreePredictor(nn.Module):
         outputs, targets = self(batch.forest), batch.targets
         if self.of_example is not None:
             return self.of_example(outputs, targets)
-        if self.kind == "classes":
-            check_classes(targets, self.num_outputs)
-            return F.cross_entropy(outputs, targets, self.class_weight, reduction="none")
-        if targets.shape != outputs.shape:
-            raise ValueError(
-                f"targets must have the shape of the outputs, {list(outputs.shape)}; got "
-                f"{list(targets.shape)}"
-            )
-        if self.kind == "numbers":
-            return (outputs - targets.to(outputs)).square().mean(-1)
-        return F.binary_cross_entropy_with_logits(
-            outputs, targets.to(outputs), pos_weight=self.class_weight, reduction="none"
-        ).mean(-1)
+        return losses_of(self.kind, outputs, targets, self.class_weight)
 
     def loss(self, batch: TreeExamples) -> Tensor:
         """The mean over the batch, of what each counts; errors as of :meth:`losses`."""
@@ -137,6 +125,36 @@ class TreePredictor(nn.Module):
         if self.kind == "numbers":
             raise ValueError("a model of kind 'numbers' has no probabilities; it has predict")
         return self(_forest_of(batch))
+
+
+def losses_of(
+    kind: str, outputs: Tensor, targets: Tensor, class_weight: Tensor | None = None
+) -> Tensor:
+    """The loss of each example.
+
+    Args:
+        kind: kind of the predictor; see there for the losses and their weights.
+
+    Shapes:
+        outputs ``[n, outputs]``; targets ``[n]`` or ``[n, outputs]`` -> ``[n]``.
+
+    Raises:
+        TargetError: a target is no class.
+        ValueError: targets of another shape than the outputs.
+    """
+    if kind == "classes":
+        check_classes(targets, outputs.shape[-1])
+        return F.cross_entropy(outputs, targets, class_weight, reduction="none")
+    if targets.shape != outputs.shape:
+        raise ValueError(
+            f"targets must have the shape of the outputs, {list(outputs.shape)}; got "
+            f"{list(targets.shape)}"
+        )
+    if kind == "numbers":
+        return (outputs - targets.to(outputs)).square().mean(-1)
+    return F.binary_cross_entropy_with_logits(
+        outputs, targets.to(outputs), pos_weight=class_weight, reduction="none"
+    ).mean(-1)
 
 
 def _forest_of(batch: TreeExamples | NodeExamples | Forest) -> Forest:

@@ -52,7 +52,8 @@ class TreeLSTMSettings:
         cell: form in which a node combines its children: "child-sum" has one set of weights and
             learns a vector for each label, which fits any tree; the others have weights for each
             label, or for each label and place, as the paper's models have: for few labels and few
-            children.
+            children. By default child-sum; of trees of operators, a few labels each of which has
+            its own number of children, at most 3, tucker if it says held-out examples better.
         hidden_size: numbers in a node's state.
         rank: rank of "tucker", "cp" and "tensor-train".
         pools: names of what is read of the nodes' states: that of the "root", and the "sum",
@@ -98,7 +99,7 @@ class TreeLSTMSettings:
         instead.
     """
 
-    cell: Cell = "child-sum"
+    cell: Cell | None = None
     hidden_size: int = 64
     rank: int | None = None
     pools: Sequence[str] | None = None
@@ -117,7 +118,8 @@ class TreeLSTMSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_one_of("cell", self.cell, CELLS)
+        if self.cell is not None:
+            check_one_of("cell", self.cell, CELLS)
         check_integer("hidden_size", self.hidden_size, 1)
         for name in ("min_count", "rank", "epochs", "batch_size", "patience"):
             check_integer(name, getattr(self, name), 1, optional=True)
@@ -131,14 +133,16 @@ class TreeLSTMSettings:
             if getattr(self, name) is not None:
                 check_bool(name, getattr(self, name))
         check_pools(self.pools, optional=True)
-        if self.words and self.cell != "child-sum":
+        if self.words and self.cell not in (None, "child-sum"):
             raise wrong("words", f"None or False for the cell {self.cell!r}", self.words)
         if self.rank is not None and self.cell not in ("tucker", "cp", "tensor-train"):
             raise wrong("rank", f"None, as the cell {self.cell!r} has no rank", self.rank)
 
     def reads_words(self, kind: str) -> bool:
         """Are the words of labels read, where something of this kind is to be said?"""
-        return self.cell == "child-sum" and kind != "nodes" if self.words is None else self.words
+        if self.words is not None:
+            return self.words
+        return self.cell in (None, "child-sum") and kind != "nodes"
 
     def resolved(self, size: int, labels: int, kind: str) -> TreeLSTMSettings:
         """The same with what is chosen from the data.
@@ -148,9 +152,10 @@ class TreeLSTMSettings:
             labels: number of different labels.
             kind: "classes", "labels" or "numbers" of trees, or "nodes".
         """
+        cell = self.cell or "child-sum"
         batch = self.batch_size or (32 if size >= SMALL else 16)
         dropout = self.label_dropout
-        if dropout is None and (labels <= MANY or self.cell != "child-sum"):
+        if dropout is None and (labels <= MANY or cell != "child-sum"):
             dropout = 0.0
         elif dropout is None and kind == "numbers":
             dropout = LABEL_DROPOUT
@@ -158,6 +163,7 @@ class TreeLSTMSettings:
         passes = math.ceil(STEPS / math.ceil(size / batch))
         return replace(
             self,
+            cell=cell,
             label_dropout=dropout,
             pools=tuple(
                 self.pools or ("root", "max", "attention", "sum")[: 3 + (kind == "numbers")]

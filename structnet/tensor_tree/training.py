@@ -21,21 +21,23 @@ from structnet.tensor_tree.building import (
     labels_of_trees,
     table_sizes,
 )
+from structnet.tensor_tree.cell_choice import best_of, cells
 from structnet.tensor_tree.label_bag import LabelBag
 from structnet.tensor_tree.label_table import BesideTable, LabelTable
-from structnet.tensor_tree.predictor import BesideBag, NodePredictor, TreePredictor
+from structnet.tensor_tree.predictor import BesideBag, NodePredictor, TreePredictor, losses_of
 from structnet.tensor_tree.rare_labels import known_labels
-from structnet.tensor_tree.settings import FEW, RARE, TreeLSTMSettings
+from structnet.tensor_tree.settings import FEW, RARE, Cell, TreeLSTMSettings
 from structnet.tensor_tree.word_choice import words_tell
 from structnet.training.fitting import fit
 from structnet.training.history import History
 from structnet.training.loop import steps_per_epoch
-from structnet.training.metrics import accuracy, evaluating
+from structnet.training.metrics import accuracy, batch_starts, evaluating
 from structnet.training.schedules import one_cycle
 from structnet.training.seeding import random_states_kept
 from structnet.trees.examples import TreeExamples
 from structnet.trees.vocabulary import Vocabulary
 
+BATCH = 500  # held-out examples that are asked at once
 RISE = 0.1  # the share of the steps in which the rate rises
 
 
@@ -125,6 +127,71 @@ def train(
         ValueError: settings that do not fit the trees.
         TextError: the file does not hold vectors.
     """
+    how: dict[str, Any] = {"device": device, "progress": progress}
+    how |= {"vectors": vectors, "train_vectors": train_vectors}
+    asked: tuple[Cell, ...] = ("child-sum",) if settings.cell is None else (settings.cell,)
+    if settings.cell is None and vectors is None and validation and question.kind != "nodes":
+        asked = cells(settings, learn)
+    places = [folder, *(Path(folder, cell) if folder is not None else None for cell in asked[1:])]
+    found = {
+        cell: _candidate(replace(settings, cell=cell), question, learn, validation, place, **how)
+        for cell, place in zip(asked, places, strict=True)
+    }
+    best = found[asked[0]]
+    if len(found) > 1:
+        best = found[best_of({cell: each.losses() for cell, each in found.items()})]
+    if refit and validation is not None:
+        best.refit()
+    return best.trained
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A trained model, and the samples as it reads them."""
+
+    trained: Trained
+    learn: Targets
+    validation: Targets | None
+
+    def _examples(self, targets: Targets) -> Any:
+        return targets.examples(self.trained.question, self.trained.vocabulary)
+
+    def losses(self) -> np.ndarray:
+        """The loss of each held-out example, times its count. ``[n]``."""
+        assert self.validation is not None
+        model, examples, found = self.trained.model, self._examples(self.validation), []
+        device = next(model.parameters()).device
+        with evaluating(model):
+            for start in batch_starts(examples, BATCH):
+                batch = examples[slice(start, start + BATCH)].to(device)
+                outputs, kind = model(batch.forest), self.trained.question.kind
+                found.append(losses_of(kind, outputs, batch.targets).cpu().double().numpy())
+        losses = np.concatenate(found)
+        return losses if examples.weights is None else losses * examples.weights.numpy()
+
+    def refit(self) -> None:
+        """Fits what is linear beside the tree to the validation examples, too."""
+        assert self.validation is not None
+        model, every = self.trained.model, self.learn.with_others(self.validation)
+        if isinstance(model, BesideTable):
+            model.table.fit(self._examples(every))
+        elif isinstance(model, BesideBag):
+            _fit_bag(model, self._examples(every), self.trained.settings.seed, every.groups)
+
+
+def _candidate(
+    settings: TreeLSTMSettings,
+    question: Question,
+    learn: Targets,
+    validation: Targets | None,
+    folder: str | Path | None,
+    *,
+    device: str | torch.device,
+    progress: bool,
+    vectors: str | Path | None,
+    train_vectors: bool,
+) -> _Candidate:
+    """A model of one cell, which keeps the weights of its best epoch; errors as of train."""
     if vectors is not None and settings.words is None:
         settings = replace(settings, words=False)  # what a label means is known, if it is whole
     if settings.reads_words(question.kind):
@@ -187,14 +254,8 @@ def train(
     if mixed is not None and held_out is not None:
         with evaluating(mixed):
             mixed.to(device).choose(held_out.to(device))  # type: ignore[arg-type]  # of trees
-        if refit and validation is not None:
-            every = learn.with_others(validation)
-            whole = every.examples(question, vocabulary)
-            if isinstance(mixed, BesideTable):
-                mixed.table.fit(whole)
-            else:
-                _fit_bag(mixed, whole, given.seed, every.groups)
-    return Trained(mixed or model, vocabulary, question, given, history)
+    trained = Trained(mixed or model, vocabulary, question, given, history)
+    return _Candidate(trained, learn, validation)
 
 
 def _labels_of(

@@ -35,7 +35,8 @@ def model() -> TreeLSTMClassifier:
     rng = random.Random(0)
     y = ["good", "bad"] * 100
     X = [planted(rng, word) for word in y]
-    return TreeLSTMClassifier(bag=False, epochs=6, hidden_size=16, random_state=0).fit(X, y)
+    told = {"cell": "child-sum", "bag": False, "epochs": 6, "hidden_size": 16, "random_state": 0}
+    return TreeLSTMClassifier(**told).fit(X, y)
 
 
 def above(tree: Tree, place: int) -> tuple[int, int]:
@@ -212,7 +213,8 @@ def test_each_tree_of_a_sample_is_explained(
     X = [tuple(planted(rng, rng.choice(NOISE)) for _ in range(roots)) for _ in range(60)]
     y = ["u" in str(one) for one, *_ in X]
     bag = kind is TreeLSTMClassifier  # so little is learnt that of numbers it is all there is
-    model = kind(epochs=2, hidden_size=8, words=False, bag=bag, random_state=0)
+    told = {"cell": "child-sum", "epochs": 2, "hidden_size": 8, "words": False, "bag": bag}
+    model = kind(**told, random_state=0)
     model.fit(X, np.array(y) + 0)
 
     def score(sample: tuple[Tree, ...]) -> float:
@@ -220,8 +222,8 @@ def test_each_tree_of_a_sample_is_explained(
             return model.predict([sample])[0]
         return np.subtract(*model.predict_log_proba([sample])[0][::-1])
 
-    told = {} if kind is TreeLSTMRegressor else {"target": 1}
-    explained = model.explain(X[0], **told)
+    which = {} if kind is TreeLSTMRegressor else {"target": 1}
+    explained = model.explain(X[0], **which)
     assert len(explained) == roots
     for place, (tree, of) in enumerate(zip(X[0], explained, strict=True)):
         assert of.tree == tree and of.score == pytest.approx(score(X[0]), abs=1e-4)

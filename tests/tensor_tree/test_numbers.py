@@ -188,7 +188,7 @@ def test_each_number_that_trees_share_has_a_column_in_each_tree_of_a_pair():
     np.testing.assert_array_equal(found, [[2, 0, 1, 1], [0, 1, 0, 0]])
 
 
-fitted = partial(TreeLSTMRegressor, hidden_size=24, epochs=10, random_state=0)
+fitted = partial(TreeLSTMRegressor, cell="child-sum", hidden_size=24, epochs=10, random_state=0)
 
 
 def test_values_are_learnt_and_those_never_seen_are_known(tmp_path: Path):

@@ -1,0 +1,67 @@
+"""Which cells are worth a training, and which of them says held-out examples best.
+
+Child-sum fits any tree, and is the better one of most. Where labels are operators, each with so
+many children, what a node means is often a product of what these mean; sums learn that slowly, and
+a Tucker tensor at once. Which it is, only a training shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from structnet.tensor_tree.building import Targets
+from structnet.tensor_tree.settings import Cell, TreeLSTMSettings
+
+MOST_CHILDREN = 3
+OPERATORS = range(2, 17)  # labels of inner nodes; more have too many weights
+BETTER = 1.0  # deviations of chance by which another cell is better than the first
+
+
+def cells(settings: TreeLSTMSettings, learn: Targets) -> tuple[Cell, ...]:
+    """The cells that may fit some trees, the first of which fits any.
+
+    Args:
+        settings: hyper-parameters; those that child-sum alone has leave no other.
+        learn: examples.
+    """
+    told = settings.words, settings.dropout, settings.label_dropout
+    return ("child-sum",) if any(told) or not _of_operators(learn) else ("child-sum", "tucker")
+
+
+def _of_operators(learn: Targets) -> bool:
+    """Has each of a few labels of inner nodes its own number of children, and are these few?"""
+    children: dict[object, int] = {}
+    for tree in learn.trees:
+        for node in tree.postorder(once=True):
+            number = len(node.children)
+            if not number:
+                continue
+            if number > MOST_CHILDREN or children.setdefault(node.label, number) != number:
+                return False
+            if len(children) >= OPERATORS.stop:
+                return False
+    return len(children) in OPERATORS and max(children.values()) > 1
+
+
+def best_of(losses: Mapping[Cell, np.ndarray]) -> Cell:
+    """The first cell, unless another loses less by more than chance.
+
+    Args:
+        losses: loss of each held-out example, times its count, of each cell.
+
+    Shapes:
+        each ``[n]``.
+
+    Example:
+        >>> best_of({"child-sum": np.array([1.0, 2.0]), "tucker": np.array([0.5, 1.4])})
+        'tucker'
+    """
+    first, *others = losses
+    best = first
+    for cell in others:
+        gain = losses[best] - losses[cell]
+        if gain.mean() > BETTER * gain.std() / len(gain) ** 0.5:
+            best = cell
+    return best

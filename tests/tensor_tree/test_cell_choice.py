@@ -1,0 +1,80 @@
+"""Which cells are tried on trees, and which of them is taken."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from structnet import TreeLSTMClassifier, TreeLSTMRegressor
+from structnet.tensor_tree import training
+from structnet.tensor_tree.building import Targets
+from structnet.tensor_tree.cell_choice import best_of, cells
+from structnet.tensor_tree.samples import as_sample
+from structnet.tensor_tree.settings import TreeLSTMSettings
+
+BOTH = ("child-sum", "tucker")
+
+
+def asked(*trees: str, **told: object) -> tuple[str, ...]:
+    samples = [as_sample(tree, 0) for tree in trees]
+    return cells(TreeLSTMSettings(**told), Targets(samples, np.zeros(len(trees))))
+
+
+def test_trees_of_operators_are_worth_another_cell() -> None:
+    assert asked("(and (not a) b)", "(if a b (not c))") == BOTH
+    assert asked("(and (not a) b)", "(and a b c)") == ("child-sum",)  # two numbers of children
+    assert asked("(f a b c d)", "(g a b)") == ("child-sum",)
+    assert asked("(f (f a b) b)") == asked("(f a)", "(g b)") == ("child-sum",)
+    many = [f"(f{i} a b)" for i in range(17)]
+    assert asked(*many) == ("child-sum",) and asked(*many[:16]) == BOTH
+    for told in ({"words": True}, {"dropout": 0.1}, {"label_dropout": 0.1}):
+        assert asked("(and (not a) b)", **told) == ("child-sum",)
+
+
+def test_another_is_taken_where_it_is_better_by_more_than_chance() -> None:
+    first = np.array([1.0, 1.0, 1.0, 1.0])
+    for gains, cell in (([1, 1, 1, 1], "tucker"), ([5, -1, -1, -1], "child-sum"),
+                        ([-1, -1, -1, -1], "child-sum"), ([0, 0, 0, 0], "child-sum")):  # fmt: skip
+        assert best_of({"child-sum": first, "tucker": first - np.array(gains)}) == cell
+
+
+def products(number: int) -> tuple[list[str], np.ndarray]:
+    """Is a product, or a difference, above 0?"""
+    rng, texts, signs = random.Random(0), [], []
+    for _ in range(number):
+        (a, b), sign = rng.choices(range(-3, 4), k=2), rng.choice("*-")
+        texts.append(f"({sign} {a} {b})")
+        signs.append((a * b if sign == "*" else a - b) > 0)
+    return texts, np.array(signs)
+
+
+def test_products_choose_tucker_and_the_state_of_both_is_kept(tmp_path: Path) -> None:
+    X, y = products(400)
+    told = {"hidden_size": 16, "random_state": 0, "folder": tmp_path / "both", "epochs": 15}
+    model = TreeLSTMClassifier(**told).fit(X[:300], y[:300])
+    assert model.trained_.settings.cell == "tucker" and "tucker cell" in model.summary()
+    assert model.score(X[300:], y[300:]) > 0.9
+    again = TreeLSTMClassifier(**told).fit(X[:300], y[:300])  # from what is in the folder
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    alone = TreeLSTMClassifier(**{**told, "cell": "tucker", "folder": None}).fit(X[:300], y[:300])
+    np.testing.assert_allclose(alone.predict_proba(X), model.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [TreeLSTMClassifier, TreeLSTMRegressor])
+def test_the_best_is_taken_before_it_learns_from_what_is_held_out(
+    kind: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    monkeypatch.setattr(training, "best_of", lambda losses: found.append(losses) or "tucker")
+    X, y = products(100)
+    model = kind(hidden_size=4, epochs=2, random_state=0)
+    model.fit(X[:60], y[:60].astype(float), validation=(X[60:], y[60:].astype(float)))
+    (losses,) = found
+    assert losses.keys() == set(BOTH) and model.trained_.settings.cell == "tucker"
+    assert {each.shape for each in losses.values()} == {(40,)}
+    if kind is TreeLSTMClassifier:  # of the user's own, nothing learns
+        own = -model.predict_log_proba(X[60:])[np.arange(40), y[60:].astype(int)]
+        np.testing.assert_allclose(losses["tucker"], own, atol=1e-5)
