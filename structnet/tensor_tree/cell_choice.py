@@ -7,42 +7,47 @@ a Tucker tensor at once. Which it is, only a training shows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from structnet.tensor_tree.building import Targets
 from structnet.tensor_tree.settings import Cell, TreeLSTMSettings
+from structnet.trees.tree import Tree
 
 MOST_CHILDREN = 3
 OPERATORS = range(2, 17)  # labels of inner nodes; more have too many weights
 BETTER = 1.0  # deviations of chance by which another cell is better than the first
 
 
-def cells(settings: TreeLSTMSettings, learn: Targets) -> tuple[Cell, ...]:
+def cells(
+    settings: TreeLSTMSettings, learn: Iterable[Tree], held: Iterable[Tree]
+) -> tuple[Cell, ...]:
     """The cells that may fit some trees, the first of which fits any.
 
     Args:
         settings: hyper-parameters; those that child-sum alone has leave no other.
-        learn: examples.
+        learn, held: trees to learn from, and those by which it is chosen.
     """
     told = settings.words, settings.dropout, settings.label_dropout
-    return ("child-sum",) if any(told) or not _of_operators(learn) else ("child-sum", "tucker")
+    most = 0 if any(told) else max(_operators(learn).values(), default=0)
+    fit = all(len(node.children) <= most for tree in held for node in tree.postorder(once=True))
+    return ("child-sum", "tucker") if most > 1 and fit else ("child-sum",)
 
 
-def _of_operators(learn: Targets) -> bool:
-    """Has each of a few labels of inner nodes its own number of children, and are these few?"""
-    children: dict[object, int] = {}
-    for tree in learn.trees:
+def _operators(trees: Iterable[Tree]) -> dict[object, int]:
+    """The number of children of each label of inner nodes; none if there are too many of either,
+    or a label has several."""
+    found: dict[object, int] = {}
+    for tree in trees:
         for node in tree.postorder(once=True):
             number = len(node.children)
             if not number:
                 continue
-            if number > MOST_CHILDREN or children.setdefault(node.label, number) != number:
-                return False
-            if len(children) >= OPERATORS.stop:
-                return False
-    return len(children) in OPERATORS and max(children.values()) > 1
+            if number > MOST_CHILDREN or found.setdefault(node.label, number) != number:
+                return {}
+            if len(found) >= OPERATORS.stop:
+                return {}
+    return found if len(found) in OPERATORS else {}
 
 
 def best_of(losses: Mapping[Cell, np.ndarray]) -> Cell:

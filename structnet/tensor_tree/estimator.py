@@ -27,6 +27,7 @@ from structnet.training.processes import own_device
 from structnet.trees.forest import Forest
 from structnet.trees.label_words import with_words
 from structnet.trees.tree import Tree
+from structnet.trees.vocabulary import VocabularyError
 
 BATCH = 500  # trees that are asked about at once
 # What may differ when a training goes on; its seed and its vectors are compared as they come out.
@@ -254,9 +255,14 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         samples = self._samples(X, roots=self.trained_.question.roots)
         for start in range(0, len(samples), BATCH):
             trees = [tree for each in samples[start : start + BATCH] for tree in each]
-            forest = Forest.from_trees(
-                [self._read(tree) for tree in trees], self.trained_.vocabulary
-            ).to(self.device)
+            read = [self._read(tree) for tree in trees]
+            try:
+                forest = Forest.from_trees(read, self.trained_.vocabulary).to(self.device)
+            except VocabularyError as error:  # of labels it has one for what it does not know
+                raise VocabularyError(
+                    f"{error}, the most that the trees of fit had; a model with "
+                    "cell='child-sum' takes any number"
+                ) from None
             with evaluating(self.model_):
                 found = question(forest).cpu()
             yield trees, found

@@ -131,7 +131,7 @@ def train(
     how |= {"vectors": vectors, "train_vectors": train_vectors}
     asked: tuple[Cell, ...] = ("child-sum",) if settings.cell is None else (settings.cell,)
     if settings.cell is None and vectors is None and validation and question.kind != "nodes":
-        asked = cells(settings, learn)
+        asked = cells(settings, learn.trees, validation.trees)
     places = [folder, *(Path(folder, cell) if folder is not None else None for cell in asked[1:])]
     found = {
         cell: _candidate(replace(settings, cell=cell), question, learn, validation, place, **how)

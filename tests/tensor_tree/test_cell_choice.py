@@ -10,17 +10,16 @@ import pytest
 
 from structnet import TreeLSTMClassifier, TreeLSTMRegressor
 from structnet.tensor_tree import training
-from structnet.tensor_tree.building import Targets
 from structnet.tensor_tree.cell_choice import best_of, cells
 from structnet.tensor_tree.samples import as_sample
 from structnet.tensor_tree.settings import TreeLSTMSettings
+from structnet.trees.vocabulary import VocabularyError
 
 BOTH = ("child-sum", "tucker")
 
 
 def asked(*trees: str, **told: object) -> tuple[str, ...]:
-    samples = [as_sample(tree, 0) for tree in trees]
-    return cells(TreeLSTMSettings(**told), Targets(samples, np.zeros(len(trees))))
+    return cells(TreeLSTMSettings(**told), [as_sample(tree, 0)[0] for tree in trees], [])
 
 
 def test_trees_of_operators_are_worth_another_cell() -> None:
@@ -59,6 +58,12 @@ def test_products_choose_tucker_and_the_state_of_both_is_kept(tmp_path: Path) ->
     assert model.score(X[300:], y[300:]) > 0.9
     again = TreeLSTMClassifier(**told).fit(X[:300], y[:300])  # from what is in the folder
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    with pytest.raises(VocabularyError, match=r"'\*' has 3 children; .*arity is 2, the most that "):
+        model.predict(["(* 1 2 3)"])
+    wider = (["(+ 1 2 3)"] * 2, [True, False])
+    assert TreeLSTMClassifier(epochs=1).fit(X, y, validation=wider).trained_.settings.cell == (
+        "child-sum"
+    )
     alone = TreeLSTMClassifier(**{**told, "cell": "tucker", "folder": None}).fit(X[:300], y[:300])
     np.testing.assert_allclose(alone.predict_proba(X), model.predict_proba(X), atol=1e-6)
 
