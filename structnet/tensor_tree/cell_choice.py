@@ -67,6 +67,6 @@ def best_of(losses: Mapping[Cell, np.ndarray]) -> Cell:
     best = first
     for cell in others:
         gain = losses[best] - losses[cell]
-        if gain.mean() > BETTER * gain.std() / len(gain) ** 0.5:
+        if len(gain) and gain.mean() > BETTER * gain.std() / len(gain) ** 0.5:
             best = cell
     return best

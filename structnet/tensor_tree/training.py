@@ -130,7 +130,7 @@ def train(
     how: dict[str, Any] = {"device": device, "progress": progress}
     how |= {"vectors": vectors, "train_vectors": train_vectors}
     asked: tuple[Cell, ...] = ("child-sum",) if settings.cell is None else (settings.cell,)
-    if settings.cell is None and vectors is None and validation and question.kind != "nodes":
+    if settings.cell is None and vectors is None and validation is not None:
         asked = cells(settings, learn.trees, validation.trees)
     places = [folder, *(Path(folder, cell) if folder is not None else None for cell in asked[1:])]
     found = {
@@ -157,7 +157,7 @@ class _Candidate:
         return targets.examples(self.trained.question, self.trained.vocabulary)
 
     def losses(self) -> np.ndarray:
-        """The loss of each held-out example, times its count. ``[n]``."""
+        """The loss of each held-out example, or node that has a class, times its count. ``[n]``."""
         assert self.validation is not None
         model, examples, found = self.trained.model, self._examples(self.validation), []
         device = next(model.parameters()).device
@@ -165,9 +165,14 @@ class _Candidate:
             for start in batch_starts(examples, BATCH):
                 batch = examples[slice(start, start + BATCH)].to(device)
                 outputs, kind = model(batch.forest), self.trained.question.kind
-                found.append(losses_of(kind, outputs, batch.targets).cpu().double().numpy())
-        losses = np.concatenate(found)
-        return losses if examples.weights is None else losses * examples.weights.numpy()
+                if kind == "nodes":
+                    asked = batch.labels >= 0
+                    losses = losses_of("classes", outputs[asked], batch.labels[asked])
+                else:
+                    losses = losses_of(kind, outputs, batch.targets)
+                    losses = losses if batch.weights is None else losses * batch.weights
+                found.append(losses.cpu().double().numpy())
+        return np.concatenate(found)
 
     def refit(self) -> None:
         """Fits what is linear beside the tree to the validation examples, too."""

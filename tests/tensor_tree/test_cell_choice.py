@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from structnet import TreeLSTMClassifier, TreeLSTMRegressor
+from structnet import TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier
 from structnet.tensor_tree import training
 from structnet.tensor_tree.cell_choice import best_of, cells
 from structnet.tensor_tree.samples import as_sample
@@ -38,6 +38,8 @@ def test_another_is_taken_where_it_is_better_by_more_than_chance() -> None:
     for gains, cell in (([1, 1, 1, 1], "tucker"), ([5, -1, -1, -1], "child-sum"),
                         ([-1, -1, -1, -1], "child-sum"), ([0, 0, 0, 0], "child-sum")):  # fmt: skip
         assert best_of({"child-sum": first, "tucker": first - np.array(gains)}) == cell
+    nothing_held_out = dict.fromkeys(BOTH, np.zeros(0))
+    assert best_of(nothing_held_out) == "child-sum"
 
 
 def products(number: int) -> tuple[list[str], np.ndarray]:
@@ -83,3 +85,19 @@ def test_the_best_is_taken_before_it_learns_from_what_is_held_out(
     if kind is TreeLSTMClassifier:  # of the user's own, nothing learns
         own = -model.predict_log_proba(X[60:])[np.arange(40), y[60:].astype(int)]
         np.testing.assert_allclose(losses["tucker"], own, atol=1e-5)
+
+
+@pytest.mark.parametrize("table", [False, True])
+def test_nodes_with_a_class_choose_a_cell(table: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    monkeypatch.setattr(training, "best_of", lambda losses: found.append(losses) or "tucker")
+    X, signs = products(100)
+    y = [[bool(sign), None, child] for sign, child in zip(signs, signs[::-1], strict=True)]
+    model = TreeNodeClassifier(hidden_size=4, epochs=2, bag=table, random_state=0)
+    model.fit(X[:60], y[:60], validation=(X[60:], y[60:]))
+    (losses,) = found
+    assert model.trained_.settings.cell == "tucker"
+    said = np.stack(model.predict_log_proba(X[60:]))[:, ::2]  # of nodes that have a class
+    classes = np.array(y[60:])[:, ::2].astype(int)
+    own = -np.take_along_axis(said, classes[..., None], 2).ravel()
+    np.testing.assert_allclose(losses["tucker"], own, atol=1e-5)
