@@ -31,6 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         where nobody reads any further.
     """
     words = [str(word) for word in (sys.argv[1:] if argv is None else argv)]
+    status = 0
     try:
         status = _status_of([word for word in words if word != "--debug"], "--debug" in words)
         print(end="", flush=True)  # unlike sys.stdout.flush, where there is no output either
@@ -39,6 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if "--debug" in words and not seen_enough:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left to write
+        if status and not seen_enough:
+            return status  # it was said what is wrong
         return CLOSED if seen_enough else _end("", FAILURE, f"error: the output: {error.strerror}")
     return status
 

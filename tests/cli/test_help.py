@@ -82,13 +82,24 @@ def test_who_stops_reading_hears_no_complaint(words: list[str]) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a file that is always full")
-def test_an_output_that_is_full() -> None:
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["--version"], FAILURE, "structnet: error: the output: No space left on device\n"),
+        (
+            ["train", "--help"],
+            FAILURE,
+            "structnet train: error: [Errno 28] No space left on device\n",
+        ),
+    ],
+)
+def test_an_output_that_is_full(words: list[str], status: int, said: str) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "structnet", "--version"],
+            [sys.executable, "-m", "structnet", *words],
             cwd=ROOT,
             stdout=full,
             stderr=subprocess.PIPE,
         )
-    assert done.returncode == FAILURE
-    assert done.stderr.decode() == "structnet: error: the output: No space left on device\n"
+    assert done.returncode == status
+    assert done.stderr.decode() == said
