@@ -25,7 +25,8 @@ FLOATS = (np.float64, np.float32)
 OF_X = {"dtype": FLOATS, "allow_nd": True, "ensure_all_finite": False}
 MISSING = ": put SimpleImputer(add_indicator=True) before it in a pipeline"
 AXES = {2: ("row", "column"), 4: ("sample", "channel", "row", "column")}
-DATES = (datetime.date, datetime.timedelta)  # those of pandas, too
+# Those of pandas, too.
+DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 KINDS = (str, (bool, np.bool_), Real)  # of labels; True is a Real too, so the order counts
 
 
@@ -168,7 +169,7 @@ def _check_numeric(X: Any) -> list | None:
             "Input X is a list of texts; expected rows of numbers: put TfidfVectorizer() before it "
             "in a pipeline"
         )
-    if values.ndim != 2 or values.dtype.kind not in "OUS":
+    if values.ndim != 2 or values.dtype.kind not in "OUSMm":
         return names
     for column, each in enumerate(values.T):
         place = f"{column} (counted from 0)" if names is None else repr(names[column])

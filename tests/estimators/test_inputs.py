@@ -126,3 +126,13 @@ def test_validation_targets_of_another_width(lines: tuple) -> None:
     X, y = lines
     with pytest.raises(ValueError, match=r"targets of shape \[150, 1\]; expected \[150, 2\]"):
         regressor().fit(X, y, validation=(X, y[:, :1]))
+
+
+@pytest.mark.parametrize("kind", ["datetime64[D]", "timedelta64[D]"])
+@pytest.mark.parametrize("of_objects", [False, True])
+def test_a_table_of_nothing_but_dates_is_refused(kind: str, of_objects: bool) -> None:
+    X = np.arange(40).reshape(20, 2).astype(kind)
+    if of_objects:
+        X = np.array([list(row) for row in X], dtype=object)  # of NumPy's own dates
+    with pytest.raises(ValueError, match=r"contains dates: .* in column 0 .*; expected numbers"):
+        classifier().fit(X, [0, 1] * 10)
