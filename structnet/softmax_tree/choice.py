@@ -92,8 +92,8 @@ def chosen(
     given = ChosenSettings.of(settings)
     if growth is not None:
         growth.check_start()
-        least = WIDE if growth.alpha is None else 1
-        growth = ChosenGrowth(**vars(growth), least_k=least)
+        least = WIDE if growth.alpha is None else growth.least_k
+        growth = ChosenGrowth(**{**vars(growth), "least_k": least})
         growth = replace(growth, alpha=growth.alpha or ALPHA, rho=growth.rho or RHO)
         given = replace(given, depth=growth.start_depth)
     open_ = (given.depth, given.k if growth is None else 0, given.start, given.leaf_penalty)

@@ -1,7 +1,8 @@
 """Adaptive growth: leaves become small trees of narrower leaves, where that pays (Sec. 4).
 
 Every round tries a subtree in the place of each leaf. Its leaves may have ``min(floor(alpha k),
-k - 1)`` classes, if the leaf has k, and begin with the leaf's weights. It is trained by TAO on the
+k - 1)`` classes, if the leaf has k, but ten where alpha is left
+open, and begin with the leaf's weights. It is trained by TAO on the
 leaf's points, and accepted if its loss is less than rho times the leaf's. All that are accepted are
 grafted together, TAO trains the whole tree, and what no point comes to is pruned.
 """

@@ -180,7 +180,7 @@ class GrowthSettings:
     max_leaves: int | None = None
     max_rounds: int = 10
     min_samples: int = 10
-    least_k: ClassVar[int] = 1
+    least_k: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         check_number("alpha", self.alpha, 0, 1, open=True, optional=True)
@@ -239,7 +239,7 @@ class ChosenGrowth(GrowthSettings):
     """Those of a training, with what is always left to the choice.
 
     Args:
-        least_k: classes that a leaf may have at least, if there are so many; 1 where alpha is told.
+        least_k: classes that a leaf may have at least, if there are so many; 0 where alpha is told.
             Of few classes, narrow leaves save nothing, and know too little to be of use.
 
     Example:
@@ -247,7 +247,7 @@ class ChosenGrowth(GrowthSettings):
         5
     """
 
-    least_k: int = 1  # type: ignore[misc]  # a field, for the constant
+    least_k: int = 0  # type: ignore[misc]  # a field, for the constant
 
     def narrowed(self, classes: int, k: int) -> int:
         """As in other growth, but no fewer than ``least_k``."""

@@ -12,6 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 from structnet.softmax_tree import (
     SoftmaxTreeClassifier,
     SoftmaxTreeSettings,
+    smoothing,
     train,
     tree_from_networkx,
     with_weights,
@@ -62,6 +63,26 @@ def test_a_decision_tree_is_as_sure_as_its_samples_allow(sparse: bool) -> None:
     assert (tree_from_networkx(with_weights(tree)).predict_proba(x).numpy()[400:] == found).all()
     weights = tree.weights.shape[0]  # a bias a node and class, and a weight a decision
     assert weights == 2 * (len(tree.topology.leaves) - 1) + 4 * len(tree.topology.leaves)
+
+
+def test_many_leaves_learn_of_the_likeliest_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(200, 2)), rng.permutation(np.repeat(np.arange(20), 10))
+    every = plain(x, y, 20).tree
+    monkeypatch.setattr(smoothing, "MOST", 1)
+    some = plain(x, y, 20).tree
+    assert set(every.arrays.sizes()) == {0, 20} and set(some.arrays.sizes()) == {0, 10}
+    known = some.predict_proba(x).numpy()
+    own = every.predict_proba(x).numpy() * (known > 0)
+    np.testing.assert_allclose(known, own / own.sum(1, keepdims=True), rtol=1e-5)
+    least = np.where(known > 0, own, np.inf).min(1)
+    assert (every.predict_proba(x).numpy() * (known == 0) <= least[:, None] + 1e-7).all()
+
+
+def test_weights_say_how_much_a_sample_counts_not_how_many_there_are() -> None:
+    x, y = np.array([[1.0], [2.0], [3.0]]), [0, 0, 1]
+    alike = plain(x, y, 2, weights=np.full(3, 5.0)).tree.predict_proba(x)
+    np.testing.assert_allclose(alike, plain(x, y, 2).tree.predict_proba(x), rtol=1e-6)
 
 
 def test_samples_that_count_little_are_not_outvoted() -> None:
