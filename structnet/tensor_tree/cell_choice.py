@@ -16,6 +16,7 @@ from structnet.trees.tree import Tree
 
 MOST_CHILDREN = 3
 OPERATORS = range(2, 17)  # labels of inner nodes; more have too many weights
+ENOUGH = 10  # held-out trees, or it would be chance that chooses
 BETTER = 1.0  # deviations of chance by which another cell is better than the first
 
 
@@ -28,8 +29,8 @@ def cells(
         settings: hyper-parameters; those that child-sum alone has leave no other.
         learn, held: trees to learn from, and those by which it is chosen.
     """
-    told = settings.words, settings.dropout, settings.label_dropout
-    most = 0 if any(told) else max(_operators(learn).values(), default=0)
+    told, held = (settings.words, settings.dropout, settings.label_dropout), list(held)
+    most = 0 if any(told) or len(held) < ENOUGH else max(_operators(learn).values(), default=0)
     fit = all(len(node.children) <= most for tree in held for node in tree.postorder(once=True))
     return ("child-sum", "tucker") if most > 1 and fit else ("child-sum",)
 
@@ -67,6 +68,6 @@ def best_of(losses: Mapping[Cell, np.ndarray]) -> Cell:
     best = first
     for cell in others:
         gain = losses[best] - losses[cell]
-        if len(gain) and gain.mean() > BETTER * gain.std() / len(gain) ** 0.5:
+        if gain.mean() > BETTER * gain.std() / len(gain) ** 0.5:
             best = cell
     return best

@@ -53,7 +53,8 @@ class TreeLSTMSettings:
             learns a vector for each label, which fits any tree; the others have weights for each
             label, or for each label and place, as the paper's models have: for few labels and few
             children. By default child-sum; of trees of operators, a few labels each of which has
-            its own number of children, at most 3, tucker if it says held-out examples better.
+            its own number of children, at most 3, tucker if it says held-out examples better; it
+            takes no node of more children than there are in the trees to learn from.
         hidden_size: numbers in a node's state.
         rank: rank of "tucker", "cp" and "tensor-train".
         pools: names of what is read of the nodes' states: that of the "root", and the "sum",
@@ -136,7 +137,8 @@ class TreeLSTMSettings:
         if self.words and self.cell not in (None, "child-sum"):
             raise wrong("words", f"None or False for the cell {self.cell!r}", self.words)
         if self.rank is not None and self.cell not in ("tucker", "cp", "tensor-train"):
-            raise wrong("rank", f"None, as the cell {self.cell!r} has no rank", self.rank)
+            cell = "'child-sum', the default," if self.cell is None else repr(self.cell)
+            raise wrong("rank", f"None, as the cell {cell} has no rank", self.rank)
 
     def reads_words(self, kind: str) -> bool:
         """Are the words of labels read, where something of this kind is to be said?"""

@@ -157,7 +157,7 @@ class _Candidate:
         return targets.examples(self.trained.question, self.trained.vocabulary)
 
     def losses(self) -> np.ndarray:
-        """The loss of each held-out example, or node that has a class, times its count. ``[n]``."""
+        """The loss of each held-out example, of all nodes of a tree, times its count. ``[n]``."""
         assert self.validation is not None
         model, examples, found = self.trained.model, self._examples(self.validation), []
         device = next(model.parameters()).device
@@ -166,11 +166,12 @@ class _Candidate:
                 batch = examples[slice(start, start + BATCH)].to(device)
                 outputs, kind = model(batch.forest), self.trained.question.kind
                 if kind == "nodes":
-                    asked = batch.labels >= 0
-                    losses = losses_of("classes", outputs[asked], batch.labels[asked])
-                else:
-                    losses = losses_of(kind, outputs, batch.targets)
-                    losses = losses if batch.weights is None else losses * batch.weights
+                    each = losses_of("classes", outputs, batch.labels.clamp(min=0))
+                    each = (each * (batch.labels >= 0)).cpu().numpy()
+                    found.append(np.add.reduceat(each, batch.order.offsets[:-1]))
+                    continue
+                losses = losses_of(kind, outputs, batch.targets)
+                losses = losses if batch.weights is None else losses * batch.weights
                 found.append(losses.cpu().double().numpy())
         return np.concatenate(found)
 

@@ -19,7 +19,8 @@ BOTH = ("child-sum", "tucker")
 
 
 def asked(*trees: str, **told: object) -> tuple[str, ...]:
-    return cells(TreeLSTMSettings(**told), [as_sample(tree, 0)[0] for tree in trees], [])
+    learn = [as_sample(tree, 0)[0] for tree in trees]
+    return cells(TreeLSTMSettings(**told), learn, learn[:1] * 10)
 
 
 def test_trees_of_operators_are_worth_another_cell() -> None:
@@ -38,8 +39,12 @@ def test_another_is_taken_where_it_is_better_by_more_than_chance() -> None:
     for gains, cell in (([1, 1, 1, 1], "tucker"), ([5, -1, -1, -1], "child-sum"),
                         ([-1, -1, -1, -1], "child-sum"), ([0, 0, 0, 0], "child-sum")):  # fmt: skip
         assert best_of({"child-sum": first, "tucker": first - np.array(gains)}) == cell
-    nothing_held_out = dict.fromkeys(BOTH, np.zeros(0))
-    assert best_of(nothing_held_out) == "child-sum"
+
+
+def test_few_held_out_trees_choose_nothing() -> None:
+    tree = as_sample("(and (not a) b)", 0)[0]
+    for number, found in ((9, ("child-sum",)), (10, BOTH)):
+        assert cells(TreeLSTMSettings(), [tree], [tree] * number) == found
 
 
 def products(number: int) -> tuple[list[str], np.ndarray]:
@@ -62,7 +67,7 @@ def test_products_choose_tucker_and_the_state_of_both_is_kept(tmp_path: Path) ->
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     with pytest.raises(VocabularyError, match=r"'\*' has 3 children; .*arity is 2, the most that "):
         model.predict(["(* 1 2 3)"])
-    wider = (["(+ 1 2 3)"] * 2, [True, False])
+    wider = (["(+ 1 2 3)"] * 20, [True, False] * 10)
     assert TreeLSTMClassifier(epochs=1).fit(X, y, validation=wider).trained_.settings.cell == (
         "child-sum"
     )
@@ -87,6 +92,15 @@ def test_the_best_is_taken_before_it_learns_from_what_is_held_out(
         np.testing.assert_allclose(losses["tucker"], own, atol=1e-5)
 
 
+def test_what_is_held_out_is_learnt_from_once_it_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = []
+    monkeypatch.setattr(training, "best_of", lambda losses: done.append("chosen") or "tucker")
+    monkeypatch.setattr(training._Candidate, "refit", lambda self: done.append("learnt"))
+    X, y = products(100)
+    TreeLSTMClassifier(hidden_size=4, epochs=1, random_state=0).fit(X, y)
+    assert done == ["chosen", "learnt"]
+
+
 @pytest.mark.parametrize("table", [False, True])
 def test_nodes_with_a_class_choose_a_cell(table: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
@@ -99,5 +113,5 @@ def test_nodes_with_a_class_choose_a_cell(table: bool, monkeypatch: pytest.Monke
     assert model.trained_.settings.cell == "tucker"
     said = np.stack(model.predict_log_proba(X[60:]))[:, ::2]  # of nodes that have a class
     classes = np.array(y[60:])[:, ::2].astype(int)
-    own = -np.take_along_axis(said, classes[..., None], 2).ravel()
+    own = -np.take_along_axis(said, classes[..., None], 2).sum((1, 2))  # of each tree
     np.testing.assert_allclose(losses["tucker"], own, atol=1e-5)
