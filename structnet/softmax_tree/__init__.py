@@ -40,7 +40,7 @@ end (``training``), and all that ``choice`` does.
 ``smoothing``         what leaves of one class know of the others in the end
 ``settings``          every hyper-parameter and default, once
 ``choice``,           what the user leaves open, chosen by held-out samples, and how a kind of
-``fold``              tree does on these
+``fold``              tree does on these, by ``wrongness``: mistakes and, of few classes, more
 ``training``          :func:`train`: from data to a tree; ``state``: where it stands, on disk
 ``measures``          error, size and cost in the papers' quantities
 ``networkx_tree``     to networkx with all weights, and back

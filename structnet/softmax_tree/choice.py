@@ -13,7 +13,8 @@ best few, the flat softmax and all penalties learn to the end, if possible from 
 fits too closely shows late, and in haste narrow leaves come further than wide ones. One kind is
 held to be better than another that is simpler only if that is no matter of chance; the plain
 decision tree is the simplest, and a tree of a stronger penalty is simpler. Where few samples of a
-class are looked at, and not all, some of the others are asked beside those that are held out.
+class are looked at, and not all, some of the others are asked beside those that are held out. What
+is meant by error is told by ``wrongness``: of few classes probabilities count, too.
 """
 
 from __future__ import annotations
@@ -127,14 +128,14 @@ class _Search:
         if len(good) > 1:
             good.sort(key=lambda kind: (kind.depth, kind.start != "centroids"))
             length = self._length
-            best = lowest({kind: self._mistakes(kind, iterations=length) for kind in good})
+            best = lowest({kind: self._wrong_about(kind, iterations=length) for kind in good})
         if self._plain_is_as_good(best):
             return self._plain
         told = self.given.leaf_penalty is not None or not best.max_iter
         return best if told else self._penalised(best)
 
     def _walked(self) -> dict[Kind, np.ndarray]:
-        """The mistakes of all kinds that are tried, after one iteration."""
+        """How wrong all kinds that are tried are, after one iteration."""
         limit = math.inf if self.growth is None else self.growth.deepest
         most = max(1, int(math.log2(max(len(self.points) / 20, 2))))  # 20 samples a leaf
         limit = min(most, 3 + math.log2(self.points.num_classes), limit)
@@ -177,7 +178,7 @@ class _Search:
         found: dict[Kind, np.ndarray] = {}
         for depth in depths:
             kind = self._kind(depth, start)
-            wrong = self._mistakes(kind, iterations=1)
+            wrong = self._wrong_about(kind, iterations=1)
             least = min((before | found).values(), key=np.mean, default=wrong)
             found[kind] = wrong
             if exceeds(wrong, least) and not self._cheap:
@@ -187,7 +188,7 @@ class _Search:
     def _penalised(self, best: Kind) -> Kind:
         """The best kind with the best penalty of its leaves."""
         length = self._length
-        found, least = best, self._mistakes(best, iterations=length)
+        found, least = best, self._wrong_about(best, iterations=length)
         # What a short training does not show is not by chance: it stays the more rows are asked.
         part = self._parts[0]
         sure = SURE * (len(part.test) / len(part.learn) * (1 / HELD_OUT - 1)) ** 0.5
@@ -195,7 +196,7 @@ class _Search:
             for factor in factors:
                 by = sure if factor < 0.1 else BETTER
                 kind = replace(best, leaf_penalty=factor * self._count)
-                wrong = self._mistakes(kind, iterations=length)
+                wrong = self._wrong_about(kind, iterations=length)
                 if exceeds(wrong, least) if factor > 1 else not exceeds(least, wrong, by):
                     break
                 # Not each a little worse than the one before.
@@ -206,14 +207,14 @@ class _Search:
         weak = min(found.leaf_penalty, WEAK * self._count)
         for factor in RIDGES:
             kind = replace(found, leaf_penalty=weak, leaf_ridge=factor * self._count)
-            wrong = self._mistakes(kind, iterations=length)
+            wrong = self._wrong_about(kind, iterations=length)
             if not exceeds(least, wrong):
                 break
             found, least = kind, wrong
         return found
 
     def _plain_is_as_good(self, best: Kind) -> bool:
-        """Does the decision tree as it is make no more mistakes, from as many samples as it may?"""
+        """Is the decision tree as it is no more wrong, from as many samples as it may?"""
         given, part = self.given, self._parts[0]
         open_ = given.depth is None and given.k is None and given.start in (None, "axes")
         limited = self.growth is not None and self.growth.deepest < math.inf
@@ -227,13 +228,13 @@ class _Search:
         if number < len(part.learn):
             parts = [part.fewer(number, given.seed)]
         how = parts, self._length
-        plain, least = (self._mistakes(kind, *how) for kind in (self._plain, best))
+        plain, least = (self._wrong_about(kind, *how) for kind in (self._plain, best))
         return not exceeds(plain, least)
 
-    def _mistakes(
+    def _wrong_about(
         self, kind: Kind, parts: list[Fold] | None = None, iterations: int | None = ITERATIONS
     ) -> np.ndarray:
-        """Which of the held-out samples a kind takes for another class.
+        """How wrong a kind is about each of the held-out samples.
 
         Of one iteration those of the first part alone, else of all parts.
         """
@@ -241,8 +242,10 @@ class _Search:
         if growth is not None:
             growth = replace(growth, start_depth=kind.depth)
         parts = parts or self._parts[: 1 if iterations == 1 else PARTS]
-        wrong = np.concatenate([part.mistakes(kind, growth, iterations) for part in parts])
-        self.progress.say_when_due(f"{_name(kind)}: {wrong.mean():.1%} wrong held out", last=False)
+        wrong = np.concatenate([part.wrong_about(kind, growth, iterations) for part in parts])
+        self.progress.say_when_due(
+            f"{_name(kind)}: wrong by {wrong.mean():.4f} held out", last=False
+        )
         return wrong
 
     @cached_property

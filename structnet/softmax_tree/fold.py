@@ -13,6 +13,7 @@ from structnet.softmax_tree.optimisation import alternate
 from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import ChosenSettings, GrowthSettings
 from structnet.softmax_tree.start import first_draft
+from structnet.softmax_tree.wrongness import wrong_about
 
 STEPS, SETTLED = 15, 1e-2  # of the solver in a short training, and where that ends
 BETTER = 0.5  # deviations of chance by which one kind is better than a simpler one
@@ -24,7 +25,7 @@ class Fold:
 
     Attributes:
         begun: the tree of each kind after one iteration.
-        wrong: mask of the held-out samples that a kind takes for another class after so many.
+        wrong: how wrong a kind is about each held-out sample after so many.
     """
 
     learn: Points
@@ -32,10 +33,10 @@ class Fold:
     begun: dict[ChosenSettings, Draft] = field(default_factory=dict)
     wrong: dict[tuple, np.ndarray] = field(default_factory=dict)
 
-    def mistakes(
+    def wrong_about(
         self, kind: ChosenSettings, growth: GrowthSettings | None, iterations: int | None
     ) -> np.ndarray:
-        """Which of the held-out samples a kind takes for another class. ``[tested]``.
+        """How wrong a kind is about each of the held-out samples. ``[tested]``.
 
         Args:
             iterations: length of the training; None is that of the end, where a tree that grows
@@ -43,7 +44,8 @@ class Fold:
         """
         asked = kind, iterations
         if asked not in self.wrong:
-            self.wrong[asked] = self._learnt(kind, growth, iterations).mistakes(self.test)
+            draft = self._learnt(kind, growth, iterations)
+            self.wrong[asked] = wrong_about(draft, self.learn, self.test)
         return self.wrong[asked]
 
     def fewer(self, number: int, seed: int) -> Fold:
@@ -73,22 +75,23 @@ class Fold:
 
 
 def exceeds(wrong: np.ndarray, other: np.ndarray, by: float = BETTER) -> bool:
-    """Are there more mistakes than others on the same samples, and not by chance?
+    """Is one more wrong than another about the same samples, and not by chance?
 
-    Two kinds err on the same samples: what differs is what counts.
+    Two kinds err on the same samples: what differs is what counts, in squares.
 
     Shapes:
-        wrong, other ``[tested]``, bool.
+        wrong, other ``[tested]``.
     """
-    noise = (wrong != other).mean() ** 0.5 / len(wrong) ** 0.5
-    return bool(wrong.mean() - other.mean() > by * noise)
+    difference = np.subtract(wrong, other, dtype=np.float64)
+    noise = (difference**2).mean() ** 0.5 / len(wrong) ** 0.5
+    return bool(difference.mean() > by * noise)
 
 
 def lowest(wrong: Mapping[ChosenSettings, np.ndarray]) -> ChosenSettings:
     """The first of those whose error is, by chance, the lowest.
 
     Shapes:
-        each of wrong ``[tested]``, bool.
+        each of wrong ``[tested]``.
     """
     best = min(wrong.values(), key=np.mean)
     return next(kind for kind, each in wrong.items() if not exceeds(each, best))

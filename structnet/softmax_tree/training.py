@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from structnet.softmax_tree.choice import chosen
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.growth import Trial, trials
@@ -25,6 +27,7 @@ from structnet.softmax_tree.smoothing import smoothed
 from structnet.softmax_tree.start import first_draft, same_shape
 from structnet.softmax_tree.state import State, facts_of
 from structnet.softmax_tree.tree import SoftmaxTree
+from structnet.softmax_tree.wrongness import wrong_about
 from structnet.training.history import History
 from structnet.training.progress import Progress
 
@@ -100,8 +103,9 @@ def train(
         growth: hyper-parameters of growth; None lets nothing grow.
         num_classes: number of classes; by default one more than the largest.
         weights: count of each sample.
-        validation: samples and classes, and perhaps weights, by whose error the round of growth is
-            chosen; without them it is the last one.
+        validation: samples and classes, and perhaps weights, by which the round of growth is
+            chosen, by their error, and of few classes by probabilities, too; without them it is the
+            last one.
         refit: True trains the tree of that round once more, on the validation samples, too.
         callbacks: functions that are called with the history after every iteration.
         state_file: file that has the state of the training after every iteration; if it is there,
@@ -243,10 +247,13 @@ class _Training:
 
     def _compare(self) -> None:
         """Keeps the tree of a round if none before was better."""
-        state, error = self.state, self._validation_error(self.state.draft)
+        state, tested, wrong = self.state, self.validation, None
+        if tested is not None:
+            each = wrong_about(state.draft, self.points, tested)
+            wrong = float(np.average(each, weights=tested.weights))
         state.since += 1
-        if error is None or state.least is None or error < state.least:
-            state.best, state.least, state.since = state.draft, error, 0
+        if wrong is None or state.least is None or wrong < state.least:
+            state.best, state.least, state.since = state.draft, wrong, 0
             state.best_round = state.round
 
     def _grow(self) -> bool:

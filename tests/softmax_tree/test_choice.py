@@ -115,7 +115,7 @@ def test_a_flat_softmax_behind_a_hill_is_found(monkeypatch: pytest.MonkeyPatch) 
     def mistakes(self: _Search, kind: ChosenSettings, **_: Any) -> Any:
         return np.arange(50) < wrong[kind.depth or 0]
 
-    monkeypatch.setattr(_Search, "_mistakes", mistakes)
+    monkeypatch.setattr(_Search, "_wrong_about", mistakes)
     walked = search._walk("centroids", wrong, {})
     assert [kind.depth for kind in walked] == [6, 4, 0, 1, 2]
     wrong[0] = 20  # is as good as the narrow leaves
@@ -135,7 +135,7 @@ def test_a_flat_softmax_of_few_rows_that_begins_slowly_is_found(
         worse = kind.depth == 1000 or (kind.depth != 4 if iterations else kind.depth != 0)
         return np.arange(50) < 5 + 10 * worse
 
-    monkeypatch.setattr(_Search, "_mistakes", mistakes)
+    monkeypatch.setattr(_Search, "_wrong_about", mistakes)
     monkeypatch.setattr(choice, "SCARCE", scarce)
     monkeypatch.setattr(_Search, "_cheap", True)
     assert search.best().depth == taken
@@ -149,7 +149,7 @@ def test_penalties_are_held_to_the_best_of_all(monkeypatch: pytest.MonkeyPatch) 
     def mistakes(self: _Search, kind: ChosenSettings, **_: Any) -> Any:
         return np.isin(np.arange(50), wrong.get(int(kind.leaf_penalty or 0), range(50)))
 
-    monkeypatch.setattr(_Search, "_mistakes", mistakes)
+    monkeypatch.setattr(_Search, "_wrong_about", mistakes)
     assert not exceeds(*(mistakes(search, ChosenSettings(leaf_penalty=p)) for p in (100, 10)))
     assert search._penalised(search._kind(1, "rows")).leaf_penalty == 10
 
@@ -180,7 +180,7 @@ def test_of_penalties_that_are_as_good_the_strongest_is_taken(
         def mistakes(self: _Search, kind: ChosenSettings, least: float = harmful, **_: Any) -> Any:
             return np.arange(50) < 10 * ((kind.leaf_penalty or 0) >= least)
 
-        monkeypatch.setattr(_Search, "_mistakes", mistakes)
+        monkeypatch.setattr(_Search, "_wrong_about", mistakes)
         assert search._penalised(search._kind(1, "rows")).leaf_penalty == taken
 
 
@@ -191,7 +191,7 @@ def test_ridges_grow_as_long_as_that_helps(monkeypatch: pytest.MonkeyPatch) -> N
         def mistakes(self: _Search, kind: ChosenSettings, best: float = best, **_: Any) -> Any:
             return np.arange(50) < 10 + abs(np.log(kind.leaf_ridge + 1) - np.log(best + 1))
 
-        monkeypatch.setattr(_Search, "_mistakes", mistakes)
+        monkeypatch.setattr(_Search, "_wrong_about", mistakes)
         found = search._penalised(search._kind(1, "rows"))
         assert found.leaf_ridge == best and (found.leaf_penalty == 0.1) == (best > 0)
 
@@ -224,7 +224,7 @@ def test_ridges_are_told_in_the_mean_weight(monkeypatch: pytest.MonkeyPatch) -> 
         ridges.add(kind.leaf_ridge)
         return np.arange(50) < 10 + 5 * (kind.leaf_ridge > 100) - 5 * (kind.leaf_ridge == 100)
 
-    monkeypatch.setattr(_Search, "_mistakes", mistakes)
+    monkeypatch.setattr(_Search, "_wrong_about", mistakes)
     found = search._penalised(search._kind(1, "rows"))
     assert ridges == {0, 100, 1000} and (found.leaf_penalty, found.leaf_ridge) == (10, 100)
 
@@ -272,13 +272,13 @@ def test_penalties_of_few_rows_a_class_are_compared_by_whole_trainings(
     if not whole:
         monkeypatch.setattr(choice, "WHOLE", 0)
     tried = []
-    mistakes = _Search._mistakes
+    mistakes = _Search._wrong_about
 
     def noted(self: _Search, *given: Any, **told: Any) -> np.ndarray:
         tried.append(told.get("iterations", choice.ITERATIONS))
         return mistakes(self, *given, **told)
 
-    monkeypatch.setattr(_Search, "_mistakes", noted)
+    monkeypatch.setattr(_Search, "_wrong_about", noted)
     trained = train(x[:800], y[:800], SoftmaxTreeSettings(seed=0), num_classes=100)
     assert (None in tried) == whole
     right = float((trained.tree.classes_of(x[800:]) == y[800:]).mean())
@@ -301,7 +301,7 @@ def test_the_weakest_penalty_must_spare_more_mistakes_than_chance(
     def mistakes(self: _Search, kind: ChosenSettings, **_: Any) -> Any:
         return np.arange(3000) < wrong[kind.leaf_penalty or 0]
 
-    monkeypatch.setattr(_Search, "_mistakes", mistakes)
+    monkeypatch.setattr(_Search, "_wrong_about", mistakes)
     assert search._penalised(search._kind(1, "rows")).leaf_penalty == taken
 
 

@@ -1,0 +1,60 @@
+"""How wrong a tree is about samples that it has not learnt from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from structnet.softmax_tree import SoftmaxTreeSettings, train
+from structnet.softmax_tree.fold import Fold, exceeds
+from structnet.softmax_tree.points import Points
+from structnet.softmax_tree.settings import ChosenSettings
+from structnet.softmax_tree.wrongness import FEW, wrong_about
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("classes", [2, FEW, FEW + 1])
+def test_of_few_classes_probabilities_count_beside_the_mistakes(classes: int, sparse: bool) -> None:
+    rng = np.random.default_rng(classes)
+    x = rng.normal(size=(400, 4)).astype(np.float32)
+    y = np.argmax(x @ rng.normal(size=(4, classes)) + rng.normal(size=(400, classes)), 1)
+    rows = csr_matrix(x) if sparse else x
+    tree = train(rows[:200], y[:200], SoftmaxTreeSettings(depth=1, k=2), num_classes=classes).tree
+    parts = (Points.made(rows[i], y[i], classes, None) for i in (slice(200), slice(200, None)))
+    found = wrong_about(tree.draft(), *parts)
+    prob = tree.predict_proba(rows[200:]).numpy()
+    expected = (prob.argmax(1) != y[200:]).astype(float)
+    assert 0.1 < expected.mean() < 0.9
+    if classes <= FEW:
+        expected += ((prob - np.eye(classes)[y[200:]]) ** 2).sum(1) / 2
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_of_kinds_with_the_same_mistakes_the_one_that_knows_more_is_better() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(6000, 1)).astype(np.float32)
+    y = (rng.random(6000) < 1 / (1 + np.exp(4 - 1.2 * x[:, 0]))).astype(int)
+    points = Points.made(x, y, 2, None)
+    fold = Fold(points.take(np.arange(3000)), points.take(np.arange(3000, 6000)))
+    kinds = [
+        ChosenSettings.of(
+            SoftmaxTreeSettings(depth=0, k=2, leaf_penalty=p, decision_penalty=p, start="rows")
+        )
+        for p in (1.0, 3000.0)
+    ]
+    weak, strong = (fold.wrong_about(kind, None, None) for kind in kinds)
+    assert (weak // 1 == strong // 1).mean() > 0.995  # whole parts are mistakes
+    assert exceeds(strong, weak) and not exceeds(weak, strong)
+
+
+def test_a_rare_class_is_ranked_by_the_tree_that_is_chosen() -> None:
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(8000, 6))
+    y = (rng.random(8000) < 1 / (1 + np.exp(5 - 1.5 * x[:, 0]))).astype(int)
+    tree = train(x[:4000].astype(np.float32), y[:4000], SoftmaxTreeSettings()).tree
+    score = tree.predict_proba(x[4000:].astype(np.float32)).numpy()[:, 1]
+    inside = score[y[4000:] == 1][:, None]
+    outside = score[y[4000:] == 0]
+    auc = (inside > outside).mean() + (inside == outside).mean() / 2
+    assert auc > 0.75
