@@ -25,7 +25,7 @@ class Fold:
 
     Attributes:
         begun: the tree of each kind after one iteration.
-        wrong: how wrong a kind is about each held-out sample after so many.
+        wrong: figures of :func:`.wrong_about` of each kind after so many, one a held-out sample.
     """
 
     learn: Points

@@ -46,15 +46,3 @@ def test_of_kinds_with_the_same_mistakes_the_one_that_knows_more_is_better() -> 
     weak, strong = (fold.wrong_about(kind, None, None) for kind in kinds)
     assert (weak // 1 == strong // 1).mean() > 0.995  # whole parts are mistakes
     assert exceeds(strong, weak) and not exceeds(weak, strong)
-
-
-def test_a_rare_class_is_ranked_by_the_tree_that_is_chosen() -> None:
-    rng = np.random.default_rng(1)
-    x = rng.normal(size=(8000, 6))
-    y = (rng.random(8000) < 1 / (1 + np.exp(5 - 1.5 * x[:, 0]))).astype(int)
-    tree = train(x[:4000].astype(np.float32), y[:4000], SoftmaxTreeSettings()).tree
-    score = tree.predict_proba(x[4000:].astype(np.float32)).numpy()[:, 1]
-    inside = score[y[4000:] == 1][:, None]
-    outside = score[y[4000:] == 0]
-    auc = (inside > outside).mean() + (inside == outside).mean() / 2
-    assert auc > 0.75
