@@ -259,6 +259,6 @@ def test_what_takes_a_plan_is_compiled_within_the_sweeps_alone():
         for function in vars(module).values()
         if isinstance(function, Dispatcher) and "plan" in signature(function.py_func).parameters
     }
-    sweeps = {x for form in forms for x in (form.sweep_up, form.sweep_down, form.weights_down)}
+    sweeps = {x for form in forms for x in (form.sweep_up, form.sweep_down)}
     assert sweeps < taking
     assert {x.targetoptions.get("inline") for x in taking - sweeps} == {"always"}

@@ -6,7 +6,7 @@
 ``states``           the arrays that it computes in
 ``forms``            what the aggregators differ in: their weights and their compiled loops
 ``cores``            the core that the full tensor and Tucker have
-``parts``            a forest in parts, one a thread
+``pieces``           a sweep in pieces, which threads take in turn
 ``child_sum_sweep``  the sweep of a Child-Sum Tree-LSTM
 ``kernels``          the compiled loops
 ===================  ===========================================================================

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,9 +9,11 @@ import torch
 from torch import Tensor
 
 from structnet.tensor_tree.compiled.kernels import child_sum as kernels
-from structnet.tensor_tree.compiled.parts import in_parallel, split
-from structnet.trees._kernels import add_rows
+from structnet.tensor_tree.compiled.pieces import cut, in_parallel, side_by_side, widest
+from structnet.trees._kernels import add_rows, grouped
 from structnet.trees.forest import Forest
+
+_OF_A_NODE = 100  # multiplications for its nonlinearities, for each number of its state
 
 
 class Weights(NamedTuple):
@@ -55,6 +55,7 @@ class Plan(NamedTuple):
         num_labels: count of the labels.
         types, tokens: numbers of the labels that have one, and which it is of each.
         inner: the first label that nodes with children have.
+        apart: each node has a label of its own, of its own number.
     """
 
     offsets: np.ndarray
@@ -66,11 +67,25 @@ class Plan(NamedTuple):
     types: tuple[np.ndarray, np.ndarray]
     tokens: tuple[np.ndarray, np.ndarray]
     inner: int
+    apart: bool
 
     @property
-    def loops(self) -> tuple:
-        """What the loops over nodes take of it."""
-        return self.offsets, self.children, self.places, self.starts, self.label, self.inner
+    def tree(self) -> tuple[np.ndarray, ...]:
+        """What all loops over nodes take of it."""
+        return self.offsets, self.children, self.places, self.starts
+
+    def pieces(self, w: Weights) -> np.ndarray:
+        """Those that the loops are cut into."""
+        work = w.U.size + w.V.size + _OF_A_NODE * w.V.shape[1]
+        return cut(self.starts, np.zeros_like(self.starts), work, 0)
+
+    def by_label(self, rows: np.ndarray, first: int = 0) -> np.ndarray:
+        """Rows of nodes, the last of all, added up by their labels from ``first`` on."""
+        if self.apart:
+            return rows
+        found = np.zeros((self.num_labels - first, rows.shape[1]), rows.dtype)
+        add_rows(found, self.label[-len(rows) :] - first, rows)
+        return found
 
 
 class States(NamedTuple):
@@ -128,7 +143,7 @@ def make_plan(forest: Forest, types: np.ndarray, tokens: np.ndarray, apart: bool
         label, types, tokens, inner = _distinct(types, tokens, leaves)
     named = (_named(types), _named(tokens))
     tree = forest.offsets, forest.children, forest.pos, starts
-    return Plan(*tree, label, len(types), *named, inner)
+    return Plan(*tree, label, len(types), *named, inner, apart)
 
 
 def _named(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -165,118 +180,116 @@ def sweep(
     Shapes:
         types, tokens ``[num_nodes]``; mask ``[num_nodes, e]``.
     """
-    cut = split(forest)
-
-    def plan(own: np.ndarray) -> Plan:
-        part = forest.copied(own) if len(cut.nodes) > 1 else forest
-        return make_plan(part, types[own], tokens[own], mask is not None)
-
-    plans = in_parallel([partial(plan, own) for own in cut.nodes])
-    factors = np.empty((0, weights[0].shape[1]), np.float32) if mask is None else _numpy(mask)
-    masks = [factors[nodes if mask is not None else []] for nodes in cut.nodes]
-    return _Sweep.apply(cut.rows if len(plans) > 1 else None, plans, masks, *weights)
+    plan = make_plan(forest, types, tokens, mask is not None)
+    return _Sweep.apply(plan, None if mask is None else _numpy(mask), *weights)
 
 
 def _numpy(x: Tensor) -> np.ndarray:
     return x.detach().contiguous().numpy()
 
 
-def _room(plan: Plan, columns: int, dtype: np.dtype) -> np.ndarray:
-    """For products, of the level that has most rows."""
-    return np.empty((np.diff(plan.starts).max(), columns), dtype)
-
-
-def _up(plan: Plan, w: Weights, mask: np.ndarray, H: np.ndarray) -> States:
-    """The states of one part, whose H are set."""
+def _up(plan: Plan, w: Weights, mask: np.ndarray | None, H: np.ndarray) -> States:
+    """The states, whose H are set."""
     x = np.zeros((plan.num_labels, w.Wf.shape[0]), H.dtype)
     for table, (labels, rows) in zip(w[:2], (plan.types, plan.tokens), strict=True):
         add_rows(x, labels, table[rows])
-    if len(mask):
+    if mask is not None:
         x *= mask
-    X, P = x @ w.W, x[plan.inner :] @ w.Wf
-    X += w.b
-    P += w.bf
-    Y = np.take(X, plan.label, 0)
-    A, F = (np.empty((n, H.shape[1]), H.dtype) for n in (len(H) - plan.starts[1], len(plan.places)))
+
+    def of_labels(weight: np.ndarray, bias: np.ndarray, first: int) -> np.ndarray:
+        product = x[first:] @ weight
+        product += bias
+        return product
+
+    X, P = in_parallel(
+        [lambda: of_labels(w.W, w.b, 0), lambda: of_labels(w.Wf, w.bf, plan.inner)],
+        work=x.size * w.V.shape[1],
+    )
+    Y = X if plan.apart else np.take(X, plan.label, 0)
+    inner = len(H) - plan.starts[1]
+    A, F = (np.empty((n, H.shape[1]), H.dtype) for n in (inner, len(plan.places)))
     Q, C, T = (np.empty_like(H) for _ in range(3))
-    room = _room(plan, Y.shape[1], H.dtype)
-    kernels.sweep_up(*plan.loops, w.U, w.V, w.g, w.s, P, Y, A, Q, F, H, C, T, room)
-    return States(mask, x, Y, A, F, H, C, T)
+    pieces = plan.pieces(w)
+    side_by_side(
+        kernels.sweep_up, pieces, *plan.tree, plan.label, plan.inner, w.U, w.V, w.g, w.s,
+        P, Y, A, Q, F, H, C, T,
+        at_once=widest(pieces),
+    )  # fmt: skip
+    return States(H[:0] if mask is None else mask, x, Y, A, F, H, C, T)
 
 
 def _down(
     plan: Plan, w: Weights, asked: bool, s: States, dH: np.ndarray
 ) -> tuple[list[np.ndarray], np.ndarray | None]:
-    """The gradients of one part's weights, without the tables, and if asked of labels' vectors.
+    """The gradients of the weights, without the tables, and if asked of labels' vectors.
 
     dH, that of H, is added to.
     """
-    inner, leaves = plan.inner, int(plan.starts[1])
-    dC, dQ, dY = np.zeros_like(dH), np.zeros_like(dH), np.empty_like(s.Y)
-    dP = np.zeros((len(s.x) - inner, dH.shape[1]), dH.dtype)
-    dg, ds = np.zeros_like(w.g), np.zeros_like(w.s)
-    room = _room(plan, dH.shape[1], dH.dtype)
-    kernels.sweep_down(
-        *plan.loops, w.U, w.V, w.g, s.Y, s.F, s.H, s.C, s.T, room, dg, ds, dP, dY, dQ, dH, dC
+    inner, leaves, c = plan.inner, int(plan.starts[1]), dH.shape[1]
+    dC, dQ, dY = np.zeros_like(dH), np.empty_like(dH), np.empty_like(s.Y)
+    dA, dP = np.empty_like(s.A), np.empty_like(s.A)
+    pieces, places = plan.pieces(w), len(w.g)
+    dg, ds = (np.zeros((len(pieces) * places, c), dH.dtype) for _ in range(2))
+    edges, of_parents = grouped(plan.children, len(dH))
+    parents = np.repeat(np.arange(len(dH)), np.diff(plan.offsets))[edges]
+    side_by_side(
+        kernels.sweep_down, pieces, *plan.tree, edges, parents, of_parents, w.U, w.V, w.g,
+        s.Y, s.F, s.H, s.C, s.T, dg, ds, dP, dA, dY, dQ, dH, dC,
+        at_once=widest(pieces),
+    )  # fmt: skip
+    dX, dP = plan.by_label(dY), plan.by_label(dP, inner)
+
+    def of_labels() -> np.ndarray | None:
+        if not asked:
+            return None
+        dx = dX @ w.W.T
+        dx[inner:] += dP @ w.Wf.T
+        if len(s.mask):
+            dx *= s.mask
+        return dx
+
+    dx, *found = in_parallel(
+        [
+            of_labels,
+            lambda: s.x.T @ dX,
+            lambda: dX.sum(0),
+            lambda: s.x[inner:].T @ dP,
+            lambda: dP.sum(0),
+            lambda: s.A.T @ dY[leaves:],
+            lambda: s.H.T @ dQ,
+        ],
+        work=dY.size * c,
     )
-    dX = np.zeros((len(s.x), dY.shape[1]), dY.dtype)
-    add_rows(dX, plan.label, dY)
-    of_labels = s.x.T @ dX, dX.sum(0), s.x[inner:].T @ dP, dP.sum(0)
-    found = [*of_labels, s.A.T @ dY[leaves:], s.H.T @ dQ, dg, ds]
-    if not asked:
-        return found, None
-    dx = dX @ w.W.T
-    dx[inner:] += dP @ w.Wf.T
-    if len(s.mask):
-        dx *= s.mask
-    return found, dx
+    return [*found, *(x.reshape(-1, places, c).sum(0) for x in (dg, ds))], dx
 
 
 class _Sweep(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any,
-        rows: np.ndarray | None,
-        plans: list[Plan],
-        masks: list[np.ndarray],
-        *weights: Tensor,
-    ) -> Tensor:
+    def forward(ctx: Any, plan: Plan, mask: np.ndarray | None, *weights: Tensor) -> Tensor:
         w = Weights(*map(_numpy, weights))
-        ends = np.cumsum([len(plan.label) for plan in plans])
-        H = weights[0].new_empty(int(ends[-1]), w.V.shape[1])
-        each = zip(plans, masks, np.split(H.numpy(), ends[:-1]), strict=True)
-        states = in_parallel([partial(_up, plan, w, mask, own) for plan, mask, own in each])
-        ctx.rows, ctx.plans = rows, plans
-        kept = (torch.from_numpy(x) for s in states for x in s)
+        H = weights[0].new_empty(len(plan.label), w.V.shape[1])
+        states = map(torch.from_numpy, _up(plan, w, mask, H.numpy()))
+        ctx.plan = plan
         # Freed by the backward, whoever keeps the loss. H is there twice: torch sees by the tensor
         # that it gives away whether somebody changed it.
-        ctx.save_for_backward(H, *weights, *kept)
-        return H if rows is None else torch.from_numpy(np.take(H.numpy(), rows, 0))
+        ctx.save_for_backward(H, *weights, *states)
+        return H
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple:
         if torch.is_grad_enabled():  # create_graph=True; otherwise a backward records nothing
             raise RuntimeError("the levels backend has no second derivatives; backend='dgl' has")
-        saved = iter(map(_numpy, ctx.saved_tensors[1:]))  # raises if one was changed in place since
-        w = Weights(*itertools.islice(saved, len(Weights._fields)))
-        states = [States(*itertools.islice(saved, len(States._fields))) for _ in ctx.plans]
-        ends, asked = np.cumsum([len(s.H) for s in states]), ctx.needs_input_grad[3:]
-        dH = np.zeros((ends[-1], gradient.shape[1]), w.V.dtype)
-        dH[slice(None) if ctx.rows is None else ctx.rows] = gradient.numpy()
-        each = zip(ctx.plans, states, np.split(dH, ends[:-1]), strict=True)
-        found = in_parallel(
-            [partial(_down, plan, w, any(asked[:2]), s, d_own) for plan, s, d_own in each]
-        )
+        saved = list(map(_numpy, ctx.saved_tensors[1:]))  # raises if one was changed in place since
+        n = len(Weights._fields)
+        w, s, asked = Weights(*saved[:n]), States(*saved[n:]), ctx.needs_input_grad[2:]
+        dH = np.array(gradient.numpy(), w.V.dtype, order="C")  # a copy, which is added to
+        found, dx = _down(ctx.plan, w, any(asked[:2]), s, dH)
         tables = [np.zeros_like(x) if yes else None for x, yes in zip(w[:2], asked, strict=False)]
-        total = found[0][0]
-        for part, (plan, (d, dx)) in enumerate(zip(ctx.plans, found, strict=True)):
-            for table, (labels, rows) in zip(tables, (plan.types, plan.tokens), strict=True):
-                if table is not None and dx is not None:
-                    add_rows(table, rows, dx[labels])
-            for x, more in zip(total, d if part else (), strict=False):
-                x += more
+        for table, (labels, rows) in zip(tables, (ctx.plan.types, ctx.plan.tokens), strict=True):
+            if table is not None and dx is not None:
+                add_rows(table, rows, dx[labels])
         gradients = (
             torch.from_numpy(x) if x is not None and yes else None
-            for x, yes in zip((*tables, *total), asked, strict=True)
+            for x, yes in zip((*tables, *found), asked, strict=True)
         )
-        return None, None, None, *gradients
+        return None, None, *gradients

@@ -58,4 +58,4 @@ def core_gradient(gradient: Core, tensor: np.ndarray) -> np.ndarray:
 def products_room(core: Core, plan: Plan, keep: bool) -> tuple[int, ...]:
     """The shape of ``States.products``."""
     _, parts, _, columns = core.weight.shape
-    return (parts, len(plan.types) - int(plan.leaves[-1]), columns) if keep else (0, 0, 0)
+    return (parts, len(plan.types) - plan.leaves, columns) if keep else (0, 0, 0)

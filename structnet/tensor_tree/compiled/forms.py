@@ -17,6 +17,7 @@ from structnet.tensor_tree.aggregators.weighted_sum import ChildSum, WeightedSum
 from structnet.tensor_tree.compiled.cores import Core, core_gradient, make_core, products_room
 from structnet.tensor_tree.compiled.kernels import cp, full_tensor, sums, tensor_train, tucker
 from structnet.tensor_tree.compiled.plan import Plan
+from structnet.tensor_tree.compiled.states import States
 
 Arrays = Sequence[np.ndarray]
 
@@ -55,6 +56,11 @@ class Form:
         return {}
 
     @classmethod
+    def slots(cls, plan: Plan, s: States) -> tuple[int, int]:
+        """The shape of :attr:`..states.Gradients.slots`."""
+        return len(plan.inbox), s.sent.shape[1]
+
+    @classmethod
     def gradients(cls, gradients: Any, parameters: Arrays) -> Arrays:
         """Those of the other parameters, from a tuple like that of :meth:`weights`."""
         return tuple(x[: len(own)] for x, own in zip(gradients, parameters, strict=True))
@@ -74,6 +80,10 @@ class SumForm(Form):
     others = ("bias",)
     Weights: ClassVar[Callable[..., Any]] = SumWeights
 
+    @classmethod
+    def slots(cls, plan: Plan, s: States) -> tuple[int, int]:
+        return 0, 0
+
 
 class FullForm(Form):
     """A core over the children's own states."""
@@ -89,6 +99,10 @@ class FullForm(Form):
     @classmethod
     def room(cls, weights: Core, plan: Plan, keep: bool) -> dict[str, tuple[int, ...]]:
         return {"products": products_room(weights, plan, keep)}
+
+    @classmethod
+    def slots(cls, plan: Plan, s: States) -> tuple[int, int]:
+        return len(plan.inbox), s.h.shape[1]
 
     @classmethod
     def gradients(cls, gradients: Core, parameters: Arrays) -> Arrays:
@@ -196,6 +210,13 @@ def zeros_like(weights: Any, more: int) -> Any:
     if isinstance(weights, tuple):
         return type(weights)(*(zeros_like(x, more) for x in weights))
     return weights
+
+
+def size_of_one(weights: Any) -> int:
+    """How many numbers of a tuple of arrays are of one of its keys or types."""
+    if isinstance(weights, np.ndarray):
+        return weights.size // max(len(weights), 1)
+    return sum(map(size_of_one, weights)) if isinstance(weights, tuple) else 0
 
 
 def fold(gradients: Any, rows: Sequence[tuple[int, int]]) -> None:

@@ -11,7 +11,7 @@ class States(NamedTuple):
     """What the nodes are and send, or its gradients.
 
     Attributes:
-        h, c: the states, those of the bottom last, one a part.
+        h, c: the states, that of the bottom last.
         tanh: tanh of c.
         gates: i, o, u side by side and, if the aggregator gives them, f of each place; first what
             goes into their nonlinearity, then what comes out.
@@ -22,7 +22,7 @@ class States(NamedTuple):
         partial: a tensor train's vector before each slot's matrix.
 
     Shapes:
-        h, c, tanh ``[num_nodes + parts, c]``; gates ``[num_nodes + parts, G c]``; sent
+        h, c, tanh ``[num_nodes + 1, c]``; gates ``[num_nodes + 1, G c]``; sent
         ``[num_messages, width]``; forget ``[num_messages, c]``, or 0 for c; reduced
         ``[num_nodes, G r]``; products ``[parts of the core, typed nodes, b k]``; partial
         ``[slots, G r]``.
@@ -38,12 +38,36 @@ class States(NamedTuple):
     products: np.ndarray
     partial: np.ndarray
 
-    def for_gradients(self) -> States:
-        """Room for those: zeros for what is added to, and nothing for what has none."""
-        zeros = {name: np.zeros_like(getattr(self, name)) for name in ("h", "c", "sent", "forget")}
-        gates, reduced = np.empty_like(self.gates), np.empty_like(self.reduced)
-        none = {name: getattr(self, name)[:0] for name in ("tanh", "products", "partial")}
-        return States(**zeros, **none, gates=gates, reduced=reduced)
+
+class Gradients(NamedTuple):
+    """Those of the states.
+
+    Attributes:
+        h, c, gates, sent, forget, reduced: those of what bears the name.
+        slots: those of what each slot receives, if they are not those of the node's gates.
+        own: what each message adds to those of its source's h and c, side by side.
+
+    Shapes:
+        slots ``[slots, width or c]``, or 0 for all; own ``[num_messages, 2 c]``; the others as in
+        :class:`States`.
+    """
+
+    h: np.ndarray
+    c: np.ndarray
+    gates: np.ndarray
+    sent: np.ndarray
+    forget: np.ndarray
+    reduced: np.ndarray
+    slots: np.ndarray
+    own: np.ndarray
+
+
+def for_gradients(s: States, slots: tuple[int, int]) -> Gradients:
+    """Room for those, zeros for what is added to."""
+    h, c = np.zeros_like(s.h), np.zeros_like(s.c)
+    others = (np.empty_like(x) for x in (s.gates, s.sent, s.forget, s.reduced))
+    own = len(s.sent), 2 * s.h.shape[1]
+    return Gradients(h, c, *others, *(np.empty(shape, s.h.dtype) for shape in (slots, own)))
 
 
 class Linear(NamedTuple):

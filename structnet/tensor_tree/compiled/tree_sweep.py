@@ -11,8 +11,7 @@ gradients; a message of level DEBUG then says why.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -22,15 +21,22 @@ from torch import Tensor, nn
 from structnet.message_passing.cell import State
 from structnet.message_passing.scheduling import Layout
 from structnet.tensor_tree.aggregators.base import Aggregator
-from structnet.tensor_tree.compiled.forms import FORMS, Form, fold, zeros_like
-from structnet.tensor_tree.compiled.parts import in_parallel, split
-from structnet.tensor_tree.compiled.plan import Plan, by_key, by_type, make_plan
-from structnet.tensor_tree.compiled.states import Linear, Messages, States
-from structnet.training.one_thread import ONE_THREAD
+from structnet.tensor_tree.compiled.forms import FORMS, Form, fold, size_of_one, zeros_like
+from structnet.tensor_tree.compiled.pieces import cut, shares_of, side_by_side, widest
+from structnet.tensor_tree.compiled.plan import Plan, make_back, make_plan
+from structnet.tensor_tree.compiled.states import (
+    Gradients,
+    Linear,
+    Messages,
+    States,
+    for_gradients,
+)
 from structnet.trees._kernels import add_rows
 from structnet.trees.forest import Forest
 
 logger = logging.getLogger(__name__)
+
+_OF_A_GATE = 16  # multiplications for its nonlinearity and its part of a cell
 
 
 class _Model(Protocol):
@@ -108,22 +114,15 @@ def sweep(model: _Model, forest: Forest, nodes: np.ndarray | None) -> State:
         GraphError: types or places that the model does not have.
     """
     model.layout.check(forest)
-    plan, rows, tokens = _planned(forest, model.layout)
     weight, bias, *inputs = _inputs(model)
-    leaves = torch.addmm(bias, model.look_up(torch.from_numpy(tokens)), weight)
+    tokens = torch.from_numpy(forest.tokens[forest.types < 0])
+    leaves = torch.addmm(bias, model.look_up(tokens), weight)
     keep = torch.is_grad_enabled() and any(x.requires_grad for x in (leaves, *inputs))
+    plan = make_plan(forest, model.layout)
     call = _Call(FORMS[type(model.aggregator)], plan, model.layout, model.aggregator.gates, keep)
-    chosen = rows[forest.roots if nodes is None else nodes]
-    h, c = _Sweep.apply(call, torch.from_numpy(chosen), leaves, *inputs)
+    chosen = torch.from_numpy(np.asarray(forest.roots if nodes is None else nodes))
+    h, c = _Sweep.apply(call, chosen, leaves, *inputs)
     return {"h": h, "c": c}
-
-
-def _planned(forest: Forest, layout: Layout) -> tuple[Plan, np.ndarray, np.ndarray]:
-    """A plan of the forest, maybe in parts, its row of each node, and its leaves' tokens."""
-    parts = split(forest)
-    forest = parts.forest(forest)
-    plan = make_plan(forest, layout, [len(nodes) for nodes in parts.nodes])
-    return plan, parts.rows, forest.tokens[forest.types < 0]
 
 
 class _Weights(NamedTuple):
@@ -159,11 +158,29 @@ class _Call(NamedTuple):
         )
         return _Weights(messages, self.form.weights(self.layout.arity, others))
 
+    def work(self, weights: _Weights) -> tuple[int, int]:
+        """About how many multiplications a node and a message take."""
+        c = weights.messages.forget.weight.shape[1]
+        cell, moved = _OF_A_GATE * self.gates * c, _OF_A_GATE * 2 * c
+        return size_of_one(weights.form) + cell, size_of_one(weights.messages) + moved
+
+    def pieces(self, weights: _Weights) -> np.ndarray:
+        """Those that the sweep is cut into."""
+        plan = self.plan
+        levels = plan.nodes[plan.node_levels], plan.messages[plan.message_levels]
+        return cut(*levels, *self.work(weights))
+
+    def shares(self, weights: _Weights) -> int:
+        """Those that the gradients of the weights are cut into."""
+        plan = self.plan
+        rows = len(plan.types) - plan.leaves, len(plan.sources)
+        return max(map(shares_of, rows, self.work(weights)))
+
     def states(self, weights: _Weights) -> States:
         """Room for the states, not set yet."""
         plan, ((weight, _), (forget, _)) = self.plan, weights.messages
         c = weight.shape[1]
-        rows = len(plan.types) + self.num_parts
+        rows = len(plan.types) + 1
         shapes = {
             **dict.fromkeys(("h", "c", "tanh"), (rows, c)),
             "gates": (rows, self.gates * c),
@@ -176,68 +193,59 @@ class _Call(NamedTuple):
         }
         return States(**{name: np.empty(shape, weight.dtype) for name, shape in shapes.items()})
 
-    @property
-    def num_parts(self) -> int:
-        return len(self.plan.parts) - 1
-
-    def in_parts(self, function: Callable, *arguments: Any) -> None:
-        """Calls it for each part."""
-        in_parallel([partial(function, *arguments, part) for part in range(self.num_parts)])
-
     def up(self, weights: _Weights, leaves: np.ndarray, bottom: np.ndarray) -> States:
         """All states."""
         plan, s = self.plan, self.states(weights)
-        s.gates[np.flatnonzero(plan.types < 0), : leaves.shape[1]] = leaves
+        s.gates[: plan.leaves, : leaves.shape[1]] = leaves
         for x, of_bottom in zip(s[:2], bottom, strict=True):
-            x[len(plan.types) :] = of_bottom
-        self.in_parts(self.form.loops.sweep_up, plan, s, *weights)
+            x[-1] = of_bottom
+        pieces = self.pieces(weights)
+        side_by_side(self.form.loops.sweep_up, plan, pieces, s, *weights, at_once=widest(pieces))
         return s
 
     def down(
         self,
         weights: _Weights,
         s: States,
-        d: States,
+        d: Gradients,
         forget: np.ndarray,
         bias: np.ndarray,
         *parameters: np.ndarray,
     ) -> list[np.ndarray]:
         """From the gradients of the states to those of the leaves' gates, the bottom, the rest."""
-        plan = self.plan
-        self.in_parts(self.form.loops.sweep_down, plan, s, *weights, d)
-        d_messages, d_form = self._of_weights(s, d, weights)
+        plan, back = self.plan, make_back(self.plan, self.layout)
+        pieces = self.pieces(weights)
+        shares = self.shares(weights)
+        d_messages, d_form = (zeros_like(x, shares - 1) for x in weights)
+        side_by_side(
+            self.form.loops.sweep_down,
+            plan, pieces, back, s, *weights, d, d_messages, d_form, shares,
+            at_once=max(widest(pieces), shares), lists=2,
+        )  # fmt: skip
+        fold(d_messages, back.messages.begun_before(shares))
+        fold(d_form, back.nodes.begun_before(shares))
         sent, others = self.split(parameters)
         of_sent, (d_forget, d_bias) = ([x[: len(forget)] for x in own] for own in d_messages)
         places = len(forget) // max(len(bias), 1)
         d_bias = d_bias.reshape(len(bias), places, bias.shape[-1]).sum(1)
-        leaves = d.gates[np.flatnonzero(plan.types < 0), : 3 * forget.shape[1]]
-        bottom = np.stack([x[len(plan.types) :].sum(0, keepdims=True) for x in d[:2]])
+        leaves = d.gates[: plan.leaves, : 3 * forget.shape[1]]
+        n = s.h.shape[1]
+        of_bottom = d.own[back.sent.rows[back.sent.starts[-2] :]].sum(0)
+        bottom = np.stack([of_bottom[:n], of_bottom[n:]])[:, None]
         gradients = self.form.gradients(d_form, others)
         return [leaves, bottom, d_forget, d_bias, *of_sent[: len(sent)], *gradients]
-
-    def _of_weights(self, s: States, d: States, weights: _Weights) -> tuple[Messages, Any]:
-        """The weights' gradients, with rows behind them that were needed to add them up."""
-        plan, layout, (messages, form) = self.plan, self.layout, weights
-        orders = by_type(plan, layout.num_types), by_key(plan, layout.num_keys)
-        of_form, of_messages = (zeros_like(x, self.num_parts - 1) for x in (form, messages))
-        down = self.form.loops.weights_down
-        self.in_parts(down, plan, s, form, d, *orders, of_messages, of_form)
-        for order, gradients in zip(orders, (of_form, of_messages), strict=True):
-            fold(gradients, order.begun_before(self.num_parts))
-        return of_messages, of_form
 
 
 class _Sweep(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, call: _Call, nodes: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
         leaves, bottom, *parameters = (x.detach().numpy() for x in inputs)
-        weights = call.weights(*parameters)
-        with ONE_THREAD:
-            states = [torch.from_numpy(x) for x in call.up(weights, leaves, bottom)]
+        states = call.up(call.weights(*parameters), leaves, bottom)
+        tensors = [torch.from_numpy(x) for x in states]
         if call.keep:
             ctx.call, ctx.nodes, ctx.num_inputs = call, nodes, len(inputs)
-            ctx.save_for_backward(*inputs[2:], *states)  # freed by the backward, not with h
-        return tuple(x.index_select(0, nodes) for x in states[:2])
+            ctx.save_for_backward(*inputs[2:], *tensors)  # freed by the backward, not with h
+        return tuple(x.index_select(0, nodes) for x in tensors[:2])
 
     @staticmethod
     def backward(ctx: Any, *given: Tensor) -> tuple[Tensor | None, ...]:
@@ -245,12 +253,11 @@ class _Sweep(torch.autograd.Function):
             raise RuntimeError("the levels backend has no second derivatives; backend='dgl' has")
         # Raises if a parameter was changed in place since, or if it was all freed.
         saved = [x.detach().numpy() for x in ctx.saved_tensors]
-        s = States(*saved[ctx.num_inputs - 2 :])
-        d = s.for_gradients()
+        parameters, s = saved[: ctx.num_inputs - 2], States(*saved[ctx.num_inputs - 2 :])
+        call = ctx.call
+        d = for_gradients(s, call.form.slots(call.plan, s))
         for x, gradient in zip(d[:2], given, strict=True):
             add_rows(x, ctx.nodes.numpy(), gradient.contiguous().numpy())
-        parameters = saved[: ctx.num_inputs - 2]
-        weights = ctx.call.weights(*parameters)  # a loss that somebody keeps, keeps no copies
-        with ONE_THREAD:  # once for all that is in parallel inside
-            found = ctx.call.down(weights, s, d, *parameters)
+        weights = call.weights(*parameters)  # a loss that somebody keeps, keeps no copies
+        found = call.down(weights, s, d, *parameters)
         return None, None, *map(torch.from_numpy, found)

@@ -12,12 +12,13 @@
 ``core``           products of a core with the children's vectors, of the full tensor and Tucker
 ``low_rank``       from r numbers a gate to c, of the other forms
 ``child_sum``      the sweep of a Child-Sum Tree-LSTM
+``pieces``         where the rows of a sweep are cut
+``turns``          pieces, taken in turn by several threads
 =================  ===========================================================================
 
-In each aggregator's file ``sweep_up`` computes all states of a part from the leaves up,
-``sweep_down`` their gradients from the roots down, and ``weights_down`` a share of the gradients of
-the weights. Their arguments are a ``Plan``, the ``States`` and what ``Messages`` and the form's own
-weights are, as the modules of these names say; behind a ``d``, gradients, each in a tuple like that
-of what it belongs to; and of ``weights_down``, the nodes and the messages by their weights' keys,
-each an ``Order``.
+In each aggregator's file ``sweep_up`` computes all states from the leaves up, ``sweep_down`` their
+gradients from the roots down and then those of the weights. Both are called by several threads at
+once, which take pieces in turn. Their arguments are a ``Plan``, its pieces, the ``States`` and what
+``Messages`` and the form's own weights are, as the modules of these names say; behind a ``d``,
+gradients, those of weights each in a tuple like that of what it belongs to.
 """

@@ -3,13 +3,16 @@
 One call a direction: levels, products and gates are all in here. The arguments are arrays of a
 ``Plan``, of the ``Weights`` and of the ``States`` of :mod:`..child_sum_sweep`, which says what they
 hold; behind a ``d``, the gradient. They come one by one, as tuples of arrays take longer to unpack
-and to compile; all floats are C-contiguous matrices, so that products are compiled once.
+and to compile; all floats are C-contiguous matrices, so that products are compiled once. Backward,
+a node collects from its parents, so that no two rows write to one place, and threads share them.
 
 Rows are named by their numbers, not cut out: an array that is cut out is counted, by a locked
 instruction, and the loops over a row take hardly longer than that.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from structnet.tensor_tree.compiled.kernels.gates import (
     _sigmoid,
@@ -19,75 +22,99 @@ from structnet.tensor_tree.compiled.kernels.gates import (
     open_gates,
 )
 from structnet.tensor_tree.compiled.kernels.products import times, times_transposed
+from structnet.tensor_tree.compiled.kernels.turns import take_down, take_up
 
 
 @compiled
 def sweep_up(
-    offsets, children, places, starts, label, inner, U, V, g, s,
-    P, Y, A, Q, F, H, C, T, R,
+    pieces, offsets, children, places, starts, label, inner, U, V, g, s,
+    P, Y, A, Q, F, H, C, T, turns,
 ):  # fmt: skip
     """All states, from the leaves up; Y comes in as what labels give to the gates."""
     n, leaves, last = H.shape[1], starts[1], len(g) - 1
-    for level in range(len(starts) - 1):
-        lo, hi = starts[level], starts[level + 1]
-        if level > 0:
-            for v in range(lo, hi):
-                a = v - leaves
-                for j in range(n):
-                    A[a, j] = 0
-                for e in range(offsets[v], offsets[v + 1]):
-                    child, place = children[e], min(places[e], last)
+    number = take_up(turns, pieces, -1)
+    while number >= 0:
+        p = pieces[number]
+        for level in range(p.level, p.end):
+            lo, hi = max(starts[level], p.node), min(starts[level + 1], p.node_end)
+            if level > 0:
+                for v in range(lo, hi):
+                    a = v - leaves
                     for j in range(n):
-                        A[a, j] += g[place, j] * H[child, j] + s[place, j]
-            times(A[lo - leaves : hi - leaves], U, R[: hi - lo])
+                        A[a, j] = 0
+                    for e in range(offsets[v], offsets[v + 1]):
+                        child, place = children[e], min(places[e], last)
+                        for j in range(n):
+                            A[a, j] += g[place, j] * H[child, j] + s[place, j]
+                R = np.empty((hi - lo, 3 * n), H.dtype)
+                times(A[lo - leaves : hi - leaves], U, R)
+                for v in range(lo, hi):
+                    for j in range(3 * n):
+                        Y[v, j] += R[v - lo, j]
             for v in range(lo, hi):
-                for j in range(3 * n):
-                    Y[v, j] += R[v - lo, j]
-        for v in range(lo, hi):
-            open_gates(Y, C, v)
-            p = label[v] - inner
-            for e in range(offsets[v], offsets[v + 1]):
-                child = children[e]
-                for j in range(n):
-                    F[e, j] = _sigmoid(P[p, j] + Q[child, j])
-                for j in range(n):
-                    C[v, j] += F[e, j] * C[child, j]
-            close_cell(Y, C, T, H, v)
-        if hi < len(H):
-            times(H[lo:hi], V, Q[lo:hi])
+                open_gates(Y, C, v)
+                row = label[v] - inner
+                for e in range(offsets[v], offsets[v + 1]):
+                    child = children[e]
+                    for j in range(n):
+                        F[e, j] = _sigmoid(P[row, j] + Q[child, j])
+                    for j in range(n):
+                        C[v, j] += F[e, j] * C[child, j]
+                close_cell(Y, C, T, H, v)
+            if starts[level + 1] < len(H):
+                times(H[lo:hi], V, Q[lo:hi])
+        number = take_up(turns, pieces, number)
 
 
 @compiled
 def sweep_down(
-    offsets, children, places, starts, label, inner, U, V, g,
-    Y, F, H, C, T, R, dg, ds, dP, dY, dQ, dH, dC,
+    pieces, offsets, children, places, starts, edges, parents, of_parents, U, V, g,
+    Y, F, H, C, T, dg, ds, dP, dA, dY, dQ, dH, dC, turns,
 ):  # fmt: skip
-    """All gradients but for those of products; sums come in as zeros."""
-    n, last = H.shape[1], len(g) - 1
-    for level in range(len(starts) - 2, -1, -1):
-        lo, hi = starts[level], starts[level + 1]
-        if hi < len(H):
-            times_transposed(dQ[lo:hi], V, R[: hi - lo])
+    """All gradients but for those of products.
+
+    Those of the states and of g and s come in as zeros or with what is added to; of the latter,
+    each piece has rows of its own. The edges to the parents of v are ``edges[of_parents[v]:
+    of_parents[v + 1]]``, and ``parents`` are these.
+    """
+    n, leaves, last = H.shape[1], starts[1], len(g) - 1
+    number = take_down(turns, pieces, -1)
+    while number >= 0:
+        p, first = pieces[number], number * len(g)
+        for level in range(p.end - 1, p.level - 1, -1):
+            lo, hi = max(starts[level], p.node), min(starts[level + 1], p.node_end)
             for v in range(lo, hi):
                 for j in range(n):
-                    dH[v, j] += R[v - lo, j]
-        for v in range(lo, hi):
-            cell_backward(Y, T, dH, dC, dY, v)
-        if level > 0:
-            times_transposed(dY[lo:hi], U, R[: hi - lo])
-        for v in range(lo, hi):
-            a, p = v - lo, label[v] - inner
-            for e in range(offsets[v], offsets[v + 1]):
-                child, place = children[e], min(places[e], last)
-                for j in range(n):
-                    gate = dC[v, j] * C[child, j] * (F[e, j] - F[e, j] * F[e, j])
-                    dP[p, j] += gate
-                    dQ[child, j] += gate
-                for j in range(n):
-                    dC[child, j] += dC[v, j] * F[e, j]
-                for j in range(n):
-                    dH[child, j] += g[place, j] * R[a, j]
-                for j in range(n):
-                    dg[place, j] += H[child, j] * R[a, j]
-                for j in range(n):
-                    ds[place, j] += R[a, j]
+                    dQ[v, j] = 0
+                for i in range(of_parents[v], of_parents[v + 1]):
+                    e, parent = edges[i], parents[i]
+                    place = min(places[e], last)
+                    for j in range(n):
+                        dQ[v, j] += dC[parent, j] * C[v, j] * (F[e, j] - F[e, j] * F[e, j])
+                    for j in range(n):
+                        dC[v, j] += dC[parent, j] * F[e, j]
+                    for j in range(n):
+                        dH[v, j] += g[place, j] * dA[parent - leaves, j]
+            if starts[level + 1] < len(H):
+                R = np.empty((hi - lo, n), H.dtype)
+                times_transposed(dQ[lo:hi], V, R)
+                for v in range(lo, hi):
+                    for j in range(n):
+                        dH[v, j] += R[v - lo, j]
+            for v in range(lo, hi):
+                cell_backward(Y, T, dH, dC, dY, v)
+            if level > 0:
+                times_transposed(dY[lo:hi], U, dA[lo - leaves : hi - leaves])
+                for v in range(lo, hi):
+                    a = v - leaves
+                    for j in range(n):
+                        dP[a, j] = 0
+                    for e in range(offsets[v], offsets[v + 1]):
+                        child, place = children[e], first + min(places[e], last)
+                        for j in range(n):
+                            dP[a, j] += dC[v, j] * C[child, j] * (F[e, j] - F[e, j] * F[e, j])
+                        for j in range(n):
+                            dg[place, j] += H[child, j] * dA[a, j]
+                        for j in range(n):
+                            ds[place, j] += dA[a, j]
+        number = take_down(turns, pieces, number)

@@ -16,7 +16,7 @@ import numpy as np
 
 from structnet.tensor_tree.compiled.kernels.gates import inlined, internal
 from structnet.tensor_tree.compiled.kernels.products import times, times_transposed
-from structnet.tensor_tree.compiled.kernels.steps import BLOCK, rows_of, share_of
+from structnet.tensor_tree.compiled.kernels.steps import BLOCK, share_of
 
 LANES = 8
 
@@ -99,7 +99,7 @@ def _factors(offsets, pointers, nodes, X, r, modes, count, out):
 
 @internal
 def _factors_backward(offsets, pointers, nodes, X, r, modes, count, d_out, DX):
-    """Their gradients, added to DX."""
+    """Their gradients, those of each slot in a row of DX."""
     parts, _, size = d_out.shape
     x, lanes = np.empty((count, r, LANES), X.dtype), np.empty((size, LANES), X.dtype)
     dx, gradient = np.empty_like(x), np.zeros_like(lanes)
@@ -117,9 +117,8 @@ def _factors_backward(offsets, pointers, nodes, X, r, modes, count, d_out, DX):
         for lane in range(there):
             slot, column = offsets[nodes[row_of[lane]]] + modes, part_of[lane] * r
             for m in range(count):
-                row = pointers[slot + m]
                 for i in range(r):
-                    DX[row, column + i] += dx[m, i, lane]
+                    DX[slot + m, column + i] = dx[m, i, lane]
 
 
 @internal
@@ -182,19 +181,20 @@ def _in_block(starts, run, begin, size):
 
 
 @inlined
-def contract(plan, pointers, part, level, core, X, products, Y):
-    """Fill a level's rows of Y; ``products`` keeps those of all nodes with a type, or none."""
+def contract(plan, pointers, level, lo, hi, core, X, products, Y):
+    """Fill rows of Y of a level; ``products`` keeps those of all nodes with a type, or none."""
+    if lo >= hi:
+        return
     parts, a, columns = core.weight.shape[1:]
     k = Y.shape[1] // parts
     b, r = columns // k, core.rank
-    lo, hi = rows_of(plan.nodes, plan.node_levels, level)
     most, count = min(BLOCK, hi - lo), plan.offsets[lo + 1] - plan.offsets[lo] - core.at
     left, right = np.empty((parts, most, a), X.dtype), np.empty((parts, most, b), X.dtype)
     passing, y = np.empty((most, columns), X.dtype), np.empty((most, k), X.dtype)
     first = np.int64(0)  # no literal, for which all that is called would be compiled once more
     for begin in range(lo, hi, BLOCK):
         nodes = np.arange(begin, min(begin + BLOCK, hi))
-        size, row = len(nodes), begin - plan.leaves[part + 1]
+        size, row = len(nodes), begin - plan.leaves
         _factors(plan.offsets, pointers, nodes, X, r, first, core.at, left)
         _factors(plan.offsets, pointers, nodes, X, r, core.at, count, right)
         for g in range(parts):
@@ -211,19 +211,20 @@ def contract(plan, pointers, part, level, core, X, products, Y):
 
 
 @inlined
-def contract_backward(plan, pointers, part, level, core, X, products, DY, DX):
-    """Its gradient, added to DX, but for that of the core."""
+def contract_backward(plan, pointers, level, lo, hi, core, X, products, DY, DX):
+    """Its gradient, that of each slot in a row of DX, but for that of the core."""
+    if lo >= hi:
+        return
     parts, a, columns = core.weight.shape[1:]
     k = DY.shape[1] // parts
     b, r = columns // k, core.rank
-    lo, hi = rows_of(plan.nodes, plan.node_levels, level)
     most, count = min(BLOCK, hi - lo), plan.offsets[lo + 1] - plan.offsets[lo] - core.at
     d_left, right = np.empty((parts, most, a), X.dtype), np.empty((parts, most, b), X.dtype)
     d_right, d_product = np.empty_like(right), np.empty((most, columns), X.dtype)
     dy, first = np.empty((most, k), X.dtype), np.int64(0)
     for begin in range(lo, hi, BLOCK):
         nodes = np.arange(begin, min(begin + BLOCK, hi))
-        size, row = len(nodes), begin - plan.leaves[part + 1]
+        size, row = len(nodes), begin - plan.leaves
         _factors(plan.offsets, pointers, nodes, X, r, core.at, count, right)
         for g in range(parts):
             _rows(DY, nodes, g * k, dy)

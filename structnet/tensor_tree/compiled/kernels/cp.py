@@ -2,66 +2,81 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from structnet.tensor_tree.compiled.kernels import steps
-from structnet.tensor_tree.compiled.kernels.gates import compiled
+from structnet.tensor_tree.compiled.kernels.gates import compiled, inlined
 from structnet.tensor_tree.compiled.kernels.low_rank import (
     map_out,
     map_out_backward,
     output_backward,
 )
+from structnet.tensor_tree.compiled.kernels.pieces import rows_of
+from structnet.tensor_tree.compiled.kernels.turns import take, take_down, take_up
 
 
 @compiled
-def sweep_up(plan, s, messages, weights, part):
-    """All states of a part, from the leaves up."""
-    for level in range(plan.parts[part], plan.parts[part + 1]):
-        if level > plan.parts[part]:
-            lo, hi = steps.rows_of(plan.nodes, plan.node_levels, level)
-            for v in range(lo, hi):
-                for j in range(s.sent.shape[1]):
-                    s.reduced[v, j] = 1
-                for e in range(plan.offsets[v], plan.offsets[v + 1]):
-                    m = plan.inbox[e]
+def sweep_up(plan, pieces, s, messages, weights, turns):
+    """All states, from the leaves up."""
+    number = take_up(turns, pieces, -1)
+    while number >= 0:
+        p = pieces[number]
+        for level in range(p.level, p.end):
+            lo, hi = rows_of(plan.nodes, plan.node_levels, level, p.node, p.node_end)
+            if level > 0:
+                _multiply(plan, s, lo, hi)
+                map_out(lo, hi, plan.types, s.reduced, weights.output, weights.bias, s.gates)
+            steps.close_nodes(plan, s, lo, hi)
+            lo, hi = rows_of(plan.messages, plan.message_levels, level, p.message, p.message_end)
+            steps.send(plan, s, messages, level, lo, hi)
+        number = take_up(turns, pieces, number)
+
+
+@inlined
+def _multiply(plan, s, lo, hi):
+    for v in range(lo, hi):
+        for j in range(s.sent.shape[1]):
+            s.reduced[v, j] = 1
+        for e in range(plan.offsets[v], plan.offsets[v + 1]):
+            m = plan.inbox[e]
+            for j in range(s.sent.shape[1]):
+                s.reduced[v, j] *= s.sent[m, j]
+
+
+@compiled
+def sweep_down(plan, pieces, back, s, messages, weights, d, d_messages, d_weights, shares, turns):
+    """All gradients: of the states, from the roots down, then of the weights."""
+    number = take_down(turns, pieces, -1)
+    while number >= 0:
+        p = pieces[number]
+        for level in range(p.end - 1, p.level - 1, -1):
+            lo, hi = rows_of(plan.messages, plan.message_levels, level, p.message, p.message_end)
+            steps.send_backward(plan, back, s, d, messages, level, lo, hi)
+            lo, hi = rows_of(plan.nodes, plan.node_levels, level, p.node, p.node_end)
+            steps.close_nodes_backward(plan, back, s, d, lo, hi)
+            if level > 0:
+                map_out_backward(lo, hi, plan.types, d.gates, weights.output, d.reduced)
+                _multiply_backward(plan, s, d, lo, hi)
+        number = take_down(turns, pieces, number)
+    share = take(turns, 1, shares, -1)
+    while share >= 0:
+        steps.weights_backward(
+            plan.sources, s.h, d.sent, d.forget, back.messages, share, shares, d_messages
+        )
+        output_backward(
+            back.nodes, share, shares, s.reduced, d.gates, d_weights.output, d_weights.bias
+        )
+        share = take(turns, 1, shares, share)
+
+
+@inlined
+def _multiply_backward(plan, s, d, lo, hi):
+    for v in range(lo, hi):
+        first, end = plan.offsets[v], plan.offsets[v + 1]
+        for e in range(first, end):
+            for j in range(s.sent.shape[1]):
+                d.slots[e, j] = d.reduced[v, j]
+            # Not divided out of the whole product: an entry may be zero.
+            for other in range(first, end):
+                if other != e:
+                    m = plan.inbox[other]
                     for j in range(s.sent.shape[1]):
-                        s.reduced[v, j] *= s.sent[m, j]
-            rows = steps.rows_of(plan.nodes, plan.node_levels, level)
-            map_out(rows, plan.types, s.reduced, weights.output, weights.bias, s.gates)
-        steps.close_nodes(plan, s, level)
-        steps.send(plan, s, messages, level)
-
-
-@compiled
-def sweep_down(plan, s, messages, weights, d, part):
-    """All gradients of a part's states, from the roots down."""
-    entry = np.empty(s.sent.shape[1], s.h.dtype)
-    for level in range(plan.parts[part + 1] - 1, plan.parts[part] - 1, -1):
-        steps.send_backward(plan, s, d, messages, level)
-        steps.close_nodes_backward(plan, s, d, level)
-        if level == plan.parts[part]:
-            break
-        rows = steps.rows_of(plan.nodes, plan.node_levels, level)
-        map_out_backward(rows, plan.types, d.gates, weights.output, d.reduced)
-        for v in range(rows[0], rows[1]):
-            first, end = plan.offsets[v], plan.offsets[v + 1]
-            for e in range(first, end):
-                for j in range(s.sent.shape[1]):
-                    entry[j] = d.reduced[v, j]
-                # Not divided out of the whole product: an entry may be zero.
-                for other in range(first, end):
-                    if other != e:
-                        m = plan.inbox[other]
-                        for j in range(s.sent.shape[1]):
-                            entry[j] *= s.sent[m, j]
-                m = plan.inbox[e]
-                for j in range(s.sent.shape[1]):
-                    d.sent[m, j] += entry[j]
-
-
-@compiled
-def weights_down(plan, s, weights, d, nodes, messages, d_messages, d_weights, share):
-    """A share of the gradients of the weights."""
-    shares = len(plan.parts) - 1
-    steps.weights_backward(plan.sources, s.h, d.sent, d.forget, messages, share, shares, d_messages)
-    output_backward(nodes, share, shares, s.reduced, d.gates, d_weights.output, d_weights.bias)
+                        d.slots[e, j] *= s.sent[m, j]

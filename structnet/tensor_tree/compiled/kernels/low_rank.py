@@ -11,11 +11,11 @@ from structnet.tensor_tree.compiled.kernels.steps import share_of
 
 
 @inlined
-def map_out(rows, types, X, Q, b, Y):
-    """``y = x Q + b`` for a level's nodes, the gates side by side in x and y."""
+def map_out(lo, hi, types, X, Q, b, Y):
+    """``y = x Q + b`` for nodes ``lo`` to ``hi``, the gates side by side in x and y."""
     _, gates, r, c = Q.shape
     y = by_gate(Y, c)
-    for v in range(rows[0], rows[1]):
+    for v in range(lo, hi):
         key = types[v]
         for g in range(gates):
             for j in range(c):
@@ -27,11 +27,11 @@ def map_out(rows, types, X, Q, b, Y):
 
 
 @inlined
-def map_out_backward(rows, types, DY, Q, DX):
+def map_out_backward(lo, hi, types, DY, Q, DX):
     """Its gradient, but for that of the weights."""
     _, gates, r, c = Q.shape
     dy = by_gate(DY, c)
-    for v in range(rows[0], rows[1]):
+    for v in range(lo, hi):
         key = types[v]
         for g in range(gates):
             for i in range(r):

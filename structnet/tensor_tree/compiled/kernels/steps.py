@@ -1,7 +1,10 @@
 """The steps of a compiled sweep that all aggregators share: nodes close, messages are sent.
 
-Each is for the rows of one level, or for a share of the gradients of the weights. ``plan`` is a
-:class:`..plan.Plan`, ``s`` the :class:`..states.States`, ``d`` their gradients.
+Each is for rows of one level, from ``lo`` to ``hi``, or for a share of the gradients of the
+weights. ``plan`` is a :class:`..plan.Plan`, ``back`` the :class:`..plan.Back`, ``s`` the
+:class:`..states.States`, ``d`` their :class:`..states.Gradients`. Backward, everybody collects: a
+message from those that received it, a node from the messages that it sent. So no two rows of a
+step write to one place, and threads may share them.
 
 Rows are named by their numbers, not cut out: an array that is cut out is counted, by a locked
 instruction, which takes as long as a short row's loop, and longer where another thread counts too.
@@ -42,19 +45,12 @@ def runs(level, key, levels):
     return starts[: n + 1], keys[:n], of_level
 
 
-@internal
-def rows_of(runs, levels, level):
-    """The rows of one level, from and to."""
-    return runs[levels[level]], runs[levels[level + 1]]
-
-
 # ---- nodes
 
 
 @inlined
-def close_nodes(plan, s, level):
+def close_nodes(plan, s, lo, hi):
     """Eq. (11), from what goes into the gates and the messages received."""
-    lo, hi = rows_of(plan.nodes, plan.node_levels, level)
     n, of_messages = s.h.shape[1], s.forget.shape[1] > 0
     for v in range(lo, hi):
         open_gates(s.gates, s.c, v)
@@ -74,40 +70,41 @@ def close_nodes(plan, s, level):
 
 
 @inlined
-def close_nodes_backward(plan, s, d, level):
-    """Its gradient; a message's forget gate gets the sum of those of the cells that it is for."""
-    lo, hi = rows_of(plan.nodes, plan.node_levels, level)
+def close_nodes_backward(plan, back, s, d, lo, hi):
+    """Its gradient, from those that the node's messages give."""
     n, of_messages = s.h.shape[1], s.forget.shape[1] > 0
     for v in range(lo, hi):
+        for i in range(back.sent.starts[v], back.sent.starts[v + 1]):
+            m = back.sent.rows[i]
+            for j in range(n):
+                d.h[v, j] += d.own[m, j]
+            for j in range(n):
+                d.c[v, j] += d.own[m, n + j]
         cell_backward(s.gates, s.tanh, d.h, d.c, d.gates, v)
+        if of_messages:
+            continue
         column = 3 * n
         for e in range(plan.offsets[v], plan.offsets[v + 1]):
-            child, m = plan.children[e], plan.inbox[e]
-            if of_messages:
-                for j in range(n):
-                    d.forget[m, j] += d.c[v, j]
-            else:
-                for j in range(n):
-                    f = s.gates[v, column + j]
-                    d.gates[v, column + j] = d.c[v, j] * s.c[child, j] * (f - f * f)
-                for j in range(n):
-                    d.c[child, j] += d.c[v, j] * s.gates[v, column + j]
-                column += n
+            child = plan.children[e]
+            for j in range(n):
+                f = s.gates[v, column + j]
+                d.gates[v, column + j] = d.c[v, j] * s.c[child, j] * (f - f * f)
+            column += n
 
 
 # ---- messages
 
 
 @inlined
-def send(plan, s, messages, level):
-    """The messages of one level: ``h W + b``, and a sigmoid for forget gates."""
+def send(plan, s, messages, level, first, last):
+    """Messages of one level: ``h W + b``, and a sigmoid for forget gates."""
     n, columns = s.h.shape[1], s.forget.shape[1]
     if s.sent.shape[1] + columns == 0:
         return
-    h = np.empty((BLOCK, n), s.h.dtype)
+    h = np.empty((min(BLOCK, max(last - first, 0)), n), s.h.dtype)
     for run in range(plan.message_levels[level], plan.message_levels[level + 1]):
-        key, end = plan.message_keys[run], plan.messages[run + 1]
-        for lo in range(plan.messages[run], end, BLOCK):
+        key, end = plan.message_keys[run], min(plan.messages[run + 1], last)
+        for lo in range(max(plan.messages[run], first), end, BLOCK):
             hi = min(lo + BLOCK, end)
             for m in range(lo, hi):
                 source = plan.sources[m]
@@ -131,37 +128,75 @@ def _multiply(h, linear, key, lo, hi, out):
 
 
 @inlined
-def send_backward(plan, s, d, messages, level):
+def send_backward(plan, back, s, d, messages, level, first, last):
     """Its gradient, but for those of the weights."""
-    n, columns = s.h.shape[1], s.forget.shape[1]
-    if s.sent.shape[1] + columns == 0:
-        return
-    dh = np.empty((BLOCK, n), s.h.dtype)
+    n = s.h.shape[1]
+    dh = np.empty((min(BLOCK, max(last - first, 0)), n), s.h.dtype)
     for run in range(plan.message_levels[level], plan.message_levels[level + 1]):
-        key, end = plan.message_keys[run], plan.messages[run + 1]
-        for lo in range(plan.messages[run], end, BLOCK):
+        key, end = plan.message_keys[run], min(plan.messages[run + 1], last)
+        for lo in range(max(plan.messages[run], first), end, BLOCK):
             hi = min(lo + BLOCK, end)
             for m in range(lo, hi):
-                source = plan.sources[m]
-                for j in range(columns):
-                    d.c[source, j] += d.forget[m, j] * s.forget[m, j]
-                for j in range(columns):
-                    f = s.forget[m, j]
-                    d.forget[m, j] *= s.c[source, j] * (f - f * f)
-            _multiply_backward(plan.sources, d.sent, messages.sent, key, lo, hi, dh, d.h)
-            _multiply_backward(plan.sources, d.forget, messages.forget, key, lo, hi, dh, d.h)
+                for j in range(2 * n):
+                    d.own[m, j] = 0
+                _collect_forget(plan, back, s, d, m)
+                _collect_sent(back, d, m)
+            _multiply_backward(d.sent, messages.sent, key, lo, hi, dh, d.own)
+            _multiply_backward(d.forget, messages.forget, key, lo, hi, dh, d.own)
+
+
+@inlined
+def _collect_forget(plan, back, s, d, m):
+    """From the cells that a message's forget gate, or the receiver's for it, lets its c into."""
+    n, source, of_messages = s.h.shape[1], plan.sources[m], s.forget.shape[1] > 0
+    if of_messages:
+        for j in range(n):
+            d.forget[m, j] = 0
+    for i in range(back.slots.starts[m], back.slots.starts[m + 1]):
+        v, e = back.receivers[i], back.slots.rows[i]
+        if of_messages:
+            for j in range(n):
+                d.forget[m, j] += d.c[v, j]
+        else:
+            column = (3 + e - plan.offsets[v]) * n
+            for j in range(n):
+                d.own[m, n + j] += d.c[v, j] * s.gates[v, column + j]
+    if of_messages:
+        for j in range(n):
+            d.own[m, n + j] = d.forget[m, j] * s.forget[m, j]
+        for j in range(n):
+            f = s.forget[m, j]
+            d.forget[m, j] *= s.c[source, j] * (f - f * f)
+
+
+@inlined
+def _collect_sent(back, d, m):
+    """From the gates that a message was added to, or the slots; or if it was h itself, to that."""
+    columns, of_slot = d.sent.shape[1], d.slots.shape[1]
+    for j in range(columns):
+        d.sent[m, j] = 0
+    for i in range(back.slots.starts[m], back.slots.starts[m + 1]):
+        v, e = back.receivers[i], back.slots.rows[i]
+        if of_slot == 0:
+            for j in range(columns):
+                d.sent[m, j] += d.gates[v, j]
+        elif columns > 0:
+            for j in range(columns):
+                d.sent[m, j] += d.slots[e, j]
+        else:
+            for j in range(of_slot):
+                d.own[m, j] += d.slots[e, j]
 
 
 @internal
-def _multiply_backward(sources, dz, linear, key, lo, hi, dh, DH):
-    """Added to DH; dh is room for a block."""
+def _multiply_backward(dz, linear, key, lo, hi, dh, own):
+    """Added to the first columns of ``own``; dh is room for a block."""
     if dz.shape[1] == 0:
         return
     times_transposed(dz[lo:hi], linear.weight[key], dh[: hi - lo])
     for m in range(lo, hi):
-        source = sources[m]
         for j in range(dh.shape[1]):
-            DH[source, j] += dh[m - lo, j]
+            own[m, j] += dh[m - lo, j]
 
 
 # ---- weights
