@@ -6,7 +6,7 @@ same shared forest. ``products`` is the time of a step's matrix products alone, 
 call: forward, and backward to both factors. Medians; the columns ``best`` are of the fastest step,
 which on a busy machine says more of the code. ``two threads`` is how many times faster a step is on
 two than on one, by the clock on the wall, the fastest of each, with torch's own products on one as
-in ``fit``: of batches that are swept in parts. ``memory`` is by how much one step
+in ``fit``. ``memory`` is by how much one step
 on all trees raises this process's peak, over twice what the forward keeps: states and messages, and
 as much for their gradients. ``default`` is the model that the estimators of trees take, on syntax
 trees of Python functions and on sentences (``--treebank FILE``, bracketed);
@@ -250,6 +250,7 @@ def default_model(name: str, trees: list[Tree], y: Sequence[str], repeats: int, 
                 "best trees/s": batch_size / min(fast),
                 "times dgl": slow / again,
                 "times packaged": turns and turns[1] / turns[0],
+                "two threads": two_threads(step_of(batch_size, "levels"), repeats),
                 "nodes/s": batch_size / median(fast) * size,
                 "memory": memory(make(), examples),
             }
@@ -306,7 +307,7 @@ def main() -> None:
         for name in MODELS
         for batch_size in (25, 250)
     ]
-    for name, batch_size in itertools.product(MODELS, (1000, 4000)):
+    for name, batch_size in itertools.product(MODELS, (25, 250, 1000, 4000)):
         step = make_step(
             make_model(name, options.seed), data[0], batch_size, "levels", options.seed
         )

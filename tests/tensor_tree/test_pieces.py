@@ -28,13 +28,13 @@ from structnet.tensor_tree.compiled import child_sum_sweep, pieces, tree_sweep
 from structnet.tensor_tree.compiled.kernels.gates import compiled
 from structnet.tensor_tree.compiled.kernels.steps import share_of
 from structnet.tensor_tree.compiled.kernels.turns import WIDTH, take_down, take_up
-from structnet.tensor_tree.compiled.pieces import cut, in_parallel, side_by_side, widest
+from structnet.tensor_tree.compiled.pieces import at_once, cut, in_parallel, side_by_side
 from structnet.tensor_tree.compiled.plan import Lists
 from structnet.trees._kernels import grouped
 from structnet.trees.forest import Forest
 
 COVERED = [c for c in CONFIGURATIONS if not c.inner]
-LARGE = 1 << 20  # multiplications of a row: any four rows are worth two pieces
+LARGE = 1 << 25  # multiplications of a row: any four rows are worth two pieces
 
 
 @pytest.fixture(autouse=True)
@@ -49,14 +49,14 @@ def rows_are_large(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Has how many pieces of each sweep can be computed side by side."""
     found: list[int] = []
 
-    def seen(sweep: np.ndarray) -> int:
-        found.append(widest(sweep))
+    def seen(sweep: np.ndarray, work: int) -> int:
+        found.append(at_once(sweep, work))
         return found[-1]
 
     monkeypatch.setattr(tree_sweep._Call, "work", lambda *_: (LARGE, LARGE))
     monkeypatch.setattr(child_sum_sweep, "_OF_A_NODE", LARGE)
     for module in (tree_sweep, child_sum_sweep):
-        monkeypatch.setattr(module, "widest", seen)
+        monkeypatch.setattr(module, "at_once", seen)
     return found
 
 
@@ -112,7 +112,7 @@ def test_pieces_of_child_sums_are_the_whole(
 def test_the_number_of_threads_changes_no_bit_of_child_sums(
     options: dict, rows_are_large: list[int], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(pieces, "_WORTH", 0)  # products that are made in parallel, too
+    monkeypatch.setattr(pieces, "_WORTH_A_CALL", 0)  # products that are made in parallel, too
     found = []
     for number in (1, 2, 3, 2, 3):
         torch.set_num_threads(number)
@@ -218,7 +218,7 @@ def test_every_piece_is_computed_once_and_in_its_turn(number: int, up: bool):
     """More threads than processors, some of which come late."""
     levels = np.arange(0, 4 * 60, 4)
     sweep = cut(levels, np.zeros_like(levels), LARGE, 0)
-    assert widest(sweep) == 2
+    assert at_once(sweep, LARGE * len(levels)) == 2
     for _ in range(20):
         clock, turns = np.zeros(2, np.int64), np.zeros((1, WIDTH), np.int64)
         began, ended = (np.zeros(len(sweep), np.int64) for _ in range(2))
@@ -243,6 +243,12 @@ def test_several_threads_take_part():
     barrier = threading.Barrier(1)
     side_by_side(function, at_once=1)  # with one piece at a time, nobody else is asked
     assert len(names) == 3
+
+
+def test_no_other_thread_is_asked_for_little():
+    sweep = cut(np.array([0, 400]), np.array([0, 0]), 1 << 12, 0)
+    assert at_once(sweep, 400 << 12) == 1
+    assert at_once(sweep, 1 << 23) == len(sweep) == 4
 
 
 def test_calls_run_side_by_side_and_what_they_give_keeps_their_order():

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from structnet.tensor_tree.compiled.kernels import child_sum as kernels
-from structnet.tensor_tree.compiled.pieces import cut, in_parallel, side_by_side, widest
+from structnet.tensor_tree.compiled.pieces import at_once, cut, in_parallel, side_by_side
 from structnet.trees._kernels import add_rows, grouped
 from structnet.trees.forest import Forest
 
@@ -69,23 +69,21 @@ class Plan(NamedTuple):
     inner: int
     apart: bool
 
-    @property
-    def tree(self) -> tuple[np.ndarray, ...]:
-        """What all loops over nodes take of it."""
-        return self.offsets, self.children, self.places, self.starts
 
-    def pieces(self, w: Weights) -> np.ndarray:
-        """Those that the loops are cut into."""
-        work = w.U.size + w.V.size + _OF_A_NODE * w.V.shape[1]
-        return cut(self.starts, np.zeros_like(self.starts), work, 0)
+def _pieces(plan: Plan, w: Weights) -> tuple[np.ndarray, int]:
+    """Those that the loops are cut into, and how many of them are computed side by side."""
+    work = w.U.size + w.V.size + _OF_A_NODE * w.V.shape[1]
+    pieces = cut(plan.starts, np.zeros_like(plan.starts), work, 0)
+    return pieces, at_once(pieces, len(plan.label) * work)
 
-    def by_label(self, rows: np.ndarray, first: int = 0) -> np.ndarray:
-        """Rows of nodes, the last of all, added up by their labels from ``first`` on."""
-        if self.apart:
-            return rows
-        found = np.zeros((self.num_labels - first, rows.shape[1]), rows.dtype)
-        add_rows(found, self.label[-len(rows) :] - first, rows)
-        return found
+
+def _by_label(plan: Plan, rows: np.ndarray, first: int = 0) -> np.ndarray:
+    """Rows of nodes, the last of all, added up by their labels from ``first`` on."""
+    if plan.apart:
+        return rows
+    found = np.zeros((plan.num_labels - first, rows.shape[1]), rows.dtype)
+    add_rows(found, plan.label[len(plan.label) - len(rows) :] - first, rows)
+    return found
 
 
 class States(NamedTuple):
@@ -209,11 +207,11 @@ def _up(plan: Plan, w: Weights, mask: np.ndarray | None, H: np.ndarray) -> State
     inner = len(H) - plan.starts[1]
     A, F = (np.empty((n, H.shape[1]), H.dtype) for n in (inner, len(plan.places)))
     Q, C, T = (np.empty_like(H) for _ in range(3))
-    pieces = plan.pieces(w)
+    pieces, number = _pieces(plan, w)
     side_by_side(
-        kernels.sweep_up, pieces, *plan.tree, plan.label, plan.inner, w.U, w.V, w.g, w.s,
+        kernels.sweep_up, pieces, *plan[:4], plan.label, plan.inner, w.U, w.V, w.g, w.s,
         P, Y, A, Q, F, H, C, T,
-        at_once=widest(pieces),
+        at_once=number,
     )  # fmt: skip
     return States(H[:0] if mask is None else mask, x, Y, A, F, H, C, T)
 
@@ -226,18 +224,18 @@ def _down(
     dH, that of H, is added to.
     """
     inner, leaves, c = plan.inner, int(plan.starts[1]), dH.shape[1]
-    dC, dQ, dY = np.zeros_like(dH), np.empty_like(dH), np.empty_like(s.Y)
+    dC, dQ, dY = np.empty_like(dH), np.empty_like(dH), np.empty_like(s.Y)
     dA, dP = np.empty_like(s.A), np.empty_like(s.A)
-    pieces, places = plan.pieces(w), len(w.g)
+    (pieces, number), places = _pieces(plan, w), len(w.g)
     dg, ds = (np.zeros((len(pieces) * places, c), dH.dtype) for _ in range(2))
     edges, of_parents = grouped(plan.children, len(dH))
     parents = np.repeat(np.arange(len(dH)), np.diff(plan.offsets))[edges]
     side_by_side(
-        kernels.sweep_down, pieces, *plan.tree, edges, parents, of_parents, w.U, w.V, w.g,
+        kernels.sweep_down, pieces, *plan[:4], edges, parents, of_parents, w.U, w.V, w.g,
         s.Y, s.F, s.H, s.C, s.T, dg, ds, dP, dA, dY, dQ, dH, dC,
-        at_once=widest(pieces),
+        at_once=number,
     )  # fmt: skip
-    dX, dP = plan.by_label(dY), plan.by_label(dP, inner)
+    dX, dP = _by_label(plan, dY), _by_label(plan, dP, inner)
 
     def of_labels() -> np.ndarray | None:
         if not asked:

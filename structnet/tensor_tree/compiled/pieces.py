@@ -21,9 +21,11 @@ from structnet.training.threads import coarse_threads
 
 T = TypeVar("T")
 
-__all__ = ["cut", "in_parallel", "shares_of", "side_by_side", "widest"]
+__all__ = ["at_once", "cut", "in_parallel", "shares_of", "side_by_side"]
 
-_WORTH = 1 << 20  # multiplications, below which no other thread is asked
+# Multiplications below which no other thread is asked: it comes after a tenth of a millisecond.
+_WORTH_A_THREAD = 1 << 23  # in compiled loops
+_WORTH_A_CALL = 1 << 25  # in several calls of the matrix library, which is faster
 
 
 def side_by_side(function: Callable, *arguments: Any, at_once: int, lists: int = 1) -> None:
@@ -57,7 +59,7 @@ def in_parallel(calls: Sequence[Callable[[], T]], work: int) -> list[T]:
         calls: whose order does not matter.
         work: about how many multiplications they are.
     """
-    threads = min(coarse_threads(), len(calls)) if work >= _WORTH else 1
+    threads = min(coarse_threads(), len(calls)) if work >= _WORTH_A_CALL else 1
     with ONE_THREAD:
         if threads < 2:
             return [call() for call in calls]
@@ -69,8 +71,18 @@ def in_parallel(calls: Sequence[Callable[[], T]], work: int) -> list[T]:
         return [found[i] if i in found else waiting[i - 1].result() for i in range(len(calls))]
 
 
-def widest(pieces: np.ndarray) -> int:
-    """How many of them can be computed side by side, at most."""
+def at_once(pieces: np.ndarray, work: int) -> int:
+    """How many of a sweep's pieces are worth computing side by side, at most.
+
+    Args:
+        pieces: those that :func:`cut` gave.
+        work: about how many multiplications they are.
+
+    Shapes:
+        pieces ``[n]``.
+    """
+    if work < _WORTH_A_THREAD:
+        return 1
     return int((pieces["last"] - pieces["first"]).max(initial=1))
 
 

@@ -45,7 +45,7 @@ class Gradients(NamedTuple):
     Attributes:
         h, c, gates, sent, forget, reduced: those of what bears the name.
         slots: those of what each slot receives, if they are not those of the node's gates.
-        own: what each message adds to those of its source's h and c, side by side.
+        own: parts of those of h and c that each message gives to its source, side by side.
 
     Shapes:
         slots ``[slots, width or c]``, or 0 for all; own ``[num_messages, 2 c]``; the others as in

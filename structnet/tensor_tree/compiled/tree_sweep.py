@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from operator import mul
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -22,7 +23,7 @@ from structnet.message_passing.cell import State
 from structnet.message_passing.scheduling import Layout
 from structnet.tensor_tree.aggregators.base import Aggregator
 from structnet.tensor_tree.compiled.forms import FORMS, Form, fold, size_of_one, zeros_like
-from structnet.tensor_tree.compiled.pieces import cut, shares_of, side_by_side, widest
+from structnet.tensor_tree.compiled.pieces import at_once, cut, shares_of, side_by_side
 from structnet.tensor_tree.compiled.plan import Plan, make_back, make_plan
 from structnet.tensor_tree.compiled.states import (
     Gradients,
@@ -164,17 +165,16 @@ class _Call(NamedTuple):
         cell, moved = _OF_A_GATE * self.gates * c, _OF_A_GATE * 2 * c
         return size_of_one(weights.form) + cell, size_of_one(weights.messages) + moved
 
-    def pieces(self, weights: _Weights) -> np.ndarray:
-        """Those that the sweep is cut into."""
-        plan = self.plan
-        levels = plan.nodes[plan.node_levels], plan.messages[plan.message_levels]
-        return cut(*levels, *self.work(weights))
+    def pieces(self, weights: _Weights) -> tuple[np.ndarray, int, int]:
+        """Those that the sweep is cut into, and how many of them are computed side by side.
 
-    def shares(self, weights: _Weights) -> int:
-        """Those that the gradients of the weights are cut into."""
-        plan = self.plan
-        rows = len(plan.types) - plan.leaves, len(plan.sources)
-        return max(map(shares_of, rows, self.work(weights)))
+        And into how many shares the gradients of the weights are cut.
+        """
+        plan, work = self.plan, self.work(weights)
+        levels = plan.nodes[plan.node_levels], plan.messages[plan.message_levels]
+        rows, pieces = (len(plan.types) - plan.leaves, len(plan.sources)), cut(*levels, *work)
+        number = at_once(pieces, sum(map(mul, rows, work)))
+        return pieces, number, max(map(shares_of, rows, work))
 
     def states(self, weights: _Weights) -> States:
         """Room for the states, not set yet."""
@@ -199,8 +199,8 @@ class _Call(NamedTuple):
         s.gates[: plan.leaves, : leaves.shape[1]] = leaves
         for x, of_bottom in zip(s[:2], bottom, strict=True):
             x[-1] = of_bottom
-        pieces = self.pieces(weights)
-        side_by_side(self.form.loops.sweep_up, plan, pieces, s, *weights, at_once=widest(pieces))
+        pieces, number, _ = self.pieces(weights)
+        side_by_side(self.form.loops.sweep_up, plan, pieces, s, *weights, at_once=number)
         return s
 
     def down(
@@ -214,13 +214,12 @@ class _Call(NamedTuple):
     ) -> list[np.ndarray]:
         """From the gradients of the states to those of the leaves' gates, the bottom, the rest."""
         plan, back = self.plan, make_back(self.plan, self.layout)
-        pieces = self.pieces(weights)
-        shares = self.shares(weights)
+        pieces, number, shares = self.pieces(weights)
         d_messages, d_form = (zeros_like(x, shares - 1) for x in weights)
         side_by_side(
             self.form.loops.sweep_down,
             plan, pieces, back, s, *weights, d, d_messages, d_form, shares,
-            at_once=max(widest(pieces), shares), lists=2,
+            at_once=number, lists=2,
         )  # fmt: skip
         fold(d_messages, back.messages.begun_before(shares))
         fold(d_form, back.nodes.begun_before(shares))

@@ -73,8 +73,8 @@ def sweep_down(
 ):  # fmt: skip
     """All gradients but for those of products.
 
-    Those of the states and of g and s come in as zeros or with what is added to; of the latter,
-    each piece has rows of its own. The edges to the parents of v are ``edges[of_parents[v]:
+    Those of H come in with what is added to, those of g and s as zeros; of the latter, each piece
+    has rows of its own. The edges to the parents of v are ``edges[of_parents[v]:
     of_parents[v + 1]]``, and ``parents`` are these.
     """
     n, leaves, last = H.shape[1], starts[1], len(g) - 1
@@ -85,16 +85,22 @@ def sweep_down(
             lo, hi = max(starts[level], p.node), min(starts[level + 1], p.node_end)
             for v in range(lo, hi):
                 for j in range(n):
+                    dC[v, j] = 0
                     dQ[v, j] = 0
                 for i in range(of_parents[v], of_parents[v + 1]):
                     e, parent = edges[i], parents[i]
-                    place = min(places[e], last)
+                    place, a = min(places[e], last), parent - leaves
                     for j in range(n):
-                        dQ[v, j] += dC[parent, j] * C[v, j] * (F[e, j] - F[e, j] * F[e, j])
+                        f, dc = F[e, j], dC[parent, j]
+                        dQ[v, j] += dc * C[v, j] * (f - f * f)
+                        dC[v, j] += dc * f
                     for j in range(n):
-                        dC[v, j] += dC[parent, j] * F[e, j]
+                        dH[v, j] += g[place, j] * dA[a, j]
+                    place += first
                     for j in range(n):
-                        dH[v, j] += g[place, j] * dA[parent - leaves, j]
+                        dg[place, j] += H[v, j] * dA[a, j]
+                    for j in range(n):
+                        ds[place, j] += dA[a, j]
             if starts[level + 1] < len(H):
                 R = np.empty((hi - lo, n), H.dtype)
                 times_transposed(dQ[lo:hi], V, R)
@@ -110,11 +116,7 @@ def sweep_down(
                     for j in range(n):
                         dP[a, j] = 0
                     for e in range(offsets[v], offsets[v + 1]):
-                        child, place = children[e], first + min(places[e], last)
+                        child = children[e]
                         for j in range(n):
                             dP[a, j] += dC[v, j] * C[child, j] * (F[e, j] - F[e, j] * F[e, j])
-                        for j in range(n):
-                            dg[place, j] += H[child, j] * dA[a, j]
-                        for j in range(n):
-                            ds[place, j] += dA[a, j]
         number = take_down(turns, pieces, number)
