@@ -65,8 +65,8 @@ def fit(
     one process; only the first process writes files and shows the bar.
 
     On a CPU, one thread computes, unless the products in the first step are so large that all of
-    torch's threads gain even beside a busy program; afterwards the number is as it was. Parts of
-    large forests of trees have all of them in any case. A number that was set is kept: by
+    torch's threads gain even beside a busy program; afterwards the number is as it was. Sweeps over
+    some hundred trees have all of them in any case. A number that was set is kept: by
     ``set_threads``, ``OMP_NUM_THREADS`` or ``MKL_NUM_THREADS``, or by ``torch.set_num_threads`` to
     other than the number of cores, from which torch begins.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -27,7 +28,7 @@ from structnet.tensor_tree import ChildSumTreeLSTM
 from structnet.tensor_tree.compiled import child_sum_sweep, pieces, tree_sweep
 from structnet.tensor_tree.compiled.kernels.gates import compiled
 from structnet.tensor_tree.compiled.kernels.steps import share_of
-from structnet.tensor_tree.compiled.kernels.turns import WIDTH, take_down, take_up
+from structnet.tensor_tree.compiled.kernels.turns import WIDTH, take_down, take_up, wait
 from structnet.tensor_tree.compiled.pieces import at_once, cut, in_parallel, side_by_side
 from structnet.tensor_tree.compiled.plan import Lists
 from structnet.trees._kernels import grouped
@@ -171,7 +172,8 @@ def test_how_many_pieces_a_level_has():
         (1000, LARGE, 7),
         (400, 1 << 9, 4),
         (400, 1 << 8, 3),
-        (12_800, LARGE, 100),
+        (2_560, LARGE, 20),
+        (12_800, LARGE, 32),
     ):
         assert pieces.shares_of(rows, work) == count
 
@@ -248,7 +250,54 @@ def test_several_threads_take_part():
 def test_no_other_thread_is_asked_for_little():
     sweep = cut(np.array([0, 400]), np.array([0, 0]), 1 << 12, 0)
     assert at_once(sweep, 400 << 12) == 1
-    assert at_once(sweep, 1 << 23) == len(sweep) == 4
+    assert at_once(sweep, 1 << 23) == 2
+    assert at_once(sweep, LARGE) == len(sweep) == 4
+
+
+@compiled
+def _wait_for_all(turns):
+    wait(turns, 0, 10)
+
+
+@pytest.mark.parametrize("failing", ["caller", "helper"])
+def test_an_error_in_one_thread_ends_the_others_and_is_raised(failing: str):
+    torch.set_num_threads(2)
+    barrier, caller = threading.Barrier(2, timeout=60), threading.current_thread()
+
+    def function(turns: np.ndarray) -> None:
+        barrier.wait()  # both have begun
+        if (threading.current_thread() is caller) == (failing == "caller"):
+            raise MemoryError(failing)
+        _wait_for_all(turns)
+
+    with pytest.raises(MemoryError, match=failing):
+        side_by_side(function, at_once=2)
+
+
+def test_who_comes_too_late_keeps_no_arrays():
+    torch.set_num_threads(2)
+    begun, free = threading.Event(), threading.Event()
+    (busy,) = pieces._asked([lambda: begun.set() or free.wait(60)])
+    begun.wait(60)
+    kept = np.zeros(3)
+    reference, calls = weakref.ref(kept), []
+    side_by_side(lambda array, turns: calls.append(len(array)), kept, at_once=2)
+    del kept
+    assert calls == [3]
+    assert reference() is None
+    free.set()
+    assert busy.result(60)
+
+
+def test_without_more_threads_one_does_it_all(monkeypatch: pytest.MonkeyPatch):
+    torch.set_num_threads(2)
+    pool = ThreadPoolExecutor(1)
+    pool.shutdown()
+    monkeypatch.setattr(pieces, "_pool", lambda *_: pool)
+    calls: list[int] = []
+    side_by_side(lambda turns: calls.append(1), at_once=2)
+    assert calls == [1]
+    assert in_parallel([lambda: 1, lambda: 2], LARGE) == [1, 2]
 
 
 def test_calls_run_side_by_side_and_what_they_give_keeps_their_order():

@@ -227,7 +227,8 @@ def _down(
     dC, dQ, dY = np.empty_like(dH), np.empty_like(dH), np.empty_like(s.Y)
     dA, dP = np.empty_like(s.A), np.empty_like(s.A)
     (pieces, number), places = _pieces(plan, w), len(w.g)
-    dg, ds = (np.zeros((len(pieces) * places, c), dH.dtype) for _ in range(2))
+    widest = (pieces["last"] - pieces["first"]).max()
+    dg, ds = (np.zeros((widest * places, c), dH.dtype) for _ in range(2))
     edges, of_parents = grouped(plan.children, len(dH))
     parents = np.repeat(np.arange(len(dH)), np.diff(plan.offsets))[edges]
     side_by_side(

@@ -26,7 +26,7 @@ class Form:
     """One kind of aggregator in a sweep; there are no instances.
 
     Attributes:
-        loops: its ``sweep_up``, ``sweep_down`` and ``weights_down``.
+        loops: its ``sweep_up`` and ``sweep_down``.
         linear, ones: names of its parameters that a child's h is multiplied by and that are added,
             ``[num_keys, c, width]`` and ``[num_keys, width]``; the steps of all sweeps use them.
         others: names of all others, which its own loops use.

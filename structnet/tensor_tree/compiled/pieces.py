@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,9 +24,10 @@ T = TypeVar("T")
 
 __all__ = ["at_once", "cut", "in_parallel", "shares_of", "side_by_side"]
 
-# Multiplications below which no other thread is asked: it comes after a tenth of a millisecond.
+# Multiplications for which one more thread is asked, which comes after a tenth of a millisecond.
 _WORTH_A_THREAD = 1 << 23  # in compiled loops
 _WORTH_A_CALL = 1 << 25  # in several calls of the matrix library, which is faster
+_GIVEN_UP = 1 << 62  # more than all pieces: none is left to take, and none to wait for
 
 
 def side_by_side(function: Callable, *arguments: Any, at_once: int, lists: int = 1) -> None:
@@ -41,15 +43,30 @@ def side_by_side(function: Callable, *arguments: Any, at_once: int, lists: int =
         lists: rows of ``turns``.
     """
     turns = np.zeros((lists, WIDTH), np.int64)
-    threads = min(coarse_threads(), at_once)
+    held = [partial(_call, partial(function, *arguments), turns)]
+
+    def help_out() -> None:
+        for call in held.copy():  # none, if it comes when all is done
+            call()
+
     with ONE_THREAD:
-        late = [
-            _pool(os.getpid(), threads - 1).submit(function, *arguments, turns)
-            for _ in range(threads - 1)
-        ]
-        function(*arguments, turns)
-    for other in late:
-        other.cancel()  # not begun: nothing is left to do
+        helpers = _asked([help_out] * (min(coarse_threads(), at_once) - 1))
+        try:
+            held[0]()
+        finally:
+            held.clear()  # whoever has not begun keeps no arrays
+    for helper in helpers:
+        if not helper.cancel() and turns[0, 0] >= _GIVEN_UP:
+            helper.result()  # raises what it ended by
+
+
+def _call(function: Callable, turns: np.ndarray) -> None:
+    """An error ends the others, too, which would wait for what is not done."""
+    try:
+        function(turns)
+    except BaseException:
+        turns[:] = _GIVEN_UP
+        raise
 
 
 def in_parallel(calls: Sequence[Callable[[], T]], work: int) -> list[T]:
@@ -59,16 +76,23 @@ def in_parallel(calls: Sequence[Callable[[], T]], work: int) -> list[T]:
         calls: whose order does not matter.
         work: about how many multiplications they are.
     """
-    threads = min(coarse_threads(), len(calls)) if work >= _WORTH_A_CALL else 1
     with ONE_THREAD:
-        if threads < 2:
-            return [call() for call in calls]
-        waiting = [_pool(os.getpid(), threads - 1).submit(call) for call in calls[1:]]
+        waiting = _asked(calls[1:] if work >= _WORTH_A_CALL else [])
         found = {0: calls[0]()}
         for i in range(len(calls) - 1, 0, -1):  # the others begin with the first
-            if waiting[i - 1].cancel():  # not begun: no need to wait for another thread
+            if i > len(waiting) or waiting[i - 1].cancel():  # begun by nobody
                 found[i] = calls[i]()
         return [found[i] if i in found else waiting[i - 1].result() for i in range(len(calls))]
+
+
+def _asked(calls: Sequence[Callable[[], T]]) -> list[Future[T]]:
+    """Calls that other threads may make, as far as there are any."""
+    found: list[Future[T]] = []
+    threads = coarse_threads()
+    if threads > 1:
+        with suppress(RuntimeError):  # no more threads, or the interpreter ends
+            found.extend(map(_pool(os.getpid(), threads - 1).submit, calls))
+    return found
 
 
 def at_once(pieces: np.ndarray, work: int) -> int:
@@ -81,9 +105,7 @@ def at_once(pieces: np.ndarray, work: int) -> int:
     Shapes:
         pieces ``[n]``.
     """
-    if work < _WORTH_A_THREAD:
-        return 1
-    return int((pieces["last"] - pieces["first"]).max(initial=1))
+    return int(min((pieces["last"] - pieces["first"]).max(initial=1), 1 + work // _WORTH_A_THREAD))
 
 
 @lru_cache

@@ -74,13 +74,14 @@ def sweep_down(
     """All gradients but for those of products.
 
     Those of H come in with what is added to, those of g and s as zeros; of the latter, each piece
-    has rows of its own. The edges to the parents of v are ``edges[of_parents[v]:
+    of a stage has rows of its own. The edges to the parents of v are ``edges[of_parents[v]:
     of_parents[v + 1]]``, and ``parents`` are these.
     """
     n, leaves, last = H.shape[1], starts[1], len(g) - 1
     number = take_down(turns, pieces, -1)
     while number >= 0:
-        p, first = pieces[number], number * len(g)
+        p = pieces[number]
+        first = (number - p.first) * len(g)  # no other piece has these at the same time
         for level in range(p.end - 1, p.level - 1, -1):
             lo, hi = max(starts[level], p.node), min(starts[level + 1], p.node_end)
             for v in range(lo, hi):

@@ -12,13 +12,14 @@ PIECE_FIELDS = ("level", "end", "node", "node_end", "message", "message_end", "f
 PIECE = np.dtype([(name, np.int64) for name in PIECE_FIELDS])
 _WORTH = 1 << 15  # multiplications that are worth a piece, some ten microseconds
 _FEW, _MANY = 2, 128  # rows: a piece of fewer reads all weights for little; more make more pieces
-_USUAL = 4  # pieces of a level at most, while each has no more rows than that
+_USUAL, _MOST = 4, 32  # pieces of a level at most, while each has no more rows than that; and ever
 
 
 @compiled
 def shares_of(rows, work):
     """Into how many pieces rows of so many multiplications each are cut."""
-    return max(1, min(rows * work // _WORTH, rows // _FEW, max(_USUAL, rows // _MANY)))
+    number = min(rows * work // _WORTH, rows // _FEW, max(_USUAL, rows // _MANY))
+    return max(1, min(number, _MOST))
 
 
 @compiled

@@ -2,7 +2,8 @@
 
 Whoever is free takes the next piece, in an order that is the same whatever the number of threads,
 and begins it once all that stands before its *stage* is done; the pieces of one stage are
-computed side by side. A thread that comes late, or never, holds up nobody.
+computed side by side. A thread that comes late, or never, holds up nobody; one that fails within a
+piece has to fill ``turns`` with a large number, so that no other one waits for it.
 
 ``turns`` counts, on lines of the cache of their own, the pieces that were taken and those that are
 done: a row for each list of pieces, which begins with zeros.
