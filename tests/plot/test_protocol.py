@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from pictures import assert_within, axes, boxes, collection, drawn_order, heights, shapes, written
-from toy_tree import ToyTree, toy_chain, toy_tree
+from toy_tree import MANY, ToyTree, toy_chain, toy_tree
 
 from structnet.plot import (
     plot_leaf_classes,
@@ -22,9 +22,6 @@ from structnet.plot.model_tree.key import SOFT
 from structnet.plot.model_tree.sheet import CLASSES, ROUTER
 from structnet.routing import Samples, reach
 from structnet.routing.visits import BINS
-
-# A root with three children, of which the middle one splits and the last has an only child.
-MANY = [(1, 2, 3), (), (4, 5), (6,), (), (), ()]
 
 
 def draw(shape: tuple[int, ...] = (2,), number: int = 40) -> Samples:

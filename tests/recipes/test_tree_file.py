@@ -22,7 +22,6 @@ from structnet.datasets import read_trees
 from structnet.datasets.tree_file import TASKS
 from structnet.datasets.tree_file_formats import NAMES, NODE_LABELS
 from structnet.datasets.tree_file_targets import hide_nodes, hide_root
-from structnet.plot import plot_history
 from structnet.recipes import RECIPES, recipe_for
 from structnet.recipes.recipe import settings_from, values_of
 from structnet.recipes.tree_file.answers import relabelled
@@ -303,7 +302,6 @@ def test_many_classes_are_told_by_their_mistakes() -> None:
     ax = draw_confusion({"classes": names * 2, "counts": np.eye(40).tolist()})
     assert ax.images[0].get_array().shape == (30, 30)
     assert ax.get_title() == "the 30 most frequent classes"
-    plot_history(History([{"epoch": 1, "loss": 1.0}]))
 
 
 def test_data_tells_what_is_in_a_file(tmp_path: Path) -> None:

@@ -7,15 +7,12 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
-from toy_tree import ToyTree, toy_chain, toy_tree
+from toy_tree import MANY, ToyTree, toy_chain, toy_tree
 
 from structnet.neural_tree import NeuralTree, presets
 from structnet.routing import Samples, explain, export_text, leaf_of, reach, shares, summary
 from structnet.routing.visits import BINS
 from structnet.trees.networkx_graph import to_networkx
-
-# A root with three children, of which the middle one splits and the last has an only child.
-MANY = [(1, 2, 3), (), (4, 5), (6,), (), (), ()]
 
 
 def draw(number: int = 50, classes: int = 3) -> Samples:

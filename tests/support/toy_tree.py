@@ -12,6 +12,8 @@ import numpy as np
 from structnet.routing.protocol import Facts, Visit
 from structnet.routing.topology import Topology
 
+# A root with three children, of which the middle one splits and the last has an only child.
+MANY = [(1, 2, 3), (), (4, 5), (6,), (), (), ()]
 TWELVE = [tuple(range(1, 13)), *[()] * 12]  # children of a root with twelve leaves
 
 

@@ -12,7 +12,7 @@ from structnet.naru import train as trained
 from structnet.naru.following_words import FollowingWords
 from structnet.naru.language_model import measured
 from structnet.naru.preparation import known_words, vectors_of
-from structnet.recipes.naru import figures
+from structnet.recipes.naru import measures
 from structnet.recipes.naru.pictures import of_run
 from structnet.recipes.naru.settings import NaruRunSettings
 from structnet.recipes.naru.text import Opened, TextData, load_data, model_of
@@ -49,7 +49,7 @@ def train(settings: NaruRunSettings, data: TextData, run: Run, say: Say) -> Outc
     model = model_of(settings.training, words, vectors)
     own = Opened(model, words, training.max_length)
     test = own.sentences(data.test)
-    before = figures.of_model(model, test)
+    before = measures.of_model(model, test)
     learned = own.sentences(data.train)
     history = trained(
         model,
@@ -68,10 +68,10 @@ def train(settings: NaruRunSettings, data: TextData, run: Run, say: Say) -> Outc
         "multiply_adds": model.network.multiply_adds,
         "known_words": len(words),
         "epochs": len(history),
-        "mean_vector_loss": figures.mean_vector_loss(model, learned, test),
-        "following_words": figures.of_counts(model, test),
+        "mean_vector_loss": measures.mean_vector_loss(model, learned, test),
+        "following_words": measures.of_counts(model, test),
         "untrained": before,
-        "trained": figures.of_model(model, test, run.folder),
+        "trained": measures.of_model(model, test, run.folder),
     }
     return Outcome(sum(history["seconds"]) if len(history) else 0.0, details)
 
@@ -114,7 +114,7 @@ def answer(model: Opened, texts: Sequence[str], ask: AskOfWords) -> list[Answer]
     Raises:
         ValueError: a text has no word.
     """
-    return [figures.next_words(model, text, ask.top) for text in texts]
+    return [measures.next_words(model, text, ask.top) for text in texts]
 
 
 def pictures(run: Run, *_: Any) -> Pictures:

@@ -233,8 +233,9 @@ def _choices(members: Members) -> list[str]:
     return [f"Start, leaves and classes a leaf of the softmax trees: {'; '.join(found)}."]
 
 
-DEFAULTS = PaperTable((), lambda choice: "defaults" + _of(choice), members, made)
-
-
-def _of(choice: Any) -> str:
-    return "" if choice.data is None else f"-{choice.data}"
+DEFAULTS = PaperTable(
+    (),
+    lambda choice: "defaults" if choice.data is None else f"defaults-{choice.data}",
+    members,
+    made,
+)
