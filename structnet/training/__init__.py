@@ -3,6 +3,7 @@
 ======================  ==========================================================================
 ``fitting``             :func:`fit`: what can be set, and its checks
 ``loop``                the loop itself: epochs, batches, early stopping, exact resuming
+``averaging``           a running mean of the weights
 ``history``             :class:`History`: a record an epoch, and which epoch was the best
 ``schedules``           AdamW whose rate rises and falls: the arguments of :func:`fit` for it
 ``metrics``             :func:`accuracy`, :func:`evaluate`, :func:`predict_all`

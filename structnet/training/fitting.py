@@ -16,10 +16,11 @@ from torch import nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
-from structnet.checks import check_integer, check_one_of, wrong
+from structnet.checks import check_integer, check_number, check_one_of, wrong
+from structnet.training.averaging import Average
 from structnet.training.checkpoint import describe
 from structnet.training.history import History, Monitor
-from structnet.training.loop import Callback, Loop
+from structnet.training.loop import Callback, Loop, steps_per_epoch
 from structnet.training.metrics import Metric, most_at_once
 from structnet.training.processes import own_device
 from structnet.training.progress import Progress
@@ -50,6 +51,7 @@ def fit(
     clip_norm: float | None = None,
     amp: bool = False,
     keep_start: bool = False,
+    average: float | None = None,
     callbacks: Sequence[Callback] = (),
     progress: bool | Progress = True,
     history: History | None = None,
@@ -101,6 +103,8 @@ def fit(
         amp: compute the loss in bfloat16 where torch holds that to be safe.
         keep_start: the weights that the training starts with count as well, and stay if no epoch
             is better on the validation data.
+        average: epochs whose steps a running mean of the weights remembers. The mean is validated
+            and left in the model in place of the weights, with which training goes on.
         callbacks: each is called as ``callback(model, history)`` after every epoch.
         progress: a bar if somebody watches the terminal or notebook, else a line an epoch, at most
             every ten seconds; False says nothing. A larger training hands over its ``Progress``.
@@ -142,6 +146,7 @@ def fit(
     check_one_of("schedule_per", schedule_per, ("epoch", "batch"), owner="fit")
     if clip_norm is not None and not (isinstance(clip_norm, Real) and clip_norm > 0):
         raise _wrong("clip_norm", "a number above 0, or None", clip_norm)
+    check_number("average", average, 0, open=True, optional=True, owner="fit")
     if resume and checkpoint is None:
         raise ValueError("resume=True needs checkpoint=FOLDER, to resume from; got None.")
     if len(history):
@@ -177,6 +182,10 @@ def fit(
         "metrics": list(metrics),
         **{f"model.{name}": _kind(value) for name, value in model.state_dict().items()},
     }
+    steps = None
+    if average is not None:
+        settings["average"] = average
+        steps = max(1, round(average * steps_per_epoch(len(data), batch_size)))
     loop = Loop(
         model=model,
         data=data,
@@ -194,6 +203,7 @@ def fit(
         progress=Progress.of(progress),
         history=history,
         settings=settings,
+        average=Average(model, steps),
         **plain,
     )
     return loop.run(resume)

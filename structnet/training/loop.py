@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
+from structnet.training.averaging import Average
 from structnet.training.checkpoint import (
     MALFORMED,
     CheckpointError,
@@ -116,6 +117,7 @@ class Loop:
     progress: Progress
     history: History
     settings: Mapping[str, Any]  # what a resumed run must share with the interrupted one
+    average: Average  # of the weights, which is validated and kept in their place
     keep_start: bool = False
     best: dict[str, Any] | None = None  # the state of the model in the best epoch
     best_scores: dict[str, float] | None = None  # its validation scores
@@ -141,6 +143,7 @@ class Loop:
             finally:
                 self.progress.close()
                 self.model.eval()
+                self.average.exchange()
                 if self.best is not None:
                     self.model.load_state_dict(self.best)
         return self.history
@@ -216,6 +219,7 @@ class Loop:
         except RuntimeError as error:  # a rate that no float can hold
             rate = float(self.optimizer.param_groups[0]["lr"])
             raise StepError(epoch, batch, rate, str(error)) from error
+        self.average.update()
         if self.schedule is not None and self.schedule_per == "batch":
             self.schedule.step()
         return loss
@@ -262,14 +266,16 @@ class Loop:
     def _validate(self) -> dict[str, Any]:
         """The validation part of an epoch's record; keeps the model if it is the best so far."""
         # Each process keeps its own running statistics; those of the first one count.
-        self.processes.broadcast(list(self.model.buffers()))
+        self.processes.broadcast(buffers := list(self.model.buffers()))
         if self.validation is None:
             return {}
-        scores = self._scores()
+        with self.average.in_place():
+            self.processes.broadcast(buffers)
+            scores = self._scores()
+            improved = self.monitor.improves(scores, self.best_scores)
+            if improved:
+                self.best, self.best_scores = copy_state(self.model), scores
         self.note = f", val {self.monitor.name} {scores[self.monitor.name]:.3g}"
-        improved = self.monitor.improves(scores, self.best_scores)
-        if improved:
-            self.best, self.best_scores = copy_state(self.model), scores
         return {f"validation_{name}": score for name, score in scores.items()} | {"best": improved}
 
     def _scores(self) -> dict[str, float]:
@@ -310,8 +316,7 @@ class Loop:
         seed_epoch(self.seed, 0, self.processes.rank)  # for what is random in validation
         scores = self._scores()
         self.best = copy_state(self.model)
-        if self.monitor.improves(scores, None):
-            self.best_scores = scores
+        self.best_scores = scores if self.monitor.improves(scores, None) else None
 
     @property
     def _file(self) -> Path:
@@ -335,6 +340,7 @@ class Loop:
             "optimizer": self.optimizer.state_dict(),
             "schedule": self.schedule and self.schedule.state_dict(),
             "threads": self.threads.number,
+            "average": self.average.state(),
         }
 
     def _restore(self) -> None:
@@ -350,6 +356,7 @@ class Loop:
                 self.model.load_state_dict(self.best)
             self.model.load_state_dict(state["model"])
             load_optimizer(self.optimizer, state["optimizer"])
+            self.average.restore(**state.get("average", {}))
             if self.schedule is not None:
                 self.schedule.load_state_dict(state["schedule"])
             self.threads.choose(state.get("threads"))

@@ -110,9 +110,11 @@ def torchrun_main(folder: Path) -> None:
     result["different start"] = routed_run(model=different, keep_start=True)
     routed_run(epochs=1, checkpoint=folder / "resumed")
     result["resumed"] = routed_run(checkpoint=folder / "resumed", resume=True)
-    norm = Classifier(norm=True)
-    fit(norm, rows(23), rows(9), epochs=2, batch_size=12, progress=False)
-    result["norm"] = dict(norm.state_dict())
+    for name, average in (("norm", None), ("averaged", 1.5)):
+        model = Classifier(norm=True)
+        how = {"epochs": 2, "batch_size": 12, "average": average, "progress": False}
+        fit(model, rows(23), rows(9), **how)
+        result[name] = dict(model.state_dict())
     try:
         fit(Classifier(), broken_rows(), epochs=1, batch_size=23, progress=False)
     except NonFiniteLossError as error:

@@ -88,7 +88,8 @@ def test_processes_end_alike_to_the_bit(ranks: list[dict]) -> None:
     for run in ("plain", "resumed"):
         assert_same(first[run]["weights"], second[run]["weights"])
         assert first[run]["validation_loss"] == second[run]["validation_loss"]
-    assert_same(first["norm"], second["norm"])
+    for run in ("norm", "averaged"):
+        assert_same(first[run], second[run])
 
 
 def test_resuming_changes_nothing(ranks: list[dict]) -> None:
