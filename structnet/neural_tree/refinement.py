@@ -1,6 +1,7 @@
 """Refinement: all parameters of a grown tree, trained together (Sec. 4 of the paper).
 
-The paper leaves it at that; :func:`finish` goes on with the samples that were held out until then.
+The paper leaves it at that. Here, validated and kept is a running mean of the weights, and
+:func:`finish` goes on with the samples that were held out until then.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from structnet.training.history import History
 from structnet.training.metrics import Metric, accuracy
 
 STEPS = partial(StepLR, step_size=50, gamma=0.1)
+AVERAGE = 1.0  # epochs whose weights are averaged
 
 
 def refine(
@@ -32,6 +34,7 @@ def refine(
     schedule: Callable | None = STEPS,
     monitor: str | None = None,
     metrics: Mapping[str, Metric] | None = None,
+    average: float | None = AVERAGE,
     **fitting: Any,
 ) -> History:
     """Trains a tree as a whole, and leaves its best validation epoch in it.
@@ -51,6 +54,9 @@ def refine(
             classes: the loss of a tree that has grown sure of itself may rise while right answers
             do, too.
         metrics: name -> ``metric(tree, batch)``; with classes, the accuracy is always one.
+        average: epochs whose steps a running mean of the weights remembers; the mean is validated
+            and kept. At a rate that stays high the last weights are off by the noise of their last
+            batches, which the mean has not. None takes the last weights.
         fitting: others of :func:`structnet.fit`: seed, device, checkpoint, resume, callbacks, ...
 
     Returns:
@@ -85,6 +91,7 @@ def refine(
         monitor=monitor or ("loss" if tree.num_classes is None else "accuracy"),
         metrics=metrics,
         keep_start=True,
+        average=average,
         **fitting,
     )
 

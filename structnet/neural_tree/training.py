@@ -105,8 +105,9 @@ def train(
     """Grows a tree from its root, refines it, learns from everything last, and prunes it.
 
     Of a tree that predicts classes, refinement keeps the epoch of the highest validation accuracy,
-    samples counted by their weights; of one that predicts numbers, that of the lowest loss. What
-    stayed a linear model of a table is not refined: in the end its optimum is found anew.
+    samples counted by their weights; of one that predicts numbers, that of the lowest loss; and of
+    that epoch the mean of the weights over its steps. What stayed a linear model of a table is not
+    refined: in the end its optimum is found anew.
 
     Args:
         tree: a root alone; grown in place.

@@ -72,6 +72,9 @@ class Average:
     def restore(self, taken: int = 0, mean: Sequence[torch.Tensor] = ()) -> None:
         """Goes on from what :meth:`state` gave; with nothing, from none.
 
+        Shapes:
+            mean: ``[..]`` each, as the weights and buffers have them.
+
         Raises:
             ValueError: it is the state of another model.
         """

@@ -42,10 +42,10 @@ def test_refinement_never_makes_the_validation_loss_worse(likelihood: str, rate:
     tree = make_grown(likelihood, norm=True)
     train, validation = data(likelihood, weighted=True)
     before = evaluate(tree, validation)["loss"]
-    optimizer = partial(torch.optim.SGD, lr=rate)
+    how = {"optimizer": partial(torch.optim.SGD, lr=rate), "monitor": "loss", **OPTIONS}
     history = History()
     try:
-        refine(tree, train, validation, epochs=4, optimizer=optimizer, history=history, **OPTIONS)
+        refine(tree, train, validation, epochs=4, history=history, **how)
     except NonFiniteLossError:
         assert rate >= 1.0
     after = evaluate(tree, validation)["loss"]
@@ -75,6 +75,25 @@ def test_a_tree_that_gets_worse_is_put_back_whole() -> None:
     )
     assert min(history["validation_loss"]) > evaluate(twin, validation)["loss"]
     assert_same_weights(tree, twin)  # the statistics of the normalisations, too
+
+
+@pytest.mark.parametrize(("how", "last"), [({}, 3), ({"average": None}, 1), ({"average": 0.7}, 2)])
+def test_the_mean_of_an_epochs_weights_is_kept(how: dict, last: int) -> None:
+    steps: list[list] = []
+
+    class Recording(torch.optim.Adam):
+        def step(self, closure=None):
+            super().step()
+            steps.append([p.detach().clone() for g in self.param_groups for p in g["params"]])
+
+    tree = make_grown()
+    how = how | {"monitor": "loss", "optimizer": partial(Recording, lr=1e-3), **OPTIONS}
+    history = refine(tree, *data(), epochs=1, **how)
+    assert history.best is not None and len(steps) == 3
+    if last == 2:  # exponential after two steps
+        steps[1] = [(a + b) / 2 for a, b in zip(*steps[:2], strict=True)]
+    expected = [torch.stack(parts).mean(0) for parts in zip(*steps[-last:], strict=True)]
+    assert all(map(partial(torch.allclose, atol=1e-6), tree.parameters(), expected))
 
 
 def test_of_equally_accurate_epochs_the_surest_is_kept() -> None:
