@@ -149,7 +149,7 @@ class LogBilinearLM(nn.Module):
         return self.mix(self.vectors(words).flatten(1))
 
     def loss(self, batch: Context) -> Tensor:
-        """The mean loss of a batch, a scalar; while it trains, labels move now and then."""
+        """The mean loss of a batch, a scalar ``[]``; while it trains, labels move now and then."""
         if self.training and self.reassign_every is not None:
             if int(self.since) >= self.reassign_every:
                 self._reassign()

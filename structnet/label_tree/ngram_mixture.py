@@ -17,7 +17,7 @@ class NGramMixture(nn.Module):
     ``p(w | h) = a_k p_model(w | h) + (1 - a_k) p_counted(w | h)``, for k known words of the past h.
 
     Args:
-        ngrams: what was counted.
+        ngrams: counts of words behind words.
 
     Shapes:
         shares: ``[size + 1]``, a_k; contexts ``[n, size or more]``, the nearest first.
