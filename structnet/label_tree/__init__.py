@@ -36,8 +36,9 @@ Sec. 5.2        the log-bilinear language model                   :class:`.LogBi
 ``_node_kernels``,
 ``_assignment_kernels``,
 ``_grouping_kernels``, ``_vectors``
-``language_model``,                   the next word as a leaf; its settings
-``language_settings``
+``language_model``,                   the next word as a leaf; its settings; counts of words
+``language_settings``,                behind words, mixed with what it says
+``ngram_mixture``
 ====================================  ==============================================================
 
 Where this is not the paper:

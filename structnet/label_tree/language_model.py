@@ -14,11 +14,14 @@ from torch import Tensor, nn
 
 from structnet.checks import check_one_of
 from structnet.label_tree.language_settings import HEADS, LanguageModelSettings
+from structnet.label_tree.ngram_mixture import NGramMixture
 from structnet.label_tree.shapes import clustered
 from structnet.label_tree.softmax import TreeSoftmaxLoss
 from structnet.label_tree.sparse_adagrad import SparseAdagrad
-from structnet.text import Encoded, Words, learn_vectors
+from structnet.text import Encoded, NGrams, Words, learn_vectors
+from structnet.text.ngrams import WORDS, contexts_of
 from structnet.training import History, evaluate, fit
+from structnet.training.metrics import evaluating
 
 PASS = 2_000  # contexts that are asked at once
 VECTORS = 50  # size of the vectors that words are clustered by
@@ -50,12 +53,7 @@ class NextWords:
     """
 
     def __init__(self, encoded: Encoded, boundary: int, context: int):
-        starts, lengths = encoded.offsets[:-1], np.diff(encoded.offsets)
-        place = np.arange(len(encoded.ids)) - np.repeat(starts, lengths)  # in its sentence
-        padded = np.append(np.full(context, boundary), encoded.ids)
-        at = np.arange(len(encoded.ids)) + context
-        columns = [np.where(place >= k, padded[at - k], boundary) for k in range(1, context + 1)]
-        self.words = torch.from_numpy(np.stack(columns, 1).astype(np.int64))
+        self.words = torch.from_numpy(contexts_of(encoded, boundary, context))
         self.target = torch.from_numpy(encoded.ids.astype(np.int64))
 
     def __len__(self) -> int:
@@ -97,7 +95,9 @@ class FlatSoftmaxLoss(nn.Module):
 class LogBilinearLM(nn.Module):
     """Predicts the next word from the vectors of the words before it.
 
-    ``r = sum_k R_k U_{w_{t-k}}``, and the word's log-probability is that of its leaf.
+    ``r = sum_k R_k U_{w_{t-k}}``, and the word's log-probability is that of its leaf; or, where it
+    is counted, too, what follows what (:meth:`count`), that of :class:`.NGramMixture`: set phrases
+    are best known by heart, and what was never seen is told from what is like it.
 
     Args:
         words: vocabulary.
@@ -135,6 +135,7 @@ class LogBilinearLM(nn.Module):
             self.mix.weight.normal_(0, (settings.context * size) ** -0.5, generator=generator)
         self.head = _head(words, settings, encoded)
         self.register_buffer("since", torch.zeros((), dtype=torch.int64))
+        self.counted: NGramMixture | None = None
         self.reassign_every: int | None = None  # examples; whoever trains says it
         self.optimizer: SparseAdagrad | None = None
 
@@ -148,12 +149,30 @@ class LogBilinearLM(nn.Module):
         return self.mix(self.vectors(words).flatten(1))
 
     def loss(self, batch: Context) -> Tensor:
-        """The mean loss of a batch, a scalar; while it trains, labels move now and then."""
+        """The mean loss of a batch, a scalar ``[]``; while it trains, labels move now and then."""
         if self.training and self.reassign_every is not None:
             if int(self.since) >= self.reassign_every:
                 self._reassign()
             self.since += len(batch.target)
-        return self.head(self.represent(batch.words), batch.target).loss
+        said = self.head(self.represent(batch.words), batch.target)
+        if self.training or self.counted is None:
+            return said.loss
+        return -self.counted.log_prob_of(batch.words, batch.target, said.output).mean()
+
+    def count(self, train: NextWords, validation: NextWords) -> None:
+        """Counts what follows what, and mixes it in as makes a text likeliest.
+
+        Args:
+            train: places of which it is counted.
+            validation: places from which nothing was learnt, by which the shares are chosen.
+        """
+        ngrams = NGrams(len(self.words), min(self.settings.context, WORDS))
+        ngrams.count(train.words[:, : len(ngrams.discounts) - 1], train.target)
+        parts = zip(validation.words.split(PASS), validation.target.split(PASS), strict=True)
+        with evaluating(self):
+            said = torch.cat([self.head(self.represent(x), y).output for x, y in parts])
+        self.counted = NGramMixture(ngrams)
+        self.counted.fit(validation.words, validation.target, said)
 
     def _reassign(self) -> None:
         self.head.reassign(self.optimizer)
@@ -162,7 +181,8 @@ class LogBilinearLM(nn.Module):
     @torch.no_grad()
     def log_prob(self, words: Tensor) -> Tensor:
         """The log-probability of every word to come next. ``[n, context] -> [n, words]``."""
-        return self.head.log_prob(self.represent(words))
+        said = self.head.log_prob(self.represent(words))
+        return said if self.counted is None else self.counted(words, said)
 
     def perplexity(self, places: NextWords) -> float:
         """``exp`` of the mean loss over the places of a text."""
@@ -180,11 +200,11 @@ class LogBilinearLM(nn.Module):
         ids = [known.id_of(w) if w in known or known.unknown is not None else -1 for w in before]
         ids = [i for i in ids if i >= 0][-self.settings.context :][::-1]
         ids += [self.boundary] * (self.settings.context - len(ids))
-        r = self.represent(torch.tensor([ids]))
-        if isinstance(self.head, TreeSoftmaxLoss):
-            values, labels = self.head.top_k(r, k)
+        words = torch.tensor([ids])
+        if self.counted is None and isinstance(self.head, TreeSoftmaxLoss):
+            values, labels = self.head.top_k(self.represent(words), k)
         else:
-            values, labels = self.head.log_prob(r).topk(min(k, len(known)))
+            values, labels = self.log_prob(words).topk(min(k, len(known)))
         pairs = zip(labels[0].tolist(), values[0].exp().tolist(), strict=True)
         return [(known.words[label], round(p, 6)) for label, p in pairs if label >= 0]
 
@@ -230,7 +250,8 @@ def train_language_model(
 
     Args:
         model: model to train; of the best epoch on validation it keeps the weights and the tree.
-        train, validation: places of texts.
+        train, validation: places of texts; what follows what is counted where the settings say so
+            and there is a validation text, by which it is weighed.
         folder: place for a checkpoint, from which a training that stopped goes on.
         callbacks, progress: those of :func:`.fit`.
 
@@ -245,8 +266,9 @@ def train_language_model(
 
     if settings.head == "learned":
         model.reassign_every = max(1, len(train) // settings.rebuilds)
+    model.counted = None
     try:
-        return fit(
+        history = fit(
             model,
             train,
             validation,
@@ -269,3 +291,6 @@ def train_language_model(
     finally:
         model.optimizer = None
         model.reassign_every = None
+    if settings.ngrams and validation is not None:
+        model.count(train, validation)
+    return history

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from structnet.checks import check_integer, check_number, check_one_of
+from structnet.checks import check_bool, check_integer, check_number, check_one_of
 from structnet.label_tree.settings import GAINS, Gain
 
 TREES = ("learned", "huffman", "clusters", "random")
@@ -32,6 +32,8 @@ class LanguageModelSettings:
         prior_weight: observations that hold a word in its place: the more, the fewer words move.
         memory: share of the statistics that stays after a reassignment.
         gain: worth of a word's going to a child: "margin", the "exact" gradient, or the "paper"'s.
+        ngrams: counts of words behind rows of up to 4 others, beside the model, mixed as makes the
+            validation text likeliest.
         seed: number that everything random follows from.
 
     Raises:
@@ -55,6 +57,7 @@ class LanguageModelSettings:
     prior_weight: float = 20.0
     memory: float = 0.5
     gain: Gain = "margin"
+    ngrams: bool = True
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -74,4 +77,5 @@ class LanguageModelSettings:
         check_integer("max_depth", self.max_depth, 1, optional=True)
         check_number("prior_weight", self.prior_weight, 0, open=True)
         check_number("memory", self.memory, 0, 1)
+        check_bool("ngrams", self.ngrams)
         check_number("learning_rate", self.learning_rate, 0, open=True)

@@ -25,7 +25,6 @@ Fig. 18-20    utilisation, route changes, bias      :class:`RoutingStats`, :func
 ``statistics``        :class:`RoutingStats`: which bundles are visited, how evenly
 ``sentences``         :class:`Sentences`: batches of words
 ``next_word``         :class:`NextWord`: a network and words' vectors, the loss, the next word
-``following_words``   :class:`FollowingWords`: how often words follow words
 ``recurrent``         the baseline: a GRU of as many multiplications
 ``preparation``       from a text to sentences, a vocabulary and vectors
 ``settings``          :class:`NaruSettings`: every hyper-parameter and default, once

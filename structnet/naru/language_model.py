@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from structnet.checks import check_number, wrong
 from structnet.estimators.file import OneFileMixin
 from structnet.estimators.hyper_parameters import settings_of
-from structnet.naru.following_words import FollowingWords
 from structnet.naru.network import RoutedNetwork
 from structnet.naru.next_word import BATCH, NextWord
 from structnet.naru.preparation import Text, held_out_of, known_words, sentences_of, vectors_of
@@ -24,7 +23,8 @@ from structnet.naru.settings import NaruSettings
 from structnet.naru.statistics import RoutingStats
 from structnet.naru.training import train
 from structnet.naru.wiring import Wiring
-from structnet.text import Words
+from structnet.text import NGrams, Words
+from structnet.text.ngrams import WORDS
 from structnet.training.history import History
 from structnet.training.metrics import evaluate
 from structnet.training.seeding import random_states_kept
@@ -37,8 +37,8 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
 
     Each word takes a path of one bundle a capsule, which the words before it and the word itself
     elect. It learns vectors of the words from the text (or is given some), then to predict the
-    vector of each next word. What a predicted vector says is added to what follows the last word
-    how often, as much as makes the sentences that are held out likeliest.
+    vector of each next word. What a predicted vector says is added to what follows the last words
+    how often (:class:`.NGrams`), as much as makes the sentences that are held out likeliest.
 
     Args:
         vectors: vectors of the words: a file of GloVe or word2vec, or word -> numbers; None learns
@@ -129,8 +129,7 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
         how: dict[str, Any] = {"folder": folder, "progress": self.verbose}
         self.history_ = train(self.model_, settings, learn, judge, **how)
         if self.model_.following is not None:  # nothing is chosen from here on
-            whole = words.encode(kept + held_out)
-            self.model_.following.count(Sentences.to_predict(whole, settings.max_length))
+            self.model_.count(Sentences(words.encode(kept + held_out)))
         return self
 
     def predict(self, X: Text) -> list[str]:
@@ -203,9 +202,11 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
         self.words_, self.history_ = Words.from_config(config), History(config["history"])
         vectors = torch.zeros(config["shapes"]["vectors"])
         self.model_ = build(self._settings(), self.words_, vectors)
-        pairs = config["shapes"].get("following.next")
-        if pairs is not None:
-            self.model_.following = FollowingWords(self.model_.log_prior, *pairs)
+        if "following.events" in config["shapes"]:
+            (histories,), (events,) = (
+                config["shapes"][f"following.{name}"] for name in ("histories", "events")
+            )
+            self.model_.following = NGrams(len(vectors), WORDS, histories + 1, events)
         return self.model_.eval()
 
     def _settings(self) -> NaruSettings:

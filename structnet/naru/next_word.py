@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from structnet.checks import check_number, check_one_of, wrong
-from structnet.naru.following_words import FollowingWords
 from structnet.naru.network import Routed, RoutedNetwork
 from structnet.naru.recurrent import RecurrentNetwork
 from structnet.naru.sentences import Sentences
 from structnet.naru.settings import LOSSES
 from structnet.naru.statistics import RoutingStats
+from structnet.text import NGrams
+from structnet.text.ngrams import WORDS
 
 BATCH = 256  # sentences that are asked about at once
 AT_ONCE = 2**24  # scores of words that are computed at once
 CALIBRATED = 2**22  # scores by which the variance is chosen
 VARIANCES = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # finite: the nearest stays so
-DISCOUNTS = (0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)
 SURE = 2.0  # standard errors that a gain must have, to be no chance
 
 
@@ -87,7 +88,7 @@ class NextWord(nn.Module):
         self.register_buffer("log_prior", prior.to(vectors).clamp(min=0.5).log())
         over_words = objective == "cross-entropy"
         self.head = nn.Linear(vectors.shape[1], len(vectors)) if over_words else None
-        self.following: FollowingWords | None = None
+        self.following: NGrams | None = None
 
     def route(self, batch: Sentences, extra: int = 0) -> Routed:
         """What the network makes of sentences.
@@ -146,19 +147,26 @@ class NextWord(nn.Module):
             found.append(n * (f * P).sum())
         return torch.stack(found).mean() if found else routed.predictions.new_ones(())
 
-    def scores(self, y: Tensor, previous: Tensor) -> Tensor:
+    def count(self, sentences: Sentences) -> None:
+        """Counts which words follow which in some sentences, in place of those of before."""
+        if self.following is None:
+            self.following = NGrams(len(self.vectors)).to(self.vectors.device)
+        pasts = sentences.pasts(len(self.vectors), WORDS)
+        self.following.count(pasts, torch.from_numpy(sentences.ids))
+
+    def scores(self, y: Tensor, past: Tensor) -> Tensor:
         """Logarithm of each word's probability, but for a constant.
 
         Of vectors: the words' squared distances over twice the variance, and their prior, which is
-        that of the words behind the previous ones where such are counted (``following``).
+        that of the words behind those of the past where such are counted (``following``).
 
         Shapes:
-            y ``[n, dim]``, previous ``[n]`` -> ``[n, words]``.
+            y ``[n, dim]``, past ``[n, WORDS]``, see :meth:`.Sentences.pasts` -> ``[n, words]``.
         """
         if self.head is not None:
             found = self.head(y)
         else:
-            found = self._nearness(y) / self.variance + self._log_prior(previous)
+            found = self._nearness(y) / self.variance + self._log_prior(past)
         if self.unknown is not None:
             found = found.index_fill(1, torch.tensor([self.unknown], device=y.device), -torch.inf)
         return found
@@ -167,16 +175,17 @@ class NextWord(nn.Module):
         """Minus half the squared distance of each word's vector, but for |y|^2 / 2."""
         return y @ self.vectors.T - self.vectors.square().sum(1) / 2
 
-    def _log_prior(self, previous: Tensor) -> Tensor:
-        return self.log_prior if self.following is None else self.following(previous)
+    def _log_prior(self, past: Tensor) -> Tensor:
+        return self.log_prior if self.following is None else self.following(past)
 
     @torch.no_grad()
     def calibrate(self, sentences: Sentences) -> None:
-        """Sets the variance, and the discount of :class:`.FollowingWords`, by some sentences.
+        """Sets the variance, and how many words :class:`.NGrams` look at, by some sentences.
 
-        To those of a few that make the words of the sentences likeliest: first the discount, as
-        if the network said nothing, then the variance. Of long texts, the beginning decides. Where
-        the network adds nothing sure to what is counted, the variance is infinite: it is not asked.
+        To those of a few that make the words of the sentences likeliest: first the number of words,
+        as if the network said nothing, then the variance. Of long texts, the beginning decides.
+        Where the network adds nothing sure to what is counted, the variance is infinite: it is not
+        asked.
 
         Args:
             sentences: sentences from which nothing was learnt.
@@ -187,18 +196,14 @@ class NextWord(nn.Module):
             count += len(parts[-1][0])
             if count >= most:
                 break
-        y, previous, word = (torch.cat(part)[:most] for part in zip(*parts, strict=True))
+        y, past, word = (torch.cat(part)[:most] for part in zip(*parts, strict=True))
 
         def losses(scores: Tensor) -> Tensor:
             return cross_entropy(scores, word, reduction="none").double()
 
         if self.following is not None:
-            discounts: dict[float, float] = {}
-            for d in DISCOUNTS:
-                self.following.discount.fill_(d)
-                discounts[d] = losses(self._log_prior(previous)).mean().item()
-            self.following.discount.fill_(min(discounts, key=discounts.__getitem__))
-        prior, near = self._log_prior(previous), self._nearness(y)
+            self.following.choose_longest(past, word)
+        prior, near = self._log_prior(past), self._nearness(y)
         found = {variance: losses(near / variance + prior) for variance in VARIANCES}
         best = min(found, key=lambda variance: found[variance].mean().item())
         if self.following is not None:
@@ -208,10 +213,12 @@ class NextWord(nn.Module):
         self.variance.fill_(best)
 
     def _predicted(self, batch: Sentences) -> tuple[Tensor, Tensor, Tensor]:
-        """Of all words of sentences but the first: what is predicted, the word before, the word."""
+        """Of all words of sentences but the first: what is predicted, the past, the word."""
         ids, lengths = batch.padded()
         there = torch.arange(ids.shape[1] - 1, device=ids.device) < (lengths - 1)[:, None]
-        return self.route(batch).predictions[there], ids[:, :-1][there], ids[:, 1:][there]
+        behind = np.delete(np.arange(len(batch.ids)), batch.offsets[:-1])
+        past = batch.pasts(len(self.vectors), WORDS)[torch.from_numpy(behind).to(ids.device)]
+        return self.route(batch).predictions[there], past, ids[:, 1:][there]
 
     def predict_log_proba(self, batch: Sentences) -> Tensor:
         """Log-probability of each word behind the last one. ``-> [sentences, words]``"""
@@ -219,8 +226,8 @@ class NextWord(nn.Module):
             predictions = self.route(batch, extra=1).predictions
             last = torch.from_numpy(batch.lengths - 1).to(predictions.device)
             rows = torch.arange(len(batch), device=predictions.device)
-            previous = batch.padded()[0][rows, last]
-            return self.scores(predictions[rows, last], previous).log_softmax(1)
+            past = batch.ends(len(self.vectors), WORDS)
+            return self.scores(predictions[rows, last], past).log_softmax(1)
 
     def predict_proba(self, batch: Sentences) -> Tensor:
         """Probability of each word behind the last one. ``-> [sentences, words]``"""
@@ -235,8 +242,8 @@ class NextWord(nn.Module):
         size, right = max(AT_ONCE // len(self.vectors), 1), 0  # not all scores are there at once
         with torch.no_grad():
             found = self._predicted(batch)
-            for y, previous, word in zip(*(part.split(size) for part in found), strict=True):
-                right += int((self.scores(y, previous).argmax(1) == word).sum())
+            for y, past, word in zip(*(part.split(size) for part in found), strict=True):
+                right += int((self.scores(y, past).argmax(1) == word).sum())
         return right / max(len(found[0]), 1)
 
     def statistics(self, sentences: Sentences) -> RoutingStats:

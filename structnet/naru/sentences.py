@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from structnet.text import Encoded
+from structnet.text.ngrams import contexts_of
 from structnet.trees.numbering import positions
 
 
@@ -77,6 +78,22 @@ class Sentences:
     def texts(self) -> list[list[int]]:
         """The numbers of each sentence's words, as lists."""
         return [each.tolist() for each in np.split(self.ids, self.offsets[1:-1])]
+
+    def pasts(self, boundary: int, size: int) -> Tensor:
+        """The words before each word, the nearest first, ``boundary`` before a sentence.
+
+        Shapes:
+            ``[tokens, size]``, int64.
+        """
+        found = contexts_of(Encoded(self.ids, self.offsets), boundary, size)
+        return torch.from_numpy(found).to(self.device)
+
+    def ends(self, boundary: int, size: int) -> Tensor:
+        """The last words of each sentence, likewise. ``[sentences, size]``"""
+        offsets = self.offsets + np.arange(len(self.offsets))  # with a word more behind each
+        longer = Encoded(np.insert(self.ids, self.offsets[1:], 0), offsets)
+        found = contexts_of(longer, boundary, size)[offsets[1:] - 1]
+        return torch.from_numpy(found).to(self.device)
 
     def padded(self, extra: int = 0) -> tuple[Tensor, Tensor]:
         """The words side by side, 0 behind the end of each sentence, and their numbers.

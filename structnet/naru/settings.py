@@ -31,7 +31,7 @@ class NaruSettings:
         objective: "regression" predicts the vector of the next word, by the mean squared error;
             "cross-entropy" its probability, by a layer over the whole vocabulary.
         decoding: word that a predicted vector means: "nearest", that of the nearest vector; or
-            "likeliest": of words as near, the one that more often stands behind the last word.
+            "likeliest": of words as near, the one that more often stands behind the last words.
         vector_size: numbers in a word's vector, if the vectors are learned from the text.
         min_count: fewest occurrences of a word that is known; the others are one unknown word.
         max_words: most words that are known.

@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from structnet.naru.following_words import FollowingWords
 from structnet.naru.network import RoutedNetwork
 from structnet.naru.next_word import NextWord
 from structnet.naru.sentences import Sentences
@@ -93,8 +92,7 @@ def train(
         progress=progress,
     )
     if model.head is None and settings.decoding == "likeliest":
-        model.following = FollowingWords(model.log_prior)
-        model.following.count(train)
+        model.count(train)
     if model.head is None:
         model.calibrate(validation.to(device))
     return history

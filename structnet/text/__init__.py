@@ -5,6 +5,8 @@
 ``words``               :class:`Words`: the vocabulary of a text; :class:`Encoded`: its ids
 ``vectors``             :func:`learn_vectors` from a text by PPMI and SVD, :func:`read_vectors` from
                         a file of GloVe or word2vec
+``ngrams``              :class:`NGrams`: how often words follow rows of others, as Kneser and Ney
+                        count it
 ======================  ==========================================================================
 """
 

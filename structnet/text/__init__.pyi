@@ -1,3 +1,4 @@
+from .ngrams import NGrams as NGrams
 from .sentences import TextError as TextError
 from .sentences import read_sentences as read_sentences
 from .vectors import learn_vectors as learn_vectors

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
 from pathlib import Path
@@ -12,40 +11,11 @@ import pytest
 import torch
 
 from structnet.naru import NextWord, RoutedLanguageModel, RoutedNetwork, Sentences, Wiring
-from structnet.naru.following_words import FollowingWords
-from structnet.naru.next_word import DISCOUNTS, VARIANCES
+from structnet.naru.next_word import VARIANCES
 from structnet.text import Encoded
+from structnet.text.ngrams import WORDS
 
 SMALL = {"sizes": (1, 2, 1), "dims": (4,), "vector_size": 4, "epochs": 2, "random_state": 0}
-
-
-def test_words_are_counted_by_the_definition() -> None:
-    rng = np.random.default_rng(0)
-    texts = [rng.integers(0, 5, n) for n in (1, 4, 9, 2, 30)]
-    offsets = np.append(0, np.cumsum([len(text) for text in texts]))
-    sentences = Sentences(Encoded(np.concatenate(texts), offsets))
-    share = np.array([3.0, 1, 1, 2, 4, 1])
-    following = FollowingWords(torch.from_numpy(share).log(), num_pairs=2)
-    following.count(sentences)
-    following.discount.fill_(0.7)
-    counts = np.zeros((6, 6))
-    for text in texts:
-        for v, w in itertools.pairwise(text):
-            counts[v, w] += 1
-    different = (counts > 0).sum(1, keepdims=True)
-    taken = np.where(counts > 0, counts - 0.7, 0) + 0.7 * different * share / 12
-    total = counts.sum(1, keepdims=True)
-    assert total[5] == 0  # nothing has followed it
-    expected = np.where(total > 0, taken / np.maximum(total, 1), share / 12)
-    asked = torch.tensor([4, 0, 0, 3, 5, 2, 1])
-    np.testing.assert_allclose(following(asked).exp(), expected[asked], rtol=1e-5)
-
-
-def test_counts_lie_where_the_prior_does() -> None:
-    """A network on an accelerator asks them there."""
-    following = FollowingWords(torch.zeros(3, device="meta"))
-    following.count(Sentences(Encoded(np.array([0, 1, 2]), np.array([0, 3]))))
-    assert {each.device.type for each in following.buffers()} == {"meta"}
 
 
 def pairs_of_words(count: int, seed: int) -> list[str]:
@@ -112,28 +82,44 @@ def test_the_variance_that_is_chosen_is_the_best_there_is() -> None:
 
 def test_a_network_that_knows_nothing_is_not_asked() -> None:
     model, sentences = untrained(0)
-    model.following = FollowingWords(model.log_prior)
-    model.following.count(sentences[:5])
+    model.count(sentences[:5])
     model.calibrate(sentences[5:])
+    assert model.following is not None
     asked = sentences[5:7]
-    last = torch.tensor([words[-1] for words in asked.texts()])
-    torch.testing.assert_close(model.predict_log_proba(asked), model.following(last))
-    chosen, best = model.following.discount.item(), likelihood(model, sentences[5:])
-    assert any(math.isclose(chosen, discount, rel_tol=1e-6) for discount in DISCOUNTS)
-    for discount in DISCOUNTS:
-        model.following.discount.fill_(discount)
+    said = model.following(asked.ends(6, WORDS))
+    torch.testing.assert_close(model.predict_log_proba(asked), said)
+    best = likelihood(model, sentences[5:])
+    for longest in range(WORDS + 1):
+        model.following.longest.fill_(longest)
         assert likelihood(model, sentences[5:]) <= best + 1e-3
+
+
+def test_rows_of_words_are_known_where_the_network_says_nothing(tmp_path: Path) -> None:
+    """Behind a pair of words there is one word, behind the last of them any of five."""
+    rng, text = random.Random(0), []
+    for _ in range(300):
+        words = [rng.randrange(5), rng.randrange(5)]
+        for _ in range(6):
+            words.append((2 * words[-2] + words[-1]) % 5)
+        text.append(" ".join(f"w{word}" for word in words))
+    model = RoutedLanguageModel(**SMALL).fit(text[:250])
+    assert model.score(text[250:]) > 0.8  # six of the seven words behind others
+    assert model.predict(["w1 w2", "w3 w1", "w4 w0 w1"]) == ["w4", "w2", "w1"]
+    assert model.model_.following is not None
+    assert model.model_.following.longest >= 2
+    model.save(tmp_path / "model")
+    again = RoutedLanguageModel.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_proba(text[:9]), model.predict_proba(text[:9]))
 
 
 def test_a_network_that_knows_the_next_word_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     model, sentences = untrained(0)
-    model.following = FollowingWords(model.log_prior)
-    model.following.count(sentences[:5])
+    model.count(sentences[:5])
     guess = model._predicted
 
     def told(batch: Sentences) -> tuple[torch.Tensor, ...]:
-        _, previous, word = guess(batch)
-        return model.vectors[word], previous, word
+        _, past, word = guess(batch)
+        return model.vectors[word], past, word
 
     monkeypatch.setattr(model, "_predicted", told)
     model.calibrate(sentences[5:])

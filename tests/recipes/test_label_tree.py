@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -253,6 +254,10 @@ def test_a_language_model(tmp_path: Path) -> None:
     assert resumed["test"] == done.json["test"]
     assert done.json["details"]["ms_training_batch"] > 0
     assert not resumed["details"]["ms_training_batch"] >= 0
+    told = done.json["details"]
+    assert told["perplexity_without_ngrams"] > done.json["test"]["perplexity"] * 0.99
+    assert told["perplexity_of_ngrams"] == pytest.approx(6**0.4, rel=0.1)
+    assert call("evaluate", folder).json["test"] == pytest.approx(done.json["test"])
     again = call("evaluate", folder, "--data", text)
     assert again.json["test"]["perplexity"] < 6**0.4 * 1.3
     asked = call("predict", folder, "the cat", "--top", "1")
@@ -262,6 +267,8 @@ def test_a_language_model(tmp_path: Path) -> None:
     made = ran(*table, "--out", tmp_path / "table")
     rows = made.json["rows"]
     assert all(0 < row["perplexity"]["ours"] < 1500 for row in rows.values())
+    members = (tmp_path / "table").glob("*/result.json")
+    assert all("ngrams" not in str(json.loads(each.read_text())["details"]) for each in members)
     assert all(row["ms a training batch"]["ours"] > 0 for row in rows.values())
     has_depth = {name for name, row in rows.items() if row["mean depth"]["ours"] is not None}
     assert has_depth == {"random", "clusters", "huffman"}

@@ -40,7 +40,8 @@ class LanguageModelRunSettings:
 
     A log-bilinear model (Jernite et al., ICML 2017) represents the four words before by one vector;
     the next word is a leaf of a tree of softmaxes, and while it trains, words move to the children
-    that their contexts prefer.
+    that their contexts prefer. What follows the last words how often is counted beside it, and both
+    are mixed as the validation text says it best; the result has the perplexity of each alone.
 
     The run folder also gets neighbours.txt, words that share a last node.
 

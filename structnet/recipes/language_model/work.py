@@ -21,13 +21,14 @@ from structnet.label_tree import (
     train_language_model,
 )
 from structnet.label_tree.language_model import Context
+from structnet.label_tree.ngram_mixture import NGramMixture
 from structnet.label_tree.shapes import check_depth
 from structnet.recipes.language_model.settings import LanguageModelRunSettings
 from structnet.recipes.protocol import sizes_in_words, sizes_of
 from structnet.recipes.recipe import Answer, AskOfWords, Outcome, Pictures, Place, Say
 from structnet.recipes.run import Run
 from structnet.routing.words import percent
-from structnet.text import Encoded, Words, read_sentences
+from structnet.text import Encoded, NGrams, Words, read_sentences
 
 SHOWN = 40  # nodes in neighbours.txt
 TIMED = 20  # batches whose test time is measured
@@ -79,7 +80,8 @@ def train(settings: LanguageModelRunSettings, data: TextData, run: Run, say: Say
     """Trains a model, from what is in the folder."""
     model = LogBilinearLM(data.words, settings.training, data.encoded)
     seconds, details = _trained(model, data, run)
-    run.save_model(model, data.words.config())
+    ngrams = None if model.counted is None else model.counted.ngrams.sizes
+    run.save_model(model, {**data.words.config(), "ngrams": ngrams})
     run.write_text("neighbours.txt", _neighbours(model))
     return Outcome(seconds, details)
 
@@ -91,6 +93,7 @@ def _trained(model: LogBilinearLM, data: TextData, run: Run) -> tuple[float, dic
     before, start = len(run.history), time.process_time()
     history = train_language_model(model, data.train, data.validation, folder=run.folder)
     spent = time.process_time() - start
+    counted, model.counted = model.counted, None  # what follows are figures of the tree alone
     epochs = len(history) - before  # 0 where a run stopped after its last one
     once = min(_processor_seconds(model.perplexity, data.validation) for _ in range(3))
     validated = epochs * once
@@ -102,6 +105,12 @@ def _trained(model: LogBilinearLM, data: TextData, run: Run) -> tuple[float, dic
     if isinstance(model.head, TreeSoftmaxLoss):
         counts = model.head.counts.numpy()
         details["mean_depth"] = float(model.head.codes.depth @ counts / counts.sum())
+    if counted is not None:
+        details["perplexity_without_ngrams"] = model.perplexity(data.test)
+        details["perplexity_of_ngrams"] = counted.ngrams.perplexity(
+            data.test.words, data.test.target
+        )
+    model.counted = counted
     return sum(history["seconds"]), details
 
 
@@ -146,7 +155,14 @@ def _neighbours(model: LogBilinearLM) -> str:
 def open(run: Run, place: Place) -> LogBilinearLM:
     """The trained model of a run."""
     told = run.settings(LanguageModelRunSettings).training
-    return run.load_model(lambda content: LogBilinearLM(Words.from_config(content), told))
+
+    def make(content: dict[str, Any]) -> LogBilinearLM:
+        model = LogBilinearLM(Words.from_config(content), told)
+        if content.get("ngrams") is not None:
+            model.counted = NGramMixture(NGrams(*content["ngrams"]))
+        return model
+
+    return run.load_model(make)
 
 
 def read(run: Run, file: str, place: Place) -> NextWords:

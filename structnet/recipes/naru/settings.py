@@ -69,7 +69,7 @@ class NaruRunSettings:
 
     A routed network (Nepp, 2021) has capsules of bundles. Each word takes one bundle a capsule,
     which elects the next; all others cost nothing. It learns to predict the vector of the next
-    word. Which word that means, the nearest vectors say and how often words follow the last one,
+    word. Which word that means, the nearest vectors say and how often words follow the last ones,
     weighed as makes the validation sentences likeliest.
 
     The weights of the epoch best on validation are kept. The run folder also gets routing.json and

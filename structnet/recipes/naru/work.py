@@ -9,7 +9,6 @@ import torch
 
 from structnet.naru import NextWord
 from structnet.naru import train as trained
-from structnet.naru.following_words import FollowingWords
 from structnet.naru.language_model import measured
 from structnet.naru.preparation import known_words, vectors_of
 from structnet.recipes.naru import measures
@@ -19,7 +18,7 @@ from structnet.recipes.naru.text import Opened, TextData, load_data, model_of
 from structnet.recipes.recipe import Answer, AskOfWords, Outcome, Pictures, Place, Say
 from structnet.recipes.run import Run
 from structnet.recipes.words import counted
-from structnet.text import Words, read_sentences
+from structnet.text import NGrams, Words, read_sentences
 from structnet.training import set_threads
 from structnet.training.processes import own_device
 from structnet.training.threads import threads_are_set
@@ -60,8 +59,8 @@ def train(settings: NaruRunSettings, data: TextData, run: Run, say: Say) -> Outc
         folder=run.folder,
         progress=True,
     )
-    pairs = None if model.following is None else len(model.following.next)
-    content = {**words.config(), "dim": model.vectors.shape[1], "pairs": pairs}
+    ngrams = None if model.following is None else model.following.sizes
+    content = {**words.config(), "dim": model.vectors.shape[1], "ngrams": ngrams}
     run.save_model(model.to("cpu"), content)
     details = {
         "parameters": sum(each.numel() for each in model.network.parameters()),
@@ -83,8 +82,8 @@ def open(run: Run, place: Place) -> Opened:
     def make(content: dict[str, Any]) -> NextWord:
         found.append(Words.from_config(content))
         model = model_of(training, found[0], torch.zeros(len(found[0]), content["dim"]))
-        if content["pairs"] is not None:  # None where the nearest vector is the answer
-            model.following = FollowingWords(model.log_prior, content["pairs"])
+        if content["ngrams"] is not None:  # None where the nearest vector is the answer
+            model.following = NGrams(*content["ngrams"])
         return model
 
     model = run.load_model(make).to(own_device(place.device))

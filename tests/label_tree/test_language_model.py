@@ -1,0 +1,87 @@
+"""A language model beside counts: what is mixed, by how much, and what stays without."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from structnet.label_tree import LanguageModelSettings, LogBilinearLM, train_language_model
+from structnet.label_tree.language_model import NextWords
+from structnet.label_tree.ngram_mixture import DOUBT, NGramMixture
+from structnet.text import NGrams, Words
+
+SETTINGS = LanguageModelSettings(size=6, arity=3, max_depth=None, epochs=2)
+
+
+def phrases(number: int, seed: int) -> list[list[str]]:
+    """Sentences of phrases, each of its own words, which are known by heart or not at all."""
+    rng = random.Random(seed)
+    return [
+        [f"{place}{phrase}" for phrase in rng.choices(range(40), k=3) for place in "abcd"]
+        for _ in range(number)
+    ]
+
+
+def trained(settings: LanguageModelSettings) -> tuple[LogBilinearLM, NextWords]:
+    words = Words.from_sentences(phrases(150, 0))
+    learnt, held, test = (
+        NextWords(words.encode(phrases(number, seed)), len(words), settings.context)
+        for seed, number in enumerate((150, 30, 30))
+    )
+    model = LogBilinearLM(words, settings)
+    train_language_model(model, learnt, held, progress=False)
+    return model, test
+
+
+def test_what_is_known_by_heart_is_said_so() -> None:
+    model, test = trained(SETTINGS)
+    assert model.perplexity(test) < 40**0.25 * 1.3  # three of four words are certain
+    assert model.next_words(["a7"], 1)[0][0] == "b7"
+    assert model.counted is not None
+    past, target = test.words[:50], test.target[:50]
+    said = model.log_prob(past)
+    torch.testing.assert_close(said.exp().sum(1), torch.ones(50))
+    model.counted, counted = None, model.counted
+    alone = model.perplexity(test)
+    assert alone > 40**0.25 * 2
+    mixed = counted.log_prob_of(past, target, model.log_prob(past).gather(1, target[:, None])[:, 0])
+    torch.testing.assert_close(mixed, said.gather(1, target[:, None])[:, 0])
+
+
+def test_without_counts_there_are_none() -> None:
+    model, _ = trained(replace(SETTINGS, ngrams=False))
+    assert model.counted is None
+
+
+@pytest.mark.parametrize("context", [1, 6])
+def test_counts_look_at_no_more_words_than_the_model_has_or_they_know(context: int) -> None:
+    model, test = trained(replace(SETTINGS, context=context))
+    assert model.counted is not None
+    assert model.counted.ngrams.sizes[1] == min(context, 4)
+    assert model.perplexity(test) < 40**0.25 * 1.3
+
+
+def test_the_shares_are_the_best_there_are() -> None:
+    rng = np.random.default_rng(0)
+    ngrams = NGrams(4, size=1)
+    ngrams.count(torch.tensor([[0], [0], [1], [4]]), torch.tensor([1, 2, 3, 0]))
+    pasts = torch.from_numpy(rng.integers(0, 4, (200, 1)))
+    words = torch.from_numpy(rng.choice(4, 200, p=[0.5, 0.3, 0.1, 0.1]))
+    said = torch.tensor([0.4, 0.4, 0.1, 0.1]).log()[words]
+    mixture = NGramMixture(ngrams)
+
+    def likelihood() -> float:
+        doubt = (mixture.shares.log() + (1 - mixture.shares).log()).sum()
+        return (mixture.log_prob_of(pasts, words, said).sum() + DOUBT * doubt).item()
+
+    mixture.fit(pasts, words, said)
+    best, shares = likelihood(), mixture.shares.clone()
+    for k in range(2):
+        for other in np.linspace(0.02, 0.98, 25):
+            mixture.shares.copy_(shares)
+            mixture.shares[k] = other
+            assert likelihood() < best + 0.01
