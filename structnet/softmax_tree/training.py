@@ -215,7 +215,7 @@ class _Training:
         while not state.chosen:
             self._optimise(self.points)
             if growth is None:
-                return smoothed(state.draft, self.points)
+                return self._smoothed(self.points)
             self._compare()
             if state.since == PATIENCE or state.round == growth.max_rounds or not self._grow():
                 assert state.best is not None
@@ -224,11 +224,18 @@ class _Training:
         if self.refit and self.validation is not None:
             points = points.joined(self.validation)
             self._optimise(points)
-        return smoothed(state.draft, points)
+        return self._smoothed(points)
 
     @cached_property
     def _objective(self) -> Objective:
         return Objective.told(self.state.settings, self.points.num_classes)
+
+    @cached_property
+    def _trained_by(self) -> Objective | None:
+        return Objective.of_leaves(self.state.settings, self.points.num_classes)
+
+    def _smoothed(self, points: Points) -> Draft:
+        return smoothed(self.state.draft, points, self._trained_by)
 
     def _optimise(self, points: Points) -> None:
         """TAO on the tree as it is, as far as it is left to do, and pruning."""
@@ -249,7 +256,7 @@ class _Training:
         """Keeps the tree of a round if none before was better."""
         state, tested, wrong = self.state, self.validation, None
         if tested is not None:
-            each = wrong_about(state.draft, self.points, tested)
+            each = wrong_about(state.draft, self.points, tested, self._trained_by)
             wrong = float(np.average(each, weights=tested.weights))
         state.since += 1
         if wrong is None or state.least is None or wrong < state.least:
