@@ -24,7 +24,7 @@ from structnet.softmax_tree.settings import (
     SoftmaxTreeSettings,
 )
 from structnet.softmax_tree.smoothing import smoothed
-from structnet.softmax_tree.start import first_draft, same_shape
+from structnet.softmax_tree.start import best_draft, first_draft, same_shape
 from structnet.softmax_tree.state import State, facts_of
 from structnet.softmax_tree.tree import SoftmaxTree
 from structnet.softmax_tree.wrongness import wrong_about
@@ -145,7 +145,7 @@ def train(
     else:
         found, growth = chosen(points, settings, growth, progress)
         found.check_classes(number)
-        state = State(found, growth, first_draft(points, found, growth), data=data)
+        state = State(found, growth, best_draft(points, found, growth), data=data)
     draft = _Training(points, held_out, state, refit, callbacks, file, progress, begin).run()
     tree = SoftmaxTree.from_draft(draft, points.num_features, number)
     last = state.history.records[-1]
