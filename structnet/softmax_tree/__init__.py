@@ -37,7 +37,7 @@ end (``training``), and all that ``choice`` does.
                       of one size) and ``_solver_kernels``
 ``start``             the trees that training begins with
 ``growth``            subtrees in the place of leaves
-``smoothing``         what leaves of one class know of the others in the end
+``smoothing``         what leaves know in the end of the classes that they lack
 ``settings``          every hyper-parameter and default, once
 ``choice``,           what the user leaves open, chosen by held-out samples, and how a kind of
 ``fold``              tree does on these, by ``wrongness``: mistakes and, of few classes, more

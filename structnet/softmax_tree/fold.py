@@ -45,7 +45,8 @@ class Fold:
         asked = kind, iterations
         if asked not in self.wrong:
             draft = self._learnt(kind, growth, iterations)
-            self.wrong[asked] = wrong_about(draft, self.learn, self.test)
+            objective = Objective.of_leaves(kind, self.learn.num_classes)
+            self.wrong[asked] = wrong_about(draft, self.learn, self.test, objective)
         return self.wrong[asked]
 
     def fewer(self, number: int, seed: int) -> Fold:

@@ -76,10 +76,14 @@ class Leaf:
         """``||W||^2``."""
         return float(np.square(self.weight, dtype=np.float64).sum())
 
+    def scores(self, x: Any) -> np.ndarray:
+        """The scores of its classes for some rows. ``[n, D] -> [n, classes]``, float64."""
+        x = x if self.columns is None else x[:, self.columns]
+        return np.asarray(x @ self.weight + self.bias).astype(np.float64)
+
     def log_probs(self, x: Any) -> np.ndarray:
         """The log-probabilities of its classes for some rows. ``[n, D] -> [n, classes]``."""
-        x = x if self.columns is None else x[:, self.columns]
-        scores = np.asarray(x @ self.weight + self.bias).astype(np.float64)
+        scores = self.scores(x)
         scores -= scores.max(axis=1, keepdims=True)
         return scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
 

@@ -40,6 +40,11 @@ class Objective(NamedTuple):
         rest = settings.solver_steps, float(ChosenSettings.of(settings).leaf_ridge)
         return cls(*penalties, float(missing), *rest)
 
+    @classmethod
+    def of_leaves(cls, settings: SoftmaxTreeSettings, num_classes: int) -> Objective | None:
+        """That by which leaves are trained; None if they stay as they begin."""
+        return cls.told(settings, num_classes) if settings.max_iter else None
+
     def of(self, draft: Draft, points: Points) -> float:
         """Its value for a tree, from scratch."""
         return self.loss(draft, points) + self.penalty(draft)

@@ -38,8 +38,9 @@ class SoftmaxTreeSettings:
         solver_steps: most steps of the solver for one node in one iteration.
         start: tree to begin with: "centroids" parts the classes by balanced 2-means on their
             means, with the median as threshold; "rows" parts the rows by 2-means, whatever their
-            classes; "random" draws directions; "axes" is a decision tree of single features, as
-            scikit-learn grows it down to the depth.
+            classes; of both the best of eight trees is taken where leaves may not have all classes;
+            "random" draws directions; "axes" is a decision tree of single features, as scikit-learn
+            grows it down to the depth.
         n_jobs: threads that train the nodes of a depth; the results are the same.
         seed: number that everything random follows from.
 

@@ -20,10 +20,12 @@ from sklearn.tree import DecisionTreeClassifier
 from structnet.estimators.scale import fractions
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.nodes import Hyperplane, Leaf, first_leaf, sparse_hyperplane
+from structnet.softmax_tree.objective import Objective
 from structnet.softmax_tree.points import Points
-from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
+from structnet.softmax_tree.settings import ChosenSettings, GrowthSettings, SoftmaxTreeSettings
 
 MEANS_STEPS = 10
+DRAWN = 8  # trees, of which some are far better than others
 LARGEST = 100  # weights of a first hyperplane on sparse rows
 
 
@@ -40,6 +42,22 @@ def width(num_classes: int, depth: int) -> int:
     return min(num_classes, max(WIDE, math.ceil(4 * num_classes / 2**depth)))
 
 
+def best_draft(points: Points, settings: ChosenSettings, growth: GrowthSettings | None) -> Draft:
+    """The best of several trees that a training may begin with: that of the lowest objective.
+
+    What hyperplanes near the root cut apart is seldom put together again by training node by node,
+    or by growth, and shows before any of that. Leaves that may have all classes are not so choosy:
+    there, and of random directions, which are as the papers draw them, the first tree is taken.
+    """
+    depth, k = _shape(points, settings, growth)
+    if not depth or k >= points.num_classes or settings.start not in ("centroids", "rows"):
+        return first_draft(points, settings, growth)
+    objective = Objective.told(settings, points.num_classes)
+    seeds = np.random.SeedSequence(settings.seed).generate_state(DRAWN).tolist()
+    drafts = (complete_draft(points, depth, k, settings.start, seed) for seed in seeds)
+    return min(drafts, key=lambda draft: objective.of(draft, points))
+
+
 def first_draft(
     points: Points, settings: SoftmaxTreeSettings, growth: GrowthSettings | None
 ) -> Draft:
@@ -48,15 +66,23 @@ def first_draft(
     The latter has as many classes a leaf as :func:`most_classes` says.
     """
     assert settings.start is not None
+    depth, k = _shape(points, settings, growth)
+    if settings.start == "axes":
+        return axes_draft(points, depth, k, settings.seed)
+    return complete_draft(points, depth, k, settings.start, settings.seed)
+
+
+def _shape(
+    points: Points, settings: SoftmaxTreeSettings, growth: GrowthSettings | None
+) -> tuple[int, int]:
+    """The depth to begin with, and the most classes of a leaf there."""
     depth, k = settings.depth, settings.k
     if growth is not None:
         assert growth.start_depth is not None
         depth = growth.start_depth
         k = most_classes(growth, points.num_classes, depth)
     assert depth is not None and k is not None
-    if settings.start == "axes":
-        return axes_draft(points, depth, k, settings.seed)
-    return complete_draft(points, depth, k, settings.start, settings.seed)
+    return depth, k
 
 
 def most_classes(growth: GrowthSettings, num_classes: int, depth: int) -> int:

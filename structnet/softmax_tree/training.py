@@ -24,7 +24,7 @@ from structnet.softmax_tree.settings import (
     SoftmaxTreeSettings,
 )
 from structnet.softmax_tree.smoothing import smoothed
-from structnet.softmax_tree.start import first_draft, same_shape
+from structnet.softmax_tree.start import best_draft, first_draft, same_shape
 from structnet.softmax_tree.state import State, facts_of
 from structnet.softmax_tree.tree import SoftmaxTree
 from structnet.softmax_tree.wrongness import wrong_about
@@ -145,7 +145,7 @@ def train(
     else:
         found, growth = chosen(points, settings, growth, progress)
         found.check_classes(number)
-        state = State(found, growth, first_draft(points, found, growth), data=data)
+        state = State(found, growth, best_draft(points, found, growth), data=data)
     draft = _Training(points, held_out, state, refit, callbacks, file, progress, begin).run()
     tree = SoftmaxTree.from_draft(draft, points.num_features, number)
     last = state.history.records[-1]
@@ -215,7 +215,7 @@ class _Training:
         while not state.chosen:
             self._optimise(self.points)
             if growth is None:
-                return smoothed(state.draft, self.points)
+                return self._smoothed(self.points)
             self._compare()
             if state.since == PATIENCE or state.round == growth.max_rounds or not self._grow():
                 assert state.best is not None
@@ -224,11 +224,18 @@ class _Training:
         if self.refit and self.validation is not None:
             points = points.joined(self.validation)
             self._optimise(points)
-        return smoothed(state.draft, points)
+        return self._smoothed(points)
 
     @cached_property
     def _objective(self) -> Objective:
         return Objective.told(self.state.settings, self.points.num_classes)
+
+    @cached_property
+    def _trained_by(self) -> Objective | None:
+        return Objective.of_leaves(self.state.settings, self.points.num_classes)
+
+    def _smoothed(self, points: Points) -> Draft:
+        return smoothed(self.state.draft, points, self._trained_by)
 
     def _optimise(self, points: Points) -> None:
         """TAO on the tree as it is, as far as it is left to do, and pruning."""
@@ -249,7 +256,7 @@ class _Training:
         """Keeps the tree of a round if none before was better."""
         state, tested, wrong = self.state, self.validation, None
         if tested is not None:
-            each = wrong_about(state.draft, self.points, tested)
+            each = wrong_about(state.draft, self.points, tested, self._trained_by)
             wrong = float(np.average(each, weights=tested.weights))
         state.since += 1
         if wrong is None or state.least is None or wrong < state.least:

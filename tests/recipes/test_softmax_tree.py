@@ -151,7 +151,7 @@ def test_a_run_that_was_interrupted_goes_on(
 
 
 def test_trees_that_grow(tmp_path: Path) -> None:
-    growing = ["--alpha", "0.5", "--rho", "0.9", "--start-depth", "1", "--max-depth", "3"]
+    growing = ["--alpha", "0.7", "--rho", "0.9", "--start-depth", "1", "--max-depth", "3"]
     done = ran("train", "adaptive-softmax-tree", *CLUSTERS, *growing, "--out", tmp_path)
     assert done.json["sizes"] == {"train": 180, "validation": 20, "test": 80}
     assert 1 <= done.json["test"]["depth"] <= 3

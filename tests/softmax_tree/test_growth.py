@@ -13,10 +13,11 @@ from structnet.softmax_tree import GrowthSettings, SoftmaxTreeSettings, train
 from structnet.softmax_tree.choice import _Search
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.growth import trials
+from structnet.softmax_tree.objective import Objective
 from structnet.softmax_tree.optimisation import alternate
 from structnet.softmax_tree.points import Points
-from structnet.softmax_tree.settings import ChosenGrowth, ChosenSettings
-from structnet.softmax_tree.start import complete_draft, first_draft, most_classes
+from structnet.softmax_tree.settings import ChosenGrowth, ChosenSettings, Start
+from structnet.softmax_tree.start import best_draft, complete_draft, first_draft, most_classes
 from structnet.softmax_tree.training import Trained
 from structnet.training.progress import Progress
 
@@ -120,6 +121,28 @@ def test_classes_of_the_leaves_that_growth_begins_with(
     draft = first_draft(points, SETTINGS, growth)
     leaves = [draft.leaf(v) for v, below in enumerate(draft.children) if not below]
     assert {leaf.k for leaf in leaves} == {expected}
+
+
+@pytest.mark.parametrize("start", ["rows", "centroids"])
+@pytest.mark.parametrize("growth", [None, GrowthSettings(alpha=0.9, rho=0.95, start_depth=2)])
+def test_training_begins_with_the_best_of_several_trees(
+    start: Start, growth: GrowthSettings | None
+) -> None:
+    points = Points.made(*clusters(1500), 200)
+    told = replace(SETTINGS, start=start, max_iter=0, **({} if growth else {"depth": 2, "k": 50}))
+    settings, aim = ChosenSettings.of(told), Objective.told(told, 200)
+    alone = [
+        aim.of(first_draft(points, replace(settings, seed=seed), growth), points)
+        for seed in range(20)
+    ]
+    trained = train(points.x, points.y, told, growth, num_classes=200)
+    assert trained.history[0]["objective"] <= np.quantile(alone, 0.3) < max(alone)
+    for more in ({"depth": 0, "k": 9}, {"depth": 2, "k": 200}, {"depth": 2, "start": "random"}):
+        once = replace(settings, **{"k": 9, **more})
+        first, best = (
+            aim.of(draw(points, once, None), points) for draw in (first_draft, best_draft)
+        )
+        assert first == best
 
 
 def test_what_growth_began_with_is_recorded() -> None:

@@ -17,7 +17,11 @@ from structnet.softmax_tree import (
     tree_from_networkx,
     with_weights,
 )
-from structnet.softmax_tree.nodes import Leaf
+from structnet.softmax_tree.draft import Draft
+from structnet.softmax_tree.leaf_update import updated_leaf
+from structnet.softmax_tree.nodes import Hyperplane, Leaf, first_leaf
+from structnet.softmax_tree.objective import Objective
+from structnet.softmax_tree.points import Points
 
 PLAIN = {"depth": 1000, "start": "axes", "max_iter": 0, "decision_penalty": 1.0}
 
@@ -91,13 +95,55 @@ def test_samples_that_count_little_are_not_outvoted() -> None:
     assert tree.predict(x).tolist() == y
 
 
-def test_a_trained_tree_keeps_the_weights_of_its_other_leaves() -> None:
+def three_classes() -> tuple[np.ndarray, np.ndarray]:
+    x = np.random.default_rng(0).normal(size=(300, 2))
+    return x, np.where(x[:, 0] < 0, 0, 1 + (x[:, 1] > 0))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("k", [2, 3])
+def test_a_softmax_that_may_have_all_classes_knows_how_rare_the_others_are(
+    k: int, sparse: bool
+) -> None:
+    x, y = three_classes()
+    model = SoftmaxTreeClassifier(depth=1, k=k, start="axes", leaf_penalty=1.0, random_state=0)
+    model.fit(csr_matrix(x) if sparse else x, y)
+    found = model.predict_proba(x)
+    right = model.apply(x) == model.apply(x[y == 2])[0]
+    assert set(y[right]) == {1, 2}
+    if k == 2:  # it cannot have the third
+        assert not found[right, 0].any()
+        return
+    odds = np.log(found[right, 0] / found[right, 1:].sum(1))
+    seen = np.mean(y == 0) / (right.sum() + 1)  # one more sample, as at the root
+    assert odds.std() > 0.1 and np.exp(odds.mean()) == pytest.approx(seen / (1 - seen), rel=0.02)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_leaf_of_one_class_answers_as_the_node_above(sparse: bool) -> None:
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(300, 2))
-    y = np.where(x[:, 0] < 0, 0, 1 + (x[:, 1] > 0))
-    model = SoftmaxTreeClassifier(depth=1, k=3, random_state=0).fit(x, y)
-    leaves = [node for node in model.tree_.draft().nodes if isinstance(node, Leaf)]
+    x = rng.normal(size=(2000, 2)).astype(np.float32)
+    y = ((x[:, 0] > 0.5) & (x[:, 0] + 0.3 * rng.normal(size=2000) > 1.5)).astype(int)
+    points = Points.made(csr_matrix(x) if sparse else x, y, 2)
+    columns = np.array([0], np.int32) if sparse else None
+    plane = Hyperplane(np.array([1.0] if sparse else [1.0, 0.0], np.float32), -0.5, columns)
+    counts = [points.counts(np.flatnonzero(side)) for side in (x[:, 0] < 0.5, x[:, 0] >= 0.5)]
+    leaves = [first_leaf(each, 2, 2, sparse) for each in counts]
+    draft, objective = Draft([(1, 2), (), ()], [plane, *leaves]), Objective(1.0, 1.0, 2.0, 40)
+    new = smoothing.smoothed(draft, points, objective).leaf(1)
+    rows = np.arange(2000)
+    above = updated_leaf(first_leaf(points.counts(rows), 2, 2, sparse), points, rows, objective)
+    expected = above.log_probs(points.x)
+    assert (new.log_probs(points.x) == expected).all() and expected[:, 1].std() > 1
+    assert smoothing.smoothed(draft, points).leaf(1).log_probs(points.x).std(0).max() < 1e-9
+    rare = (y == 0) & (x[:, 0] < 0.5)
+    assert new.log_probs(points.x)[rare].argmax(1).max() == 0  # no prediction changes
+
+
+def test_what_has_no_room_for_weights_learns_shares_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = three_classes()
+    monkeypatch.setattr(smoothing, "ROOM", 1)
+    tree = SoftmaxTreeClassifier(depth=1, k=3, random_state=0).fit(x, y).tree_
+    leaves = [node for node in tree.draft().nodes if isinstance(node, Leaf)]
     known = {len(leaf.classes): leaf.norm for leaf in leaves}
     assert known.keys() == {2, 3} and known[2] > 0 == known[3]
-    right = model.apply(x) != model.apply(x[y == 0])[0]
-    assert (model.predict_proba(x[~right]) > 0).all() and model.score(x, y) > 0.98
