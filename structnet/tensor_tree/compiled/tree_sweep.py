@@ -121,7 +121,8 @@ def sweep(model: _Model, forest: Forest, nodes: np.ndarray | None) -> State:
     keep = torch.is_grad_enabled() and any(x.requires_grad for x in (leaves, *inputs))
     plan = make_plan(forest, model.layout)
     call = _Call(FORMS[type(model.aggregator)], plan, model.layout, model.aggregator.gates, keep)
-    chosen = torch.from_numpy(np.asarray(forest.roots if nodes is None else nodes))
+    every = np.arange(forest.num_nodes)  # of which -1 is the last, and the bottom is none
+    chosen = torch.from_numpy(every[forest.roots if nodes is None else nodes])
     h, c = _Sweep.apply(call, chosen, leaves, *inputs)
     return {"h": h, "c": c}
 
