@@ -287,7 +287,7 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
         >>> model.predict([[-3.0], [1.1]]), model.predict_one(np.array([-1.0]))
         (array(['a', 'c'], dtype='<U1'), np.str_('b'))
         >>> print(model.export_text())
-        |--- node 0: 1 of 1 weights (left: feature 0 < ...)
+        |--- node 0: 1 of 1 weights (left: feature 0 ...)
         |   |--- left, node 1: 2 classes, 2 of 2 weights
         |   |--- right, node 2: 2 classes, 2 of 2 weights
     """
