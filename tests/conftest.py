@@ -10,6 +10,7 @@ from pathlib import Path
 import dgl_marks
 import pytest
 import torch
+import tyro  # noqa: F401 - it hashes all builtins, among which a doctest leaves the last array
 from hypothesis import HealthCheck, settings
 from torch import Tensor
 
