@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -29,7 +30,13 @@ from structnet.tensor_tree.compiled import child_sum_sweep, pieces, tree_sweep
 from structnet.tensor_tree.compiled.kernels.gates import compiled
 from structnet.tensor_tree.compiled.kernels.steps import share_of
 from structnet.tensor_tree.compiled.kernels.turns import WIDTH, take_down, take_up, wait
-from structnet.tensor_tree.compiled.pieces import at_once, cut, in_parallel, side_by_side
+from structnet.tensor_tree.compiled.pieces import (
+    Neighbours,
+    at_once,
+    cut,
+    in_parallel,
+    side_by_side,
+)
 from structnet.tensor_tree.compiled.plan import Lists
 from structnet.trees._kernels import grouped
 from structnet.trees.forest import Forest
@@ -39,7 +46,9 @@ LARGE = 1 << 25  # multiplications of a row: any four rows are worth two pieces
 
 
 @pytest.fixture(autouse=True)
-def threads() -> Iterator[None]:
+def threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Calls that wait, here and in other tests, are not taken for a busy machine."""
+    monkeypatch.setattr(pieces, "NEIGHBOURS", Neighbours())
     number = torch.get_num_threads()
     yield
     torch.set_num_threads(number)
@@ -298,6 +307,43 @@ def test_without_more_threads_one_does_it_all(monkeypatch: pytest.MonkeyPatch):
     side_by_side(lambda turns: calls.append(1), at_once=2)
     assert calls == [1]
     assert in_parallel([lambda: 1, lambda: 2], LARGE) == [1, 2]
+
+
+def test_where_the_caller_was_held_up_it_goes_on_alone_for_ever_longer():
+    neighbours = Neighbours()
+
+    def calls_until_helpers_are_asked() -> int:
+        return next(n for n in range(1000) if neighbours.leave_a_core())
+
+    assert calls_until_helpers_are_asked() == 0
+    for alone in (1, 3, 7, 15, 31, 63, 127, 255, 255):
+        neighbours.saw(seconds=0.002, computed=0.001)
+        assert calls_until_helpers_are_asked() == alone
+    neighbours.saw(seconds=0.001, computed=0.001)  # others have gone
+    assert calls_until_helpers_are_asked() == 0
+    neighbours.saw(seconds=0.002, computed=0.001)  # they are not forgotten at once
+    assert calls_until_helpers_are_asked() == 255
+    for _ in range(10):
+        neighbours.saw(seconds=0.001, computed=0.001)
+    neighbours.saw(seconds=0.002, computed=0.001)
+    assert calls_until_helpers_are_asked() == 1
+
+
+def test_a_call_that_was_held_up_is_followed_by_one_alone():
+    torch.set_num_threads(2)
+    names: list[str] = []
+
+    def function(turns: np.ndarray) -> None:
+        names.append(threading.current_thread().name)
+        time.sleep(0.1)
+
+    side_by_side(function, at_once=2)
+    assert len(set(names)) == 2
+    names.clear()
+    side_by_side(function, at_once=2)
+    assert len(names) == 1
+    assert in_parallel([lambda: 1, lambda: 2], LARGE) == [1, 2]  # asks helpers again
+    assert pieces.NEIGHBOURS.alone == 0
 
 
 def test_calls_run_side_by_side_and_what_they_give_keeps_their_order():

@@ -7,6 +7,7 @@ the order of the pieces: so the number of threads changes no bit.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -27,7 +28,39 @@ __all__ = ["at_once", "cut", "in_parallel", "shares_of", "side_by_side"]
 # Multiplications for which one more thread is asked, which comes after a tenth of a millisecond.
 _WORTH_A_THREAD = 1 << 23  # in compiled loops
 _WORTH_A_CALL = 1 << 25  # in several calls of the matrix library, which is faster
+_STOPPED = 1.25  # times as long as it computed: the caller was stopped, or had to wait for others
+_LONGEST = 255  # calls made alone
 _GIVEN_UP = 1 << 62  # more than all pieces: none is left to take, and none to wait for
+
+
+class Neighbours:
+    """Whether other programs leave a core to helpers, by how the last calls with them went.
+
+    A thread that the system has stopped within a piece holds up all others. So where a call took
+    longer than the caller was computing, the next ones are made alone, after each such call twice
+    as many.
+    """
+
+    def __init__(self) -> None:
+        self.alone = self.pause = 0  # calls to make alone from now on, and after the next such one
+
+    def leave_a_core(self) -> bool:
+        """Is it time for a call with helpers?"""
+        if self.alone:
+            self.alone -= 1
+            return False
+        return True
+
+    def saw(self, seconds: float, computed: float) -> None:
+        """Of a call with helpers, how long it took, and how long of that the caller computed."""
+        if seconds > _STOPPED * computed:
+            self.pause = min(2 * self.pause + 1, _LONGEST)
+            self.alone = self.pause
+        else:
+            self.pause //= 2
+
+
+NEIGHBOURS = Neighbours()
 
 
 def side_by_side(function: Callable, *arguments: Any, at_once: int, lists: int = 1) -> None:
@@ -51,10 +84,13 @@ def side_by_side(function: Callable, *arguments: Any, at_once: int, lists: int =
 
     with ONE_THREAD:
         helpers = _asked([help_out] * (min(coarse_threads(), at_once) - 1))
+        began, computed = time.perf_counter(), time.thread_time()
         try:
             held[0]()
         finally:
             held.clear()  # whoever has not begun keeps no arrays
+    if helpers:
+        NEIGHBOURS.saw(time.perf_counter() - began, time.thread_time() - computed)
     for helper in helpers:
         if not helper.cancel() and turns[0, 0] >= _GIVEN_UP:
             helper.result()  # raises what it ended by
@@ -89,7 +125,7 @@ def _asked(calls: Sequence[Callable[[], T]]) -> list[Future[T]]:
     """Calls that other threads may make, as far as there are any."""
     found: list[Future[T]] = []
     threads = coarse_threads()
-    if threads > 1:
+    if calls and threads > 1 and NEIGHBOURS.leave_a_core():
         with suppress(RuntimeError):  # no more threads, or the interpreter ends
             found.extend(map(_pool(os.getpid(), threads - 1).submit, calls))
     return found
