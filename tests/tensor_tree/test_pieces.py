@@ -329,6 +329,12 @@ def test_where_the_caller_was_held_up_it_goes_on_alone_for_ever_longer():
     assert calls_until_helpers_are_asked() == 1
 
 
+def test_threads_that_take_the_last_call_at_once_do_not_end_all_help():
+    neighbours = Neighbours()
+    neighbours.alone = -1  # both had seen that there is one
+    assert neighbours.leave_a_core()
+
+
 def test_a_call_that_was_held_up_is_followed_by_one_alone():
     torch.set_num_threads(2)
     names: list[str] = []

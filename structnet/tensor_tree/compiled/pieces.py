@@ -46,10 +46,10 @@ class Neighbours:
 
     def leave_a_core(self) -> bool:
         """Is it time for a call with helpers?"""
-        if self.alone:
-            self.alone -= 1
-            return False
-        return True
+        if self.alone <= 0:  # below, where threads of the user's took the last one at once
+            return True
+        self.alone -= 1
+        return False
 
     def saw(self, seconds: float, computed: float) -> None:
         """Of a call with helpers, how long it took, and how long of that the caller computed."""
