@@ -97,7 +97,8 @@ print(f"penalties {chosen.leaf_penalty:g}, begun from {chosen.start}")
 # ## Pictures
 #
 # In the first picture the size of a leaf is its number of classes. The second has the training and
-# validation errors of the growing tree; vertical lines are where it was expanded.
+# validation errors of the growing tree; vertical lines are where it was expanded. The validation
+# errors end where the tree begins to learn from the held-out samples as well.
 
 # %%
 for name, ax in {
