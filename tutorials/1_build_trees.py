@@ -1,13 +1,15 @@
 # %% [markdown]
 # # From text to trees
 #
-# An arithmetic expression, a sentence, a web page, a program: each is a tree that somebody wrote
-# down as a row of characters. Before a model can learn from it, the tree has to come back out.
-# This tutorial reads every notation that structnet knows, looks at what comes out, and ends where
-# learning starts: with many trees in one graph.
+# An arithmetic expression, a sentence, a web page, a program: each is a tree, stored as a string of
+# characters. Before a model can learn from it, the string has to be parsed back into a tree. This
+# tutorial reads every notation that structnet knows, looks at the result, and ends where learning
+# starts: with many trees in one graph.
+#
+# To train on trees of your own without these details, begin with `5_your_own_trees.py`.
 #
 # Run it cell by cell in an editor that knows `# %%`, or all at once:
-# `python tutorials/1_build_trees.py`. It takes some seconds and writes its pictures to
+# `python tutorials/1_build_trees.py`. It takes a few seconds and writes its pictures to
 # `runs/tutorials/`. With `STRUCTNET_SMOKE=1` in the environment it uses smaller numbers.
 
 # %%
@@ -29,8 +31,8 @@ PICTURES.mkdir(parents=True, exist_ok=True)
 # %% [markdown]
 # ## What a tree is
 #
-# A `Tree` is a label and a row of children. It cannot be changed, it can be compared and used as
-# a key of a dict, and it prints itself in brackets.
+# A `Tree` is a label and an ordered sequence of children. It is immutable, can be compared and used
+# as a key of a dict, and prints itself in brackets.
 
 # %%
 small = Tree("MAX", [Tree("2"), Tree("MIN", [Tree("4"), Tree("7")])])
@@ -40,14 +42,14 @@ print("leaves:", [leaf.label for leaf in small.leaves()])
 print(small.pretty())
 
 # %% [markdown]
-# One method does most of the work one wants from a tree: `fold` goes from the leaves up and hands
-# each node the results of its children. Here it computes what the expression is worth. Nothing in
-# it recurses, so the depth of a tree is never a problem.
+# One method covers most computations on a tree: `fold` goes from the leaves up and calls a function
+# with each node and the results of its children. Here it evaluates the expression. It does not
+# recurse, so the depth of a tree is never a problem.
 
 
 # %%
 def value(node, operands):
-    """What a node of an expression is worth, given what its operands are."""
+    """The value of a node of an expression, given the values of its operands."""
     if not operands:
         return int(node.label)
     return {"MAX": max, "MIN": min}[node.label](operands)
@@ -58,9 +60,9 @@ print("value:", small.fold(value))
 # %% [markdown]
 # ## ListOps and logic: expressions
 #
-# [ListOps](https://aclanthology.org/N18-4013/) asks a model to do nested list operations on
-# digits. Its published files pair all tokens up with parentheses; a person would rather not.
-# Both notations give the same tree.
+# [ListOps](https://aclanthology.org/N18-4013/) asks a model to evaluate nested list operations on
+# digits. Its published files group all tokens in pairs of parentheses; the short notation leaves
+# these out. Both give the same tree.
 
 # %%
 plain = parse.listops("[MAX 2 9 [MIN 4 7 ] 0 ]")
@@ -70,7 +72,7 @@ print("and back:", parse.to_listops(plain))
 
 # %% [markdown]
 # The logical sentences of Bowman, Potts and Manning are *curried*: an operator first takes its
-# right operand, then its left. The parser puts the two steps back together.
+# right operand, then its left. The parser joins the two steps again.
 
 # %%
 print(parse.logic("( ( not a ) ( or ( b ( and c ) ) ) )"))
@@ -78,7 +80,7 @@ print(parse.logic("( ( not a ) ( or ( b ( and c ) ) ) )"))
 # %% [markdown]
 # ## When the text is wrong
 #
-# Every parser raises the same `ParseError`. It knows its line and column, and it shows the place.
+# Every parser raises the same `ParseError`, which has the line and the column and shows the place.
 
 # %%
 for parser, text in [
@@ -92,9 +94,9 @@ for parser, text in [
         print(error, end="\n\n")
 
 # %% [markdown]
-# A file has good and bad lines, and one bad line in 100,000 should not cost the others.
-# `read_lines` names the line and the file, or with `errors="skip"` goes on, counts, and warns once
-# at the end.
+# One bad line among 100,000 should not make the whole file unusable. `read_lines` raises an error
+# that names the file and the line; with `errors="skip"` it leaves bad lines out, counts them, and
+# warns once at the end.
 
 # %%
 lines = [f"[MAX {n % 10} {n % 7} ]" for n in range(1000)]
@@ -109,9 +111,9 @@ print(len(result.values), "trees;", caught[0].message)
 # %% [markdown]
 # ## Constituency trees
 #
-# Treebanks write a sentence's phrases as labelled brackets, often over several lines, and wrap
-# each sentence in one more pair without a label. Here is a sentence in the manner of the Penn
-# Treebank. `-NONE-` marks a trace: the place that *which tree* was moved away from.
+# Treebanks write the phrases of a sentence as labelled brackets, often over several lines, with one
+# more pair of brackets, without a label, around each sentence. Here is a sentence in the style of
+# the Penn Treebank. `-NONE-` marks a trace: the place that *which tree* was moved from.
 
 # %%
 question = """
@@ -128,8 +130,8 @@ sentence = parse.bracketed(question)
 print(sentence)
 
 # %% [markdown]
-# Most models of sentences want neither traces nor the functions (`-SBJ`, `-TMP`) and indices that
-# follow a category. Two options drop them.
+# Most models of sentences use neither traces nor the grammatical functions (`-SBJ`, `-TMP`) and
+# indices that follow a category. Two options drop them.
 
 # %%
 bare = parse.bracketed(question, remove_traces=True, strip_functions=True)
@@ -145,8 +147,8 @@ figure.savefig(PICTURES / "1_sentence.png", dpi=120)
 plt.close(figure)
 
 # %% [markdown]
-# Sentiment trees use the same brackets with a number for a label. `bracketed_many` reads a text,
-# or an open file, of any number of trees, one after the other as they are needed.
+# Sentiment trees use the same brackets, with a number as each label. `bracketed_many` reads a text
+# or an open file with any number of trees, lazily, one after the other.
 
 # %%
 reviews = "(3 (2 It) (4 (2 really) (3 works)))\n(1 (2 (2 Not) (2 so)) (2 much))"
@@ -156,9 +158,10 @@ for tree in parse.bracketed_many(reviews):
 # %% [markdown]
 # ## Dependency trees
 #
-# In a dependency tree every word is a node, and what hangs below it depends on it. Such a node has
-# two things to say: the relation to its head, which is its `label`, and the word, its `token`. It
-# prints as `label/token`. Universal Dependencies writes one word a line, in ten columns.
+# In a dependency tree every word is a node, and its children are the words that depend on it. Such
+# a node carries two things: its relation to its head (the word above it) is its `label`, the word
+# itself its `token`. It prints as `label/token`. The files of Universal Dependencies (CoNLL-U) have
+# one word a line, in ten columns.
 
 # %%
 words = [
@@ -179,9 +182,10 @@ print(parse.conllu("\n".join(rows), label="upos", token="lemma"))
 # %% [markdown]
 # ## Documents and programs
 #
-# JSON is objects and arrays, from text or from the Python values it stands for; XML and HTML are
-# elements, with their attributes as children that start with `@`; Python source is what Python's
-# own parser makes of it.
+# JSON becomes a tree of objects and arrays, whether it is given as text or as Python values. XML
+# and HTML become trees of elements, whose attributes are children that start with `@`. Python
+# source becomes the syntax tree of Python's own parser (`contexts=False` leaves out `Load` and
+# `Store`).
 
 # %%
 print(parse.json('{"name": "oak", "height": 21.5, "near": ["elm", "ash"]}'))
@@ -192,8 +196,8 @@ program = parse.python("def area(r):\n    return 3.14 * r ** 2", contexts=False)
 print(program.pretty())
 
 # %% [markdown]
-# Phylogenies, in Newick notation, have the lengths of their branches as tokens. Whatever else holds
-# the nodes below it, such as nested dicts or a parse of tree-sitter, is read by its attributes.
+# Phylogenies, in Newick notation, have the lengths of their branches as tokens. Any other nested
+# objects, such as dicts or the nodes of tree-sitter, are read through their attributes or keys.
 
 # %%
 print(parse.newick("((human:0.1,chimpanzee:0.1):0.05,gorilla:0.2);"))
@@ -212,10 +216,10 @@ plt.close(figure)
 # %% [markdown]
 # ## Trees from other libraries
 #
-# Whoever parses with nltk, spaCy or conllu has trees already: `parse.from_nltk(tree)`,
-# `parse.from_spacy(doc)` and `parse.from_conllu(sentence)` read them without needing the library.
-# A graph of networkx goes both ways. Its edges run from parent to child, so networkx agrees that
-# it is a tree, and all of networkx is at hand.
+# The results of nltk, spaCy and conllu are converted by `parse.from_nltk(tree)`,
+# `parse.from_spacy(doc)` and `parse.from_conllu(sentence)`, none of which imports that library.
+# Graphs of networkx are converted in both directions. Their edges run from parent to child, as
+# networkx expects of a tree (an arborescence), so that all of its algorithms apply.
 
 # %%
 graph = to_networkx(bare)
@@ -224,7 +228,7 @@ print("longest path:", nx.dag_longest_path_length(graph), "edges")
 print("and back:", parse.networkx_tree(graph) == bare)
 
 # %% [markdown]
-# A graph that is no tree is refused, with the reason.
+# A graph that is not a tree is refused, with the reason.
 
 # %%
 graph = nx.DiGraph([("root", "left"), ("root", "right"), ("left", "leaf"), ("right", "leaf")])
@@ -236,9 +240,10 @@ except ValueError as error:
 # %% [markdown]
 # ## From trees to a forest
 #
-# A model computes with numbers. A `Vocabulary` says which number a label has: those of inner nodes
-# become *types*, which choose a model's parameters, and those of leaves become *tokens*, which
-# choose an input. It can be read off the trees; for ListOps it is known beforehand.
+# A model computes with numbers. A `Vocabulary` assigns a number to each label: labels of inner
+# nodes become *types*, which select the model's parameters, and labels of leaves become *tokens*,
+# which select an input vector; `arity` is the largest number of children. It can be collected from
+# the trees; for ListOps it is known beforehand.
 
 # %%
 OPERATORS = ["MAX", "MIN", "MED", "SM"]
@@ -253,8 +258,8 @@ except ValueError as error:
 
 # %% [markdown]
 # A `Forest` holds many trees in one graph, ready for message passing. Equal subtrees are stored
-# once: whatever a model computes for `[MIN 4 7 ]`, it computes it once for all the expressions
-# it occurs in. Let us write some thousand random expressions, parse them, and see what that saves.
+# once: what a model computes for `[MIN 4 7 ]`, it computes once for all the expressions in which it
+# occurs. We write 20,000 random expressions, parse them, and count what that saves.
 
 
 # %%
@@ -290,8 +295,8 @@ print("nodes, every one stored: ", apart.num_nodes)
 print("nodes, equal ones shared:", forest.num_nodes)
 
 # %% [markdown]
-# The forest gives every tree back, and a minibatch is a forest again: some roots and all that is
-# below them.
+# Every tree can be recovered from the forest. A minibatch is again a forest: some of the roots,
+# with all nodes below them.
 
 # %%
 print("the same tree:", forest.tree(7) == trees[7])
@@ -301,7 +306,7 @@ print(len(batch), "trees,", batch.num_nodes, "nodes,", len(batch.levels), "level
 # %% [markdown]
 # ## Depth
 #
-# A chain of 100,000 nodes is where recursive code fails. Here it is a tree like any other.
+# Recursive code fails on a chain of 100,000 nodes. Here it is a tree like any other.
 
 # %%
 depth = 1_000 if SMOKE else 100_000

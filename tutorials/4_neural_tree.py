@@ -1,17 +1,18 @@
 # %% [markdown]
 # # A tree that grows its own network: adaptive neural trees on handwritten digits
 #
-# A decision tree asks one question after another and answers at a leaf; what it decided can be
-# read. A neural network computes features layer by layer; what it decided is anybody's guess.
-# An adaptive neural tree (Tanno et al., ICML 2019) is both: its inner nodes are small networks
-# that send a sample left or right, its edges are layers that transform the sample on the way,
-# its leaves are classifiers. And nobody has to draw it: it starts as one leaf and grows where
+# A decision tree asks one question after another and answers at a leaf, so its decisions can be
+# read. A neural network computes features layer by layer, and its decisions are hard to explain.
+# An adaptive neural tree (Tanno et al., ICML 2019) combines the two: its inner nodes are small
+# networks that send a sample left or right, its edges are layers that transform the sample on the
+# way, its leaves are classifiers. Its structure is learned: it starts as one leaf and grows where
 # that helps.
 #
-# Here it learns the 8 x 8 digits that come with scikit-learn, so nothing is downloaded. We grow
-# a tree, refine it, look at what it separated, and then ask what a single path is worth.
+# Here it learns the 8 x 8 digits that come with scikit-learn, so nothing is downloaded. We grow a
+# tree, refine it, look at what it separates, and compare a single path with the whole tree. If you
+# only want to fit one to your own table, `NeuralTreeClassifier` near the end is all you need.
 #
-# `python tutorials/4_neural_tree.py` takes about a minute and writes its pictures to
+# `python tutorials/4_neural_tree.py` takes one or two minutes and writes its pictures to
 # `runs/tutorials/`. With `STRUCTNET_SMOKE=1` it takes seconds and learns next to nothing.
 
 # %%
@@ -64,8 +65,8 @@ def save(ax, name: str) -> None:
 # %% [markdown]
 # ## The data
 #
-# A fifth of the digits is set aside for testing and not looked at until the end. Of the rest, a
-# tenth decides: it says which candidate is taken, when growth ends, and which epoch is kept.
+# A fifth of the digits is set aside for testing and not used until the end. A tenth of the rest is
+# for validation: it decides which candidate is taken, when growth ends, and which epoch is kept.
 
 # %%
 data = digits.load()
@@ -76,16 +77,17 @@ x, y = torch.from_numpy(data.x_train)[order], torch.from_numpy(data.y_train)[ord
 part = len(x) // 10
 train, validation = Samples(x[part:], y[part:]), Samples(x[:part], y[:part])
 test = Samples(torch.from_numpy(data.x_test), torch.from_numpy(data.y_test))
-print(f"{len(train)} digits to train on, {len(validation)} to decide by, {len(test)} to test")
+print(f"{len(train)} digits to train on, {len(validation)} to validate, {len(test)} to test")
 
 # %% [markdown]
 # ## Three functions make a tree
 #
-# A tree is built of routers, transformers and solvers. Each is made by a function that is given
-# the shape of one sample and returns an ordinary `nn.Module`; what the module makes of that
-# shape is found by running it. `presets` has those of the paper. Here they are weak on purpose:
-# 3 x 3 convolutions of five channels, and solvers that see no more than the average of each
-# channel. One such leaf cannot tell ten digits apart, so the tree has a reason to grow.
+# A tree is built of *routers* (the questions at inner nodes), *transformers* (the layers on edges)
+# and *solvers* (the classifiers at leaves). Each is made by a function that is given the shape of
+# one sample and returns an ordinary `nn.Module`, which is run once to find the shape of its output.
+# `presets` has those of the paper. Here they are weak on purpose: 3 x 3 convolutions of five
+# channels, and solvers that see only the average of each channel. One such leaf cannot tell ten
+# digits apart, so the tree has a reason to grow.
 
 # %%
 primitives = presets.conv(num_outputs=10, width=5, kernel=3, pooled_solver=True)
@@ -96,14 +98,19 @@ print(tree.nodes[0])
 # %% [markdown]
 # ## Growth
 #
-# The root is trained first. Then every leaf is tried in two ways, with all else frozen: *split*
-# it, by a router and two new solvers, or *deepen* it, by one more transformer and a new solver.
-# The better of the two is taken if it lowers the validation loss. Otherwise the leaf stays as
-# it is, and the next one is visited. Settings say how far it may go; without any, growth ends
-# when no candidate is better.
+# The root is trained first. Then every leaf is visited, and candidates are trained there while all
+# else is frozen: to *split* it, by a router and two new solvers, or, where no split gains, to
+# *deepen* it, by one more transformer and a new solver. (The paper always tries both and takes the
+# better one: `prefer_split=False`.) A candidate is taken if it lowers the validation loss by more
+# than `min_gain`, and by more than chance: by default two standard errors of that gain
+# (`gain_errors`). Otherwise the leaf is kept as it is. Further settings limit the size of the tree;
+# without limits, growth ends when every leaf has been kept.
 #
-# As all else is frozen, what arrives at the leaf is computed once and not at every step:
-# candidates cost little, wherever in the tree they stand.
+# As all else is frozen, what arrives at the leaf is computed only once and not at every step, so
+# that candidates are cheap anywhere in the tree.
+#
+# In the lines below, losses in brackets are those of the candidates; where there are none, the
+# limits allow no candidate.
 
 # %%
 settings = NeuralTreeSettings(
@@ -121,8 +128,12 @@ while not growth.done:
     print(f"node {decision.node}: {decision.action:6} loss {decision.loss:.3f}  ({tried})")
 
 # %% [markdown]
-# `growth` is an object that you step, watch and keep. With `folder=...` its state is on disk
-# after every decision, and `resume=True` goes on from there after a crash, to the same tree.
+# `growth` can be stepped and inspected, as above, or run to its end by `growth.run()`. With
+# `folder=...` its state is saved after every decision; after a crash, `resume=True` goes on from
+# there and ends with the same tree.
+#
+# The tree as text, and its cost. A router is *decided* as far as it sends samples to one side with
+# certainty: the percentage is the mean probability of the likelier side.
 
 # %%
 print(export_text(tree, validation))
@@ -132,9 +143,9 @@ print(summary(tree, validation))
 # %% [markdown]
 # ## Refinement
 #
-# During growth each part was trained while the others stood still. Now all parameters are
-# trained together. The epoch that is best on the validation digits is kept, and if none is
-# better than the grown tree, that one is.
+# During growth each part was trained while the others were frozen. Now all parameters are trained
+# together. The epoch with the highest validation accuracy is kept or, if none is better than the
+# grown tree, that tree.
 
 # %%
 grown = copy.deepcopy(tree)
@@ -161,14 +172,16 @@ save(plot_refinement(grown, tree, validation)[0], "4_refinement.png")
 # %% [markdown]
 # ## What did it separate?
 #
-# At every node of the picture stand the digits that come there, each as a part of all that do, and
-# the probabilities of coming there (Fig. 2 of the paper); at every router how sure it is, and
-# below it which digits mostly go left and right. A router that has learned something sends nearly
-# every digit to one side with a probability close to 0 or 1: how decided all of them are, on
-# average, stands above the tree, and `plot_refinement` said it before and after. Branches that
-# hardly any digit takes are folded into a mark, which says how many leaves it stands for. A leaf
-# to which several digits come may well tell them apart itself: how often it is correct stands
-# below it.
+# Each node of the picture has a histogram of the digits that arrive there and one of the
+# probabilities of arriving (Fig. 2 of the paper). Each router also has a histogram of its
+# probabilities of going left and, below it, the digits that mostly go left and right. A router that
+# has learned something sends nearly every digit to one side with a probability close to 0 or 1; the
+# mean over all routers is given above the tree (`plot_refinement` draws the tree before and after
+# refinement). Branches that less than `min_share` of the digits take would be folded into one mark
+# with the number of their leaves. A leaf where several digits arrive may still tell them apart by
+# its solver: below it is the share of its digits for which its answer is correct.
+#
+# `4_leaves.png` shows which leaves each digit reaches, `4_means.png` the mean image at each leaf.
 
 # %%
 save(plot_neural_tree(tree, validation, min_share=0.01), "4_tree.png")
@@ -179,16 +192,18 @@ print(explain(tree, validation.x[0]))
 # %% [markdown]
 # ## A partition
 #
-# What a tree separates can be seen whole where samples are points of a plane. So here is a second,
-# smaller tree, for the first two principal components of the digits, which are found from the
-# training digits alone. Without transformers, its routers are straight lines.
+# Where samples are points of a plane, the whole partition can be drawn. So here is a second,
+# smaller tree on the first two principal components of the digits (fitted to the training digits
+# only). Without transformers, its routers are straight lines. Linear routers and solvers by default
+# look ahead for several regions at once, and find none here that are worth it; `lookahead=1` tries
+# splits one router at a time, as in the paper.
 
 # %%
 pca = PCA(n_components=2).fit(train.x.flatten(1).numpy())
 
 
 def project(samples: Samples) -> Samples:
-    """The digits as points of the plane."""
+    """Digits as points of the plane."""
     components = pca.transform(samples.x.flatten(1).numpy())
     return Samples(torch.from_numpy(components).float(), samples.targets)
 
@@ -199,6 +214,7 @@ plane, seen = project(train), project(validation)
 settings = NeuralTreeSettings(
     max_leaves=3 if SMOKE else 6,
     max_transformers=0,
+    lookahead=1,
     min_gain=0.002,
     epochs=2 if SMOKE else 20,
     batch_size=64,
@@ -209,23 +225,25 @@ options = {"batch_size": 64, "optimizer": partial(torch.optim.Adam, lr=3e-2)}
 refine(flat, plane, seen, epochs=2 if SMOKE else 20, progress=False, **options)
 names = ("first component", "second component")
 save(plot_partition(flat, seen, feature_names=names), "4_partition.png")
+accurate = evaluate(flat, seen, metrics={"accuracy": accuracy})["accuracy"]
+print(f"{flat.num_leaves} leaves, validation accuracy {accurate:.3f}")
 
 # %% [markdown]
-# The colour is that of the digit that is predicted, the darker the surer. Grey lines are around the
-# leaves, and each says what it predicts; where a black line is crossed, another digit becomes the
-# likeliest. Zeros, fours, sixes and sevens lie at the rim, and a line or two cuts them off. In the
-# middle eights, fives and twos lie on one another: two components do not hold what tells them
-# apart, and no tree can find it there. Within a leaf, black lines are its solver's work: threes and
-# nines share one, and yet are told apart.
+# The colour is that of the predicted digit, the darker the surer. Grey lines are the borders
+# between leaves; each leaf has a label with its number and, where there is room, its commonest
+# predictions and its share of the samples. At black lines the predicted digit changes. Digits at
+# the rim, such as zeros, threes, fours and sixes, are separated well. In the middle, twos, fives
+# and eights overlap: two components do not have the information that tells them apart, so no tree
+# can. Within a leaf, black lines come from its solver: one leaf tells several digits apart.
 
 # %% [markdown]
 # ## One path or all
 #
-# `p(y|x)` is a mixture over all leaves, and to compute it all modules are run. A single path
-# runs the modules of that path alone. If routers are sure of themselves, the *greedy* path,
-# which follows each router's likelier side, says the same as the mixture. The *least likely*
-# path goes where a digit never belongs, and shows how much the leaves have become specialists.
-# This is the first time that the test digits are used.
+# `p(y|x)` is a mixture over all leaves, for which all modules are run (`multi`). A single path runs
+# only the modules on that path. If routers are decided, the *greedy* path, which takes the likelier
+# side at each router, predicts the same as the mixture; so does the path to the *most likely* leaf.
+# The *stochastic* path is drawn from the routers' probabilities. The *least likely* path ends at
+# the wrong leaf, and shows how far the leaves have specialised. Only here are the test digits used.
 
 # %%
 tree.eval()
@@ -238,11 +256,11 @@ with torch.no_grad():
 # %% [markdown]
 # ## The same in three lines
 #
-# `NeuralTreeClassifier` is a scikit-learn estimator that does all of the above: it sets
-# validation samples aside, grows, refines and keeps the history. It works in pipelines and in
-# searches, takes names for classes, and has `decision_path` and `apply` like scikit-learn's own
-# trees. With solvers that see the whole map it needs few leaves, if any, besides the root:
-# growth ends where it should.
+# `NeuralTreeClassifier` is a scikit-learn estimator that does all of the above: it sets validation
+# samples aside, grows, refines and keeps the history. It works in pipelines and grid searches,
+# takes classes of any names, and has `decision_path` and `apply` like scikit-learn's own trees.
+# With no argument it suits tables; the arguments here make it a small convolutional tree. Its
+# solvers see all pixels of a channel, not only their average, so it needs few leaves.
 
 # %%
 classifier = NeuralTreeClassifier(
@@ -255,15 +273,17 @@ classifier = NeuralTreeClassifier(
     random_state=0,
 )
 classifier.fit(x.numpy(), y.numpy())
+print(f"{classifier.get_n_leaves()} leaves, ", end="")
 print(f"test accuracy {classifier.score(data.x_test, data.y_test):.3f}")
 
 # %% [markdown]
 # ## A network of your own, and images that do not fit in memory
 #
-# Any function `shape -> nn.Module` can make the routers, transformers and solvers. And what grows
-# from `Samples` grows from any torch `Dataset` or `DataLoader` of pairs: images are opened a batch
-# at a time, and `cache_bytes` of the settings says how much of what reaches a leaf may be kept. A
-# schedule is a torch scheduler's factory, a metric a function of the tree and a batch.
+# Any function `shape -> nn.Module` can make the routers, transformers and solvers. Instead of
+# `Samples`, a tree can grow from any torch `Dataset` or `DataLoader` of pairs of an input and a
+# target: images are then opened one batch at a time, and the setting `cache_bytes` limits the
+# memory for what reaches a leaf. `schedule` is a function that makes a torch scheduler of an
+# optimizer, a metric a function of the tree and a batch.
 
 
 # %%
@@ -316,6 +336,6 @@ for decision in growth.decisions:
 # ## Where to go from here
 #
 # - `structnet train neural-tree --data digits` does this from the command line; `--data FILE.csv`
-#   takes a table of yours.
+#   learns from your own table.
 # - `structnet reproduce neural-tree --table 4` runs the paper's ablation on MNIST: full trees
 #   against trees without routers (a grown network) and without transformers (a soft decision tree).

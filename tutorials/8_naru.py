@@ -1,14 +1,20 @@
-"""Routed networks: words that choose their own way through a network.
+# %% [markdown]
+# # Routed networks: words that choose their own way through a network
+#
+# A routed network (NARU, Nepp, 2021) is a sequence of layers, its *capsules*, each of which
+# consists of small recurrent cells, its *bundles*. A word activates one bundle in each capsule, and
+# each bundle chooses the next one, by the largest of its gates. The others are not computed, so
+# that a large network costs little for each word. Here one learns to predict the next word of a
+# text, and we look at the paths that words take and compare it with a GRU of the same cost.
+#
+# `python tutorials/8_naru.py` takes a few minutes and writes its picture to `runs/tutorials/`. With
+# `STRUCTNET_SMOKE=1` it takes seconds, on less text.
 
-Run it from the top, or cell by cell in an editor that knows `# %%`. It takes a minute or two; with
-STRUCTNET_SMOKE=1 it takes seconds, on less text.
-"""
-
-# %% A text
-# 1,500 sentences of at most 25 words: of the Brown corpus where STRUCTNET_DATA names a folder that
-# has it, else of the help on Python's language, which every Python brings along.
+# %%
 import os
+from pathlib import Path
 
+import matplotlib.pyplot as plt
 import torch
 
 from structnet import RoutedLanguageModel, plot_history
@@ -18,7 +24,19 @@ from structnet.naru import NaruSettings, NextWord, Sentences
 from structnet.naru import train as train_network
 from structnet.naru.recurrent import RecurrentNetwork
 
-SMOKE = bool(os.environ.get("STRUCTNET_SMOKE"))
+SMOKE = os.environ.get("STRUCTNET_SMOKE") == "1"
+PICTURES = Path("runs/tutorials")
+PICTURES.mkdir(parents=True, exist_ok=True)
+
+# %% [markdown]
+# ## A text
+#
+# 1,500 sentences of at most 25 words. They are of the Brown corpus if the environment variable
+# `STRUCTNET_DATA` names a folder that has it, otherwise of the help texts that come with Python.
+# `RoutedLanguageModel.fit` also takes your own text: a list of sentences, or the path of a file
+# with one sentence a line.
+
+# %%
 try:
     text = load_text("brown")
 except DownloadError:
@@ -28,9 +46,14 @@ train = [words for words in text.train if 2 <= len(words) <= 25][:size]
 test = [words for words in text.test if 2 <= len(words) <= 25][: size // 5]
 print(f"{text.name}: {len(train)} sentences to learn from, {len(test)} to test")
 
-# %% A network of 56 bundles, of which a word activates 7
-# Untouched, the model learns vectors of the words from the text, and then to predict the vector of
-# each next word. Here it stops early; on one quiet core an epoch takes about ten seconds.
+# %% [markdown]
+# ## A network of 56 bundles, of which a word activates 7
+#
+# The model first learns vectors of the words from the text, then to predict the vector of each next
+# word. The loss is the squared error of that vector, the accuracy that of the predicted words. It
+# is trained for a few epochs only; one takes about ten seconds on an idle core.
+
+# %%
 model = RoutedLanguageModel(epochs=1 if SMOKE else 6, learning_rate=1e-3, random_state=0)
 model.fit(train)
 network = model.model_.network
@@ -43,15 +66,25 @@ print(f"multiplications a word: {wiring.multiply_adds:,}")
 for record in model.history_:
     print(f"epoch {record['epoch']}: validation loss {record['validation_loss']:.3f}")
 print("test:", {name: round(value, 3) for name, value in model.measure(test).items()})
-plot_history(model.history_)[0].figure.savefig("naru_history.png")
+figure = plot_history(model.history_)[0].figure
+figure.savefig(PICTURES / "naru_history.png", dpi=120)
+plt.close(figure)
 
-# %% What comes next
+# %% [markdown]
+# The likeliest next word after some beginnings:
+
+# %%
 for beginning in ("the", "it is", "in the"):
     print(f"{beginning} -> {model.predict([beginning])[0]}")
 
-# %% How the network is used
-# Utilisation: the share of the bundles that a sentence has visited so far. Bias: how uneven the
-# visits are, over what random choices would be; 1 would be no preference at all.
+# %% [markdown]
+# ## How the network is used
+#
+# The utilisation is the share of the bundles that a sentence has visited after a number of words,
+# here 0, 3, 6 and 9. The bias is how unevenly the bundles are visited, divided by its value for
+# random choices: 1 would mean no preference. A path is written as one bundle a capsule.
+
+# %%
 stats = model.statistics(test)
 shares = stats.utilisation()
 print("utilisation by step:", [f"{share:.0%}" for share in shares[:12:3]])
@@ -59,8 +92,14 @@ print(f"bias over random: {stats.bias(normalised=True):.1f}")
 print(f"bundles that no test sentence visits: {len(stats.dead_bundles())}")
 print("most visited path:", stats.main_path())
 
-# %% Which paths words take
-# The bundle of each capsule that each word of a sentence passed.
+# %% [markdown]
+# ## Which paths words take
+#
+# The bundle in each capsule that each word of a sentence activated. A word reaches one capsule a
+# step, so the last word does not reach the last capsule (`-`). The busiest route is the connection
+# of two bundles, each given by its capsule and its number, that was taken most often.
+
+# %%
 sentence = test[0][:8]
 for word, path in zip(sentence, model.paths([sentence])[0], strict=True):
     print(f"{word:>12}  {' '.join('-' if bundle < 0 else str(bundle) for bundle in path)}")
@@ -68,10 +107,16 @@ digraph = network.to_networkx(stats)
 busiest = max(digraph.edges(data="count"), key=lambda edge: edge[2])
 print("busiest route:", busiest)
 
-# %% A GRU of as many multiplications
-# It takes all of them for every word, and mixes all it has read in one state. On this task it
-# learns faster and better: what a routed network gives is that its parameters, here eleven times as
-# many, cost nothing where nobody goes, and that one can look where words go.
+# %% [markdown]
+# ## A GRU of as many multiplications
+#
+# A GRU uses all of its parameters for every word, and keeps all it has read in one state. With so
+# little training it has the lower loss. The advantages of a routed network are that its parameters,
+# here eleven times as many, cost nothing on paths that are not taken, and that its paths can be
+# inspected. After 30 epochs at its default learning rate, a routed network is as good as the GRU
+# (`tutorials/results/naru/table.md`).
+
+# %%
 torch.manual_seed(0)
 gru = RecurrentNetwork(model.vector_size, wiring.multiply_adds)
 counts = torch.from_numpy(model.words_.counts)

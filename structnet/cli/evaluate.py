@@ -76,7 +76,8 @@ def asked(
     """
     prog = f"structnet {usage}"
     if not words or words[0] in ("-h", "--help"):
-        more = "" if cls else f"\n\nA model may know more, as neural trees --path: {prog} --help"
+        further = "Some models have further flags, such as --path of neural trees, which\n"
+        more = "" if cls else f"\n\n{further}'{prog} --help' explains."
         parse(cls or Ask, ["--help"], prog, own=own, about=about, examples=examples + more)
     if words[0].startswith("-"):
         raise ValueError(f"name the run first, its folder: {prog} ... (see {prog} --help)")

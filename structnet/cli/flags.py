@@ -24,8 +24,10 @@ from structnet.recipes.recipe import S, did_you_mean, is_several
 
 KINDS = {int: "whole number", float: "number", str: "text", Path: "path"}
 LAST_DOT = re.compile(r"(?<!\.)\.(?=\s+\(default:|\n+(?:  -|\S)|$)")  # of what a flag is
-NEGATED = re.compile(r"^(  --no-[\w-]+\s+)(?!without)", re.MULTILINE)
+MARKUP = re.compile(r":\w+:`[.~]?([^`]+)`|``([^`]+)``")  # of docstrings
+NEGATED = re.compile(r"^(  --no-[\w-]+\s+)(?=\S)(?!without)", re.MULTILINE)
 NOTHING = re.compile(r"\s*\(default:\s+(none|None|True|False)\)")
+NUMBER = re.compile(r" (\S*\d,)\n( +)(?=\d{3}\b)")  # broken after a comma of its own
 RULER = re.compile(r"\n +-{5,} *(?=\n)")
 TITLE = re.compile(r"^ (.*options) *$", re.MULTILINE)
 SAID = (  # how tyro begins -> how it is said here
@@ -119,13 +121,15 @@ def _flags_of(cls: Any) -> Iterator[str]:
 
 
 def _options(page: str) -> str:
-    """The flags of a help page, without rulers, defaults that say nothing, and full stops.
+    """The flags of a help page, without rulers, markup, defaults that say nothing, and full stops.
 
-    The setting that a flag turns off is explained as it is when it is on: "off:" stands before it.
+    The setting that a flag turns off is explained as it is when it is on: "turns off:" stands
+    before it.
     """
     flags = TITLE.sub(r"\1:", NOTHING.sub("", page[page.index(" options") :]))
     lines = (line.rstrip() for line in RULER.sub("", flags).strip().splitlines())
-    return NEGATED.sub(r"\1off: ", LAST_DOT.sub("", "\n".join(lines)))
+    text = MARKUP.sub(r"\1\2", NUMBER.sub(r"\n\2\1", "\n".join(lines)))
+    return NEGATED.sub(r"\1turns off: ", LAST_DOT.sub("", text))
 
 
 def _one_line(said: str) -> str:

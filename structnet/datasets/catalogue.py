@@ -19,9 +19,9 @@ TEXT_SETS = {
     "pydoc": "the help on Python's language; comes with Python",
 }
 TABLES = (".csv", ".tsv")  # how the name of a table ends
-PACKED = ("", ".gz", ".bz2")
+PACKED = (".gz", ".bz2")
 # And that of a file of sparse rows, which may be packed.
-SPARSE = tuple(f".{kind}{end}" for kind in ("svm", "libsvm", "svmlight") for end in PACKED)
+SPARSE = tuple(f".{kind}{end}" for kind in ("svm", "libsvm", "svmlight") for end in ("", *PACKED))
 TEXTS = (".txt",)
 OWN = {
     "FILE.mrg": "trees of yours (or .conllu, .nwk, .jsonl, LABEL<TAB>TREE, a folder of folders)",

@@ -193,8 +193,8 @@ def found_in_text(path: Path, text: str, asked: Asked) -> Found:
         if format_ is None:
             known = ", ".join(NAMES)
             raise TreeFileError(
-                f"{path} holds trees of no format that is known by its first lines; say which one "
-                f"with --format, one of {known}"
+                f"the first lines of {path} are in no known format of trees; say which format it "
+                f"has with --format, one of {known}"
             )
         guesses.append(
             f"format: {format_}, by the {'ending' if format_ == ending else 'first lines'}"

@@ -40,10 +40,10 @@ class NeuralTreeSettings:
         epochs: most epochs for the root, and for each split or deepening that is tried.
         refine_epochs: epochs for the whole tree, once it has grown; 0 leaves it as it grew.
         patience: epochs in a row without a new best after which a training of the growth stops;
-            None never stops. Where epochs are short, so many more that it has had 240 steps, or
-            120 for a split or a deepening, as :meth:`waits` says it. One of these ends, too, as
-            soon as it would not gain enough by its last epoch at the pace of the latter half of
-            those it has had, and of so many, unless the learning rate has a schedule.
+            None never stops. Where epochs are short, it waits for 240 steps, or 120 for a split or
+            a deepening. These also end as soon as they would not gain enough by
+            their last epoch at their recent pace, that over the latter half of their epochs and
+            over as many as it waits for, unless the learning rate has a schedule.
         stop_refinement: end refinement, too, after so many epochs without a new best, instead of
             going through all of them.
         n_init: number of times that each split or deepening is trained, from other beginnings; the

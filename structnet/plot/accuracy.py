@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from structnet.plot.style import (
+    LEGEND,
     LINES,
     MARKERS,
     add_legend,
@@ -70,7 +71,7 @@ def plot_accuracy_by(
         first = min(group for groups in results.values() for group in groups)
         ground = ax.axvspan(first - 0.5, trained_up_to + 0.5, color="#EEEEEE", zorder=0)
         handles |= {"trained on": ground}
-    add_legend(ax, list(handles.values()), list(handles), frameon=False)
+    add_legend(ax, list(handles.values()), list(handles), **LEGEND)
     as_written(ax.xaxis.label)
     return ax
 

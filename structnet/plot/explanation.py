@@ -54,13 +54,17 @@ def plot_explanation(
         >>> tree = Tree("f", [Tree("x"), Tree("y")])
         >>> values = dict(zip(map(id, tree.preorder()), [2.0, 1.5, -0.1]))
         >>> told = SimpleNamespace(tree=tree, heading="spam: 2.1", values=lambda: values)
-        >>> plot_explanation(told, Figure().add_subplot()).get_title().split(",")[0]
-        'spam: 2.1'
+        >>> print(plot_explanation(told, Figure().add_subplot()).get_title())
+        spam: 2.1
+        without an orange part it falls, by up to 1.5
+        without a blue one it rises, by up to 0.1
     """
     each = explained if isinstance(explained, Sequence) else [explained]
     roots = {id(of.tree) for of in each}
     values = {key: value for of in each for key, value in of.values().items()}
-    most = max((abs(v) for key, v in values.items() if key not in roots), default=0.0)
+    below = [value for key, value in values.items() if key not in roots]
+    falls, rises = max(below, default=0.0), -min(below, default=0.0)
+    most = max(falls, rises)
 
     def color(node: Tree) -> str | None:
         value = values.get(id(node), 0.0)  # what is collapsed has none
@@ -71,9 +75,9 @@ def plot_explanation(
     trees = [of.tree for of in each]
     shown = trees if len(trees) > 1 else trees[0]
     ax = plot_tree(shown, ax, colors=color, **options)  # type: ignore[arg-type]  # as given
-    ax.set_title(
-        f"{each[0].heading}, which falls by up to {most:.3g}\n"
-        "where the orange is hidden, and rises where the blue is",
-        fontsize=11,
-    )
+    hidden = [
+        *([f"without an orange part it falls, by up to {falls:.3g}"] if falls > 0 else []),
+        *([f"without a blue one it rises, by up to {rises:.3g}"] if rises > 0 else []),
+    ]
+    ax.set_title("\n".join([each[0].heading, *hidden]), fontsize=11)
     return ax

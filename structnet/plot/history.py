@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from structnet.plot.style import GREY, LINES, MARKERS, legend_above, new_axes, percent_axis, tidy
+from structnet.plot.style import (
+    GREY,
+    LEGEND,
+    LINES,
+    MARKERS,
+    legend_above,
+    new_axes,
+    percent_axis,
+    tidy,
+)
 from structnet.training.history import History
 
 if TYPE_CHECKING:
@@ -131,7 +140,7 @@ def _mark_best(axes: Sequence[Axes], records: Sequence[Mapping], epochs: Sequenc
 def _add_legends(axes: Sequence[Axes]) -> None:
     if len(axes) == 1 or axes[0].get_position().bounds != axes[1].get_position().bounds:
         for ax in axes:
-            ax.legend(frameon=False)
+            ax.legend(**LEGEND)
         return
     # Twin axes: one legend explains the lines of both.
     handles = {each.get_label(): each for ax in axes for each in ax.get_legend_handles_labels()[0]}

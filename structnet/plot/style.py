@@ -6,7 +6,7 @@ Reference:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ LINES = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#777
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 INNER, LEAF, GREY = "#CFE1F2", "#F8E8C0", "#777777"
 WRONG = "#F4A6A0"  # a node whose prediction is wrong
+# A legend among lines has no box, but a ground, so that the grid does not strike its words through.
+LEGEND: Mapping[str, Any] = {"facecolor": "white", "edgecolor": "none", "framealpha": 0.85}
 
 
 def new_axes(panels: int, width: float, height: float) -> list[Axes]:
@@ -67,7 +69,7 @@ def labelled(ax: Axes, x: str, y: str, title: str = "", *, shares: bool = True) 
     ax.set(xlabel=x, ylabel=y)
     ax.set_title(title, fontsize=11)
     if ax.get_legend_handles_labels()[0]:
-        ax.legend(frameon=False)
+        ax.legend(**LEGEND)
     return ax
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from structnet.checks import check_integer
+from structnet.datasets.catalogue import PACKED
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -207,13 +208,34 @@ def check_data(data: str, names: Sequence[str], files: Sequence[str] = ()) -> No
         >>> check_data("digit", ["digits", "mnist"], [".csv"])
         Traceback (most recent call last):
             ...
-        ValueError: --data must be one of digits, mnist, or FILE.csv; got 'digit'; did you mean
-        'digits'?
+        ValueError: --data must be one of digits, mnist, or a file whose name ends in .csv; got
+        'digit'; did you mean 'digits'?
     """
     if data in names or is_file(data, files):
         return
-    known = ", ".join(names) + "".join(f", or FILE{ending}" for ending in files)
+    known = ", ".join(names)
+    if files:
+        known += f", or a file whose name ends in {_endings(files)}"
     raise ValueError(f"--data must be one of {known}; got {data!r}{did_you_mean(data, names)}")
+
+
+def _endings(files: Sequence[str]) -> str:
+    """The endings in words, without those that only say that a file is packed.
+
+    Example:
+        >>> _endings([".csv", ".svm", ".svm.gz", ".svm.bz2"])
+        '.csv or .svm (.svm also compressed, as .gz or .bz2)'
+    """
+    plain = [ending for ending in files if not ending.endswith(PACKED)]
+    packed = [ending for ending in plain if ending + PACKED[0] in files]
+    if not packed:
+        return _listed(plain, "or")
+    also = f"{_listed(packed, 'and')} also compressed, as {_listed(PACKED, 'or')}"
+    return f"{_listed(plain, 'or')} ({also})"
+
+
+def _listed(words: Sequence[str], last: str) -> str:
+    return f" {last} ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def is_file(data: str, files: Sequence[str]) -> bool:

@@ -82,11 +82,12 @@ class TreeExplanation:
         return {id(node): value for node, value in zip(nodes, self.occlusion.tolist(), strict=True)}
 
     def __str__(self) -> str:
-        lines = [f"{self.heading}; it falls by"]
+        lines = [self.heading]
         for node, value in self.top():
             text = str(node) if node.size <= SHOWN else repr(node)[1:-1]
             text = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
-            lines.append(f"  {value:+.3f}  without {text}")
+            moves = "rises" if value < 0 else "falls"
+            lines.append(f"  {moves} by {abs(value):.3f} without {text}")
         return "\n".join(lines)
 
 

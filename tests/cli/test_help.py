@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -55,7 +56,18 @@ def test_a_models_help_says_what_each_flag_does(command: str, name: str) -> None
 def test_flags_that_turn_something_off_say_so(name: str) -> None:
     text = call("train", name, "--help").out
     for said in text.split("\n  --no-")[1:]:
-        assert said.split()[1] in ("off:", "without"), f"--no-{said}"
+        flag, *words = said.split()
+        assert words[:2] == ["turns", "off:"] or words[0] == "without", f"--no-{flag}"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [*(("train", name) for name in RECIPES), *(("reproduce", name) for name in RECIPES), ("data",)],
+)
+def test_no_markup_is_shown_and_no_number_is_broken(words: tuple[str, ...]) -> None:
+    text = call(*words, "--help").out
+    assert "`" not in text
+    assert not re.search(r"\d,\n +\d{3}\b", text)
 
 
 def test_only_the_first_process_speaks(

@@ -265,7 +265,7 @@ def test_what_is_only_asked_about_needs_no_target(read) -> None:
         ("own.mrg", f"{GOOD}\n", {}, "has trees and nothing to predict of them; say --target root"),
         ("own.mrg", f"{GOOD}\n", {"target": "first-column"}, "has no columns: it holds trees and"),
         ("own.mrg", "no tree at all\n", {"target": "root-label"}, "1 of 1 trees cannot be read in"),
-        ("own.txt", "good morning\n", {}, "no format that is known by its first lines; say which"),
+        ("own.txt", "good morning\n", {}, "in no known format of trees; say which format"),
         ("own.tsv", "yes\tdef f(x): y\n", {}, "say which one it is with --format, one of listops"),
         (
             "own.tsv",

@@ -76,7 +76,7 @@ def test_the_baseline(file: Path) -> None:
     ("words", "said"),
     [
         (["--data", "browm"], "did you mean 'brown'?"),
-        (["--data", "text.csv"], "FILE.txt; got 'text.csv'"),
+        (["--data", "text.csv"], "or a file whose name ends in .txt; got 'text.csv'"),
         (["--data", "pydoc", "--sizes", "1,x,1"], "--sizes: must be a whole number; got 'x'"),
         (["--data", "pydoc", "--batch-size", "0"], "--batch-size must be an int"),
         (["--data", "pydoc", "--dims", "4,4"], "5 numbers, one a capsule"),

@@ -39,7 +39,10 @@ def test_few_epochs_leave_none_for_the_end_unless_it_is_asked_for() -> None:
     ("arguments", "message"),
     [
         ("train neural-tree", "--data is missing: digits, mnist, cifar10, sarcos, or FILE.csv"),
-        ("train neural-tree --data letters", "must be one of digits, mnist"),
+        (
+            "train neural-tree --data letters",
+            "sarcos, or a file whose name ends in .csv or .tsv; got",
+        ),
         ("train neural-tree --data digits --primitives mnist_c --width 3", "--width is for"),
         ("train neural-tree --data digits --router-width 3", "--router-width is for table, mlp,"),
         (

@@ -224,6 +224,11 @@ def test_some_models_of_a_table(tmp_path: Path) -> None:
         (["--data", "digits", "--classes", "5"], "--classes is for texts and generated rows"),
         (["--data", "nowhere.svm"], "nowhere.svm: No such file"),
         (["--data", "cluster"], "did you mean 'clusters'?"),
+        (
+            ["--data", "some.png"],
+            "or a file whose name ends in .csv, .tsv, .svm, .libsvm or .svmlight (.svm, "
+            ".libsvm and .svmlight also compressed, as .gz or .bz2); got 'some.png'",
+        ),
     ],
 )
 def test_what_is_refused(typed: list[str], said: str, tmp_path: Path) -> None:

@@ -184,7 +184,10 @@ def test_a_deep_tree_is_explained():
 def test_the_picture_shows_what_matters(model: TreeLSTMClassifier):
     explained = model.explain(planted(random.Random(4), "good"))
     ax = plot_explanation(explained, Figure(figsize=(8, 4)).add_subplot())
-    assert ax.get_title().startswith(f"good: log-odds {explained.score:.3f}")
+    below = explained.occlusion[1:]
+    said = f"without an orange part it falls, by up to {below.max():.3g}"
+    assert below.min() > 0  # so nothing is blue
+    assert ax.get_title().splitlines() == [f"good: log-odds {explained.score:.3f}", said]
     boxes = {t.get_text(): t.get_bbox_patch() for t in ax.texts if t.get_bbox_patch()}
     assert to_rgb(boxes["S"].get_facecolor()) == (1, 1, 1)
     red, _, blue = to_rgb(boxes["good"].get_facecolor())
@@ -245,3 +248,6 @@ def test_the_text_lists_what_matters(model: TreeLSTMClassifier):
     lines = str(explained).splitlines()
     assert lines[0].startswith("good: log-odds ") and len(lines) == 1 + 7
     assert any(line.endswith("without good") for line in lines)
+    for (_, fall), line in zip(explained.top(), lines[1:], strict=True):
+        word = "falls" if fall >= 0 else "rises"
+        assert line.startswith(f"  {word} by {abs(fall):.3f} without ")
