@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from structnet.recipes.recipe import Answer, Outcome, Pictures, Place, Say
@@ -48,7 +49,7 @@ class Recipe:
     """A family as the commands see it.
 
     What is said of it here costs no import of torch; what is done with it, by the methods that ask
-    ``work``, stands in a module of the family's.
+    ``work``, stands in a module of that name beside the recipe's own.
 
     Attributes:
         name: the word after ``structnet train``.
@@ -79,8 +80,8 @@ class Recipe:
 
     @property
     def work(self) -> Any:
-        """The module whose functions do what the methods of their names below say."""
-        raise NotImplementedError
+        """The module beside the recipe's whose functions do what methods of their names say."""
+        return import_module(f"{type(self).__module__.rpartition('.')[0]}.work")
 
     def of_data(self, data: str) -> Recipe:
         """The recipe of some data: this one, or another that knows them."""
