@@ -87,11 +87,10 @@ def measure(model: Opened, examples: TreeFile, ask: Any) -> dict[str, Any]:
 def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> Pictures:
     """``history.png``, ``confusion.png``, ``tree.png``, ``why.png``, as far as it has come."""
     found = run.history_picture()
-    result = run.result or {}
-    confusion = result.get("test", {}).get("confusion")
+    confusion = (run.result or {}).get("test", {}).get("confusion")
     if confusion:
         found["confusion.png"] = partial(draw_confusion, confusion)
-    example = run.read("example.json") or result.get("details", {}).get("example")  # there once
+    example: Any = run.read("example.json")
     if texts or example:
         model = open(run, place or Place())
         shown = asked(model.told, texts) if texts else from_nodes(model.told, example)
