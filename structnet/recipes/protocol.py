@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -99,22 +100,16 @@ class Recipe:
         """The trained model of a run."""
         return self.work.open(run, place)
 
-    def own_data(self, run: Run, place: Place | None = None) -> Any:
-        """The data of a run, read once more.
-
-        Args:
-            place: place to read them at; None for the one that the run was trained at.
+    def examples_of(self, run: Run, file: str | None, place: Place) -> Any:
+        """The run's own test examples, or those of a user's file.
 
         Raises:
-            CheckpointError: they are not the same.
+            CheckpointError: the run's own data are not the same any more.
         """
-        return run.read_again(
-            self.Settings, lambda found: self.load(found, lambda line: None), place
-        )
-
-    def examples_of(self, run: Run, file: str | None, place: Place) -> Any:
-        """The run's own test examples, or those of a user's file."""
-        return self.own_data(run, place).test if file is None else self.read(run, file, place)
+        if file is not None:
+            return self.read(run, file, place)
+        load = partial(self.load, say=lambda line: None)
+        return run.read_again(self.Settings, load, place).test
 
     def read(self, run: Run, file: str, place: Place) -> Any:
         """The examples of a user's file, which is like the one that the run learnt from."""

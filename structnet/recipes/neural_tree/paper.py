@@ -323,9 +323,7 @@ def together(runs: Sequence[Run]) -> dict[str, float]:
     from structnet.recipes.neural_tree.data import load_data
     from structnet.recipes.neural_tree.runs import tree_of
 
-    data, loaded = runs[0].config["data"], load_data(runs[0].settings(NeuralTreeRunSettings))
-    runs[0].check_same_data(loaded.describe())
-    test = loaded.test
+    data, test = runs[0].config["data"], runs[0].read_again(NeuralTreeRunSettings, load_data).test
     trees, found = [tree_of(run) for run in runs], {}
     for name, path in {MULTI: "multi", SINGLE: "greedy"}.items():
         score = of_ensemble([output(tree, test, path) for tree in trees], test.targets, data)
