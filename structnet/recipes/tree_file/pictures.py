@@ -27,13 +27,9 @@ COUNTS_UP_TO = 15  # classes, with numbers in the fields
 Nodes = list[list[Any]]  # label, number of children and token of each node, children first
 
 
-def choose_example(data: TreeFile) -> int:
-    """The place of a tree that makes a good picture."""
-    return nearest_size([sum(tree.size for tree in _trees(each)) for each in data.trees])
-
-
-def as_nodes(data: TreeFile, place: int) -> dict[str, Any]:
-    """One example as JSON, from which :func:`from_nodes` has it back."""
+def as_nodes(data: TreeFile) -> dict[str, Any]:
+    """An example that makes a good picture, as JSON, from which :func:`from_nodes` has it back."""
+    place = nearest_size([sum(tree.size for tree in _trees(each)) for each in data.trees])
     trees = [
         [[node.label, len(node.children), node.token] for node in tree.postorder()]
         for tree in _trees(data.trees[place])

@@ -20,7 +20,6 @@ from structnet.recipes.tree_file.measures import (
 )
 from structnet.recipes.tree_file.pictures import (
     as_nodes,
-    choose_example,
     draw_confusion,
     draw_example,
     draw_reasons,
@@ -54,7 +53,7 @@ def train(settings: TreeFileSettings, data: TreeFileData, run: Run, say: Say) ->
         "epochs": len(model.history_),
         "best_epoch": model.history_.best["epoch"],
     }
-    run.write("example.json", as_nodes(data.test, choose_example(data.test)))
+    run.write("example.json", as_nodes(data.test))
     return Outcome(sum(model.history_["seconds"]), details)
 
 
