@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from structnet.recipes.recipe import Answer, Outcome, Pictures, Place, Say
@@ -48,7 +50,7 @@ class Recipe:
     """A family as the commands see it.
 
     What is said of it here costs no import of torch; what is done with it, by the methods that ask
-    ``work``, stands in a module of the family's.
+    ``work``, stands in a module of that name beside the recipe's own.
 
     Attributes:
         name: the word after ``structnet train``.
@@ -79,8 +81,8 @@ class Recipe:
 
     @property
     def work(self) -> Any:
-        """The module whose functions do what the methods of their names below say."""
-        raise NotImplementedError
+        """The module beside the recipe's whose functions do what methods of their names say."""
+        return import_module(f"{type(self).__module__.rpartition('.')[0]}.work")
 
     def of_data(self, data: str) -> Recipe:
         """The recipe of some data: this one, or another that knows them."""
@@ -98,22 +100,16 @@ class Recipe:
         """The trained model of a run."""
         return self.work.open(run, place)
 
-    def own_data(self, run: Run, place: Place | None = None) -> Any:
-        """The data of a run, read once more.
-
-        Args:
-            place: place to read them at; None for the one that the run was trained at.
+    def examples_of(self, run: Run, file: str | None, place: Place) -> Any:
+        """The run's own test examples, or those of a user's file.
 
         Raises:
-            CheckpointError: they are not the same.
+            CheckpointError: the run's own data are not the same any more.
         """
-        return run.read_again(
-            self.Settings, lambda found: self.load(found, lambda line: None), place
-        )
-
-    def examples_of(self, run: Run, file: str | None, place: Place) -> Any:
-        """The run's own test examples, or those of a user's file."""
-        return self.own_data(run, place).test if file is None else self.read(run, file, place)
+        if file is not None:
+            return self.read(run, file, place)
+        load = partial(self.load, say=lambda line: None)
+        return run.read_again(self.Settings, load, place).test
 
     def read(self, run: Run, file: str, place: Place) -> Any:
         """The examples of a user's file, which is like the one that the run learnt from."""

@@ -86,7 +86,7 @@ def test_bad_arguments_are_said_in_one_line(
 
 
 def test_the_defaults_are_those_of_the_paper() -> None:
-    assert {name: DEFAULTS[name].refine_epochs for name in ("sarcos", "mnist", "cifar10")} == {
+    assert {name: DEFAULTS[name]["refine_epochs"] for name in ("sarcos", "mnist", "cifar10")} == {
         "sarcos": 300,
         "mnist": 100,
         "cifar10": 200,

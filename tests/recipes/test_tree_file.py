@@ -124,17 +124,6 @@ def test_a_file_and_a_tree_are_predicted_alike(
     assert ("true" in known) and ("true" in first) == (trained.kind == "nodes")
 
 
-def test_the_example_of_an_older_run_is_drawn(classes_run: Path, tmp_path: Path) -> None:
-    shutil.copytree(classes_run, tmp_path / "run")
-    example, file = tmp_path / "run" / "example.json", tmp_path / "run" / "result.json"
-    result = json.loads(file.read_text())
-    result["details"]["example"] = json.loads(example.read_text())
-    file.write_text(json.dumps(result))
-    example.unlink()
-    drawn = call("plot", tmp_path / "run").json
-    assert drawn.keys() == {"history", "confusion", "tree", "why"}
-
-
 def test_a_picture_of_a_tree_that_is_typed(trained: Trained, tmp_path: Path) -> None:
     words = [TREES[0], TREES[1]] if trained.kind == "pairs" else [TREES[0]]
     ran("plot", trained.run, *words, "--out", tmp_path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -206,46 +205,3 @@ def _split(whole: np.ndarray, settings: LabelTreeRunSettings) -> list[np.ndarray
     rest, test = hold_out(len(whole), SHARE, seed)
     learn, held = hold_out(len(rest), SHARE / (1 - SHARE), seed + 1)
     return [rest[learn], rest[held], test]
-
-
-def read_examples(
-    file: str,
-    labels: Sequence[str],
-    text: TextFeatures | None,
-    size: int,
-    beside: Path | None = None,
-    scale: Standardizer | None = None,
-) -> Examples:
-    """The examples of a user's file for a trained tree; unknown labels have the number -1.
-
-    Args:
-        file: path of the file.
-        labels: names of the labels that the tree knows.
-        text: words that it knows; None where it learnt from sparse rows.
-        size: number of its features.
-        beside: file of sparse rows that it learnt from, which says how columns are numbered.
-        scale: scaler of these; None where they stay as they are.
-
-    Raises:
-        LabelledTextError, TableError: the file is not of the format.
-        ValueError: the file is of another kind than what the tree learnt from.
-    """
-    if text is not None and is_file(file, LABELLED):
-        found = read_fasttext(file, text.words, labels)
-        unknown = int((found.label_ids < 0).sum())
-        if unknown or found.unknown_words:
-            print(
-                f"{file}: {counted(found.unknown_words, 'word')} that the tree does not know are "
-                f"left out; {counted(unknown, 'label')} that it does not know count as missed"
-            )
-        return lines_of(found, text.from_ids(found.offsets, found.ids))
-    if text is None and is_file(file, SPARSE):
-        ((x, values),) = read_svmlight([Path(file)], beside)
-        number = {name: i for i, name in enumerate(labels)}
-        y = np.array([number.get(f"{value:.17g}", -1) for value in values])
-        kept = x[:, :size] if x.shape[1] >= size else x
-        kept.resize(x.shape[0], size)
-        rows = in_single(kept if scale is None else scale(kept))
-        return Examples(Features.from_csr(rows), y)
-    kind = "labelled text, FILE.txt" if text is not None else "sparse rows, FILE.svm"
-    raise ValueError(f"--data must be {kind}, as the tree learnt from it; got {file!r}")

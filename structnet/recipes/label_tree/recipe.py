@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from structnet.recipes.label_tree.paper import TABLES
 from structnet.recipes.label_tree.settings import (
@@ -35,9 +35,3 @@ class LabelTreeRecipe(Recipe):
     Ask = AskOfLabels
     Choice = Choice
     tables = TABLES
-
-    @property
-    def work(self) -> Any:
-        from structnet.recipes.label_tree import work
-
-        return work

@@ -8,15 +8,28 @@ from typing import Any
 
 import numpy as np
 
+from structnet.datasets import read_fasttext
+from structnet.datasets.catalogue import SPARSE
+from structnet.datasets.svmlight_file import read as read_svmlight
+from structnet.estimators.inputs import in_single
 from structnet.label_tree import Examples, Features
 from structnet.recipes.label_tree import runs
-from structnet.recipes.label_tree.data import LabelData, load_data, read_examples, wanted_labels
+from structnet.recipes.label_tree.data import LabelData, lines_of, load_data, wanted_labels
 from structnet.recipes.label_tree.pictures import plot_label_tree, plot_rebuilds
 from structnet.recipes.label_tree.runs import Opened
 from structnet.recipes.label_tree.runs import opened as open
-from structnet.recipes.label_tree.settings import AskOfLabels, LabelTreeRunSettings
-from structnet.recipes.recipe import Answer, Outcome, Pictures, Place, Say, example_number
+from structnet.recipes.label_tree.settings import LABELLED, AskOfLabels, LabelTreeRunSettings
+from structnet.recipes.recipe import (
+    Answer,
+    Outcome,
+    Pictures,
+    Place,
+    Say,
+    example_number,
+    is_file,
+)
 from structnet.recipes.run import Run
+from structnet.recipes.words import counted
 from structnet.routing.words import percent
 from structnet.training.checkpoint import load_model
 
@@ -49,10 +62,32 @@ def train(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say) -
 
 
 def read(run: Run, file: str, place: Place) -> Examples:
-    """The examples of a file of the kind that the run learnt from."""
-    model, learnt = open(run, place), Path(run.settings(LabelTreeRunSettings).data)
-    known = model.labels, model.text, model.tree.shape[0]
-    return read_examples(file, *known, learnt, model.scale)
+    """The examples of a file of the kind that the run learnt from; unknown labels are -1.
+
+    Raises:
+        LabelledTextError, TableError: the file is not of the format.
+        ValueError: the file is of another kind.
+    """
+    model = open(run, place)
+    if model.text is not None and is_file(file, LABELLED):
+        found = read_fasttext(file, model.text.words, model.labels)
+        unknown = int((found.label_ids < 0).sum())
+        if unknown or found.unknown_words:
+            print(
+                f"{file}: {counted(found.unknown_words, 'word')} that the tree does not know are "
+                f"left out; {counted(unknown, 'label')} that it does not know count as missed"
+            )
+        return lines_of(found, model.text.from_ids(found.offsets, found.ids))
+    if model.text is None and is_file(file, SPARSE):
+        learnt = Path(run.settings(LabelTreeRunSettings).data)  # says how columns are numbered
+        ((x, values),) = read_svmlight([Path(file)], learnt)
+        number = {name: i for i, name in enumerate(model.labels)}
+        y = np.array([number.get(f"{value:.17g}", -1) for value in values])
+        x.resize(x.shape[0], model.tree.shape[0])  # without columns that the tree does not know
+        rows = in_single(x if model.scale is None else model.scale(x))
+        return Examples(Features.from_csr(rows), y)
+    kind = "labelled text, FILE.txt" if model.text is not None else "sparse rows, FILE.svm"
+    raise ValueError(f"--data must be {kind}, as the tree learnt from it; got {file!r}")
 
 
 def measure(model: Opened, examples: Examples, ask: AskOfLabels) -> dict[str, float]:

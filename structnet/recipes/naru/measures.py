@@ -14,8 +14,6 @@ from structnet.recipes.naru.text import Opened
 from structnet.recipes.recipe import Answer
 from structnet.routing.words import percent
 
-ROUTING = "routing.json"
-
 
 def of_model(model: NextWord, test: Sentences, folder: Path | None = None) -> dict[str, Any]:
     """Loss, accuracy and, of a routed network, the measures of its paths on the test sentences.
@@ -30,7 +28,7 @@ def of_model(model: NextWord, test: Sentences, folder: Path | None = None) -> di
         return found
     stats = model.statistics(test)
     if folder is not None:
-        stats.save(folder / ROUTING)
+        stats.save(folder / "routing.json")
         stats.save(folder / "routing.npz")
     told = stats.to_dict()
     names = ("utilisation", "bias", "normalised_bias", "entropy", "load_share", "dead_bundles")
@@ -94,14 +92,9 @@ def next_words(model: Opened, text: str, top: int) -> Answer:
     unknown = [word for word, there in zip(given, known, strict=True) if not there]
     found: dict[str, Any] = {"text": text, "next": likely, "unknown_words": unknown}
     if isinstance(model.model.network, RoutedNetwork):
-        found["path"] = path_of_last(model.model, batch)
+        with torch.no_grad():
+            record = model.model.route(batch, extra=1).record[0]
+        # With each step, the last word goes one capsule on.
+        found["path"] = record.diagonal(1 - int(batch.lengths[0])).tolist()
     more = f" (not known: {', '.join(unknown)})" if unknown else ""
     return Answer(f"{text} -> {said}{more}", found)
-
-
-def path_of_last(model: NextWord, batch: Sentences) -> list[int]:
-    """The bundle of each capsule that the last word of a sentence passes."""
-    with torch.no_grad():
-        record = model.route(batch, extra=1).record[0]
-    last = int(batch.lengths[0]) - 1
-    return [int(record[last + p, p]) for p in range(record.shape[1])]

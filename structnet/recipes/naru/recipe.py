@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from structnet.recipes.naru.paper import TABLES
 from structnet.recipes.naru.paper import Choice as FigureChoice
@@ -31,9 +31,3 @@ class NaruRecipe(Recipe):
     Ask = AskOfWords
     Choice = FigureChoice
     tables = TABLES
-
-    @property
-    def work(self) -> Any:
-        from structnet.recipes.naru import work
-
-        return work

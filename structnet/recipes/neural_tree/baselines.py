@@ -159,11 +159,11 @@ def _of_sklearn(settings: Settings, data: ArrayData) -> tuple[float, int, dict[s
     import torch
 
     from structnet.recipes.neural_tree.answers import score
+    from structnet.recipes.neural_tree.data import everything
 
-    parts = data.train, data.validation
-    x, y = (np.concatenate([getattr(part, what) for part in parts]) for what in ("x", "targets"))
-    classes = data.arrays.classes is not None
-    model = _model(settings.model, classes, settings.seed).fit(x.reshape(len(x), -1), y)
+    whole, classes = everything(data), data.arrays.classes is not None
+    x, y = whole.x.flatten(1).numpy(), whole.targets.numpy()
+    model = _model(settings.model, classes, settings.seed).fit(x, y)
     rows = data.test.x.flatten(1).numpy()
     if classes:  # each column at its class, as some may be missing among the training rows
         predicted = np.zeros((len(rows), data.arrays.num_outputs))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from structnet.neural_tree.settings import BEGUN, WAIT, NeuralTreeSettings
 from structnet.plot.style import LINES, MARKERS, labelled, one_axes
@@ -34,20 +34,9 @@ TREE = "tree"
 GROWTH = ("root", "split", "deepen")  # phases
 
 
-class Trajectory(NamedTuple):
-    """A tree's validation accuracy, epoch by epoch.
-
-    Args:
-        growth: epochs trained and accuracy, after each decision.
-        refinement: the same after each epoch of the refinement.
-    """
-
-    growth: Sequence[tuple[int, float]]
-    refinement: Sequence[tuple[int, float]]
-
-
-def trajectory(run: Run) -> Trajectory:
-    """The trajectory of a run; its growth is known decision by decision."""
+def trajectory(run: Run) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:
+    """A tree's validation accuracy: epochs trained and accuracy, after each decision of its growth,
+    and after each epoch of its refinement."""
     from structnet.recipes.neural_tree.runs import decisions_of
 
     grown = [record["decision"] for record in run.history if record["phase"] in GROWTH]
@@ -56,7 +45,7 @@ def trajectory(run: Run) -> Trajectory:
         for each in decisions_of(run)
     ]
     refined = [each["validation_accuracy"] for each in run.history if each["phase"] == "refine"]
-    return Trajectory(growth, list(enumerate(refined, len(grown) + 1)))
+    return growth, list(enumerate(refined, len(grown) + 1))
 
 
 # ---- the runs
@@ -91,7 +80,7 @@ def of_patience(choice: Choice, seed: int) -> list[Member]:
 def _tree(choice: Choice, seed: int, end: str) -> Member:
     if choice.only is not None:
         raise ValueError(f"--only is for tables; a figure has all its lines; got {choice.only}")
-    default = DEFAULTS[choice.data].primitives
+    default = DEFAULTS[choice.data]["primitives"]
     primitives, *more = parts(choice.primitives, PRIMITIVES, "--primitives") or [default]
     if more:
         raise ValueError(f"a figure is about one kind of trees; got {choice.primitives}")

@@ -6,36 +6,17 @@ Reference:
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-
-class Tree(NamedTuple):
-    """A tree in Tables 3, 6 and 7; None where the paper says nothing.
-
-    Args:
-        multi, single: the errors with all leaves, and with the greedy path (Table 3).
-        parameters, path_parameters: sizes of the whole tree, and of one path on average (Table 3).
-        least_likely: the error with the least likely leaf (Table 6).
-        operations, path_operations: multiply-adds, with all leaves and with one path (Table 7).
-    """
-
-    multi: float
-    single: float
-    parameters: float
-    path_parameters: float
-    least_likely: float | None = None
-    operations: float | None = None
-    path_operations: float | None = None
-
-
-TREES = {
-    "mnist_a": Tree(0.64, 0.69, 100_596, 84_935, 86.18, 382e3, 380e3),
-    "mnist_b": Tree(0.72, 0.73, 76_703, 50_653, 81.98, 346e3, 331e3),
-    "mnist_c": Tree(1.62, 1.68, 39_670, 7_956, 98.84, 99e3, 83e3),
-    "cifar10_a": Tree(8.31, 8.32, 1.4e6, 1.0e6, 74.28, 254e6, 243e6),
-    "cifar10_b": Tree(9.15, 9.18, 0.9e6, 0.6e6, 89.74, 163e6, 149e6),
-    "cifar10_c": Tree(9.31, 9.34, 0.7e6, 0.5e6, 97.52, 66e6, 61e6),
-    "sarcos": Tree(1.384, 1.542, 103_823, 61_640),
+# The errors with all leaves and with the greedy path, and the sizes of the tree and of one path on
+# average (Table 3); the error with the least likely leaf (Table 6); the multiply-adds with all
+# leaves and with one path (Table 7).
+TREES: dict[str, tuple[float | None, ...]] = {
+    "mnist_a": (0.64, 0.69, 100_596, 84_935, 86.18, 382e3, 380e3),
+    "mnist_b": (0.72, 0.73, 76_703, 50_653, 81.98, 346e3, 331e3),
+    "mnist_c": (1.62, 1.68, 39_670, 7_956, 98.84, 99e3, 83e3),
+    "cifar10_a": (8.31, 8.32, 1.4e6, 1.0e6, 74.28, 254e6, 243e6),
+    "cifar10_b": (9.15, 9.18, 0.9e6, 0.6e6, 89.74, 163e6, 149e6),
+    "cifar10_c": (9.31, 9.34, 0.7e6, 0.5e6, 97.52, 66e6, 61e6),
+    "sarcos": (1.384, 1.542, 103_823, 61_640, None, None, None),
 }
 
 # Table 4, the errors with all leaves and with one path. For the full trees they are those of

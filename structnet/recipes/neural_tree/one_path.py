@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from structnet.recipes.neural_tree.settings import NeuralTreeRunSettings
+from structnet.recipes.protocol import sizes_of
 from structnet.recipes.recipe import Say, result_of
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def train(settings: NeuralTreeRunSettings, say: Say, grown: Run) -> dict[str, An
     """
     from structnet.neural_tree import train as trained
     from structnet.neural_tree.cost import count_parameters
-    from structnet.recipes.neural_tree.answers import output, score
+    from structnet.recipes.neural_tree.answers import measured
     from structnet.recipes.neural_tree.data import everything, load_data
     from structnet.recipes.neural_tree.runs import root_of, tree_of
     from structnet.training.processes import own_device
@@ -57,11 +58,8 @@ def train(settings: NeuralTreeRunSettings, say: Say, grown: Run) -> dict[str, An
         everything(data) if settings.rows.finish else None,
         device=own_device(settings.place.device),
     ).tree
-    took = time.perf_counter() - begin
-    right = score(output(found, data.test), data.test.targets, described)
-    metric = "mse" if data.arrays.classes is None else "accuracy"
-    sizes = {name: len(getattr(data, name)) for name in ("train", "validation", "test")}
-    result = result_of("one-path", data.arrays.name, settings, sizes, {metric: right}, took)
+    took, tested = time.perf_counter() - begin, measured(found, data.test, described, ["multi"])
+    result = result_of("one-path", data.arrays.name, settings, sizes_of(data), tested, took)
     return result | {"details": {"parameters": count_parameters(found), "transformers": number}}
 
 

@@ -52,7 +52,7 @@ OPERATIONS, PATH_OPERATIONS = "multiply-adds, all leaves", "multiply-adds, one p
 GROWTH, GROWTH_EPOCHS = "growth, minutes", "growth, epochs"
 REFINEMENT, REFINEMENT_EPOCHS = "refinement, minutes", "refinement, epochs"
 TIMES = (GROWTH, GROWTH_EPOCHS, REFINEMENT, REFINEMENT_EPOCHS)  # as paper.TIMES
-OF_TREE = (MULTI, SINGLE, SIZE, PATH_SIZE, LEAST, OPERATIONS, PATH_OPERATIONS)  # as paper.Tree
+OF_TREE = (MULTI, SINGLE, SIZE, PATH_SIZE, LEAST, OPERATIONS, PATH_OPERATIONS)  # as paper.TREES
 # How the names of errors end in a run's result, and the names of sizes.
 ERRORS = {MULTI: "", SINGLE: "_greedy", LIKELIEST: "_most_likely", LEAST: "_least_likely"}
 DETAILS = {  # of a run's result, and how many of them make one of the table
@@ -202,25 +202,20 @@ class Choice:
 def members(kind: Kind, choice: Choice, seed: int) -> list[Member]:
     """The runs of a table that have one seed: trees, and other models of the same data."""
     wanted = parts(choice.only, tuple(NAMES), "--only") or NAMES
-    default, found = DEFAULTS[choice.data].primitives, []
+    default, found = DEFAULTS[choice.data]["primitives"], []
     for primitives in parts(choice.primitives, PRIMITIVES, "--primitives") or (default,):
         path = kind.models and ONE_PATH in wanted
         for name in (name for name in kind.variants if name in wanted or path):
             settings = choice.settings(primitives, name, seed)
             found.append(Member((primitives, name), f"{primitives}-{name}-{seed}", settings))
-        if path:
-            found.append(path_of(found[-1]))
+        if path:  # of the full tree, which is the last one
+            folder, tree = f"{primitives}-{ONE_PATH}-{seed}", found[-1].folder
+            key = primitives, ONE_PATH
+            found.append(Member(key, folder, settings, one_path.train, tree))
     for name in paper.BASELINES[choice.data] if kind.models else ():
         if name in wanted:
             found.append(other_model(choice, name, seed))
     return found
-
-
-def path_of(tree: Member) -> Member:
-    """The run of the network along one path of a tree."""
-    primitives, variant = tree.key
-    folder = tree.folder.replace(variant, ONE_PATH)
-    return Member((primitives, ONE_PATH), folder, tree.settings, one_path.train, tree.folder)
 
 
 def other_model(choice: Choice, name: str, seed: int) -> Member:
@@ -228,7 +223,7 @@ def other_model(choice: Choice, name: str, seed: int) -> Member:
     own: dict[str, Any] = {"model": name, "seed": seed, "refine_epochs": None}
     if name in baselines.NETWORKS[choice.data]:
         given = choice.refine_epochs
-        own["refine_epochs"] = DEFAULTS[choice.data].refine_epochs if given is None else given
+        own["refine_epochs"] = DEFAULTS[choice.data]["refine_epochs"] if given is None else given
     settings = settings_from(baselines.Settings, values_of(choice) | own)
     return Member(name, f"{choice.data}-{name}-{seed}", settings, baselines.train)
 
@@ -328,9 +323,7 @@ def together(runs: Sequence[Run]) -> dict[str, float]:
     from structnet.recipes.neural_tree.data import load_data
     from structnet.recipes.neural_tree.runs import tree_of
 
-    data, loaded = runs[0].config["data"], load_data(runs[0].settings(NeuralTreeRunSettings))
-    runs[0].check_same_data(loaded.describe())
-    test = loaded.test
+    data, test = runs[0].config["data"], runs[0].read_again(NeuralTreeRunSettings, load_data).test
     trees, found = [tree_of(run) for run in runs], {}
     for name, path in {MULTI: "multi", SINGLE: "greedy"}.items():
         score = of_ensemble([output(tree, test, path) for tree in trees], test.targets, data)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from structnet.datasets.catalogue import TABLES as FILES
 from structnet.recipes.neural_tree.curves import FIGURES
@@ -40,9 +40,3 @@ defaults of the data sets:
     Ask = AskOfTree
     Choice = Choice
     tables = TABLES | FIGURES
-
-    @property
-    def work(self) -> Any:
-        from structnet.recipes.neural_tree import work
-
-        return work

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 from structnet.checks import check_integer, check_number, check_one_of
 from structnet.datasets.catalogue import TABLES
@@ -45,23 +45,6 @@ SOME_HAVE: dict[str, Collection[str]] = {  # an argument of the modules -> those
 }
 
 
-class Default(NamedTuple):
-    """How a data set is modelled where nothing else is said; None is the library's own default."""
-
-    primitives: str
-    refine_epochs: int
-    batch_size: int | None = None
-    learning_rate: float = NeuralTreeSettings.learning_rate
-    weight_decay: float = NeuralTreeSettings.weight_decay
-    min_gain: float = NeuralTreeSettings.min_gain
-    gain_errors: float = NeuralTreeSettings.gain_errors
-    prefer_split: bool = NeuralTreeSettings.prefer_split
-    stop_refinement: bool = NeuralTreeSettings.stop_refinement
-    warm_start_solvers: bool = NeuralTreeSettings.warm_start_solvers
-    lookahead: int = NeuralTreeSettings.lookahead
-    finish: bool = False
-
-
 # What the paper does otherwise than the library, whose defaults are for small tables.
 PAPER: dict[str, Any] = {
     "learning_rate": 1e-3,
@@ -73,14 +56,17 @@ PAPER: dict[str, Any] = {
     "lookahead": 1,
 }
 SMOOTH = {"gain_errors": 2.0, "weight_decay": 0.1}
-DEFAULTS = {
-    "digits": Default("conv", 50),
-    "mnist": Default("mnist_c", 100, **PAPER),
-    "cifar10": Default("cifar10_c", 200, **PAPER),
+# How data are modelled where nothing else is said; what is not here is the library's default.
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "digits": {"primitives": "conv", "refine_epochs": 50},
+    "mnist": {"primitives": "mnist_c", "refine_epochs": 100} | PAPER,
+    "cifar10": {"primitives": "cifar10_c", "refine_epochs": 200} | PAPER,
     # For the 4,449 rows that are easily had: none of them is left unlearnt.
-    "sarcos": Default("sarcos", 300, 32, **PAPER | SMOOTH, finish=True),
+    "sarcos": {"primitives": "sarcos", "refine_epochs": 300, "batch_size": 32, "finish": True}
+    | PAPER
+    | SMOOTH,
 }
-OF_TABLE = Default("table", 50)
+OF_TABLE: dict[str, Any] = {"primitives": "table", "refine_epochs": 50}
 
 
 @dataclass(frozen=True)
@@ -199,7 +185,7 @@ class Training(NeuralTreeSettings):
 
     def told(self) -> NeuralTreeSettings:
         """The same as the library takes it, at its own defaults where nothing is known yet."""
-        unknown = {name for name in Default._fields if getattr(self, name, 0) is None}
+        unknown = {name for name in Training.__annotations__ if getattr(self, name) is None}
         return NeuralTreeSettings(**{n: v for n, v in vars(self).items() if n not in unknown})
 
 
@@ -267,7 +253,8 @@ class NeuralTreeRunSettings:
             ('mnist_c', 100)
         """
         table = is_file(self.data, TABLES)
-        known = (OF_TABLE if table else DEFAULTS[self.data])._asdict()
+        own = {name: getattr(NeuralTreeSettings, name) for name in Training.__annotations__}
+        known = own | {"finish": False} | (OF_TABLE if table else DEFAULTS[self.data])
         modules, training = filled(self.modules, known), filled(self.training, known)
         epochs: Any = training.refine_epochs  # resolved: not None
         known["finish"] &= epochs > 1  # else nothing is left for the end
@@ -295,9 +282,8 @@ def table_of_defaults() -> str:
     """
     lines = [f"  {'data':<10}{'primitives':<12}{'refine-epochs':<15}learning-rate"]
     for name, each in {**DEFAULTS, "FILE.csv": OF_TABLE}.items():
-        lines.append(
-            f"  {name:<10}{each.primitives:<12}{each.refine_epochs:<15}{each.learning_rate:g}"
-        )
+        rate = each.get("learning_rate", NeuralTreeSettings.learning_rate)
+        lines.append(f"  {name:<10}{each['primitives']:<12}{each['refine_epochs']:<15}{rate:g}")
     return "\n".join(lines)
 
 

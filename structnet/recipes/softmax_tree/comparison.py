@@ -10,7 +10,7 @@ import numpy as np
 from structnet.recipes.arrays import ArrayData
 from structnet.recipes.softmax_tree.baselines import hierarchical, one_vs_all
 from structnet.recipes.softmax_tree.settings import SoftmaxTreeRunSettings
-from structnet.softmax_tree import SoftmaxTree, leaves_trained, measured, retrained, train
+from structnet.softmax_tree import leaves_trained, measured, retrained, train
 from structnet.softmax_tree.points import stacked
 from structnet.softmax_tree.training import Trained
 
@@ -44,26 +44,19 @@ def fitted(
     Args:
         kind: one of the names of ``paper.NAMES``.
     """
-    classes = data.arrays.num_outputs
+    x, y, classes = data.train.x, data.train.targets.numpy(), data.arrays.num_outputs
     if kind in BASELINES:
-        found = BASELINES[kind](data.train, data.test, classes, settings.training.seed)
-        return found, {}
-    tree, details = _tree(kind, settings, data, classes)
-    return asdict(measured(tree, data.test)), details
-
-
-def _tree(
-    kind: str, settings: SoftmaxTreeRunSettings, data: ArrayData, classes: int
-) -> tuple[SoftmaxTree, dict[str, Any]]:
-    x, y, held_out = data.train.x, data.train.targets.numpy(), data.validation
+        return BASELINES[kind](data.train, data.test, classes, settings.training.seed), {}
     if kind == "leaves":
         tree, chosen = leaves_trained(x, y, settings.training, classes)
-        return tree, {"chosen": asdict(chosen)}
+        return asdict(measured(tree, data.test)), {"chosen": asdict(chosen)}
     if kind == "flat":
         settings = replace(settings, training=replace(settings.training, k=classes))
     found = trained(settings, data)
+    tree = found.tree
+    if kind == "from-adaptive":
+        held_out = data.validation
+        both = stacked(x, held_out.x), np.append(y, held_out.targets.numpy())
+        tree = retrained(tree, *both, found.settings)
     details = {"chosen": asdict(found.settings), "iterations": len(found.history) - 1}
-    if kind != "from-adaptive":
-        return found.tree, details
-    both = stacked(x, held_out.x), np.append(y, held_out.targets.numpy())
-    return retrained(found.tree, *both, found.settings), details
+    return asdict(measured(tree, data.test)), details

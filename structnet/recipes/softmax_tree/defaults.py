@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from timeit import timeit
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structnet.recipes.paper import Member, Members, PaperTable, Row, Table, values_in
@@ -155,8 +156,8 @@ def figures_of(model: Any, x: np.ndarray, y: np.ndarray) -> dict[str, float]:
     rows = x[:CALLS] if alone else x[:CALLS, None]  # scikit-learn's models take tables
     ask = alone or model.predict
     ask(rows[0])  # compiled by now
-    many = [_seconds(partial(model.predict, x)) / len(x) for _ in range(REPEATS)]
-    single = [_seconds(partial(ask, row)) for row in rows]
+    many = [timeit(partial(model.predict, x), number=1) / len(x) for _ in range(REPEATS)]
+    single = [timeit(partial(ask, row), number=1) for row in rows]
     return {
         "error": wrong,
         "us a row of many": 1e6 * statistics.median(many),
@@ -165,23 +166,14 @@ def figures_of(model: Any, x: np.ndarray, y: np.ndarray) -> dict[str, float]:
     }
 
 
-def _seconds(ask: Callable[[], Any]) -> float:
-    begin = time.perf_counter()
-    ask()
-    return time.perf_counter() - begin
-
-
 def file_size(model: Any) -> int:
     """The bytes of a fitted model on disk: of ``save`` where it has that, of its pickle else."""
     import pickle
 
+    if not hasattr(model, "save"):
+        return len(pickle.dumps(model))
     with TemporaryDirectory() as folder:
-        path = Path(folder, "model")
-        if hasattr(model, "save"):
-            model.save(path)
-        else:
-            with path.open("wb") as file:
-                pickle.dump(model, file)
+        model.save(path := Path(folder, "model"))
         return path.stat().st_size
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from structnet.recipes.protocol import Recipe
 from structnet.recipes.softmax_tree.paper import TABLES, Choice
@@ -33,12 +33,6 @@ class SoftmaxTreeRecipe(Recipe):
     Settings = SoftmaxTreeRunSettings
     Choice = Choice
     tables = TABLES
-
-    @property
-    def work(self) -> Any:
-        from structnet.recipes.softmax_tree import work
-
-        return work
 
 
 class AdaptiveSoftmaxTreeRecipe(SoftmaxTreeRecipe):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,13 +27,9 @@ COUNTS_UP_TO = 15  # classes, with numbers in the fields
 Nodes = list[list[Any]]  # label, number of children and token of each node, children first
 
 
-def choose_example(data: TreeFile) -> int:
-    """The place of a tree that makes a good picture."""
-    return nearest_size([sum(tree.size for tree in _trees(each)) for each in data.trees])
-
-
-def as_nodes(data: TreeFile, place: int) -> dict[str, Any]:
-    """One example as JSON, from which :func:`from_nodes` has it back."""
+def as_nodes(data: TreeFile) -> dict[str, Any]:
+    """An example that makes a good picture, as JSON, from which :func:`from_nodes` has it back."""
+    place = nearest_size([sum(tree.size for tree in _trees(each)) for each in data.trees])
     trees = [
         [[node.label, len(node.children), node.token] for node in tree.postorder()]
         for tree in _trees(data.trees[place])
@@ -79,25 +75,6 @@ def draw_example(model: Opened, examples: TreeFile) -> Axes:
     return ax
 
 
-class _Said(NamedTuple):
-    """What is drawn at a node."""
-
-    own: str  # the label that the model knows, if it is not hidden
-    guess: str
-    truth: str | None
-
-    @property
-    def wrong(self) -> bool:
-        return self.truth is not None and self.guess != self.truth
-
-    def __str__(self) -> str:
-        return "\n".join(
-            filter(
-                None, [self.own, f"{self.guess}, not {self.truth}" if self.wrong else self.guess]
-            )
-        )
-
-
 def draw_reasons(model: Opened, examples: TreeFile) -> Axes:
     """The first example with how much each part of it matters to what the model says."""
     return plot_explanation(model.estimator.explain(examples.trees[0]))
@@ -107,22 +84,21 @@ def _draw_nodes(
     tree: Tree, predicted: Sequence[Any], true: Sequence[Any] | None, hidden: bool
 ) -> Axes:
     """A tree with the label that is predicted for each node, wrong ones in red."""
-    pairs = [
-        _Said("" if hidden else str(node.label), str(guess), None if truth is None else str(truth))
-        for node, guess, truth in zip(
-            tree.preorder(), predicted, true or [None] * tree.size, strict=True
-        )
-    ]
-    shown = relabelled(tree, pairs, words=not hidden)
+    told, nodes = [], list(tree.preorder())  # the words at each node, and whether they are wrong
+    for node, guess, truth in zip(nodes, predicted, true or [None] * len(nodes), strict=True):
+        missed = truth is not None and str(guess) != str(truth)
+        lines = ["" if hidden else str(node.label), f"{guess}, not {truth}" if missed else guess]
+        told.append(("\n".join(filter(None, map(str, lines))), missed))
+    shown = relabelled(tree, told, words=not hidden)
+
+    def at(node: Tree) -> tuple[str, bool]:  # words keep their own label
+        return node.label if isinstance(node.label, tuple) else (str(node.label), False)
 
     def label(node: Tree) -> str:
-        return str(node.label) + ("" if node.token is None else f"\n{node.token}")
+        return at(node)[0] + ("" if node.token is None else f"\n{node.token}")
 
-    def color(node: Tree) -> str | None:
-        return WRONG if isinstance(node.label, _Said) and node.label.wrong else None
-
-    ax = plot_tree(shown, labels=label, colors=color)
-    wrong = sum(each.wrong for each in pairs)
+    ax = plot_tree(shown, labels=label, colors=lambda node: WRONG if at(node)[1] else None)
+    wrong = sum(missed for _, missed in told)
     title = "labels that are predicted" + (f"; red: {wrong} wrong" if wrong else "")
     as_written(ax.set_title(title, fontsize=11))
     return ax

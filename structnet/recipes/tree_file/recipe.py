@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from structnet.datasets.tree_file_formats import ENDINGS
 from structnet.recipes.protocol import Recipe
@@ -29,9 +29,3 @@ class TreeFileRecipe(Recipe):
     Settings = TreeFileSettings
     Choice = TableChoice
     tables = TABLES
-
-    @property
-    def work(self) -> Any:
-        from structnet.recipes.tree_file import work
-
-        return work

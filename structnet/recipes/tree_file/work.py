@@ -20,7 +20,6 @@ from structnet.recipes.tree_file.measures import (
 )
 from structnet.recipes.tree_file.pictures import (
     as_nodes,
-    choose_example,
     draw_confusion,
     draw_example,
     draw_reasons,
@@ -54,7 +53,7 @@ def train(settings: TreeFileSettings, data: TreeFileData, run: Run, say: Say) ->
         "epochs": len(model.history_),
         "best_epoch": model.history_.best["epoch"],
     }
-    run.write("example.json", as_nodes(data.test, choose_example(data.test)))
+    run.write("example.json", as_nodes(data.test))
     return Outcome(sum(model.history_["seconds"]), details)
 
 
@@ -87,11 +86,10 @@ def measure(model: Opened, examples: TreeFile, ask: Any) -> dict[str, Any]:
 def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> Pictures:
     """``history.png``, ``confusion.png``, ``tree.png``, ``why.png``, as far as it has come."""
     found = run.history_picture()
-    result = run.result or {}
-    confusion = result.get("test", {}).get("confusion")
+    confusion = (run.result or {}).get("test", {}).get("confusion")
     if confusion:
         found["confusion.png"] = partial(draw_confusion, confusion)
-    example = run.read("example.json") or result.get("details", {}).get("example")  # there once
+    example: Any = run.read("example.json")
     if texts or example:
         model = open(run, place or Place())
         shown = asked(model.told, texts) if texts else from_nodes(model.told, example)

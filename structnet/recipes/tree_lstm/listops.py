@@ -14,13 +14,7 @@ from structnet import parse
 from structnet.datasets import evaluate_expression, listops
 from structnet.datasets.source import Source
 from structnet.recipes.tree_lstm.settings import Sizes
-from structnet.recipes.tree_lstm.trees import (
-    DATA_SEED,
-    Labelled,
-    TreeData,
-    TreeDataSet,
-    check_number,
-)
+from structnet.recipes.tree_lstm.trees import DATA_SEED, Labelled, TreeData, TreeDataSet
 from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary
 
@@ -34,6 +28,8 @@ class ListOpsData(TreeDataSet):
 
     name, unit, num_trees = "listops", "expressions", 1
     classes = tuple("0123456789")
+    typed = f"one expression, in quotation marks, such as {EXAMPLE!r}"
+    from_text, to_text = staticmethod(parse.listops), staticmethod(parse.to_listops)
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
@@ -73,13 +69,6 @@ class ListOpsData(TreeDataSet):
 
     def read(self, path: str | Path) -> Labelled:
         return Labelled(*listops.read_tsv(path))
-
-    def parse(self, texts: Sequence[str]) -> tuple[Tree, ...]:
-        check_number(texts, 1, f"one expression, in quotation marks, such as {EXAMPLE!r}")
-        return (parse.listops(texts[0]),)
-
-    def write(self, trees: Sequence[Tree]) -> list[str]:
-        return [parse.to_listops(tree) for tree in trees]
 
     def truth(self, trees: Sequence[Tree]) -> str:
         return str(evaluate_expression(trees[0]))

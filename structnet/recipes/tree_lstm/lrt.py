@@ -16,13 +16,7 @@ from structnet.datasets.lrt_generator import MAX_OPERATORS, Pair
 from structnet.datasets.source import Source
 from structnet.datasets.truth import VARIABLES
 from structnet.recipes.tree_lstm.settings import Sizes
-from structnet.recipes.tree_lstm.trees import (
-    DATA_SEED,
-    Labelled,
-    TreeData,
-    TreeDataSet,
-    check_number,
-)
+from structnet.recipes.tree_lstm.trees import DATA_SEED, Labelled, TreeData, TreeDataSet
 from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary
 
@@ -45,6 +39,8 @@ class LRTData(TreeDataSet):
 
     name, unit, num_trees = "lrt", "pairs", 2
     classes = tuple(RELATION_NAMES)
+    typed = "two sentences, each in quotation marks"
+    from_text, to_text = staticmethod(parse.logic), staticmethod(parse.to_logic)
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
@@ -90,13 +86,6 @@ class LRTData(TreeDataSet):
         number = {name: i for i, name in enumerate(self.classes)}
         trees = [tree for pair in pairs for tree in (pair.left, pair.right)]
         return Labelled(trees, [number[pair.relation] for pair in pairs])
-
-    def parse(self, texts: Sequence[str]) -> tuple[Tree, ...]:
-        check_number(texts, 2, "two sentences, each in quotation marks")
-        return tuple(map(parse.logic, texts))
-
-    def write(self, trees: Sequence[Tree]) -> list[str]:
-        return [parse.to_logic(tree) for tree in trees]
 
     def truth(self, trees: Sequence[Tree]) -> str:
         return relation(*trees)

@@ -13,7 +13,7 @@ from structnet import tensor_tree
 from structnet.recipes.run import Run
 from structnet.recipes.tree_lstm.listops import ListOpsData
 from structnet.recipes.tree_lstm.lrt import LRTData
-from structnet.recipes.tree_lstm.settings import WARM_UP, Model, TreeLSTMRunSettings
+from structnet.recipes.tree_lstm.settings import WARM_UP, TreeLSTMRunSettings
 from structnet.recipes.tree_lstm.trees import Labelled, TreeData, TreeDataSet
 from structnet.tensor_tree import TreeClassifier, TreePairClassifier
 from structnet.training import accuracy, fit, predict_all
@@ -80,17 +80,15 @@ def first_weights(settings: TreeLSTMRunSettings) -> TreeClassifier | TreePairCla
         return head(encoder, len(of.classes))
 
 
-def in_words(model: Model) -> str:
-    """A model as a line."""
-    rank = "" if model.rank is None else f" and rank {model.rank}"
-    return f"Tree-LSTM, {model.aggregator} of hidden size {model.hidden_size}{rank}"
-
-
 def fitted(model: nn.Module, settings: TreeLSTMRunSettings, data: TreeData, run: Run) -> History:
     """Trains a model in place."""
     vocabulary = OF_NAME[settings.data].vocabulary
     chosen: Any = settings.training  # resolved: nothing of it is None but a limit
-    steps = chosen.epochs * steps_per_epoch(len(data.train), chosen.batch_size)
+    rate, decay = chosen.learning_rate, chosen.weight_decay
+    how: dict[str, Any] = {"optimizer": partial(torch.optim.Adadelta, lr=rate, weight_decay=decay)}
+    if chosen.optimizer == "adamw":
+        steps = chosen.epochs * steps_per_epoch(len(data.train), chosen.batch_size)
+        how = one_cycle(rate, decay, steps, WARM_UP)
     return fit(
         model,
         data.train.encoded(vocabulary),
@@ -104,18 +102,5 @@ def fitted(model: nn.Module, settings: TreeLSTMRunSettings, data: TreeData, run:
         device=settings.place.device,
         checkpoint=run.folder,
         resume=True,
-        **optimization(chosen, steps),
+        **how,
     )
-
-
-def optimization(chosen: Any, steps: int) -> dict[str, Any]:
-    """The arguments of ``fit`` that say how the weights are changed.
-
-    Args:
-        chosen: settings of the training, resolved.
-        steps: number of steps in all epochs.
-    """
-    rate, decay = chosen.learning_rate, chosen.weight_decay
-    if chosen.optimizer == "adadelta":
-        return {"optimizer": partial(torch.optim.Adadelta, lr=rate, weight_decay=decay)}
-    return one_cycle(rate, decay, steps, WARM_UP)

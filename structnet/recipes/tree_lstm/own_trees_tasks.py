@@ -105,7 +105,7 @@ def _package(by_file: bool = False, bare: bool = False) -> Task:
 
 
 def _bare(tree: Tree) -> Tree:
-    return tree.fold(lambda n, of: Tree(n.label if of or n.label in WORDS else "x", of))
+    return tree.map(lambda n: n.label if n.children or n.label in WORDS else "x")
 
 
 def _loop() -> Task:
@@ -192,29 +192,18 @@ def _root(trees: list[Tree]) -> Task:
 def _tag(trees: list[Tree], times: int = 4) -> Task:
     rng, masked, y, groups = random.Random(0), [], [], []
     for i, tree in enumerate(trees):
-        nodes = list(tree.preorder())
+        nodes = list(tree.postorder())
         tags = [k for k, n in enumerate(nodes) if _is_tag(n) and n.label != TRACE]
         for k in rng.sample(tags, min(times, len(tags))):
-            masked.append(_replaced(tree, k, Tree("?", [Tree("?")])))
+            hidden = (k - 1, k)  # in postorder a word stands before its tag
+            told = (
+                ("?" if j in hidden else n.label, len(n.children), n.token)
+                for j, n in enumerate(nodes)
+            )
+            masked.append(Tree.from_postorder(told))
             y.append(str(nodes[k].label))
             groups.append(i)
     return _frequent(masked, y, groups)
-
-
-def _replaced(tree: Tree, place: int, by: Tree) -> Tree:
-    """Another subtree in place of the one at that place in preorder."""
-    path, node, left = [], tree, place
-    while left:
-        left -= 1
-        for j, child in enumerate(node.children):
-            if left < child.size:
-                path.append((node, j))
-                node = child
-                break
-            left -= child.size
-    for parent, j in reversed(path):
-        by = Tree(parent.label, [*parent.children[:j], by, *parent.children[j + 1 :]])
-    return by
 
 
 def _next(trees: list[Tree]) -> Task:
@@ -237,9 +226,7 @@ def _next(trees: list[Tree]) -> Task:
 def _nouns(trees: list[Tree], hidden: bool = False) -> Task:
     y = [sum(_is_tag(n) and str(n.label).startswith("NN") for n in t.preorder()) for t in trees]
     if hidden:
-        trees = [
-            tree.fold(lambda n, of: Tree("TAG" if _is_tag(n) else n.label, of)) for tree in trees
-        ]
+        trees = [tree.map(lambda n: "TAG" if _is_tag(n) else n.label) for tree in trees]
     return Task(trees, np.array(y, dtype=float))
 
 

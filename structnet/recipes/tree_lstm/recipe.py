@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from structnet.datasets.tree_file_formats import ENDINGS
 from structnet.recipes.protocol import Recipe
@@ -52,9 +52,3 @@ models of the paper, which stand for what is not said:
         """The recipe of some data: this one knows the named sets, another users' own trees."""
         own = data not in DATA_SETS and ("." in data or "/" in data or Path(data).is_dir())
         return TreeFileRecipe() if own else self
-
-    @property
-    def work(self) -> Any:
-        from structnet.recipes.tree_lstm import work
-
-        return work

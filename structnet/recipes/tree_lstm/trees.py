@@ -79,6 +79,8 @@ class TreeDataSet(ABC):
         unit: word for its examples.
         num_trees: trees of one example.
         classes: names of the classes.
+        typed: inputs that a user types, in words.
+        from_text, to_text: functions from what stands for a tree there to the tree, and back.
         groups: a number an example by which its accuracy is told too, if there is one.
     """
 
@@ -86,6 +88,9 @@ class TreeDataSet(ABC):
     unit: str
     num_trees: int
     classes: tuple[str, ...]
+    typed: str
+    from_text: Callable[[str], Tree]
+    to_text: Callable[[Tree], str]
     groups: Callable[[Labelled], list[int]] | None = None
 
     @property
@@ -128,17 +133,19 @@ class TreeDataSet(ABC):
     def read(self, path: str | Path) -> Labelled:
         """The examples of a file."""
 
-    @abstractmethod
     def parse(self, texts: Sequence[str]) -> tuple[Tree, ...]:
         """The trees that a user typed.
 
         Raises:
             ValueError: they are not those of one example.
         """
+        if len(texts) != self.num_trees:
+            raise ValueError(f"expected {self.typed}; got {len(texts)}")
+        return tuple(map(self.from_text, texts))
 
-    @abstractmethod
     def write(self, trees: Sequence[Tree]) -> list[str]:
         """The trees of an example as a user would type them."""
+        return list(map(self.to_text, trees))
 
     @abstractmethod
     def truth(self, trees: Sequence[Tree]) -> str:
@@ -163,13 +170,3 @@ def nearest_size(sizes: Sequence[int]) -> int:
     return min(
         range(len(sizes)), key=lambda i: 0 if sizes[i] in FITTING else abs(sizes[i] - middle)
     )
-
-
-def check_number(texts: Sequence[str], number: int, expected: str) -> None:
-    """Refuses what a user typed, if it is not the trees of one example.
-
-    Raises:
-        ValueError: there are more, or fewer.
-    """
-    if len(texts) != number:
-        raise ValueError(f"expected {expected}; got {len(texts)}")

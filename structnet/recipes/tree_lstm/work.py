@@ -12,7 +12,7 @@ import numpy as np
 from structnet.recipes.protocol import sizes_in_words
 from structnet.recipes.recipe import Answer, Outcome, Pictures, Place, Say
 from structnet.recipes.run import Run
-from structnet.recipes.tree_lstm.model import OF_NAME, Opened, first_weights, fitted, in_words
+from structnet.recipes.tree_lstm.model import OF_NAME, Opened, first_weights, fitted
 from structnet.recipes.tree_lstm.pictures import draw_by_operators, draw_tree
 from structnet.recipes.tree_lstm.settings import Sizes, TreeLSTMRunSettings
 from structnet.recipes.tree_lstm.trees import Labelled, TreeData, nearest_size
@@ -20,7 +20,6 @@ from structnet.routing.words import percent
 from structnet.tensor_tree import count_aggregation
 from structnet.training import accuracy_by
 from structnet.training.processes import is_first_process, own_device
-from structnet.trees.tree import Tree
 
 
 def load(settings: TreeLSTMRunSettings, say: Say) -> TreeData:
@@ -40,12 +39,15 @@ def train(settings: TreeLSTMRunSettings, data: TreeData, run: Run, say: Say) -> 
     of, model = OF_NAME[settings.data], first_weights(settings)
     chosen: Any = settings.model  # resolved: nothing of it is None but a rank
     number = sum(parameter.numel() for parameter in model.parameters())
-    say(f"model: {in_words(chosen)}, {number:,} parameters")
+    rank = "" if chosen.rank is None else f" and rank {chosen.rank}"
+    size = f"hidden size {chosen.hidden_size}{rank}, {number:,} parameters"
+    say(f"model: Tree-LSTM, {chosen.aggregator} of {size}")
     history = fitted(model, settings, data, run)
     best = history.best
     assert best is not None  # as there are validation data
     if is_first_process():
         run.save_model(model)
+    sizes = [sum(tree.size for tree in data.test.example(i)) for i in range(len(data.test))]
     details = {
         "origin": data.origin,
         "validation_accuracy": best["validation_accuracy"],
@@ -55,7 +57,7 @@ def train(settings: TreeLSTMRunSettings, data: TreeData, run: Run, say: Say) -> 
         ),
         "best_epoch": best["epoch"],
         "epochs": len(history),
-        "example": of.write(choose_example(data.test)),
+        "example": of.write(data.test.example(nearest_size(sizes))),  # to be drawn
     }
     return Outcome(sum(history["seconds"]), details)
 
@@ -121,9 +123,3 @@ def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> 
 def data_of(name: str, sizes: Sizes, data_dir: Path | None) -> TreeData:
     """The data of a run."""
     return OF_NAME[name].load(sizes, data_dir)
-
-
-def choose_example(data: Labelled) -> tuple[Tree, ...]:
-    """An example that makes a good picture."""
-    sizes = [sum(tree.size for tree in data.example(i)) for i in range(len(data))]
-    return data.example(nearest_size(sizes))
