@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from structnet.checks import check_one_of
 from structnet.label_tree.language_settings import HEADS, LanguageModelSettings
@@ -83,7 +84,7 @@ class FlatSoftmaxLoss(nn.Module):
     def forward(self, input: Tensor, target: Tensor) -> Any:
         """The mean loss, as the field ``loss``."""
         return nn.modules.adaptive._ASMoutput(
-            output := -nn.functional.cross_entropy(self.linear(input), target, reduction="none"),
+            output := -F.cross_entropy(self.linear(input), target, reduction="none"),
             -output.mean(),
         )
 
@@ -146,7 +147,9 @@ class LogBilinearLM(nn.Module):
 
     def represent(self, words: Tensor) -> Tensor:
         """The representations r of contexts. ``[n, context] -> [n, size]``."""
-        return self.mix(self.vectors(words).flatten(1))
+        dropped = self.settings.dropped
+        vectors = F.dropout(self.vectors(words).flatten(1), dropped, self.training)
+        return F.dropout(self.mix(vectors), dropped, self.training)
 
     def loss(self, batch: Context) -> Tensor:
         """The mean loss of a batch, a scalar ``[]``; while it trains, labels move now and then."""

@@ -12,6 +12,9 @@ TREES = ("learned", "huffman", "clusters", "random")
 Head = Literal["learned", "huffman", "clusters", "random", "flat", "adaptive"]
 HEADS: tuple[str, ...] = get_args(Head)
 
+DROPOUT = 0.4
+LARGE = 100  # numbers of a vector, from which on so many are dropped
+
 
 @dataclass(frozen=True)
 class LanguageModelSettings:
@@ -31,6 +34,9 @@ class LanguageModelSettings:
         rebuilds: number of reassignments an epoch.
         prior_weight: observations that hold a word in its place: the more, the fewer words move.
         memory: share of the statistics that stays after a reassignment.
+        dropout: share of the numbers of words' vectors, and of those that represent what is before
+            a word, that is dropped in training; by default .4, in proportion less of vectors of
+            fewer than 100 numbers.
         gain: worth of a word's going to a child: "margin", the "exact" gradient, or the "paper"'s.
         ngrams: counts of words behind rows of up to 4 others, beside the model, mixed as makes the
             validation text likeliest.
@@ -56,6 +62,7 @@ class LanguageModelSettings:
     rebuilds: int = 50
     prior_weight: float = 20.0
     memory: float = 0.5
+    dropout: float | None = None
     gain: Gain = "margin"
     ngrams: bool = True
     seed: int = 0
@@ -77,5 +84,11 @@ class LanguageModelSettings:
         check_integer("max_depth", self.max_depth, 1, optional=True)
         check_number("prior_weight", self.prior_weight, 0, open=True)
         check_number("memory", self.memory, 0, 1)
+        check_number("dropout", self.dropout, 0, 0.999, optional=True)
         check_bool("ngrams", self.ngrams)
         check_number("learning_rate", self.learning_rate, 0, open=True)
+
+    @property
+    def dropped(self) -> float:
+        """The share of numbers that is dropped, whether it was told or not."""
+        return DROPOUT * min(1, self.size / LARGE) if self.dropout is None else self.dropout

@@ -85,3 +85,27 @@ def test_the_shares_are_the_best_there_are() -> None:
             mixture.shares.copy_(shares)
             mixture.shares[k] = other
             assert likelihood() < best + 0.01
+
+
+def test_dropout_keeps_a_short_text_from_being_learned_by_heart() -> None:
+    rng = np.random.default_rng(0)
+    names = [f"w{k}" for k in range(50)]
+    texts = [[rng.choice(names, 8).tolist() for _ in range(200)] for _ in range(2)]
+    words = Words.from_sentences(texts[0])
+    learnt, test = (NextWords(words.encode(text), len(words), context=4) for text in texts)
+    found = {}
+    for dropout in (0.0, 0.4):
+        settings = LanguageModelSettings(
+            size=100, max_depth=None, epochs=4, ngrams=False, dropout=dropout
+        )
+        model = LogBilinearLM(words, settings)
+        train_language_model(model, learnt, progress=False)
+        found[dropout] = model.perplexity(test)
+    assert 50 <= found[0.4] < 0.9 * found[0.0]  # no word says which one follows
+
+
+@pytest.mark.parametrize(
+    ("told", "dropped"), [({}, 0.4), ({"size": 50}, 0.2), ({"size": 50, "dropout": 0.3}, 0.3)]
+)
+def test_small_vectors_are_dropped_less_of(told: dict, dropped: float) -> None:
+    assert LanguageModelSettings(**told).dropped == pytest.approx(dropped)

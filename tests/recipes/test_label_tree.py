@@ -254,7 +254,7 @@ def test_a_language_model(tmp_path: Path) -> None:
     assert resumed["test"] == done.json["test"]
     assert done.json["details"]["ms_training_batch"] > 0
     assert not resumed["details"]["ms_training_batch"] >= 0
-    told = done.json["details"]
+    told = done.json["test"]
     assert told["perplexity_without_ngrams"] > done.json["test"]["perplexity"] * 0.99
     assert told["perplexity_of_ngrams"] == pytest.approx(6**0.4, rel=0.1)
     assert call("evaluate", folder).json["test"] == pytest.approx(done.json["test"])

@@ -25,7 +25,8 @@ def members(choice: Choice, seed: int) -> list[Member]:
     """The runs that have one seed."""
     found = []
     for head in parts(choice.only, HEADS, "--only") or HEADS:
-        own = {"head": head, "seed": seed, "ngrams": False}  # as in the paper
+        # As in the paper.
+        own = {"head": head, "seed": seed, "ngrams": False, "dropout": 0.0}
         settings = settings_from(LanguageModelRunSettings, values_of(choice) | own)
         found.append(Member(head, f"{choice.data}-{head}-{seed}", settings.resolved()))
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from structnet.datasets.catalogue import TEXTS
 from structnet.recipes.language_model.paper import TABLES
@@ -31,9 +31,3 @@ class LanguageModelRecipe(Recipe):
     Ask = AskOfWords
     Choice = Choice
     tables = TABLES
-
-    @property
-    def work(self) -> Any:
-        from structnet.recipes.language_model import work
-
-        return work

@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,25 +94,29 @@ def _trained(model: LogBilinearLM, data: TextData, run: Run) -> tuple[float, dic
     before, start = len(run.history), time.process_time()
     history = train_language_model(model, data.train, data.validation, folder=run.folder)
     spent = time.process_time() - start
-    counted, model.counted = model.counted, None  # what follows are figures of the tree alone
     epochs = len(history) - before  # 0 where a run stopped after its last one
-    once = min(_processor_seconds(model.perplexity, data.validation) for _ in range(3))
-    validated = epochs * once
+    with _without_ngrams(model):
+        once = min(_processor_seconds(model.perplexity, data.validation) for _ in range(3))
+        test_batch = _test_milliseconds(model, data.test, size)
     batches = epochs * -(-len(data.train) // size)
     details: dict[str, Any] = {
-        "ms_training_batch": 1000 * (spent - validated) / batches if batches else math.nan,
-        "ms_test_batch": _test_milliseconds(model, data.test, size),
+        "ms_training_batch": 1000 * (spent - epochs * once) / batches if batches else math.nan,
+        "ms_test_batch": test_batch,
     }
     if isinstance(model.head, TreeSoftmaxLoss):
         counts = model.head.counts.numpy()
         details["mean_depth"] = float(model.head.codes.depth @ counts / counts.sum())
-    if counted is not None:
-        details["perplexity_without_ngrams"] = model.perplexity(data.test)
-        details["perplexity_of_ngrams"] = counted.ngrams.perplexity(
-            data.test.words, data.test.target
-        )
-    model.counted = counted
     return sum(history["seconds"]), details
+
+
+@contextmanager
+def _without_ngrams(model: LogBilinearLM) -> Iterator[NGramMixture | None]:
+    """The model by itself; what was counted is handed out meanwhile."""
+    counted, model.counted = model.counted, None
+    try:
+        yield counted
+    finally:
+        model.counted = counted
 
 
 def _untimed_step(model: LogBilinearLM, batch: Context) -> None:
@@ -174,8 +179,14 @@ def read(run: Run, file: str, place: Place) -> NextWords:
 
 
 def measure(model: LogBilinearLM, examples: NextWords, ask: AskOfWords) -> dict[str, float]:
-    """The perplexity."""
-    return {"perplexity": model.perplexity(examples)}
+    """The perplexity; where words are counted, that of the tree and that of the n-grams, too."""
+    found = {"perplexity": model.perplexity(examples)}
+    with _without_ngrams(model) as counted:
+        if counted is not None:
+            words, target = examples.words, examples.target
+            found["perplexity_without_ngrams"] = model.perplexity(examples)
+            found["perplexity_of_ngrams"] = counted.ngrams.perplexity(words, target)
+    return found
 
 
 def answer(model: LogBilinearLM, texts: Sequence[str], ask: AskOfWords) -> list[Answer]:
