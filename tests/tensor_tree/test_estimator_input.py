@@ -25,7 +25,7 @@ from structnet.training.checkpoint import CheckpointError
         ([("f", ("g", "a"))] * 2, [0, 1], ValueError, "outside of brackets; structnet.parse has"),
         (["(a b)"], [0], ValueError, "got 1 samples; expected at least 2"),
         (["(a b)"] * 3, [0, 1], ValueError, "got 3 samples and 2 answers in y"),
-        (["(a b)"] * 2, [1, 1], ValueError, "y has one class alone, 1"),
+        (["(a b)"] * 2, [1, 1], ValueError, "y has only one class, 1"),
         (["(a b)", ("(a b)",) * 2], [0, 1], ValueError, "sample 1 has 2 trees; expected 1, as s"),
         (["(a b)"] * 2, ["x", None], ValueError, "y must be all text, all numbers"),
     ],
